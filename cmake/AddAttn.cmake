@@ -1,0 +1,92 @@
+# The only CMake functions of the project: dependencies, one function a kind of target, the installed package.
+
+set(ATTN_MLIR_VERSION 22.1)
+
+# Finds LLVM/MLIR 22.1, lld, OpenMP and DLPack's header, and creates the interface target that carries our flags.
+macro(attn_find_dependencies)
+  find_package(MLIR QUIET CONFIG)
+  if(NOT MLIR_FOUND)
+    message(FATAL_ERROR "attn needs MLIR ${ATTN_MLIR_VERSION}, found none: install libmlir-22-dev mlir-22-tools "
+      "llvm-22-dev (scripts/setup.sh does), or set CMAKE_PREFIX_PATH to the LLVM installation")
+  endif()
+  # Debian's MLIRConfigVersion.cmake reports the version of the LLVM that it belongs to.
+  find_package(LLVM QUIET REQUIRED CONFIG HINTS ${LLVM_DIR})
+  if(NOT "${LLVM_VERSION_MAJOR}.${LLVM_VERSION_MINOR}" STREQUAL "${ATTN_MLIR_VERSION}")
+    message(FATAL_ERROR "attn needs MLIR ${ATTN_MLIR_VERSION}, found ${LLVM_PACKAGE_VERSION} at ${MLIR_DIR}: "
+      "install libmlir-22-dev, or point CMAKE_PREFIX_PATH at LLVM ${ATTN_MLIR_VERSION}")
+  endif()
+  find_package(LLD QUIET REQUIRED CONFIG HINTS ${LLVM_DIR}/../lld)
+  find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h)
+  if(NOT DLPACK_INCLUDE_DIR)
+    message(FATAL_ERROR "attn needs dlpack/dlpack.h, found none: install libdlpack-dev")
+  endif()
+  list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+  include(TableGen)
+  include(AddLLVM)
+  include(AddMLIR)
+  set(MLIR_LINK_MLIR_DYLIB ON)
+
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  find_program(ATTN_CCACHE ccache)
+  if(ATTN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${ATTN_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${ATTN_CCACHE})
+  endif()
+
+  add_library(attn_flags INTERFACE)
+  target_compile_features(attn_flags INTERFACE cxx_std_20)
+  target_include_directories(attn_flags INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:include>)
+  target_include_directories(attn_flags SYSTEM INTERFACE
+    $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}> $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>
+    $<BUILD_INTERFACE:${DLPACK_INCLUDE_DIR}>)
+  target_compile_options(attn_flags INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-unused-parameter;-fno-exceptions>>)
+  if(NOT LLVM_ENABLE_RTTI)
+    target_compile_options(attn_flags INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>>)
+  endif()
+  set(ATTN_SANITIZE "" CACHE STRING "Sanitizers for every target, as -fsanitize takes them")
+  if(ATTN_SANITIZE)
+    target_compile_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
+  endif()
+  install(TARGETS attn_flags EXPORT AttnTargets)
+endmacro()
+
+# attn_add_library(NAME SOURCES… LINK targets… DEPENDS targets…): one layer of lib/.
+function(attn_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC attn_flags ${ARG_LINK})
+  # The shared libMLIR only: the static archives beside it would bring second copies of every type id.
+  target_link_libraries(${name} PUBLIC MLIR LLVM)
+  add_dependencies(${name} attn_headers ${ARG_DEPENDS})
+  install(TARGETS ${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
+endfunction()
+
+# attn_add_tool(NAME SOURCES… LINK targets…): a program in build/<preset>/bin.
+function(attn_add_tool name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  install(TARGETS ${name} EXPORT AttnTargets RUNTIME DESTINATION bin)
+endfunction()
+
+# Installs headers, .td files and the CMake package `Attn`.
+function(attn_install_package)
+  include(CMakePackageConfigHelpers)
+  set(package_dir lib/cmake/Attn)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION include
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+  install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AttnConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/AttnConfig.cmake INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/AttnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/AttnConfig.cmake ${PROJECT_BINARY_DIR}/AttnConfigVersion.cmake
+    DESTINATION ${package_dir})
+endfunction()

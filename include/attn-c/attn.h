@@ -1,0 +1,85 @@
+/*===- attn.h - the C API of the attn compiler ------------------------------===
+ *
+ * Compiles attention kernels in memory and calls them. No MLIR type crosses this interface; arguments are DLPack
+ * tensors. Every function is safe to call from several threads at once; a module may be called concurrently.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ *===----------------------------------------------------------------------===*/
+#ifndef ATTN_C_ATTN_H
+#define ATTN_C_ATTN_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTN_API __attribute__((visibility("default")))
+
+/* What a call came to. The codes 1 to 9 are those of a kernel's checked entry as well. */
+typedef enum attn_status {
+  ATTN_OK = 0,
+  ATTN_NULL_ARGUMENT = 1,  /* a tensor, its data, shape, or the argument array is null */
+  ATTN_WRONG_COUNT = 2,    /* not as many tensors as the kernel has arguments */
+  ATTN_WRONG_RANK = 3,
+  ATTN_WRONG_SHAPE = 4,
+  ATTN_WRONG_TYPE = 5,
+  ATTN_WRONG_STRIDES = 6,
+  ATTN_WRONG_ALIGNMENT = 7,
+  ATTN_WRONG_DEVICE = 8,
+  ATTN_WRONG_ALIASING = 9, /* an output overlaps an input or another output */
+  ATTN_COMPILE_ERROR = 20, /* the source was refused; the message holds the diagnostics */
+  ATTN_NO_SUCH_KERNEL = 21
+} attn_status;
+
+/* What the text given to attn_compile is. */
+typedef enum attn_source_kind {
+  ATTN_SOURCE_MLIR = 0,   /* an IR file: every public function becomes a kernel */
+  ATTN_SOURCE_PROBLEM = 1 /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+} attn_source_kind;
+
+/* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */
+typedef struct attn_compile_options {
+  const char *target;    /* "host" (default), "x86-64", "x86-64-v3", "x86-64-v4", … */
+  const char *parallel;  /* "openmp" (default) or "none" */
+  int reference;         /* nonzero: the materialised reference pipeline, computed in f64 */
+  int fail_on_fallback;  /* nonzero: a missed flash lowering is an error */
+} attn_compile_options;
+
+#define ATTN_DEFAULT_OPTIONS {NULL, NULL, 0, 0}
+
+/* A compiled module: one kernel or more, with their code in memory. */
+typedef struct attn_module attn_module;
+
+/* Compiles `text` and stores the module in `*module`. Where it is refused, `*module` is null and `*message`, if
+ * `message` is not null, holds the diagnostics; free it with attn_free_string. */
+ATTN_API attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *options,
+                                  attn_module **module, char **message);
+ATTN_API void attn_module_destroy(attn_module *module);
+
+/* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */
+ATTN_API const char *attn_module_manifest(const attn_module *module);
+
+/* Calls a kernel of the module by its name (null: the first) through its checked entry: inputs, then outputs, in the
+ * order of the manifest. On a refusal nothing is written to any tensor, and `message` (at most `size` bytes, always
+ * terminated; may be null) says why. */
+ATTN_API attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
+                                      int64_t count, char *message, size_t size);
+
+/* Threads that the parallel loops of kernels use; 0 restores OpenMP's own setting. */
+ATTN_API void attn_set_num_threads(int threads);
+ATTN_API int attn_get_num_threads(void);
+
+/* "0.1.0", and the names of the targets that attn_compile takes, separated by spaces. Static strings. */
+ATTN_API const char *attn_version(void);
+ATTN_API const char *attn_targets(void);
+
+ATTN_API void attn_free_string(char *string);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTN_C_ATTN_H */
