@@ -1,0 +1,160 @@
+"""Compiled kernels: `compile` and `Kernel`."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _library, _tensor
+from attn.errors import CompileError
+
+Array = npt.NDArray[Any]
+
+# What an IR file has and a problem line never has.
+MLIR_MARKS = frozenset("@%{(\n")
+
+
+class Kernel:
+    """One compiled kernel. Call it with its inputs in the order of `manifest`; it may be called from several threads.
+
+    Attributes:
+      name: its name in the module.
+      manifest: the module's manifest, as `attnc --manifest` writes it: target, kernels, their arguments, conventions.
+      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape.
+    """
+
+    def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
+        """Takes ownership of a compiled module; made by `attn.compile` only."""
+        self._module = module
+        self.name: str = entry["name"]
+        self.manifest = manifest
+        self.inputs = [x for x in entry["arguments"] if x["role"] == "input"]
+        self.outputs = [x for x in entry["arguments"] if x["role"] == "output"]
+        # Not at exit: another thread may be in the kernel, and the process frees the memory anyway.
+        weakref.finalize(self, _library.load().attn_module_destroy, module).atexit = False
+
+    def __repr__(self) -> str:
+        """The name and the arguments with their types and shapes."""
+        describe = ", ".join(f"{x['name']}: {x['dtype']}{x['shape']}" for x in self.inputs + self.outputs)
+        return f"<attn.Kernel {self.name}({describe})>"
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Runs the kernel; the GIL is released meanwhile.
+
+        Args:
+          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`. One that
+            is not C-contiguous is copied.
+          out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
+            overlapping the inputs. Made new if it is None.
+
+        Returns:
+          The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
+          objects given as `out` are returned themselves.
+
+        Raises:
+          TypeError: an argument has the wrong element type, device or kind.
+          ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
+        """
+        arrays = [
+            _tensor.contiguous(_tensor.as_array(name, x))
+            for name, x in zip(_names(self.inputs, len(inputs)), inputs, strict=True)
+        ]
+        results: tuple[Any, ...]
+        if out is None:
+            targets = [np.empty(x["shape"], dtype=x["dtype"]) for x in self.outputs]
+            model = inputs[0] if inputs else None
+            results = tuple(_tensor.like(target, model) for target in targets)
+        else:
+            results = tuple(out) if isinstance(out, tuple | list) else (out,)
+            names = _names(self.outputs, len(results))
+            targets = [_tensor.as_array(name, x) for name, x in zip(names, results, strict=True)]
+            for name, target in zip(names, targets, strict=True):
+                if not target.flags.writeable:
+                    raise ValueError(f"expected output {name} to be writable, found a read-only array")
+        self._run(arrays, targets)
+        return results[0] if len(results) == 1 else results
+
+    def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
+        names = _names(self.inputs, len(inputs)) + _names(self.outputs, len(outputs))
+        tensors = [_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)]
+        pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+        status = _library.load().attn_module_call(
+            self._module, self.name.encode(), pointers, len(tensors), message, len(message)
+        )
+        if status != _library.OK:
+            text = f"{self.name}: {message.value.decode(errors='replace')}"
+            kind = TypeError if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE) else ValueError
+            raise kind(text)
+
+
+def compile(  # noqa: A001 - the name of SPEC §5
+    source: str | Path,
+    target: str = "host",
+    *,
+    name: str | None = None,
+    parallel: str = "openmp",
+    reference: bool = False,
+    fail_on_fallback: bool = False,
+) -> Kernel:
+    """Compiles a problem line, the text of an IR file, or the file at a Path, in memory.
+
+    Args:
+      source: "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right", MLIR text, or a `pathlib.Path` to a .mlir file.
+      target: "host" or a name in `attn.targets()`.
+      name: which kernel, where an IR file has several public functions; the first if it is None.
+      parallel: "openmp" or "none".
+      reference: take the pipeline that materialises the scores, computed in float64.
+      fail_on_fallback: make a missed flash lowering an error.
+
+    Returns:
+      A `Kernel`. It is compiled anew on each call; `attn.sdpa` is what caches.
+
+    Raises:
+      CompileError: the compiler refused it; `diagnostics` says where and why.
+      OSError: the file at the Path cannot be read.
+    """
+    text = source.read_text() if isinstance(source, Path) else source
+    if not isinstance(text, str):
+        raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
+    is_mlir = isinstance(source, Path) or not MLIR_MARKS.isdisjoint(text.strip())
+    library = _library.load()
+    options = _library.CompileOptions(target.encode(), parallel.encode(), int(reference), int(fail_on_fallback))
+    module, message = ctypes.c_void_p(), ctypes.c_void_p()
+    kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
+    status = library.attn_compile(
+        kind, text.encode(), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
+    )
+    diagnostics = _take(library, message)
+    if status != _library.OK or module.value is None:
+        what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
+        raise CompileError(f"{what} was refused for target {target}", diagnostics)
+    manifest = json.loads(library.attn_module_manifest(module))
+    entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
+    if not entries:
+        library.attn_module_destroy(module)
+        found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
+        raise CompileError(f"expected a kernel named {name}, found {found}")
+    return Kernel(module.value, manifest, entries[0])
+
+
+def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
+    """The text of a message that we own, freed."""
+    if not message.value:
+        return ""
+    text = ctypes.string_at(message.value).decode(errors="replace").rstrip()
+    library.attn_free_string(message)
+    return text
+
+
+def _names(arguments: list[dict[str, Any]], count: int) -> list[str]:
+    if len(arguments) != count:
+        expected = ", ".join(x["name"] for x in arguments)
+        raise ValueError(f"expected {len(arguments)} tensors ({expected}), found {count}")
+    return [x["name"] for x in arguments]

@@ -1,0 +1,110 @@
+"""libattn.so through ctypes: the declarations of include/attn-c/attn.h, and nothing else.
+
+The library lies inside the installed package, or in build/release/lib of the checkout that this file belongs to. It
+is loaded on first use, so that `attn.reference` works without it. ctypes releases the GIL during every call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+
+SOURCE_MLIR, SOURCE_PROBLEM = 0, 1
+OK, WRONG_TYPE, WRONG_DEVICE, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 20, 21
+DEVICE_CPU = 1
+MESSAGE_SIZE = 1024
+FILE_NAME = "libattn.so"
+
+
+class DLDevice(ctypes.Structure):
+    """Where a tensor's memory is; DLPack's DLDevice."""
+
+    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    """The type of an element; DLPack's DLDataType."""
+
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    """A borrowed tensor; DLPack's DLTensor. Strides count elements."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", DLDevice),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class CompileOptions(ctypes.Structure):
+    """attn_compile_options."""
+
+    _fields_ = [
+        ("target", ctypes.c_char_p),
+        ("parallel", ctypes.c_char_p),
+        ("reference", ctypes.c_int),
+        ("fail_on_fallback", ctypes.c_int),
+    ]
+
+
+def candidates() -> list[Path]:
+    """Where the library may lie, best first."""
+    package = Path(__file__).resolve().parent
+    return [package / FILE_NAME, package.parents[1] / "build" / "release" / "lib" / FILE_NAME]
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
+    """The library with the types of its functions set.
+
+    Raises:
+      ImportError: there is none; the message lists the places and says how to build it.
+    """
+    path = next((path for path in candidates() if path.is_file()), None)
+    if path is None:
+        places = ", ".join(map(str, candidates()))
+        raise ImportError(f"expected {FILE_NAME} at one of {places}, found none; run scripts/setup.sh to build it")
+    library = ctypes.CDLL(str(path))
+    # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
+    message = ctypes.POINTER(ctypes.c_void_p)
+    signatures: dict[str, tuple[object, list[object]]] = {
+        "attn_compile": (
+            ctypes.c_int,
+            [
+                ctypes.c_int,
+                ctypes.c_char_p,
+                ctypes.POINTER(CompileOptions),
+                ctypes.POINTER(ctypes.c_void_p),
+                message,
+            ],
+        ),
+        "attn_module_destroy": (None, [ctypes.c_void_p]),
+        "attn_module_manifest": (ctypes.c_char_p, [ctypes.c_void_p]),
+        "attn_module_call": (
+            ctypes.c_int,
+            [
+                ctypes.c_void_p,
+                ctypes.c_char_p,
+                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                ctypes.c_int64,
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+            ],
+        ),
+        "attn_set_num_threads": (None, [ctypes.c_int]),
+        "attn_get_num_threads": (ctypes.c_int, []),
+        "attn_version": (ctypes.c_char_p, []),
+        "attn_targets": (ctypes.c_char_p, []),
+        "attn_free_string": (None, [ctypes.c_void_p]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
