@@ -250,5 +250,5 @@ def multi_head(
             f"expected x of rank 3 and projections divisible by {heads} heads, found {x.shape}, {np.shape(w_q)}"
         )
     q, k, v = ((x @ np.asarray(w, dtype=np.float64)).reshape(*x.shape[:2], heads, -1) for w in (w_q, w_k, w_v))
-    heads_out: Array = sdpa(q, k, v, layout="bshd", **kw)
-    return heads_out.reshape(*x.shape[:2], -1) @ w_o
+    out: Array = sdpa(q, k, v, layout="bshd", **kw).reshape(*x.shape[:2], -1) @ w_o
+    return out

@@ -1,0 +1,218 @@
+"""The Python surface around the kernels: problem lines, errors, caching, threads, DLPack, copies."""
+
+import concurrent.futures
+import ctypes
+import threading
+import time
+import tracemalloc
+import types
+
+import numpy as np
+import pytest
+
+import attn
+from attn import _kernel, _library, _problem, _tensor, api
+from helpers import Exporter, Shape, draw
+
+SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
+NOTHING = dict(scale=None, causal=None, softcap=None, bias=None, mask=None, return_lse=False)
+
+
+def test_problem_line_leaves_out_defaults():
+    assert _problem.of(*draw(SMALL), **NOTHING).line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32"
+
+
+def test_problem_line_has_every_feature():
+    q, k, v = draw(Shape(113, 203, 64, 64, b=2, hq=8, hkv=2))
+    options = dict(scale=0.1, causal="bottom_right", softcap=30, bias=np.zeros((1, 8, 113, 203), np.float32))
+    options |= dict(mask=np.ones((1, 1, 113, 203), bool), return_lse=True)
+    line = _problem.of(q, k, v, **options).line()
+    assert line == (
+        "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 scale=0.1 causal=bottom_right softcap=30.0 "
+        "bias=1,8,113,203 mask=1,1,113,203 out=lse"
+    )
+    options["mask"] = np.ones((2, 8, 113, 203), bool)
+    assert "mask=bool" in _problem.of(q, k, v, **options).line()
+
+
+NOT_YET = {
+    "causal": np.zeros(2, int), "window": (1, 0), "sink": np.zeros(4), "align": "top_left", "q_lengths": [5, 5],
+    "kv_lengths": [7, 7], "score_mod": lambda s, b, h, i, j: s, "mask_mod": lambda b, h, i, j: i >= j,
+    "dropout": (0.1, 0, 0), "layout": "bshd", "return_weights": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", api.NOT_YET)
+def test_features_that_are_not_in_the_compiler_yet_are_refused(name):
+    with pytest.raises(attn.CompileError, match=f"{name} is not supported by the compiler yet: expected"):
+        attn.sdpa(*draw(SMALL), **{name: NOT_YET[name]})
+
+
+Q, K, V = draw(SMALL)
+BAD = {
+    "list": (dict(q=[1.0]), TypeError, "q to be a NumPy array or an object with __dlpack__, found list"),
+    "rank": (dict(q=Q[0]), ValueError, "q of rank 4"),
+    "heads": (dict(q=Q[:, :3].copy()), ValueError, "multiple of the 2 key heads, found 3"),
+    "integers": (dict(q=Q.astype(int)), TypeError, "q to be float32 or float64, found int64"),
+    "mixed types": (dict(k=K.astype(np.float64)), TypeError, "k to have the type of q, float32, found float64"),
+    "bias type": (dict(bias=np.zeros((1, 1, 5, 7))), TypeError, "bias to have the type of q"),
+    "bias shape": (dict(bias=np.zeros((1, 2, 5, 7), "f4")), ValueError, "dimension 1 of bias to be 1 or 4, found 2"),
+    "mask type": (dict(mask=np.ones((1, 1, 5, 7), np.uint8)), TypeError, "mask to be bool"),
+    "causal": (dict(causal="lower"), ValueError, 'found "lower"'),
+    "causal true": (dict(causal=True), TypeError, 'write "top_left" or "bottom_right"'),
+    "softcap": (dict(softcap=-1.0), ValueError, "softcap > 0, found -1.0"),
+    "scale": (dict(scale="big"), TypeError, "scale to be a number, found str"),
+    "device": (dict(k=Exporter(K, device=(2, 0))), TypeError, "k in CPU memory, found DLPack device type 2"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arguments_say_what_was_expected(case):
+    arguments, kind, message = BAD[case]
+    with pytest.raises(kind, match=message):
+        attn.sdpa(**{"q": Q, "k": K, "v": V, **arguments})
+
+
+def test_an_unknown_target_is_a_compile_error():
+    with pytest.raises(attn.CompileError, match="z80") as error:
+        attn.sdpa(Q, K, V, target="z80")
+    assert error.value.diagnostics
+
+
+def test_targets_are_listed():
+    assert {"x86-64", "x86-64-v3"} <= set(attn.targets())
+
+
+def test_a_missing_library_says_where_it_was_looked_for(monkeypatch, tmp_path):
+    monkeypatch.setattr(_library, "candidates", lambda: [tmp_path / "libattn.so"])
+    with pytest.raises(ImportError, match=r"expected libattn.so at one of .*scripts/setup.sh"):
+        _library.load.__wrapped__()
+
+
+def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
+    compiled = []
+
+    def slow(line, target):
+        compiled.append(line)
+        time.sleep(0.05)
+        return _kernel.compile(line, target)
+
+    monkeypatch.setattr(api, "kernels", api.KernelCache())
+    monkeypatch.setattr(api, "_kernel", types.SimpleNamespace(compile=slow))
+    barrier = threading.Barrier(8)
+
+    def call(_):
+        barrier.wait()
+        return attn.sdpa(Q, K, V)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(call, range(8)))
+    assert len(compiled) == 1
+    for result in results:
+        np.testing.assert_array_equal(result, results[0])
+    attn.sdpa(Q, K, V, causal="top_left")
+    assert len(compiled) == len(api.kernels) == 2
+
+
+def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
+    cache = api.KernelCache(size=2)
+
+    def fail():
+        raise attn.CompileError("no")
+
+    with pytest.raises(attn.CompileError):
+        cache.get("a", fail)
+    assert [cache.get(key, lambda key=key: key) for key in "abac"] == ["a", "b", "a", "c"]
+    assert cache.get("a", fail) == "a"
+    with pytest.raises(attn.CompileError):
+        cache.get("b", fail)
+
+
+def test_threads_share_kernels_and_agree_with_the_reference():
+    inputs = [draw(SMALL, seed=seed) for seed in range(16)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda x: attn.sdpa(*x), inputs))
+    for x, result in zip(inputs, results, strict=True):
+        np.testing.assert_allclose(result, attn.reference.sdpa(*x), atol=1e-5)
+
+
+def test_the_gil_is_released_while_a_kernel_runs():
+    q, k, v = draw(Shape(2048, 2048, 64, 64, hq=4, hkv=4))
+    attn.sdpa(q, k, v)
+    running, gaps = threading.Event(), []
+
+    def work():
+        running.set()
+        start = time.perf_counter()
+        attn.sdpa(q, k, v)
+        return time.perf_counter() - start
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        running.wait()
+        last = time.perf_counter()
+        while not future.done():
+            now = time.perf_counter()
+            gaps.append(now - last)
+            last = now
+    assert max(gaps) < 0.8 * future.result(), "the main thread stood still for the whole kernel"
+
+
+def test_set_num_threads():
+    before = attn.get_num_threads()
+    try:
+        attn.set_num_threads(1)
+        assert attn.get_num_threads() == 1
+        np.testing.assert_allclose(attn.sdpa(Q, K, V), attn.reference.sdpa(Q, K, V), atol=1e-5)
+    finally:
+        attn.set_num_threads(0)
+    assert attn.get_num_threads() == before
+    with pytest.raises(ValueError, match="threads >= 0"):
+        attn.set_num_threads(-1)
+
+
+def test_contiguous_inputs_are_not_copied():
+    q, k, v = draw(Shape(1, 1 << 16, 64, 64))
+    attn.sdpa(q, k, v)
+    tracemalloc.start()
+    attn.sdpa(q, k, v)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < k.nbytes / 16
+
+
+def test_other_inputs_are_copied_and_right():
+    strided = np.asfortranarray(Q)
+    every_second = np.repeat(K, 2, axis=2)[:, :, ::2]
+    misaligned = np.frombuffer(b"x" + V.tobytes(), dtype=np.uint8)[1:].view(np.float32).reshape(V.shape)
+    expected = attn.sdpa(Q, K, V)
+    np.testing.assert_array_equal(attn.sdpa(strided, every_second, misaligned), expected)
+
+
+def test_dlpack_objects_are_taken_without_copies():
+    exporters = [Exporter(x) for x in (Q, K, V)]
+    assert np.shares_memory(_tensor.as_array("q", exporters[0]), Q)
+    result = attn.sdpa(*exporters)
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result, attn.sdpa(Q, K, V))
+    assert all(x.exports for x in exporters)
+
+
+def test_torch_tensors_come_back_as_torch_tensors(monkeypatch):
+    class Tensor(Exporter):
+        """Stands in for torch.Tensor, so that the test needs no torch."""
+
+    monkeypatch.setitem(__import__("sys").modules, "torch", types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor))
+    out, lse = attn.sdpa(*map(Tensor, (Q, K, V)), return_lse=True)
+    assert type(out) is type(lse) is Tensor
+    np.testing.assert_array_equal(out.array, attn.sdpa(Q, K, V))
+
+
+def test_describe_gives_canonical_strides():
+    tensor = _tensor.describe("x", np.zeros((3, 1, 4), np.float64)[:, :, :])
+    assert (tensor.ndim, tensor.shape[:3], tensor.strides[:3]) == (3, [3, 1, 4], [4, 4, 1])
+    assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
+    assert _tensor.describe("x", np.zeros(2, bool)).dtype.code == 6
+    assert ctypes.sizeof(_library.DLTensor) == 48
+    with pytest.raises(TypeError, match="native numbers"):
+        _tensor.describe("x", np.zeros(2, ">f4"))
