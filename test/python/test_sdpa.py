@@ -149,6 +149,17 @@ def test_nan_in_a_key_reaches_the_rows_that_keep_it(dtype):
     assert np.isnan(out[0, 0, 40:]).all()
 
 
+@pytest.mark.parametrize("how", ["bias", "mask"])
+def test_nan_in_a_removed_key_reaches_nothing(how):
+    # Removal is a select: NaN + (−inf) would be NaN.
+    q, k, v = draw(Shape(33, 65, 16, 16))
+    k[0, 0, 40] = np.nan
+    keep = (np.arange(65) != 40).reshape(1, 1, 1, 65)
+    removed = {"mask": keep} if how == "mask" else {"bias": np.where(keep, 0, -INF).astype(np.float32)}
+    out, _ = check(q, k, v, **removed)
+    assert np.isfinite(out).all()
+
+
 @parametrize_dtype
 def test_nan_in_a_value_reaches_its_column(dtype):
     q, k, v = draw(Shape(33, 65, 16, 16), dtype)
