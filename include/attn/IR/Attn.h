@@ -1,0 +1,36 @@
+//===- Attn.h - the attn dialect: attributes and operations -----*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_ATTN_H
+#define ATTN_IR_ATTN_H
+
+#include "attn/IR/Structure.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/IndexingMapOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "attn/IR/AttnDialect.h.inc"
+#include "attn/IR/AttnEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "attn/IR/AttnAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "attn/IR/AttnOps.h.inc"
+
+namespace attn {
+
+/// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
+/// plugin and the package all register through this function.
+void registerAttnExternalModels(mlir::DialectRegistry &registry);
+
+} // namespace attn
+
+#endif // ATTN_IR_ATTN_H

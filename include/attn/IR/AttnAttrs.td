@@ -1,0 +1,84 @@
+//===- AttnAttrs.td - attributes of the attn dialect --------*- tablegen -*-===//
+//
+// Alignment of causal masks, the schedule of a kernel, and the key ranges that
+// the mask analysis finds for a tile of queries.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_ATTNATTRS_TD
+#define ATTN_IR_ATTNATTRS_TD
+
+include "attn/IR/AttnBase.td"
+
+def Attn_CausalAlignment : I32EnumAttr<"CausalAlignment", "where the diagonal of a causal mask ends", [
+    I32EnumAttrCase<"TopLeft", 0, "top_left">,
+    I32EnumAttrCase<"BottomRight", 1, "bottom_right">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_CausalAttr : EnumAttr<Attn_Dialect, Attn_CausalAlignment, "causal"> {
+  let summary = "a causal mask: keeps key j for query i iff j <= i + off";
+  let description = [{
+    `#attn.causal<top_left>` has off = 0, `#attn.causal<bottom_right>` has
+    off = Sk - Sq. There is no default: other systems disagree about it.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Attn_IndexKind : I32EnumAttr<"IndexKind", "a position in the score matrix", [
+    I32EnumAttrCase<"Batch", 0, "batch">, I32EnumAttrCase<"Head", 1, "head">,
+    I32EnumAttrCase<"KvHead", 2, "kv_head">, I32EnumAttrCase<"Query", 3, "query">,
+    I32EnumAttrCase<"Key", 4, "key">]> {
+  let cppNamespace = "::attn";
+}
+
+def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "tile sizes of a kernel: policy, written by attn-select-schedule or by hand";
+  let description = [{
+    The transposed CPU tile: lanes are query rows. `query_tile` rows of Q and
+    `key_tile` keys make one tile; `lanes` elements fill a vector register; the
+    register kernels hold `row_block` rows of the tile times `lane_vectors`
+    vectors as accumulators. `query_tile` is a multiple of
+    `lanes * lane_vectors`.
+
+    ```mlir
+    #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+    ```
+  }];
+  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile, "int64_t":$lanes, "int64_t":$rowBlock,
+                        "int64_t":$laneVectors);
+  let assemblyFormat = [{
+    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile `,` `lanes` `=` $lanes `,` `row_block` `=` $rowBlock
+        `,` `lane_vectors` `=` $laneVectors `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Attn_KeyRangesAttr : AttrDef<Attn_Dialect, "KeyRanges"> {
+  let mnemonic = "key_ranges";
+  let summary = "which keys a tile of queries must visit, and which of them need no predicate";
+  let description = [{
+    Maps from `(first, end)`, a tile of query rows [first, end), to bounds of
+    keys. No row of the tile keeps a key outside
+    [max(visited_lower), min(visited_upper)); every row keeps all keys inside
+    [max(full_lower), min(full_upper)). What lies between is partial: it needs
+    the predicate. Written by `attn-analyze-mask`; the tiler reads nothing else.
+
+    ```mlir
+    #attn.key_ranges<visited_lower = (d0, d1) -> (0), visited_upper = (d0, d1) -> (128, d1),
+                     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (128, d0 + 1)>
+    ```
+  }];
+  let parameters = (ins "::mlir::AffineMap":$visitedLower, "::mlir::AffineMap":$visitedUpper,
+                        "::mlir::AffineMap":$fullLower, "::mlir::AffineMap":$fullUpper);
+  let assemblyFormat = [{
+    `<` `visited_lower` `=` $visitedLower `,` `visited_upper` `=` $visitedUpper `,`
+        `full_lower` `=` $fullLower `,` `full_upper` `=` $fullUpper `>`
+  }];
+}
+
+#endif // ATTN_IR_ATTNATTRS_TD

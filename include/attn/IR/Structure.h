@@ -1,0 +1,85 @@
+//===- Structure.h - dimensions of the structured attn ops ------*- C++ -*-===//
+//
+// What each operand of each op is made of: a table of dimension names, from
+// which default indexing maps, sizes, verification and slices of tiles follow.
+// A new operand is one row of the table in lib/IR/Structure.cpp.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_STRUCTURE_H
+#define ATTN_IR_STRUCTURE_H
+
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace attn {
+
+/// The named dimensions of an iteration domain; batch dimensions come before them.
+enum class DimKind { Query, Key, HeadSize, ValueSize };
+
+/// How many of the batch dimensions an operand follows in its own way.
+enum class OperandRole {
+  Plain,      ///< has every dimension of its row of the table
+  SharedHead, ///< K and V: contiguous groups of query heads share one of theirs
+  Broadcast,  ///< bias and mask: any dimension may have size 1 or be left out in front
+  State,      ///< may hold more query rows than there are (padding lanes)
+};
+
+/// One row of the table: a shaped operand that is present.
+struct OperandSpec {
+  llvm::StringRef name;
+  llvm::SmallVector<DimKind, 2> dims;
+  OperandRole role = OperandRole::Plain;
+};
+
+/// The names of the dimensions that follow the batch dimensions in the op's iteration domain.
+llvm::ArrayRef<DimKind> getDomainDims(mlir::Operation *op);
+
+/// One entry a shaped operand that is present, in operand order.
+llvm::SmallVector<OperandSpec> getOperandSpecs(mlir::Operation *op);
+
+/// True for the ops that the functions of this header take.
+bool isStructuredOp(mlir::Operation *op);
+
+unsigned getNumBatchDims(mlir::Operation *op);
+unsigned getDomainPosition(mlir::Operation *op, DimKind kind);
+llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *op);
+
+/// The `maps` attribute, or the maps of the default layout.
+mlir::ArrayAttr getIndexingMaps(mlir::Operation *op);
+llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
+
+/// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads.
+mlir::AffineMap getKvHeadMap(mlir::Operation *op);
+
+/// Static sizes of the iteration domain, kDynamic where none is known.
+llvm::SmallVector<int64_t> getStaticDomain(mlir::Operation *op);
+int64_t getStaticSize(mlir::Operation *op, DimKind kind);
+/// The same as values, from the operand that holds the dimension.
+llvm::SmallVector<mlir::OpFoldResult> getDomainSizes(mlir::OpBuilder &builder, mlir::Operation *op);
+
+/// The slice of `operand`, indexed by `map`, that a tile [offsets, offsets + sizes) of the domain touches.
+struct Slice {
+  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes, strides;
+};
+Slice getOperandSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::AffineMap map,
+                      llvm::ArrayRef<mlir::OpFoldResult> offsets, llvm::ArrayRef<mlir::OpFoldResult> sizes);
+mlir::Value createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value operand, const Slice &slice);
+
+/// Verifies C1, C2, C3, C7 and C11: ranks, sizes and forms of all shaped operands.
+mlir::LogicalResult verifyStructure(mlir::Operation *op);
+
+/// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
+mlir::Type getAccumulationType(mlir::Type elementType);
+
+/// Adds `offset` to every attn.index of `kind` in `region`: what tiling does to a predicate.
+void shiftIndex(mlir::OpBuilder &builder, mlir::Region &region, llvm::ArrayRef<mlir::OpFoldResult> domainOffsets,
+                unsigned numBatchDims);
+
+} // namespace attn
+
+#endif // ATTN_IR_STRUCTURE_H

@@ -1,0 +1,74 @@
+//===- Bufferization.cpp - BufferizableOpInterface of the attn ops --------===//
+//
+// Destination-passing style decides everything: inputs are read, destinations
+// written in place. Only the running state of online_step and merge_states is
+// also read.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ExternalModels.h"
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+
+using namespace mlir;
+using namespace mlir::bufferization;
+using namespace attn;
+
+namespace {
+
+template <typename OpTy>
+struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<StructuredModel<OpTy>, OpTy> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
+    bool readsInits = isa<OnlineStepOp, MergeStatesOp>(op);
+    return readsInits || !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    auto dps = cast<DestinationStyleOpInterface>(op);
+    if (dps.hasPureBufferSemantics())
+      return success();
+    IRMapping mapping;
+    SmallVector<Value> inits;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (isa<TensorType>(value.getType())) {
+        FailureOr<Value> buffer = getBuffer(rewriter, value, options, state);
+        if (failed(buffer))
+          return failure();
+        value = *buffer;
+      }
+      mapping.map(operand.get(), value);
+      if (dps.isDpsInit(&operand))
+        inits.push_back(value);
+    }
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value operand) { return mapping.lookup(operand); });
+    OperationState newState(op->getLoc(), op->getName(), operands, TypeRange(), op->getAttrs());
+    for (Region &region : op->getRegions())
+      rewriter.cloneRegionBefore(region, *newState.addRegion(), newState.regions.back()->end(), mapping);
+    rewriter.create(newState);
+    replaceOpWithBufferizedValues(rewriter, op, inits);
+    return success();
+  }
+};
+
+template <typename... OpTys>
+void attachModels(MLIRContext *ctx) {
+  (OpTys::template attachInterface<StructuredModel<OpTys>>(*ctx), ...);
+}
+
+} // namespace
+
+void attn::registerBufferizationModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
+    attachModels<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
+                 MergeStatesOp, FinalizeOp, PackOp>(ctx);
+  });
+}

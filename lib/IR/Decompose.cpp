@@ -1,0 +1,449 @@
+//===- Decompose.cpp - the formulas of the attn ops as linalg -------------===//
+//
+// AggregatedOpInterface: each op on tensors becomes linalg.generic ops that
+// materialise what the op only implies. Exact, slow and plain: what
+// attn-lower-to-reference runs, and what a compiler without our kernels falls
+// back to.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+using BodyFn = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+using Values = SmallVector<Value>;
+
+Value attn::createFloatConstant(OpBuilder &builder, Location loc, Type type, double value) {
+  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
+}
+
+AffineMap attn::restrictDomain(AffineMap map, ArrayRef<unsigned> kept) {
+  SmallVector<AffineExpr> replacement(map.getNumDims(), getAffineConstantExpr(0, map.getContext()));
+  for (auto [i, position] : llvm::enumerate(kept))
+    replacement[position] = getAffineDimExpr(i, map.getContext());
+  return map.replaceDimsAndSymbols(replacement, {}, kept.size(), 0);
+}
+
+namespace {
+
+const double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Builds linalg over a part of one op's iteration domain. Intermediate tensors hold (batch…, named dimensions…).
+class Formula {
+public:
+  Formula(OpBuilder &builder, Operation *op, Type type)
+      : builder(builder), op(op), loc(op->getLoc()), type(type), numBatch(getNumBatchDims(op)),
+        sizes(getDomainSizes(builder, op)), maps(getMaps(op)) {}
+
+  /// The identity map of an intermediate with the given dimensions, over the whole domain.
+  AffineMap getMap(ArrayRef<DimKind> dims) {
+    return AffineMap::getMultiDimMapWithTargets(sizes.size(), getPositions(dims), op->getContext());
+  }
+
+  Value empty(ArrayRef<DimKind> dims, Type elementType = {}) {
+    SmallVector<OpFoldResult> shape;
+    for (unsigned position : getPositions(dims))
+      shape.push_back(sizes[position]);
+    return tensor::EmptyOp::create(builder, loc, shape, elementType ? elementType : type);
+  }
+
+  Value filled(ArrayRef<DimKind> dims, double value) { return fill(empty(dims), value); }
+  Value fill(Value tensor, double value) {
+    Value constant = createFloatConstant(builder, loc, getElementTypeOrSelf(tensor.getType()), value);
+    return linalg::FillOp::create(builder, loc, constant, tensor).getResult(0);
+  }
+
+  /// One generic over the dimensions `loops` (of which `reduced` are a reduction). Maps are over the whole domain. The
+  /// body gets its elements in the formula's type, the output's last, and returns the new element.
+  Value generic(ArrayRef<DimKind> loops, ArrayRef<DimKind> reduced, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
+                Value output, AffineMap outputMap, BodyFn body) {
+    SmallVector<unsigned> kept = getPositions(loops);
+    SmallVector<AffineMap> genericMaps;
+    for (AffineMap map : inputMaps)
+      genericMaps.push_back(restrictDomain(map, kept));
+    genericMaps.push_back(restrictDomain(outputMap, kept));
+    SmallVector<utils::IteratorType> iterators(kept.size(), utils::IteratorType::parallel);
+    for (auto [i, kind] : llvm::enumerate(loops))
+      if (llvm::is_contained(reduced, kind))
+        iterators[numBatch + i] = utils::IteratorType::reduction;
+    domain.assign(kept.begin(), kept.end());
+    auto op = linalg::GenericOp::create(
+        builder, loc, output.getType(), inputs, output, genericMaps, iterators,
+        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
+          Values elements;
+          for (Value arg : args)
+            elements.push_back(convert(nested, arg, type));
+          Value result = body(nested, nestedLoc, elements);
+          linalg::YieldOp::create(nested, nestedLoc, convert(nested, result, args.back().getType()));
+        });
+    return op.getResult(0);
+  }
+
+  /// The linalg.index of attn.index inside a generic's body. kv_head is head floordiv G, with G from the map of the
+  /// first operand that shares heads.
+  Value getIndex(OpBuilder &nested, IndexOp index) {
+    auto at = [&](unsigned position) -> Value {
+      return linalg::IndexOp::create(nested, loc, llvm::find(domain, position) - domain.begin());
+    };
+    switch (index.getKind()) {
+    case IndexKind::Batch: return at(0);
+    case IndexKind::Head: return at(numBatch - 1);
+    case IndexKind::Query: return at(numBatch);
+    case IndexKind::Key: return at(numBatch + 1);
+    case IndexKind::KvHead:
+      return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), at(numBatch - 1));
+    }
+    llvm_unreachable("covered switch");
+  }
+
+  Value convert(OpBuilder &nested, Value value, Type to) {
+    auto from = dyn_cast<FloatType>(value.getType());
+    auto target = dyn_cast<FloatType>(to);
+    if (!from || !target || from == target)
+      return value;
+    if (from.getWidth() < target.getWidth())
+      return arith::ExtFOp::create(nested, loc, to, value);
+    return arith::TruncFOp::create(nested, loc, to, value);
+  }
+
+  OpBuilder &builder;
+  Operation *op;
+  Location loc;
+  Type type;
+  unsigned numBatch;
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<AffineMap> maps;
+
+private:
+  SmallVector<unsigned> getPositions(ArrayRef<DimKind> dims) {
+    SmallVector<unsigned> positions(llvm::to_vector(llvm::seq<unsigned>(0, numBatch)));
+    for (DimKind kind : dims)
+      positions.push_back(getDomainPosition(op, kind));
+    return positions;
+  }
+
+  SmallVector<unsigned> domain; // of the generic being built
+};
+
+using enum DimKind;
+
+//===----------------------------------------------------------------------===//
+// Steps of the formula
+//===----------------------------------------------------------------------===//
+
+/// out[i, j] += sum_d q[i, d] * k[j, d]
+Value buildScores(Formula &f, Value query, AffineMap queryMap, Value key, AffineMap keyMap, Value output,
+                  AffineMap outputMap) {
+  return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key}, {queryMap, keyMap}, f.fill(output, 0), outputMap,
+                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
+                     return arith::AddFOp::create(b, loc, x[2], product);
+                   });
+}
+
+/// out[i, e] += sum_j p[i, j] * v[j, e]
+Value buildApply(Formula &f, Value weights, AffineMap weightsMap, Value value, AffineMap valueMap, Value output,
+                 AffineMap outputMap) {
+  return f.generic({Query, Key, DimKind::ValueSize}, {Key}, {weights, value}, {weightsMap, valueMap}, output, outputMap,
+                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
+                     return arith::AddFOp::create(b, loc, x[2], product);
+                   });
+}
+
+/// x * scale, where the scale is an attribute or a value.
+Value scaleElement(Formula &f, OpBuilder &b, Location loc, Value x, Value scaleValue, std::optional<APFloat> scale) {
+  Value factor = scaleValue ? f.convert(b, scaleValue, f.type)
+                            : createFloatConstant(b, loc, f.type, scale->convertToDouble());
+  return arith::MulFOp::create(b, loc, x, factor);
+}
+
+/// c * tanh(x / c)
+Value softcapElement(Formula &f, OpBuilder &b, Location loc, Value x, double cap) {
+  Value c = createFloatConstant(b, loc, f.type, cap);
+  Value ratio = arith::DivFOp::create(b, loc, x, c);
+  return arith::MulFOp::create(b, loc, c, math::TanhOp::create(b, loc, ratio));
+}
+
+/// (x + bias), or -inf where the boolean mask or the region removes the key
+Value maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, Value mask, Region &region) {
+  Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+  if (bias)
+    x = arith::AddFOp::create(b, loc, x, bias);
+  if (mask)
+    x = arith::SelectOp::create(b, loc, mask, x, minusInf);
+  if (region.empty())
+    return x;
+  Value keep = inlinePredicate(b, region, [&](IndexOp index) { return f.getIndex(b, index); });
+  return arith::SelectOp::create(b, loc, keep, x, minusInf);
+}
+
+/// (m == -inf) ? 0 : exp(x - m)
+Value guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m) {
+  Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity), zero = createFloatConstant(b, loc, f.type, 0);
+  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, m, minusInf);
+  Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x, m));
+  return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
+}
+
+/// max_j s[i, j], into `init`
+Value buildRowMax(Formula &f, Value scores, AffineMap scoresMap, Value init, AffineMap initMap) {
+  return f.generic({Query, Key}, {Key}, {scores}, {scoresMap}, init, initMap,
+                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     return arith::MaximumFOp::create(b, loc, x[1], x[0]);
+                   });
+}
+
+/// init[i] + sum_j p[i, j]
+Value buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value init, AffineMap initMap) {
+  return f.generic({Query, Key}, {Key}, {weights}, {weightsMap}, init, initMap,
+                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     return arith::AddFOp::create(b, loc, x[1], x[0]);
+                   });
+}
+
+//===----------------------------------------------------------------------===//
+// The ops
+//===----------------------------------------------------------------------===//
+
+Values decomposeScores(Formula &f, ScoresOp op) {
+  // Accumulated wide, then rounded to the type of the scores.
+  AffineMap wideMap = f.getMap({Query, Key});
+  Value wide = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), wideMap);
+  return {f.generic({Query, Key}, {}, {wide}, {wideMap}, op.getOutput(), f.maps[2],
+                    [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
+}
+
+Values decomposeElementwise(Formula &f, Value input, Value output,
+                            function_ref<Value(OpBuilder &, Location, Value)> body) {
+  return {f.generic({Query, Key}, {}, {input}, {f.maps[0]}, output, f.maps[1],
+                    [&](OpBuilder &b, Location loc, ValueRange x) { return body(b, loc, x[0]); })};
+}
+
+Values decomposeMask(Formula &f, MaskOp op) {
+  Region predicate;
+  if (hasPredicate(op))
+    buildPredicate(f.builder, op, predicate);
+  Values inputs(op->getOperands().drop_back());
+  return {f.generic({Query, Key}, {}, inputs, ArrayRef(f.maps).drop_back(), op.getOutput(), f.maps.back(),
+                    [&](OpBuilder &b, Location loc, ValueRange x) {
+                      unsigned next = 1;
+                      Value bias = op.getBias() ? x[next++] : Value();
+                      Value mask = op.getMask() ? x[next++] : Value();
+                      return maskElement(f, b, loc, x[0], bias, mask, predicate);
+                    })};
+}
+
+Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
+  AffineMap rowMap = f.getMap({Query}), wideMap = f.getMap({Query, Key});
+  Value max = buildRowMax(f, op.getInput(), f.maps[0], f.filled({Query}, -kInfinity), rowMap);
+  Value weights = f.generic({Query, Key}, {}, {op.getInput(), max}, {f.maps[0], rowMap}, f.empty({Query, Key}), wideMap,
+                            [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
+  Value sum = buildRowSum(f, weights, wideMap, f.filled({Query}, 0), rowMap);
+  return {f.generic({Query, Key}, {}, {weights, sum}, {wideMap, rowMap}, op.getOutput(), f.maps[1],
+                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                      Value zero = createFloatConstant(b, loc, f.type, 0);
+                      Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], zero);
+                      Value ratio = arith::DivFOp::create(b, loc, x[0], x[1]);
+                      return arith::SelectOp::create(b, loc, isEmpty, zero, ratio);
+                    })};
+}
+
+Values decomposeApply(Formula &f, ApplyOp op) {
+  AffineMap wideMap = f.getMap({Query, DimKind::ValueSize});
+  Value wide = buildApply(f, op.getWeights(), f.maps[0], op.getValue(), f.maps[1], f.filled({Query, DimKind::ValueSize}, 0),
+                          wideMap);
+  return {f.generic({Query, DimKind::ValueSize}, {}, {wide}, {wideMap}, op.getOutput(), f.maps[2],
+                    [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
+}
+
+Values decomposeInitState(Formula &f, InitStateOp op) {
+  return {f.fill(op.getAcc(), 0), f.fill(op.getRowMax(), -kInfinity), f.fill(op.getRowSum(), 0)};
+}
+
+Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
+  AffineMap scoresMap = f.getMap({Query, Key}), rowMap = f.getMap({Query});
+  unsigned accIndex = 3 + (op.getBias() ? 1 : 0) + (op.getMask() ? 1 : 0);
+  AffineMap accMap = f.maps[accIndex], maxMap = f.maps[accIndex + 1], sumMap = f.maps[accIndex + 2];
+
+  // s[i, j]: product, scale, softcap, bias, predicate, in this order
+  Value raw = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), scoresMap);
+  Values inputs = {raw};
+  SmallVector<AffineMap> inputMaps = {scoresMap};
+  for (unsigned i = 3; i < accIndex; ++i) {
+    inputs.push_back(op->getOperand(i));
+    inputMaps.push_back(f.maps[i]);
+  }
+  Value scores = f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), scoresMap,
+                           [&](OpBuilder &b, Location loc, ValueRange x) {
+                             unsigned next = 1;
+                             Value bias = op.getBias() ? x[next++] : Value();
+                             Value mask = op.getMask() ? x[next++] : Value();
+                             Value s = x[0];
+                             if (op.getScale() || op.getScaleValue())
+                               s = scaleElement(f, b, loc, s, op.getScaleValue(), op.getScale());
+                             if (op.getSoftcap())
+                               s = softcapElement(f, b, loc, s, op.getSoftcap()->convertToDouble());
+                             return maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
+                           });
+
+  // m' = max(m, max_j s), alpha = (m == -inf) ? 0 : exp(m - m'), p = (m' == -inf) ? 0 : exp(s - m')
+  Value max = buildRowMax(f, scores, scoresMap, op.getRowMax(), maxMap);
+  Value alpha = f.generic({Query}, {}, {op.getRowMax(), max}, {maxMap, maxMap}, f.empty({Query}), rowMap,
+                          [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                            Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+                            Value zero = createFloatConstant(b, loc, f.type, 0);
+                            Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], minusInf);
+                            Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
+                            return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
+                          });
+  Value weights = f.generic({Query, Key}, {}, {scores, max}, {scoresMap, maxMap}, f.empty({Query, Key}), scoresMap,
+                            [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
+  auto rescale = [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+    return arith::MulFOp::create(b, loc, x[0], x[1]);
+  };
+  // l' = alpha * l + sum_j p
+  Value sum = f.generic({Query}, {}, {alpha}, {rowMap}, op.getRowSum(), sumMap, rescale);
+  sum = buildRowSum(f, weights, scoresMap, sum, sumMap);
+  // acc' = alpha * acc + p v
+  Value acc = f.generic({Query, DimKind::ValueSize}, {}, {alpha}, {rowMap}, op.getAcc(), accMap, rescale);
+  acc = buildApply(f, weights, scoresMap, op.getValue(), f.maps[2], acc, accMap);
+  return {acc, max, sum};
+}
+
+Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
+  AffineMap rowMap = f.getMap({Query});
+  Value max = f.generic({Query}, {}, {op.getOtherMax(), op.getRowMax()}, {f.maps[1], f.maps[4]}, f.empty({Query}),
+                        rowMap, [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                          return arith::MaximumFOp::create(b, loc, x[0], x[1]);
+                        });
+  // f = (m == -inf) ? 0 : exp(m - n)
+  auto factor = [&](Value old, AffineMap oldMap) {
+    return f.generic({Query}, {}, {max, old}, {rowMap, oldMap}, f.empty({Query}), rowMap,
+                     [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                       Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+                       Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], minusInf);
+                       Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[1], x[0]));
+                       Value zero = createFloatConstant(b, loc, f.type, 0);
+                       return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
+                     });
+  };
+  Value otherFactor = factor(op.getOtherMax(), f.maps[1]), ownFactor = factor(op.getRowMax(), f.maps[4]);
+  // f * x + f' * x'
+  auto combine = [&](ArrayRef<DimKind> dims, Value other, AffineMap otherMap, Value own, AffineMap ownMap) {
+    return f.generic(dims, {}, {otherFactor, other, ownFactor}, {rowMap, otherMap, rowMap}, own, ownMap,
+                     [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                       Value left = arith::MulFOp::create(b, loc, x[0], x[1]);
+                       Value right = arith::MulFOp::create(b, loc, x[2], x[3]);
+                       return arith::AddFOp::create(b, loc, left, right);
+                     });
+  };
+  Value acc = combine({Query, DimKind::ValueSize}, op.getOtherAcc(), f.maps[0], op.getAcc(), f.maps[3]);
+  Value sum = combine({Query}, op.getOtherSum(), f.maps[2], op.getRowSum(), f.maps[5]);
+  Value newMax = f.generic({Query}, {}, {max}, {rowMap}, op.getRowMax(), f.maps[4],
+                           [](OpBuilder &, Location, ValueRange x) { return x[0]; });
+  return {acc, newMax, sum};
+}
+
+/// A generic reads exactly its domain: the rows that pad a state are cut off first.
+Value dropPadding(Formula &f, Value state, AffineMap map) {
+  OpBuilder &b = f.builder;
+  SmallVector<OpFoldResult> offsets(f.sizes.size(), b.getIndexAttr(0));
+  return createSlice(b, f.loc, state, getOperandSlice(b, f.loc, map, offsets, f.sizes));
+}
+
+Values decomposeFinalize(Formula &f, FinalizeOp op) {
+  Value acc = dropPadding(f, op.getAcc(), f.maps[0]), max = dropPadding(f, op.getRowMax(), f.maps[1]),
+        sum = dropPadding(f, op.getRowSum(), f.maps[2]);
+  auto isEmpty = [&](OpBuilder &b, Location loc, Value sum) -> Value {
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, createFloatConstant(b, loc, f.type, 0));
+  };
+  Values results;
+  // out = (l == 0) ? 0 : acc / l
+  results.push_back(f.generic({Query, DimKind::ValueSize}, {}, {acc, sum}, {f.maps[0], f.maps[2]}, op.getOutput(), f.maps[3],
+                              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                                Value ratio = arith::DivFOp::create(b, loc, x[0], x[1]);
+                                Value zero = createFloatConstant(b, loc, f.type, 0);
+                                return arith::SelectOp::create(b, loc, isEmpty(b, loc, x[1]), zero, ratio);
+                              }));
+  if (!op.getLse())
+    return results;
+  // lse = (l == 0) ? -inf : m + ln l
+  results.push_back(f.generic({Query}, {}, {max, sum}, {f.maps[1], f.maps[2]}, op.getLse(), f.maps[4],
+                              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                                Value log = math::LogOp::create(b, loc, x[1]);
+                                Value lse = arith::AddFOp::create(b, loc, x[0], log);
+                                Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+                                return arith::SelectOp::create(b, loc, isEmpty(b, loc, x[1]), minusInf, lse);
+                              }));
+  return results;
+}
+
+} // namespace
+
+FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op, Type computeType) {
+  if (!isa<RankedTensorType>(op->getOperand(0).getType()))
+    return failure();
+  if (auto sdpa = dyn_cast<SdpaOp>(op)) {
+    Type type = computeType ? computeType : getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+    FailureOr<FinalizeOp> finalize = buildOnlineForm(builder, sdpa, type, StateLayout::RowMajor);
+    if (failed(finalize))
+      return failure();
+    return Values(finalize->getResults());
+  }
+  Type elementType = getElementTypeOrSelf(op->getOperand(0).getType());
+  bool hasState = isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp>(op);
+  if (auto step = dyn_cast<OnlineStepOp>(op))
+    elementType = getElementTypeOrSelf(step.getAcc().getType());
+  Type type = hasState || !computeType ? getAccumulationType(elementType) : computeType;
+  Formula f(builder, op, type);
+  return TypeSwitch<Operation *, FailureOr<Values>>(op)
+      .Case<ScoresOp>([&](auto op) { return decomposeScores(f, op); })
+      .Case<ScaleOp>([&](ScaleOp op) {
+        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location loc, Value x) {
+          return scaleElement(f, b, loc, x, op.getScaleValue(), op.getScale());
+        });
+      })
+      .Case<SoftcapOp>([&](SoftcapOp op) {
+        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location loc, Value x) {
+          return softcapElement(f, b, loc, x, op.getSoftcap().convertToDouble());
+        });
+      })
+      .Case<MaskOp>([&](auto op) { return decomposeMask(f, op); })
+      .Case<SoftmaxOp>([&](auto op) { return decomposeSoftmax(f, op); })
+      .Case<ApplyOp>([&](auto op) { return decomposeApply(f, op); })
+      .Case<InitStateOp>([&](auto op) { return decomposeInitState(f, op); })
+      .Case<OnlineStepOp>([&](auto op) { return decomposeOnlineStep(f, op); })
+      .Case<MergeStatesOp>([&](auto op) { return decomposeMergeStates(f, op); })
+      .Case<FinalizeOp>([&](auto op) { return decomposeFinalize(f, op); })
+      .Default([](Operation *) { return failure(); });
+}
+
+#define ATTN_AGGREGATED_OP(OP)                                                                                         \
+  FailureOr<SmallVector<Value>> OP::decomposeOperation(OpBuilder &builder) {                                           \
+    return decompose(builder, *this, /*computeType=*/{});                                                              \
+  }
+ATTN_AGGREGATED_OP(ScoresOp)
+ATTN_AGGREGATED_OP(ScaleOp)
+ATTN_AGGREGATED_OP(SoftcapOp)
+ATTN_AGGREGATED_OP(MaskOp)
+ATTN_AGGREGATED_OP(SoftmaxOp)
+ATTN_AGGREGATED_OP(ApplyOp)
+ATTN_AGGREGATED_OP(SdpaOp)
+ATTN_AGGREGATED_OP(InitStateOp)
+ATTN_AGGREGATED_OP(OnlineStepOp)
+ATTN_AGGREGATED_OP(MergeStatesOp)
+ATTN_AGGREGATED_OP(FinalizeOp)
+ATTN_AGGREGATED_OP(PackOp)
+#undef ATTN_AGGREGATED_OP

@@ -1,0 +1,44 @@
+//===- Dialect.cpp - registration of the attn dialect ---------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/TilingInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "attn/IR/AttnDialect.cpp.inc"
+#include "attn/IR/AttnEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "attn/IR/AttnAttrs.cpp.inc"
+
+void attn::AttnDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "attn/IR/AttnAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "attn/IR/AttnOps.cpp.inc"
+      >();
+}
+
+LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
+                                         int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors) {
+  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1)
+    return emitError() << "expected every size of a schedule to be at least 1";
+  if (queryTile % (lanes * laneVectors) != 0)
+    return emitError() << "expected query_tile to be a multiple of lanes * lane_vectors = " << lanes * laneVectors
+                       << ", found " << queryTile;
+  return success();
+}

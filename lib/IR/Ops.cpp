@@ -1,0 +1,64 @@
+//===- Ops.cpp - interface methods of the attn ops that are short ---------===//
+//
+// Destinations, memory effects and result shapes. Verifiers, decomposition,
+// tiling and bufferisation have files of their own.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+#define GET_OP_CLASSES
+#include "attn/IR/AttnOps.cpp.inc"
+
+/// The last `count` shaped operands are the destinations.
+static MutableOperandRange getInits(Operation *op, unsigned count) {
+  return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);
+}
+
+/// Inputs are read, destinations written; those that hold a running state are read as well.
+static void getStructuredEffects(Operation *op, bool readsInits,
+                                 SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    bool isInit = dps.isDpsInit(&operand);
+    if (!isInit || readsInits)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
+    if (isInit)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+  }
+}
+
+#define ATTN_STRUCTURED_OP(OP, NUM_INITS, READS_INITS)                                                                 \
+  MutableOperandRange OP::getDpsInitsMutable() { return getInits(*this, NUM_INITS); }                                  \
+  void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
+    getStructuredEffects(*this, READS_INITS, effects);                                                                 \
+  }                                                                                                                    \
+  LogicalResult OP::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {                       \
+    for (Value init : cast<DestinationStyleOpInterface>(getOperation()).getDpsInits())                                 \
+      if (isa<RankedTensorType>(init.getType()))                                                                       \
+        shapes.push_back(tensor::getMixedSizes(builder, getLoc(), init));                                              \
+    return success();                                                                                                  \
+  }
+
+ATTN_STRUCTURED_OP(ScoresOp, 1, false)
+ATTN_STRUCTURED_OP(ScaleOp, 1, false)
+ATTN_STRUCTURED_OP(SoftcapOp, 1, false)
+ATTN_STRUCTURED_OP(MaskOp, 1, false)
+ATTN_STRUCTURED_OP(SoftmaxOp, 1, false)
+ATTN_STRUCTURED_OP(ApplyOp, 1, false)
+ATTN_STRUCTURED_OP(SdpaOp, getLse() ? 2 : 1, false)
+ATTN_STRUCTURED_OP(InitStateOp, 3, false)
+ATTN_STRUCTURED_OP(OnlineStepOp, 3, true)
+ATTN_STRUCTURED_OP(MergeStatesOp, 3, true)
+ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1, false)
+ATTN_STRUCTURED_OP(PackOp, 1, false)
+#undef ATTN_STRUCTURED_OP

@@ -1,0 +1,298 @@
+//===- Structure.cpp - the table of operands and what follows from it -----===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Structure.h"
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace attn {
+
+using enum DimKind;
+using enum OperandRole;
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+bool isStructuredOp(Operation *op) {
+  return isa<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp, MergeStatesOp,
+             FinalizeOp, PackOp>(op);
+}
+
+ArrayRef<DimKind> getDomainDims(Operation *op) {
+  static constexpr DimKind queryKeyHead[] = {Query, Key, HeadSize}, queryKeyValue[] = {Query, Key, ValueSize},
+                           all[] = {Query, Key, HeadSize, ValueSize}, queryKey[] = {Query, Key}, queryValue[] = {Query, ValueSize},
+                           queryHead[] = {Query, HeadSize};
+  return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
+      .Case<ScoresOp>([](auto) { return ArrayRef(queryKeyHead); })
+      .Case<ScaleOp, SoftcapOp, MaskOp, SoftmaxOp>([](auto) { return ArrayRef(queryKey); })
+      .Case<ApplyOp>([](auto) { return ArrayRef(queryKeyValue); })
+      .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(all); })
+      .Case<PackOp>([](auto) { return ArrayRef(queryHead); })
+      .Default([](Operation *) { return ArrayRef(queryValue); });
+}
+
+/// The state triple in the order acc, row max, row sum.
+static void addState(SmallVectorImpl<OperandSpec> &specs, OperandRole role = Plain) {
+  specs.push_back({"acc", {Query, ValueSize}, role});
+  specs.push_back({"row_max", {Query}, role});
+  specs.push_back({"row_sum", {Query}, role});
+}
+
+/// Q, K, V and the dense operands of a predicate, for `sdpa` and `online_step`.
+template <typename OpTy>
+static void addAttentionInputs(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
+  specs.push_back({"query", {Query, HeadSize}});
+  specs.push_back({"key", {Key, HeadSize}, SharedHead});
+  specs.push_back({"value", {Key, ValueSize}, SharedHead});
+  if (op.getBias())
+    specs.push_back({"bias", {Query, Key}, Broadcast});
+  if (op.getMask())
+    specs.push_back({"mask", {Query, Key}, Broadcast});
+}
+
+SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
+  SmallVector<OperandSpec> specs;
+  TypeSwitch<Operation *>(op)
+      .Case<ScoresOp>([&](auto) {
+        specs = {{"query", {Query, HeadSize}}, {"key", {Key, HeadSize}, SharedHead}, {"output", {Query, Key}}};
+      })
+      .Case<ScaleOp, SoftcapOp, SoftmaxOp>(
+          [&](auto) { specs = {{"input", {Query, Key}}, {"output", {Query, Key}}}; })
+      .Case<MaskOp>([&](MaskOp mask) {
+        specs.push_back({"input", {Query, Key}});
+        if (mask.getBias())
+          specs.push_back({"bias", {Query, Key}, Broadcast});
+        if (mask.getMask())
+          specs.push_back({"mask", {Query, Key}, Broadcast});
+        specs.push_back({"output", {Query, Key}});
+      })
+      .Case<ApplyOp>([&](auto) {
+        specs = {{"weights", {Query, Key}}, {"value", {Key, ValueSize}, SharedHead}, {"output", {Query, ValueSize}}};
+      })
+      .Case<SdpaOp>([&](SdpaOp sdpa) {
+        addAttentionInputs(specs, sdpa);
+        specs.push_back({"output", {Query, ValueSize}});
+        if (sdpa.getLse())
+          specs.push_back({"lse", {Query}});
+      })
+      .Case<InitStateOp>([&](auto) { addState(specs); })
+      .Case<OnlineStepOp>([&](OnlineStepOp step) {
+        addAttentionInputs(specs, step);
+        addState(specs);
+      })
+      .Case<MergeStatesOp>([&](auto) {
+        addState(specs);
+        addState(specs);
+      })
+      .Case<FinalizeOp>([&](FinalizeOp finalize) {
+        addState(specs, State);
+        specs.push_back({"output", {Query, ValueSize}});
+        if (finalize.getLse())
+          specs.push_back({"lse", {Query}});
+      })
+      .Case<PackOp>([&](auto) { specs = {{"input", {Query, HeadSize}}, {"output", {Query, HeadSize}, State}}; });
+  return specs;
+}
+
+SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
+  SmallVector<utils::IteratorType> types(getNumBatchDims(op), utils::IteratorType::parallel);
+  for (DimKind kind : getDomainDims(op)) {
+    bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp>(op)) ||
+                   (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp>(op));
+    types.push_back(reduces ? utils::IteratorType::reduction : utils::IteratorType::parallel);
+  }
+  return types;
+}
+
+//===----------------------------------------------------------------------===//
+// Maps and sizes
+//===----------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.getType()).getShape(); }
+
+unsigned getNumBatchDims(Operation *op) {
+  if (auto maps = op->getAttrOfType<ArrayAttr>("maps"); maps && !maps.empty())
+    return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
+  return getShape(op->getOperand(0)).size() - getOperandSpecs(op).front().dims.size();
+}
+
+unsigned getDomainPosition(Operation *op, DimKind kind) {
+  ArrayRef<DimKind> dims = getDomainDims(op);
+  return getNumBatchDims(op) + (llvm::find(dims, kind) - dims.begin());
+}
+
+/// The map of an operand in the default layout: batch dimensions, then the dimensions of its row of the table.
+static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpec &spec, unsigned numBatch) {
+  MLIRContext *ctx = op->getContext();
+  ArrayRef<int64_t> shape = getShape(op->getOperand(operand)), queryShape = getShape(op->getOperand(0));
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = 0; i < numBatch; ++i)
+    exprs.push_back(getAffineDimExpr(i, ctx));
+  for (DimKind kind : spec.dims)
+    exprs.push_back(getAffineDimExpr(getDomainPosition(op, kind), ctx));
+
+  // Heads of K and V: h floordiv G with G = Hq / Hkv.
+  if (spec.role == SharedHead && numBatch > 0 && shape.size() == exprs.size()) {
+    int64_t queryHeads = queryShape[numBatch - 1], kvHeads = shape[numBatch - 1];
+    bool isStatic = !ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(kvHeads);
+    if (isStatic && kvHeads > 0 && queryHeads > kvHeads)
+      exprs[numBatch - 1] = exprs[numBatch - 1].floorDiv(queryHeads / kvHeads);
+  }
+  if (spec.role == Broadcast && shape.size() <= exprs.size()) {
+    exprs.erase(exprs.begin(), exprs.end() - shape.size());
+    for (auto [expr, size] : llvm::zip_equal(exprs, shape))
+      if (size == 1)
+        expr = getAffineConstantExpr(0, ctx);
+  }
+  return AffineMap::get(numBatch + getDomainDims(op).size(), 0, exprs, ctx);
+}
+
+ArrayAttr getIndexingMaps(Operation *op) {
+  if (auto maps = op->getAttrOfType<ArrayAttr>("maps"))
+    return maps;
+  unsigned numBatch = getNumBatchDims(op);
+  SmallVector<AffineMap> maps;
+  for (auto [i, spec] : llvm::enumerate(getOperandSpecs(op)))
+    maps.push_back(getDefaultMap(op, i, spec, numBatch));
+  return Builder(op->getContext()).getAffineMapArrayAttr(maps);
+}
+
+SmallVector<AffineMap> getMaps(Operation *op) {
+  return llvm::map_to_vector(getIndexingMaps(op).getAsValueRange<AffineMapAttr>(), [](AffineMap map) { return map; });
+}
+
+/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast. A
+/// padded state comes last: it may be larger than the domain.
+static std::optional<std::pair<unsigned, unsigned>> findDim(Operation *op, unsigned position) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<OperandSpec> specs = getOperandSpecs(op);
+  for (bool allowState : {false, true})
+    for (auto [i, map] : llvm::enumerate(maps)) {
+      if ((specs[i].role == State) != allowState)
+        continue;
+      for (auto [j, expr] : llvm::enumerate(map.getResults()))
+        if (expr == getAffineDimExpr(position, op->getContext()))
+          return std::make_pair(unsigned(i), unsigned(j));
+    }
+  return std::nullopt;
+}
+
+SmallVector<int64_t> getStaticDomain(Operation *op) {
+  SmallVector<int64_t> sizes;
+  for (unsigned i = 0, e = getNumBatchDims(op) + getDomainDims(op).size(); i < e; ++i) {
+    auto dim = findDim(op, i);
+    sizes.push_back(dim ? getShape(op->getOperand(dim->first))[dim->second] : ShapedType::kDynamic);
+  }
+  return sizes;
+}
+
+int64_t getStaticSize(Operation *op, DimKind kind) { return getStaticDomain(op)[getDomainPosition(op, kind)]; }
+
+SmallVector<OpFoldResult> getDomainSizes(OpBuilder &builder, Operation *op) {
+  SmallVector<OpFoldResult> sizes;
+  for (unsigned i = 0, e = getNumBatchDims(op) + getDomainDims(op).size(); i < e; ++i) {
+    auto dim = findDim(op, i);
+    if (!dim) {
+      sizes.push_back(builder.getIndexAttr(1));
+      continue;
+    }
+    Value operand = op->getOperand(dim->first);
+    sizes.push_back(isa<RankedTensorType>(operand.getType())
+                        ? tensor::getMixedSize(builder, op->getLoc(), operand, dim->second)
+                        : memref::getMixedSize(builder, op->getLoc(), operand, dim->second));
+  }
+  return sizes;
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<OpFoldResult> offsets,
+                      ArrayRef<OpFoldResult> sizes) {
+  Slice slice;
+  OpFoldResult one = builder.getIndexAttr(1);
+  for (AffineExpr expr : map.getResults()) {
+    slice.strides.push_back(one);
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      slice.offsets.push_back(offsets[dim.getPosition()]);
+      slice.sizes.push_back(sizes[dim.getPosition()]);
+      continue;
+    }
+    if (isa<AffineConstantExpr>(expr)) {
+      slice.offsets.push_back(builder.getIndexAttr(0));
+      slice.sizes.push_back(one);
+      continue;
+    }
+    // h floordiv G: [o, o + n) touches groups o / G to (o + n - 1) / G.
+    auto group = cast<AffineBinaryOpExpr>(expr);
+    unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
+    AffineExpr first, size;
+    bindDims(builder.getContext(), first, size);
+    AffineExpr groupSize = group.getRHS();
+    OpFoldResult args[] = {offsets[position], sizes[position]};
+    slice.offsets.push_back(affine::makeComposedFoldedAffineApply(builder, loc, first.floorDiv(groupSize), args));
+    if (isConstantIntValue(sizes[position], 1))
+      slice.sizes.push_back(one);
+    else
+      slice.sizes.push_back(affine::makeComposedFoldedAffineApply(
+          builder, loc, (first + size - 1).floorDiv(groupSize) - first.floorDiv(groupSize) + 1, args));
+  }
+  return slice;
+}
+
+Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &slice) {
+  if (isa<RankedTensorType>(operand.getType()))
+    return tensor::ExtractSliceOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
+  return memref::SubViewOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
+}
+
+void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domainOffsets, unsigned numBatchDims) {
+  SmallVector<IndexOp> indices;
+  region.walk([&](IndexOp index) { indices.push_back(index); });
+  for (IndexOp index : indices) {
+    std::optional<unsigned> position;
+    switch (index.getKind()) {
+    case IndexKind::Batch: position = 0; break;
+    case IndexKind::Head: position = numBatchDims - 1; break;
+    case IndexKind::Query: position = numBatchDims; break;
+    case IndexKind::Key: position = numBatchDims + 1; break;
+    case IndexKind::KvHead: break; // kv_head is written as head floordiv G before any tiling
+    }
+    if (!position || isConstantIntValue(domainOffsets[*position], 0))
+      continue;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(region.getParentOp());
+    Value offset = getValueOrCreateConstantIndexOp(builder, index.getLoc(), domainOffsets[*position]);
+    builder.setInsertionPointAfter(index);
+    auto shifted = arith::AddIOp::create(builder, index.getLoc(), index, offset);
+    index.getResult().replaceAllUsesExcept(shifted, shifted);
+  }
+}
+
+AffineMap getKvHeadMap(Operation *op) {
+  unsigned head = getNumBatchDims(op) - 1;
+  for (auto [map, spec] : llvm::zip_equal(getMaps(op), getOperandSpecs(op)))
+    if (spec.role == SharedHead)
+      for (AffineExpr expr : map.getResults())
+        if (expr.isFunctionOfDim(head))
+          return AffineMap::get(1, 0, expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
+  return AffineMap::getMultiDimIdentityMap(1, op->getContext());
+}
+
+Type getAccumulationType(Type elementType) {
+  return elementType.isF64() ? elementType : Float32Type::get(elementType.getContext());
+}
+
+} // namespace attn

@@ -1,0 +1,228 @@
+//===- Tiling.cpp - TilingInterface of the attn ops -----------------------===//
+//
+// One implementation for all structured ops: the indexing maps say which slice
+// of each operand a tile of the iteration domain touches. Batch, head, query
+// row and value columns are parallel; keys are a reduction, which online_step
+// can be tiled over because its destination is a running state.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ExternalModels.h"
+#include "attn/IR/Attn.h"
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step, and the value columns
+/// of an op that also writes row statistics (each tile would write them again).
+LogicalResult checkTile(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
+                        ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> domain = getDomainSizes(builder, op);
+  SmallVector<utils::IteratorType> types = getIteratorTypes(op);
+  for (auto [i, type] : llvm::enumerate(types)) {
+    bool isWhole = isConstantIntValue(offsets[i], 0) && isEqualConstantIntOrValue(sizes[i], domain[i]);
+    if (isWhole || type == utils::IteratorType::parallel)
+      continue;
+    if (isa<OnlineStepOp>(op) && i == getDomainPosition(op, DimKind::Key))
+      continue;
+    return failure();
+  }
+  return success();
+}
+
+FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
+                                       ArrayRef<OpFoldResult> sizes) {
+  if (failed(checkTile(op, builder, offsets, sizes)))
+    return op->emitOpError("cannot be tiled over a dimension that it reduces: only the keys of attn.online_step can");
+  Location loc = op->getLoc();
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  SmallVector<Value> operands, slices;
+  SmallVector<Type> resultTypes;
+  ArrayAttr maps = getIndexingMaps(op);
+  SmallVector<AffineMap> mapArray = getMaps(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    if (i >= mapArray.size()) {
+      operands.push_back(operand.get());
+      continue;
+    }
+    Slice slice = getOperandSlice(builder, loc, mapArray[i], offsets, sizes);
+    operands.push_back(createSlice(builder, loc, operand.get(), slice));
+    slices.push_back(operands.back());
+    if (dps.isDpsInit(&operand) && isa<RankedTensorType>(operands.back().getType()))
+      resultTypes.push_back(operands.back().getType());
+  }
+  OperationState state(loc, op->getName(), operands, resultTypes, op->getAttrs());
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  Operation *tiled = builder.create(state);
+  tiled->setAttr("maps", maps);
+  // Bounds of the whole problem do not hold for its tiles.
+  tiled->removeAttr("key_ranges");
+  for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
+    IRMapping mapping;
+    from.cloneInto(&to, mapping);
+    shiftIndex(builder, to, offsets, getNumBatchDims(op));
+  }
+  return TilingResult{{tiled},
+                      SmallVector<Value>(tiled->getResults()),
+                      llvm::map_to_vector(slices, [](Value slice) { return slice.getDefiningOp(); })};
+}
+
+/// The tile of the domain that produces a slice of a result: a result's map is a permutation of parallel dimensions.
+LogicalResult getDomainTile(Operation *op, OpBuilder &builder, AffineMap map, ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+                            SmallVectorImpl<OpFoldResult> &domainSizes) {
+  if (!map.isProjectedPermutation())
+    return failure();
+  domainSizes = getDomainSizes(builder, op);
+  domainOffsets.assign(domainSizes.size(), builder.getIndexAttr(0));
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+    unsigned position = cast<AffineDimExpr>(expr).getPosition();
+    domainOffsets[position] = offsets[i];
+    domainSizes[position] = sizes[i];
+  }
+  return success();
+}
+
+template <typename OpTy>
+struct TilingModel : public TilingInterface::ExternalModel<TilingModel<OpTy>, OpTy> {
+  SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const { return getIteratorTypes(op); }
+
+  SmallVector<Range> getIterationDomain(Operation *op, OpBuilder &builder) const {
+    SmallVector<Range> ranges;
+    for (OpFoldResult size : getDomainSizes(builder, op))
+      ranges.push_back({builder.getIndexAttr(0), size, builder.getIndexAttr(1)});
+    return ranges;
+  }
+
+  FailureOr<TilingResult> getTiledImplementation(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
+                                                 ArrayRef<OpFoldResult> sizes) const {
+    return tileStructured(op, builder, offsets, sizes);
+  }
+
+  LogicalResult getResultTilePosition(Operation *op, OpBuilder &builder, unsigned result,
+                                      ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                                      SmallVector<OpFoldResult> &resultOffsets,
+                                      SmallVector<OpFoldResult> &resultSizes) const {
+    Slice slice = getOperandSlice(builder, op->getLoc(), getResultMap(op, result), offsets, sizes);
+    resultOffsets = slice.offsets;
+    resultSizes = slice.sizes;
+    return success();
+  }
+
+  LogicalResult getIterationDomainTileFromResultTile(Operation *op, OpBuilder &builder, unsigned result,
+                                                     ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                                                     SmallVectorImpl<OpFoldResult> &domainOffsets,
+                                                     SmallVectorImpl<OpFoldResult> &domainSizes) const {
+    return getDomainTile(op, builder, getResultMap(op, result), offsets, sizes, domainOffsets, domainSizes);
+  }
+
+  FailureOr<TilingResult> generateResultTileValue(Operation *op, OpBuilder &builder, unsigned result,
+                                                  ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) const {
+    SmallVector<OpFoldResult> domainOffsets, domainSizes;
+    if (failed(getIterationDomainTileFromResultTile(op, builder, result, offsets, sizes, domainOffsets, domainSizes)))
+      return failure();
+    FailureOr<TilingResult> tiled = tileStructured(op, builder, domainOffsets, domainSizes);
+    if (failed(tiled))
+      return failure();
+    tiled->tiledValues = {tiled->tiledValues[result]};
+    return tiled;
+  }
+
+private:
+  static AffineMap getResultMap(Operation *op, unsigned result) {
+    auto dps = cast<DestinationStyleOpInterface>(op);
+    return getMaps(op)[dps.getDpsInitOperand(result)->getOperandNumber()];
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Partial reduction over the keys
+//===----------------------------------------------------------------------===//
+
+/// Splits the keys of online_step: each part folds into a state of its own, started empty, and attn.merge_states joins
+/// the parts into the state that was given. Only the sequential strategy (one partial state) is offered.
+struct OnlineStepReduction
+    : public PartialReductionOpInterface::ExternalModel<OnlineStepReduction, OnlineStepOp> {
+  FailureOr<SmallVector<Value>>
+  generateInitialTensorForPartialReduction(Operation *op, OpBuilder &builder, Location loc, ArrayRef<OpFoldResult>,
+                                           const llvm::SetVector<unsigned> &dims) const {
+    if (failed(checkDims(op, dims)))
+      return failure();
+    auto step = cast<OnlineStepOp>(op);
+    // The neutral element, in the layout of the step's own state.
+    auto init = InitStateOp::create(builder, loc, step->getResultTypes(), step.getAcc(), step.getRowMax(),
+                                    step.getRowSum(), getStateMapsAttr(step));
+    return SmallVector<Value>(init.getResults());
+  }
+
+  FailureOr<TilingResult> tileToPartialReduction(Operation *op, OpBuilder &builder, Location loc,
+                                                 ReductionTilingStrategy strategy, ValueRange init,
+                                                 ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                                                 const llvm::SetVector<unsigned> &dims, ArrayRef<OpFoldResult>) const {
+    if (strategy != ReductionTilingStrategy::PartialReductionOuterReduction || failed(checkDims(op, dims)))
+      return failure();
+    FailureOr<TilingResult> tiled = tileStructured(op, builder, offsets, sizes);
+    if (failed(tiled))
+      return failure();
+    auto step = cast<OnlineStepOp>(tiled->tiledOps.front());
+    step.getAccMutable().assign(init[0]);
+    step.getRowMaxMutable().assign(init[1]);
+    step.getRowSumMutable().assign(init[2]);
+    return tiled;
+  }
+
+  FailureOr<MergeResult> mergeReductions(Operation *op, OpBuilder &builder, Location loc, ValueRange partial,
+                                         const llvm::SetVector<unsigned> &) const {
+    auto step = cast<OnlineStepOp>(op);
+    SmallVector<Attribute> maps(getStateMapsAttr(step).getValue());
+    maps.append(maps.begin(), maps.begin() + 3);
+    auto merge = MergeStatesOp::create(builder, loc, step->getResultTypes(), partial[0], partial[1], partial[2],
+                                       step.getAcc(), step.getRowMax(), step.getRowSum(), builder.getArrayAttr(maps));
+    return MergeResult{{merge}, SmallVector<Value>(merge.getResults())};
+  }
+
+  LogicalResult getPartialResultTilePosition(Operation *op, OpBuilder &builder, unsigned result,
+                                             ReductionTilingStrategy, ArrayRef<OpFoldResult> offsets,
+                                             ArrayRef<OpFoldResult> sizes, const llvm::SetVector<unsigned> &,
+                                             ArrayRef<OpFoldResult>, SmallVector<OpFoldResult> &resultOffsets,
+                                             SmallVector<OpFoldResult> &resultSizes) const {
+    auto dps = cast<DestinationStyleOpInterface>(op);
+    AffineMap map = getMaps(op)[dps.getDpsInitOperand(result)->getOperandNumber()];
+    Slice slice = getOperandSlice(builder, op->getLoc(), map, offsets, sizes);
+    resultOffsets = slice.offsets;
+    resultSizes = slice.sizes;
+    return success();
+  }
+
+private:
+  static LogicalResult checkDims(Operation *op, const llvm::SetVector<unsigned> &dims) {
+    return success(dims.size() == 1 && dims.front() == getDomainPosition(op, DimKind::Key));
+  }
+
+  /// The maps of the step's state, over the domain (batch…, query, value) of init_state and merge_states.
+  static ArrayAttr getStateMapsAttr(OnlineStepOp step) { return Builder(step.getContext()).getAffineMapArrayAttr(getStateMaps(step)); }
+};
+
+template <typename... OpTys>
+void attachModels(MLIRContext *ctx) {
+  (OpTys::template attachInterface<TilingModel<OpTys>>(*ctx), ...);
+}
+
+} // namespace
+
+void attn::registerTilingModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
+    attachModels<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
+                 MergeStatesOp, FinalizeOp, PackOp>(ctx);
+    OnlineStepOp::attachInterface<OnlineStepReduction>(*ctx);
+  });
+}

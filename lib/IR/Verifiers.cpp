@@ -1,0 +1,394 @@
+//===- Verifiers.cpp - the numbered constraints of the attn ops -----------===//
+//
+// Each check names its constraint (C1 …) as the op's documentation does. What
+// is expected, what was found, and what to write stand in the message.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
+
+StringRef getDimName(Operation *op, unsigned position) {
+  unsigned numBatch = getNumBatchDims(op);
+  if (position < numBatch)
+    return position + 1 == numBatch ? "head (last batch)" : "batch";
+  switch (getDomainDims(op)[position - numBatch]) {
+  case DimKind::Query: return "query";
+  case DimKind::Key: return "key";
+  case DimKind::HeadSize: return "head-size";
+  case DimKind::ValueSize: return "value-size";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// C11: all tensors with a result each, or all memrefs with none.
+LogicalResult verifyForm(Operation *op, unsigned numShaped) {
+  bool isTensor = isa<RankedTensorType>(op->getOperand(0).getType());
+  for (Value operand : op->getOperands().take_front(numShaped))
+    if (isa<RankedTensorType>(operand.getType()) != isTensor)
+      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
+  if (op->getNumResults() != expected)
+    return op->emitOpError("C11: expected ") << expected << " results, one for each output tensor, found "
+                                             << op->getNumResults();
+  for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
+    if (result.getType() != init.getType())
+      return op->emitOpError("C11: expected a result of its output's type ")
+             << init.getType() << ", found " << result.getType();
+  return success();
+}
+
+/// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead) or 0 (Broadcast).
+LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const OperandSpec &spec, unsigned numDims) {
+  if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
+    return op->emitOpError("C1: expected the map of ")
+           << spec.name << " to have " << numDims << " dimensions and no symbols, found " << AffineMapAttr::get(map);
+  if (int64_t(map.getNumResults()) != getShaped(operand).getRank())
+    return op->emitOpError("C1: expected ")
+           << spec.name << " to have " << map.getNumResults() << " dimensions, found " << operand.getType();
+  for (AffineExpr expr : map.getResults()) {
+    if (isa<AffineDimExpr>(expr))
+      continue;
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    if (constant && constant.getValue() == 0 && spec.role == OperandRole::Broadcast)
+      continue;
+    auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+    bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
+                   isa<AffineConstantExpr>(group.getRHS()) &&
+                   cast<AffineDimExpr>(group.getLHS()).getPosition() < getNumBatchDims(op);
+    if (isGroup && spec.role == OperandRole::SharedHead)
+      continue;
+    return op->emitOpError("C1: expected the map of ")
+           << spec.name << " to hold dimensions"
+           << (spec.role == OperandRole::SharedHead  ? ", or a batch dimension floordiv a constant"
+               : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
+                                                     : "")
+           << ", found " << AffineMapAttr::get(map);
+  }
+  // Named dimensions that the operand must hold: a map may not repeat or drop one of its own.
+  if (spec.role != OperandRole::Broadcast)
+    for (DimKind kind : spec.dims)
+      if (llvm::count(map.getResults(), getAffineDimExpr(getDomainPosition(op, kind), op->getContext())) != 1)
+        return op->emitOpError("C1: expected the map of ")
+               << spec.name << " to hold the " << getDimName(op, getDomainPosition(op, kind))
+               << " dimension once, found " << AffineMapAttr::get(map);
+  return success();
+}
+
+/// C2, C3, C7: sizes agree.
+LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const OperandSpec &spec,
+                          ArrayRef<int64_t> domain) {
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+    int64_t found = getShaped(operand).getShape()[i];
+    if (ShapedType::isDynamic(found))
+      continue;
+    if (isa<AffineConstantExpr>(expr)) {
+      if (found != 1)
+        return op->emitOpError("C7: expected dimension ")
+               << i << " of " << spec.name << " to have size 1, as its map broadcasts it, found " << found;
+      continue;
+    }
+    int64_t group = 1;
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim) {
+      auto binary = cast<AffineBinaryOpExpr>(expr);
+      dim = cast<AffineDimExpr>(binary.getLHS());
+      group = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+      if (group < 1)
+        return op->emitOpError("C3: expected groups of at least 1 query head, found ") << group;
+    }
+    unsigned position = dim.getPosition();
+    int64_t size = domain[position];
+    if (ShapedType::isDynamic(size))
+      continue;
+    bool isHead = spec.role == OperandRole::SharedHead && position + 1 == getNumBatchDims(op);
+    if (isHead && (found != llvm::divideCeilSigned(size, group) || (found > 0 && size % found != 0)))
+      return op->emitOpError("C3: expected the number of query heads (")
+             << size << ") to be a multiple of the number of " << spec.name << " heads, found " << found << " "
+             << spec.name << " heads";
+    int64_t expected = llvm::divideCeilSigned(size, group);
+    bool fits = spec.role == OperandRole::State && position == getDomainPosition(op, DimKind::Query)
+                    ? found >= expected
+                    : found == expected;
+    if (fits)
+      continue;
+    if (spec.role == OperandRole::Broadcast)
+      return op->emitOpError("C7: expected the ")
+             << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected
+             << " or 1, found " << found;
+    return op->emitOpError("C2: expected the ")
+           << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected << ", found "
+           << found;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Constraints shared by several ops
+//===----------------------------------------------------------------------===//
+
+/// C4: the operand is floating point; where `expected` is given, of that type.
+LogicalResult verifyFloat(Operation *op, Value operand, StringRef name, Type expected = {}, StringRef reason = "") {
+  Type type = getElementTypeOrSelf(operand.getType());
+  if (!isa<FloatType>(type))
+    return op->emitOpError("C4: expected ") << name << " to be floating point, found " << type;
+  if (expected && type != expected)
+    return op->emitOpError("C4: expected ") << name << " to have element type " << expected << reason << ", found "
+                                            << type;
+  return success();
+}
+
+/// C4 for the state triple.
+LogicalResult verifyState(Operation *op, Value acc, Value max, Value sum) {
+  Type type = getElementTypeOrSelf(acc.getType());
+  if (!type.isF32() && !type.isF64())
+    return op->emitOpError("C4: expected the state to be f32 or f64, found ") << type;
+  if (failed(verifyFloat(op, max, "row_max", type, ", that of acc")))
+    return failure();
+  return verifyFloat(op, sum, "row_sum", type, ", that of acc");
+}
+
+/// C5: an alignment is spelled out unless the sizes make every alignment the same.
+LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal) {
+  if (!causal || isa<CausalAlignmentAttr>(*causal))
+    return success();
+  if (!isa<UnitAttr>(*causal))
+    return op->emitOpError("C5: expected causal to be #attn.causal<top_left> or #attn.causal<bottom_right>, found ")
+           << *causal;
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  if (queries == keys && !ShapedType::isDynamic(queries))
+    return success();
+  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
+  return op->emitOpError("C5: causal needs an alignment unless the numbers of queries and keys are static and equal, "
+                         "found Sq = ")
+         << print(queries) << " and Sk = " << print(keys)
+         << "; write causal = #attn.causal<top_left> (keeps j <= i) or causal = #attn.causal<bottom_right> "
+            "(keeps j <= i + Sk - Sq)";
+}
+
+/// C6.
+LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap) {
+  if (!softcap)
+    return success();
+  double value = softcap->convertToDouble();
+  if (std::isfinite(value) && value > 0)
+    return success();
+  return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
+}
+
+/// C8.
+LogicalResult verifyMask(Operation *op, Value mask) {
+  if (!mask || getShaped(mask).getElementType().isInteger(1))
+    return success();
+  return op->emitOpError("C8: expected mask to have element type i1 (true = attend), found ")
+         << getShaped(mask).getElementType() << "; an additive mask is a bias";
+}
+
+/// C9.
+LogicalResult verifyScale(Operation *op, Value value, std::optional<APFloat> scale, Type accumulationType) {
+  if (value && scale)
+    return op->emitOpError("C9: expected one of scale and scale_value, found both");
+  if (scale && !std::isfinite(scale->convertToDouble()))
+    return op->emitOpError("C9: expected a finite scale, found ") << scale->convertToDouble();
+  if (value && value.getType() != accumulationType)
+    return op->emitOpError("C4: expected scale_value to have the type of the accumulation, ")
+           << accumulationType << ", found " << value.getType();
+  return success();
+}
+
+/// C10: one block, pure scalar ops, an i1 at the end.
+LogicalResult verifyMaskMod(Operation *op, Region &region) {
+  if (region.empty())
+    return success();
+  Block &block = region.front();
+  if (block.getNumArguments() != 0)
+    return op->emitOpError("C10: expected mask_mod to have no block arguments (positions come from attn.index), found ")
+           << block.getNumArguments();
+  auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op->emitOpError("C10: expected mask_mod to end with attn.yield");
+  if (!yield.getValue().getType().isInteger(1))
+    return op->emitOpError("C10: expected mask_mod to yield i1 (true = keep), found ") << yield.getValue().getType();
+  for (Operation &nested : block.without_terminator())
+    if (!isa<arith::ArithDialect, math::MathDialect, AttnDialect>(nested.getDialect()) || !isPure(&nested)) {
+      InFlightDiagnostic diag = op->emitOpError("C10: expected only pure arith, math and attn.index ops in mask_mod, "
+                                                "found ")
+                                << nested.getName();
+      diag.attachNote(nested.getLoc()) << "the op is here";
+      return diag;
+    }
+  return success();
+}
+
+/// What sdpa and online_step share.
+template <typename OpTy>
+LogicalResult verifyAttention(OpTy op, Value accumulator) {
+  Type type = getElementTypeOrSelf(op.getQuery().getType());
+  if (failed(verifyFloat(op, op.getQuery(), "query")) ||
+      failed(verifyFloat(op, op.getKey(), "key", type, ", that of query")) ||
+      failed(verifyFloat(op, op.getValue(), "value", type, ", that of query")) ||
+      (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
+      failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())))
+    return failure();
+  Type accumulation = accumulator ? getElementTypeOrSelf(accumulator.getType()) : getAccumulationType(type);
+  return verifyScale(op, op.getScaleValue(), op.getScale(), accumulation);
+}
+
+} // namespace
+
+LogicalResult attn::verifyStructure(Operation *op) {
+  SmallVector<OperandSpec> specs = getOperandSpecs(op);
+  if (failed(verifyForm(op, specs.size())))
+    return failure();
+  auto explicitMaps = op->getAttrOfType<ArrayAttr>("maps");
+  if (explicitMaps && explicitMaps.size() != specs.size())
+    return op->emitOpError("C1: expected ") << specs.size() << " maps, one for each shaped operand, found "
+                                            << explicitMaps.size();
+  ShapedType first = getShaped(op->getOperand(0));
+  int64_t numNamed = specs.front().dims.size();
+  if (!explicitMaps && first.getRank() < numNamed)
+    return op->emitOpError("C1: expected ")
+           << specs.front().name << " to have at least " << numNamed << " dimensions, found " << first;
+  if (explicitMaps &&
+      cast<AffineMapAttr>(explicitMaps[0]).getAffineMap().getNumDims() < getDomainDims(op).size())
+    return op->emitOpError("C1: expected maps of at least ")
+           << getDomainDims(op).size() << " dimensions, found " << explicitMaps[0];
+
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numDims = getNumBatchDims(op) + getDomainDims(op).size();
+  for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
+    if (failed(verifyMap(op, operand, map, spec, numDims)))
+      return failure();
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
+    if (failed(verifySizes(op, operand, map, spec, domain)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScoresOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getQuery(), "query")) ||
+      failed(verifyFloat(*this, getKey(), "key", getElementTypeOrSelf(getQuery().getType()), ", that of query")))
+    return failure();
+  return verifyFloat(*this, getOutput(), "output");
+}
+
+/// C4 of the elementwise ops: input and output are of one floating-point type.
+static LogicalResult verifyElementwise(Operation *op, Value input, Value output) {
+  if (failed(verifyStructure(op)) || failed(verifyFloat(op, input, "input")))
+    return failure();
+  return verifyFloat(op, output, "output", getElementTypeOrSelf(input.getType()), ", that of input");
+}
+
+LogicalResult ScaleOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())))
+    return failure();
+  if (!getScale() && !getScaleValue())
+    return emitOpError("C9: expected scale = … : f64 or scale_value(%s : …), found neither");
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(getInput().getType()));
+  return verifyScale(*this, getScaleValue(), getScale(), accumulation);
+}
+
+LogicalResult SoftcapOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())))
+    return failure();
+  return verifySoftcap(*this, getSoftcap());
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
+      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifyCausal(*this, getCausal())) ||
+      failed(verifyMask(*this, getMask())))
+    return failure();
+  return verifyMaskMod(*this, getMaskMod());
+}
+
+LogicalResult SoftmaxOp::verify() { return verifyElementwise(*this, getInput(), getOutput()); }
+
+LogicalResult ApplyOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getWeights(), "weights")) ||
+      failed(verifyFloat(*this, getValue(), "value")))
+    return failure();
+  return verifyFloat(*this, getOutput(), "output", getElementTypeOrSelf(getValue().getType()), ", that of value");
+}
+
+LogicalResult SdpaOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, /*accumulator=*/{})) ||
+      failed(verifyCausal(*this, getCausal())))
+    return failure();
+  Type type = getElementTypeOrSelf(getQuery().getType());
+  if (failed(verifyFloat(*this, getOutput(), "output", type, ", that of query")))
+    return failure();
+  if (getLse())
+    return verifyFloat(*this, getLse(), "lse", getAccumulationType(type), ", that of the accumulation");
+  return success();
+}
+
+LogicalResult InitStateOp::verify() {
+  if (failed(verifyStructure(*this)))
+    return failure();
+  return verifyState(*this, getAcc(), getRowMax(), getRowSum());
+}
+
+LogicalResult OnlineStepOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, getAcc())))
+    return failure();
+  return verifyState(*this, getAcc(), getRowMax(), getRowSum());
+}
+
+LogicalResult MergeStatesOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyState(*this, getAcc(), getRowMax(), getRowSum())))
+    return failure();
+  Type type = getElementTypeOrSelf(getAcc().getType());
+  for (Value other : {getOtherAcc(), getOtherMax(), getOtherSum()})
+    if (failed(verifyFloat(*this, other, "the merged state", type, ", that of acc")))
+      return failure();
+  return success();
+}
+
+LogicalResult FinalizeOp::verify() {
+  if (failed(verifyStructure(*this)) || failed(verifyState(*this, getAcc(), getRowMax(), getRowSum())) ||
+      failed(verifyFloat(*this, getOutput(), "output")))
+    return failure();
+  if (getLse())
+    return verifyFloat(*this, getLse(), "lse");
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  if (failed(verifyStructure(*this)))
+    return failure();
+  Type input = getElementTypeOrSelf(getInput().getType()), output = getElementTypeOrSelf(getOutput().getType());
+  if (input == output || (input.isInteger(1) && isa<FloatType>(output)))
+    return success();
+  return emitOpError("C4: expected input and output of one element type, or an i1 input and a floating-point output, "
+                     "found ")
+         << input << " and " << output;
+}
+
+LogicalResult IndexOp::verify() {
+  Operation *parent = (*this)->getParentOp();
+  if (!parent || !isa<MaskOp, SdpaOp, OnlineStepOp>(parent))
+    return emitOpError("expected to stand directly in a mask_mod region");
+  unsigned numBatch = getNumBatchDims(parent);
+  bool needsBatch = getKind() == IndexKind::Batch || getKind() == IndexKind::Head || getKind() == IndexKind::KvHead;
+  if (needsBatch && numBatch == 0)
+    return emitOpError("expected the enclosing op to have a batch dimension, found none");
+  return success();
+}
