@@ -101,7 +101,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
         if (finalize.getLse())
           specs.push_back({"lse", {Query}});
       })
-      .Case<PackOp>([&](auto) { specs = {{"input", {Query, HeadSize}}, {"output", {Query, HeadSize}, State}}; });
+      .Case<PackOp>([&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
   return specs;
 }
 

@@ -192,6 +192,9 @@ LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap) {
 LogicalResult verifyMask(Operation *op, Value mask) {
   if (!mask || getShaped(mask).getElementType().isInteger(1))
     return success();
+  // A packed tile holds its booleans as bytes.
+  if (isa<OnlineStepOp>(op) && getShaped(mask).getElementType().isInteger(8))
+    return success();
   return op->emitOpError("C8: expected mask to have element type i1 (true = attend), found ")
          << getShaped(mask).getElementType() << "; an additive mask is a bias";
 }
@@ -375,10 +378,9 @@ LogicalResult PackOp::verify() {
   if (failed(verifyStructure(*this)))
     return failure();
   Type input = getElementTypeOrSelf(getInput().getType()), output = getElementTypeOrSelf(getOutput().getType());
-  if (input == output || (input.isInteger(1) && isa<FloatType>(output)))
+  if (input == output || (input.isInteger(1) && output.isInteger(8)))
     return success();
-  return emitOpError("C4: expected input and output of one element type, or an i1 input and a floating-point output, "
-                     "found ")
+  return emitOpError("C4: expected input and output of one element type, or an i1 input and an i8 output, found ")
          << input << " and " << output;
 }
 

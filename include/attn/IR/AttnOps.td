@@ -277,7 +277,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
 
     Domain: (batch…, query, key, head, value).
 
-    * C1 to C11: as for `attn.sdpa`; the state has the type of the accumulation or a wider one.
+    * C1 to C11: as for `attn.sdpa`; the state has the type of the accumulation or a wider one, and mask may be i8,
+      a packed tile of booleans.
 
     ```mlir
     %a, %m, %l = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
@@ -369,14 +370,13 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
   let description = [{
     `output[b, i, c] = i < rows ? input[b, i, c] : 0`, where rows is the number
     of query rows of the input and the maps say in which order each side holds
-    its dimensions. The tiler uses it to transpose a tile of Q once, so that
-    query rows become vector lanes.
+    its dimensions; the input may broadcast. The tiler uses it to transpose a
+    tile of Q, a bias or a mask, so that query rows become vector lanes.
 
     Domain: (batch…, query, head).
 
     * C1, C2: as for `attn.scores`, but that output may have more query rows than input.
-    * C4: input and output have one element type, or input is i1 and output is floating point (0 for true,
-      -inf for false, as a mask tile).
+    * C4: input and output have one element type, or input is i1 and output is i8: a boolean as a byte, 0 or 1.
 
     ```mlir
     %t = attn.pack ins(%q : tensor<?x64xf32>) outs(%init : tensor<64x64xf32>)

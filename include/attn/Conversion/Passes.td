@@ -1,0 +1,89 @@
+//===- Passes.td - from tiles to target code ----------------*- tablegen -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_PASSES_TD
+#define ATTN_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
+  let description = [{
+    The transposed CPU tile: lanes are query rows. S^T = K Q^T and
+    O^T += V^T P^T are register kernels whose broadcast operand is read straight
+    from K and V; the softmax runs down the rows of S^T lane by lane, so there
+    is no horizontal reduction; exp is a polynomial of 2^x. A predicate, a
+    boolean mask, a bias and a softcap are lane-wise code on the scores.
+
+    Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
+    `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
+    bufferisation leave them. Any other attn op on memrefs is an error: no CPU
+    lowering took it.
+
+    ```mlir
+    // before
+    attn.online_step ins(%qt, %k, %v : memref<64x64xf32>, …) outs(%acc, %max, %sum : …) {schedule = …}
+    // after
+    scf.for %j = … {
+      %s:16 = scf.for %d = … iter_args(…) {
+        %q = vector.load %qt[%d, %lane] : memref<64x64xf32>, vector<16xf32>
+        %k = memref.load %key[%j, %d] : memref<…>
+        %kb = vector.broadcast %k : f32 to vector<16xf32>
+        %x = vector.fma %kb, %q, %acc : vector<16xf32>
+        …
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
+  let summary = "outline parallel loops and call attn_parallel_for";
+  let description = [{
+    Each `scf.forall` on memrefs becomes a function of one index, and a call of
+    the runtime's `attn_parallel_for(function, context, count)`. What the body
+    captures goes through a context structure on the caller's stack. With
+    `parallel=false` the loop becomes nested `scf.for` loops in place, and the
+    object needs no runtime.
+
+    Stack buffers of the body move to the entry of the function that then holds
+    them, so that a loop never grows the stack.
+
+    Rejects a forall that still has results (tensors): bufferise first.
+
+    ```mlir
+    // before
+    scf.forall (%b, %h, %t) in (2, 8, 4) { … }
+    // after
+    llvm.call @attn_parallel_for(%body, %context, %c64) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+  let options = [Option<"parallel", "parallel", "bool", "true", "Call the runtime; false leaves serial loops">];
+}
+
+def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
+  let summary = "add to each kernel an entry that checks DLPack tensors";
+  let description = [{
+    For each public function on the LLVM dialect that carries
+    `attn.arguments` (the description of its buffers) adds
+    `i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`.
+    It calls `attn_check_arguments` with a constant table of what each argument
+    must be, returns its code where it refuses, and otherwise calls the kernel
+    with the tensors' data pointers.
+
+    Rejects nothing; functions without the attribute are left alone.
+
+    ```mlir
+    llvm.func @sdpa_checked(%arguments: !llvm.ptr, %count: i64, %message: !llvm.ptr, %size: i64) -> i32 {
+      %code = llvm.call @attn_check_arguments(%arguments, %count, %specs, %expected, %message, %size) : …
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_CONVERSION_PASSES_TD

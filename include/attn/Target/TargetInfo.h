@@ -1,0 +1,43 @@
+//===- TargetInfo.h - hardware facts as plain data --------------*- C++ -*-===//
+//
+// What passes may know of a processor: widths, register counts, instructions.
+// No pass asks for a chip by name.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TARGET_TARGETINFO_H
+#define ATTN_TARGET_TARGETINFO_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace attn {
+
+/// One target of --target. Sizes are in bits and bytes.
+struct TargetInfo {
+  std::string name;     ///< as the user wrote it
+  std::string triple;   ///< LLVM target triple
+  std::string cpu;      ///< LLVM processor name
+  std::string features; ///< LLVM feature string, "+avx2,+fma"
+  unsigned vectorBits = 128;
+  unsigned vectorRegisters = 16;
+  bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
+  int64_t l2Bytes = 512 * 1024;
+
+  /// Elements of a type of `elementBits` in one vector register.
+  unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
+
+  /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4") or a processor that LLVM
+  /// knows ("znver5"). The error says which names are known.
+  static llvm::Expected<TargetInfo> get(llvm::StringRef name);
+
+  /// The names that documentation and errors list.
+  static llvm::StringRef getKnownNames();
+};
+
+} // namespace attn
+
+#endif // ATTN_TARGET_TARGETINFO_H

@@ -1,0 +1,215 @@
+//===- Passes.td - passes on the attn dialect ---------------*- tablegen -*-===//
+//
+// In the order in which the pipelines run them. A pass is found by its flag:
+// attn-fuse is FusePass in Fuse.cpp with the tests fuse*.mlir.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TRANSFORMS_PASSES_TD
+#define ATTN_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
+  let summary = "bring attn ops into the form that later passes match";
+  let description = [{
+    Three rewrites, each exact:
+
+    * the default scale of `attn.sdpa` is written out as 1/sqrt(D);
+    * a `linalg.transpose` of an input is folded into the input's indexing map;
+    * a boolean mask that is constantly true and a bias that is constantly zero
+      are dropped.
+
+    Rejects nothing: what does not match is left as it is.
+
+    ```mlir
+    // before
+    %kt = linalg.transpose ins(%k : tensor<16x6xf32>) outs(%e : tensor<6x16xf32>) permutation = [1, 0]
+    %o = attn.sdpa ins(%q, %kt, %v : …) outs(%init : …)
+    // after
+    %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …)
+        {maps = [(i, j, d, e) -> (i, d), (i, j, d, e) -> (d, j), …], scale = 2.5e-01 : f64}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
+  let summary = "fuse the textbook chain into attn.sdpa";
+  let description = [{
+    Walks from each `attn.apply` back over `attn.softmax`, any `attn.mask`,
+    `attn.softcap` and `attn.scale`, to `attn.scores`, and replaces the chain by
+    one `attn.sdpa`. A scale may stand before the product (on Q or K) or after
+    it. Batch dimensions, and transposed operands in the maps, are kept as they are.
+
+    A chain is left alone, with a missed remark that names the reason, where
+
+    * an intermediate has another use (it would be computed twice);
+    * the steps are not in the order product, scale, softcap, bias, masks: no
+      step is reordered;
+    * there are two biases or two boolean masks;
+    * an intermediate is not in the layout (batch…, query, key).
+
+    ```mlir
+    // before
+    %s = attn.scores ins(%q, %k : …) outs(%e : …) -> tensor<4x6xf32>
+    %t = attn.scale ins(%s : …) outs(%e : …) {scale = 0.25 : f64} -> tensor<4x6xf32>
+    %p = attn.softmax ins(%t : …) outs(%e : …) -> tensor<4x6xf32>
+    %o = attn.apply ins(%p, %v : …) outs(%init : …) -> tensor<4x8xf32>
+    // after
+    %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) {scale = 0.25 : f64} -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
+  let summary = "turn the masks of attn.sdpa into one predicate and find the key ranges of a query tile";
+  let description = [{
+    Spelled-out masks become one `mask_mod` region. Its conjuncts that are
+    affine in the query and key index are solved for the keys that a tile of
+    query rows visits, and for those that all its rows keep, as the attribute
+    `#attn.key_ranges`. A conjunct that is not affine, a boolean mask and a bias
+    leave every key partial; a conjunct that holds for every query and key of the
+    problem is dropped. After this pass nothing knows what kind of mask it
+    was.
+
+    Rejects nothing; an analysis remark says what became of each conjunct.
+
+    ```mlir
+    // before
+    attn.sdpa … {causal = #attn.causal<top_left>}
+    // after
+    attn.sdpa … {key_ranges = #attn.key_ranges<…, full_upper = (d0, d1) -> (128, d0 + 1)>} mask_mod {
+      %i = attn.index query : index
+      %j = attn.index key : index
+      %keep = arith.cmpi sle, %j, %i : index
+      attn.yield %keep : i1
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
+  let description = [{
+    Policy only: attaches `#attn.schedule` to each `attn.sdpa` that has none,
+    so that one written by hand stays. Lanes fill a vector register; the
+    register kernels use as many accumulators as the registers allow, two left
+    for operands; the query tile shrinks for few query rows and for large heads, so that
+    Q, the scores and the accumulator of a tile stay in the second-level cache.
+
+    An unknown target, and an element type that no CPU kernel supports (16-bit
+    floats), are errors.
+
+    ```mlir
+    // after, for target=x86-64-v4, f32, D = 64
+    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp"> {
+  let summary = "rewrite attn.sdpa as init_state, online_step and finalize";
+  let description = [{
+    The online form of softmax: one step that folds all keys into an empty
+    state, ready to be tiled over the keys. The state is laid out with query
+    rows innermost (the lanes of the CPU kernels) and has the type of the
+    accumulation. Schedule and key ranges move to the step.
+
+    An sdpa on memrefs is left as it is; one whose head size is dynamic and
+    that has no scale is an error.
+
+    ```mlir
+    // before
+    %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) {scale = 0.25 : f64} -> tensor<4x8xf32>
+    // after
+    %s:3 = attn.init_state outs(…) -> tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>
+    %t:3 = attn.online_step ins(%q, %k, %v : …) outs(%s#0, %s#1, %s#2 : …) {scale = 0.25 : f64} -> …
+    %o = attn.finalize ins(%t#0, %t#1, %t#2 : …) outs(%init : …) -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
+  let summary = "tile the online form into a parallel loop over query tiles and loops over key tiles";
+  let description = [{
+    An `scf.forall` over batch dimensions and query tiles holds the whole of a
+    tile: Q packed with query rows as lanes, an empty state, loops over key
+    tiles that carry the state, `attn.finalize` into the tile's slice of the
+    outputs. The keys follow `#attn.key_ranges`: tiles left and right of the
+    visited range are never generated, partial tiles keep the predicate, full
+    ones are without it, and the rest of the keys that fills no tile is a step
+    of its own.
+
+    Needs a schedule on `attn.online_step`; a step without one, or with sizes
+    that are dynamic, is an error.
+
+    ```mlir
+    // after
+    scf.forall (%b, %h, %t) in (2, 8, 4) shared_outs(%out = %init) -> (tensor<2x8x256x64xf32>) {
+      %qt = attn.pack ins(%q_tile : …) outs(…) -> tensor<1x1x64x64xf32>
+      %s0:3 = attn.init_state …
+      %s1:3 = scf.for %j = %c0 to %c256 step %c64 iter_args(…) { attn.online_step … }
+      %o = attn.finalize ins(%s1#0, %s1#1, %s1#2 : …) outs(%out_tile : …)
+      scf.forall.in_parallel { tensor.parallel_insert_slice %o into %out[…] }
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp"> {
+  let summary = "lower every attn op to plain linalg, scores materialised: the oracle";
+  let description = [{
+    Decomposes each op through its formula (AggregatedOpInterface) until none is
+    left. Nothing is tiled and nothing skipped; with `compute-type=f64` the
+    intermediates of `attn.sdpa` are double precision whatever the inputs are.
+    This is what `attnc run --check` compares with, and what runs an op that has no fast path.
+
+    Ops on memrefs are an error: run the pass before bufferisation.
+
+    ```mlir
+    // before
+    %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+    // after: row maximum, exponentials, row sum, quotient
+    %m = linalg.generic …
+    %x = linalg.generic …
+    %l = linalg.generic …
+    %p = linalg.generic …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::math::MathDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+  let options = [Option<"computeType", "compute-type", "std::string", "\"\"",
+                        "Type of the intermediates: f32, f64, or empty for the accumulation type of each op">];
+}
+
+def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
+  let summary = "check the contract at the end of a phase";
+  let description = [{
+    After each phase of a pipeline some ops must be gone and some attributes
+    present. This pass says which op breaks the contract of `phase`, so that a
+    missing step is an error where it happened, not a crash three passes later.
+
+    Rejects: a chain op after `online` that the flash path cannot take, an
+    `attn.sdpa` without key ranges after `analyze-mask` or without schedule
+    after `select-schedule`, an untiled `attn.online_step` after `tile`, a
+    tensor after `bufferize`, any attn op after `vector`.
+
+    ```mlir
+    // attn-verify-phase{phase=select-schedule}
+    // error: 'attn.sdpa' op expected a schedule after phase select-schedule; run attn-select-schedule
+    ```
+  }];
+  let options = [Option<"phase", "phase", "std::string", "\"\"", "Name of the phase that has just run">];
+}
+
+#endif // ATTN_TRANSFORMS_PASSES_TD

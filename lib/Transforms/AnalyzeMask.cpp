@@ -1,0 +1,85 @@
+//===- AnalyzeMask.cpp - attn-analyze-mask --------------------------------===//
+//
+// Before: sdpa with masks spelled out in attributes. After: one mask_mod
+// region, without the conjuncts that always hold, and the key ranges that the
+// analysis of lib/Analysis finds for a tile of queries.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Analysis/KeyRanges.h"
+#include "attn/IR/Decompose.h"
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+
+namespace attn {
+#define GEN_PASS_DEF_ANALYZEMASKPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// Yields the conjunction of `conjuncts` and erases what no longer has a use.
+static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<Conjunct> conjuncts) {
+  Block &block = region.front();
+  Operation *yield = block.getTerminator();
+  rewriter.setInsertionPoint(yield);
+  Value keep = conjuncts.front().value;
+  for (const Conjunct &conjunct : conjuncts.drop_front())
+    keep = arith::AndIOp::create(rewriter, yield->getLoc(), keep, conjunct.value);
+  rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, keep); });
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block.without_terminator())))
+    if (op.use_empty())
+      rewriter.eraseOp(&op);
+}
+
+SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
+  rewriter.setInsertionPoint(op);
+  if (op.getCausal()) {
+    Region predicate;
+    buildPredicate(rewriter, op, predicate);
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getMaskMod().takeBody(predicate);
+      op.removeCausalAttr();
+    });
+  }
+  SmallVector<Conjunct> conjuncts = analyzePredicate(op.getMaskMod(), getStaticSize(op, DimKind::Query),
+                                                     getStaticSize(op, DimKind::Key));
+  unsigned numBefore = conjuncts.size();
+  llvm::erase_if(conjuncts, [](const Conjunct &conjunct) { return conjunct.alwaysHolds; });
+  bool isDense = op.getMask() || op.getBias();
+  unsigned numSolved = llvm::count_if(conjuncts, [](const Conjunct &conjunct) { return conjunct.forms.has_value(); });
+  rewriter.modifyOpInPlace(op, [&] {
+    op.setKeyRangesAttr(getKeyRanges(op.getContext(), conjuncts, isDense));
+    if (conjuncts.empty() && !op.getMaskMod().empty()) {
+      Region empty;
+      op.getMaskMod().takeBody(empty);
+    }
+  });
+  if (!conjuncts.empty() && conjuncts.size() < numBefore)
+    rebuildConjunction(rewriter, op.getMaskMod(), conjuncts);
+  if (numBefore || isDense)
+    emitRemark(op, RemarkOutcome::Analysis, "mask-analyzed")
+        << llvm::formatv("predicate: {0} conjuncts always hold, {1} became key ranges, {2} are tested on every key{3}",
+                         numBefore - conjuncts.size(), numSolved, conjuncts.size() - numSolved,
+                         isDense ? "; the dense mask or bias is read on every visited tile" : "")
+               .str();
+  return op;
+}
+
+namespace {
+struct AnalyzeMaskPass : public attn::impl::AnalyzeMaskPassBase<AnalyzeMaskPass> {
+  void runOnOperation() override {
+    SmallVector<SdpaOp> ops;
+    getOperation().walk([&](SdpaOp op) {
+      if (!op.getKeyRanges())
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (SdpaOp op : ops)
+      analyzeMask(rewriter, op);
+  }
+};
+} // namespace

@@ -1,0 +1,139 @@
+//===- Canonicalize.cpp - attn-canonicalize -------------------------------===//
+//
+// Exact rewrites that bring attn ops into one form: the scale written out,
+// transposes in the indexing maps, masks and biases without effect dropped.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <cmath>
+
+namespace attn {
+#define GEN_PASS_DEF_CANONICALIZEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// scale = 1 / sqrt(D)
+struct MaterializeScale : public OpRewritePattern<SdpaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SdpaOp op, PatternRewriter &rewriter) const override {
+    if (op.getScale() || op.getScaleValue())
+      return rewriter.notifyMatchFailure(op, "expected no scale");
+    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+    if (ShapedType::isDynamic(headSize))
+      return rewriter.notifyMatchFailure(op, "expected a static head size");
+    double scale = 1.0 / std::sqrt(static_cast<double>(headSize));
+    rewriter.modifyOpInPlace(op, [&] { op.setScaleAttr(rewriter.getF64FloatAttr(scale)); });
+    return success();
+  }
+};
+
+/// input = transpose(x): reads x, with the permutation in the input's map.
+struct FoldTranspose : public RewritePattern {
+  FoldTranspose(MLIRContext *ctx) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, ctx) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isStructuredOp(op))
+      return failure();
+    auto dps = cast<DestinationStyleOpInterface>(op);
+    SmallVector<AffineMap> maps = getMaps(op);
+    for (OpOperand *input : dps.getDpsInputOperands()) {
+      auto transpose = input->get().getDefiningOp<linalg::TransposeOp>();
+      unsigned i = input->getOperandNumber();
+      if (!transpose || !transpose.hasPureTensorSemantics() || i >= maps.size())
+        continue;
+      // Dimension r of the transposed operand is dimension permutation[r] of its source.
+      ArrayRef<int64_t> permutation = transpose.getPermutation();
+      SmallVector<AffineExpr> exprs(permutation.size());
+      for (auto [r, source] : llvm::enumerate(permutation))
+        exprs[source] = maps[i].getResult(r);
+      maps[i] = AffineMap::get(maps[i].getNumDims(), 0, exprs, op->getContext());
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setAttr("maps", rewriter.getAffineMapArrayAttr(maps));
+        input->set(transpose.getInput());
+      });
+      return success();
+    }
+    return failure();
+  }
+};
+
+bool isSplatBool(Value value, bool expected) {
+  DenseElementsAttr elements;
+  return value && matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
+         elements.getElementType().isInteger(1) && elements.getSplatValue<bool>() == expected;
+}
+
+bool isSplatZero(Value value) {
+  DenseElementsAttr elements;
+  return value && matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
+         isa<FloatType>(elements.getElementType()) && elements.getSplatValue<APFloat>().isZero();
+}
+
+/// A mask that is true everywhere and a bias that is zero everywhere change nothing.
+template <typename OpTy>
+struct DropNeutralMask : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    bool dropMask = isSplatBool(op.getMask(), true), dropBias = isSplatZero(op.getBias());
+    if (!dropMask && !dropBias)
+      return rewriter.notifyMatchFailure(op, "expected a constant neutral mask or bias");
+    SmallVector<AffineMap> maps = getMaps(op);
+    SmallVector<AffineMap> kept;
+    for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
+      if (!(dropMask && operand == op.getMask()) && !(dropBias && operand == op.getBias()))
+        kept.push_back(map);
+    rewriter.modifyOpInPlace(op, [&] {
+      if (dropMask)
+        op.getMaskMutable().clear();
+      if (dropBias)
+        op.getBiasMutable().clear();
+      // Default maps follow from the operands that are left; explicit ones are kept in step.
+      if (op.getMaps())
+        op.setMapsAttr(rewriter.getAffineMapArrayAttr(kept));
+    });
+    return success();
+  }
+};
+
+/// attn.mask with nothing to do is its input.
+struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MaskOp op, PatternRewriter &rewriter) const override {
+    bool hasEffect = op.getMask() || op.getBias() || op.getCausal() || !op.getMaskMod().empty();
+    if (hasEffect || op.getNumResults() != 1 || getMaps(op).front() != getMaps(op).back())
+      return rewriter.notifyMatchFailure(op, "expected a mask without effect on tensors");
+    rewriter.replaceOp(op, op.getInput());
+    return success();
+  }
+};
+
+struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateCanonicalizePatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {
+  patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask>(
+      patterns.getContext());
+}

@@ -1,0 +1,41 @@
+//===- ConvertToOnline.cpp - attn-convert-to-online -----------------------===//
+//
+// sdpa on tensors → init_state, online_step over all keys, finalize. Before:
+// masks are one predicate, a schedule is chosen. After: no sdpa is left; the
+// step carries the schedule and the key ranges.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "attn/Transforms/Passes.h"
+
+namespace attn {
+#define GEN_PASS_DEF_CONVERTTOONLINEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct ConvertToOnlinePass : public attn::impl::ConvertToOnlinePassBase<ConvertToOnlinePass> {
+  void runOnOperation() override {
+    SmallVector<SdpaOp> ops;
+    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
+    for (SdpaOp op : ops) {
+      if (!isa<RankedTensorType>(op.getOutput().getType()))
+        continue;
+      IRRewriter rewriter(op);
+      Type stateType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+      FailureOr<FinalizeOp> finalize = buildOnlineForm(rewriter, op, stateType, StateLayout::LaneMajor);
+      if (failed(finalize)) {
+        op.emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+        return signalPassFailure();
+      }
+      rewriter.replaceOp(op, finalize->getResults());
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,57 @@
+//===- LowerToReference.cpp - attn-lower-to-reference ---------------------===//
+//
+// Decomposes every attn op on tensors into linalg, until none is left. The
+// scores are materialised and nothing is skipped.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "attn/Transforms/Passes.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERTOREFERENCEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerToReferencePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    Builder types(&getContext());
+    Type type = computeType == "f64" ? types.getF64Type() : computeType == "f32" ? types.getF32Type() : Type();
+    if (!type && !computeType.empty()) {
+      getOperation().emitError("attn-lower-to-reference: expected compute-type to be f32 or f64, found '")
+          << computeType << "'";
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> worklist;
+    getOperation().walk([&](Operation *op) {
+      if (isStructuredOp(op))
+        worklist.push_back(op);
+    });
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      IRRewriter rewriter(op);
+      Operation *before = op->getPrevNode();
+      FailureOr<SmallVector<Value>> values = decompose(rewriter, op, type);
+      if (failed(values)) {
+        op->emitOpError("has no reference lowering in this form; expected tensors (run attn-lower-to-reference before "
+                        "bufferisation)");
+        return signalPassFailure();
+      }
+      // sdpa decomposes into attn ops again.
+      for (Operation *built = before ? before->getNextNode() : &op->getBlock()->front(); built != op;
+           built = built->getNextNode())
+        if (isStructuredOp(built))
+          worklist.push_back(built);
+      rewriter.replaceOp(op, *values);
+    }
+  }
+};
+} // namespace

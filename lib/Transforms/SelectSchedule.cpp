@@ -1,0 +1,105 @@
+//===- SelectSchedule.cpp - attn-select-schedule --------------------------===//
+//
+// Policy, not mechanism: reads the target's facts and the shape, attaches
+// #attn.schedule to each sdpa that has none. Before and after: the same ops.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attn {
+#define GEN_PASS_DEF_SELECTSCHEDULEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// Register kernels, rows of K or V times vectors of query rows, best first (docs/Performance.md).
+static constexpr std::pair<int64_t, int64_t> kRegisterKernels[] = {{4, 4}, {6, 2}, {4, 2}, {4, 1}};
+/// Keys of a tile: enough work between two updates of the running maximum, few enough that the scores stay near.
+static constexpr int64_t kKeyTile = 64;
+/// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
+static constexpr int64_t kTileShareOfL2 = 2;
+/// Elements of Q and the accumulator that a tile may hold on a thread's stack, in bytes.
+static constexpr int64_t kMaxTileBytes = 1024 * 1024;
+
+FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
+  Type elementType = getElementTypeOrSelf(op.getQuery().getType());
+  if (!elementType.isF32() && !elementType.isF64())
+    return op.emitOpError("no CPU kernel for element type ")
+           << elementType << ", expected f32 or f64; convert the inputs, or lower with attn-lower-to-reference";
+  int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
+
+  // The first register kernel whose accumulators, operand vectors and broadcast leave a register free.
+  int64_t rowBlock = 1, laneVectors = 1;
+  for (auto [rows, vectors] : kRegisterKernels)
+    if (rows * vectors + vectors + 1 < target.vectorRegisters) {
+      rowBlock = rows;
+      laneVectors = vectors;
+      break;
+    }
+
+  int64_t queryTile = std::max<int64_t>(64 / (elementBytes / 4), lanes * laneVectors);
+  // Fewer query rows than a tile: narrower blocks waste fewer lanes.
+  if (int64_t queries = getStaticSize(op, DimKind::Query); !ShapedType::isDynamic(queries)) {
+    while (laneVectors > 1 && llvm::divideCeil(std::max<int64_t>(queries, 1), lanes) <= uint64_t(laneVectors / 2))
+      laneVectors /= 2;
+    queryTile = std::min<int64_t>(queryTile, llvm::alignTo(std::max<int64_t>(queries, 1), lanes * laneVectors));
+    queryTile = llvm::alignTo(queryTile, lanes * laneVectors);
+  }
+  // Large heads: Q^T, O^T and S^T of a tile within their share of the cache.
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
+    return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
+  auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
+  while (queryTile > lanes * laneVectors && tileBytes(queryTile) > target.l2Bytes / kTileShareOfL2)
+    queryTile -= lanes * laneVectors;
+  while (laneVectors > 1 && tileBytes(queryTile) > kMaxTileBytes) {
+    laneVectors /= 2;
+    queryTile = lanes * laneVectors;
+  }
+  if (tileBytes(queryTile) > kMaxTileBytes)
+    return op.emitOpError("head sizes ")
+           << headSize << " and " << valueSize << " need " << tileBytes(queryTile)
+           << " bytes for the smallest tile, expected at most " << kMaxTileBytes
+           << "; lower with attn-lower-to-reference";
+  int64_t keyTile = kKeyTile;
+  if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
+    keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
+  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors);
+}
+
+namespace {
+struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSchedulePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info) {
+      getOperation().emitError("attn-select-schedule: ") << llvm::toString(info.takeError());
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](SdpaOp op) {
+      if (op.getSchedule())
+        return WalkResult::advance();
+      FailureOr<ScheduleAttr> schedule = selectSchedule(op, *info);
+      if (failed(schedule))
+        return WalkResult::interrupt();
+      op.setScheduleAttr(*schedule);
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected")
+          << llvm::formatv("query tile {0}, key tile {1}, {2} lanes, register kernel {3} x {4}",
+                           schedule->getQueryTile(), schedule->getKeyTile(), schedule->getLanes(),
+                           schedule->getRowBlock(), schedule->getLaneVectors())
+                 .str();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,72 @@
+//===- VerifyPhase.cpp - attn-verify-phase --------------------------------===//
+//
+// The contracts between phases. Each row of the table says what must no longer
+// be there once a phase has run, and which pass would have removed it.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Passes.h"
+
+namespace attn {
+#define GEN_PASS_DEF_VERIFYPHASEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+struct Contract {
+  StringRef phase;
+  bool (*isBroken)(Operation *op);
+  StringRef expected;
+};
+
+bool isTensorOp(Operation *op) {
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
+}
+
+const Contract kContracts[] = {
+    {"canonicalize",
+     [](Operation *op) {
+       auto sdpa = dyn_cast<SdpaOp>(op);
+       return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
+     },
+     "a scale after phase canonicalize; run attn-canonicalize"},
+    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("key_ranges"); },
+     "key ranges after phase analyze-mask; run attn-analyze-mask"},
+    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && op->hasAttr("causal"); },
+     "no spelled-out mask after phase analyze-mask; run attn-analyze-mask"},
+    {"select-schedule", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("schedule"); },
+     "a schedule after phase select-schedule; run attn-select-schedule"},
+    {"online", [](Operation *op) { return isa<SdpaOp>(op); },
+     "no attn.sdpa after phase online; run attn-convert-to-online"},
+    {"tile",
+     [](Operation *op) { return isa<OnlineStepOp>(op) && !op->getParentOfType<scf::ForallOp>(); },
+     "to stand in a parallel loop after phase tile; run attn-tile"},
+    {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
+    {"vector", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
+     "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+};
+
+struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      for (const Contract &contract : kContracts)
+        if (contract.phase == phase && contract.isBroken(op)) {
+          op->emitOpError("expected ") << contract.expected;
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
