@@ -9,6 +9,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
+  let summary = "record what the C entry of each public function takes";
+  let description = [{
+    Attaches `attn.arguments` to each public function on tensors: the name, type
+    and role of each buffer of its C entry, inputs first, then the results that
+    become destinations. A name is the argument's `attn.name`, or what the first
+    attn op calls the operand. Runs before bufferisation, which drops what is a
+    result and what is an argument.
+
+    Rejects functions with results that are not ranked tensors, with dynamic
+    sizes, or that return an argument as it is.
+
+    ```mlir
+    // after: attn.arguments lists query, key, value, output with their types
+    func.func @f(%q: tensor<4x8xf32>, …) -> tensor<4x8xf32> attributes {attn.arguments = […]}
+    ```
+  }];
+}
+
 def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
   let description = [{

@@ -1,0 +1,39 @@
+//===- Kernels.h - what a kernel's arguments are ----------------*- C++ -*-===//
+//
+// The description of a kernel's buffers, attached before bufferisation as the
+// attribute attn.arguments and read by the checked entry, header and manifest.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_KERNELS_H
+#define ATTN_CONVERSION_KERNELS_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+#include <string>
+
+namespace attn {
+
+constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
+constexpr llvm::StringLiteral kNameAttr = "attn.name";
+
+/// One argument of a kernel, in the order of its C entry: inputs, then outputs. C-contiguous.
+struct KernelArgument {
+  std::string name;
+  mlir::Type elementType;
+  llvm::SmallVector<int64_t> shape; ///< empty for a scalar
+  bool isOutput = false;
+  bool isScalar = false; ///< passed by value, not by pointer
+};
+
+/// The arguments that attn-describe-kernels has attached to a function.
+llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
+
+/// The symbol of a kernel's checked entry.
+std::string getCheckedName(llvm::StringRef kernel);
+
+} // namespace attn
+
+#endif // ATTN_CONVERSION_KERNELS_H

@@ -1,0 +1,152 @@
+//===- DescribeKernels.cpp - attn-describe-kernels ------------------------===//
+//
+// Before: public functions on tensors, as the user wrote them. After: the same,
+// each with attn.arguments, which says what its C entry will take once results
+// have become destinations.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Kernels.h"
+#include "attn/Conversion/Passes.h"
+#include "attn/IR/Attn.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace attn {
+#define GEN_PASS_DEF_DESCRIBEKERNELSPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
+
+SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
+  SmallVector<KernelArgument> arguments;
+  for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {
+    auto entry = cast<DictionaryAttr>(attribute);
+    KernelArgument argument;
+    argument.name = entry.getAs<StringAttr>("name").str();
+    argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
+    Type type = entry.getAs<TypeAttr>("type").getValue();
+    argument.elementType = getElementTypeOrSelf(type);
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      argument.shape = SmallVector<int64_t>(shaped.getShape());
+    else
+      argument.isScalar = true;
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+/// The destination that a returned tensor is written to, through ops in destination-passing style.
+static Value getDestination(Value value) {
+  while (auto result = dyn_cast<OpResult>(value)) {
+    auto dps = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+    if (!dps)
+      break;
+    value = dps.getTiedOpOperand(result)->get();
+  }
+  return value;
+}
+
+namespace {
+
+/// Collects one function's arguments and gives each a C identifier of its own.
+class Describer {
+public:
+  explicit Describer(func::FuncOp function) : function(function), b(function.getContext()) {}
+
+  LogicalResult run() {
+    llvm::SmallDenseSet<Value> destinations;
+    auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    for (Value result : terminator.getOperands()) {
+      if (!isa<RankedTensorType>(result.getType()))
+        return function.emitOpError("expected a kernel to return ranked tensors, found ") << result.getType();
+      if (isa<BlockArgument>(result))
+        return function.emitOpError("expected a kernel to compute what it returns, found an argument that is returned "
+                                    "as it is");
+      Value destination = getDestination(result);
+      if (isa<BlockArgument>(destination) && !destinations.insert(destination).second)
+        return function.emitOpError("expected each result to have a destination of its own, found one for two results");
+    }
+    for (BlockArgument argument : function.getArguments())
+      if (failed(add(argument.getType(), getArgumentName(argument), destinations.contains(argument))))
+        return failure();
+    for (auto [i, result] : llvm::enumerate(terminator.getOperands()))
+      if (!isa<BlockArgument>(getDestination(result)) &&
+          failed(add(result.getType(), getResultName(i, result), /*isOutput=*/true)))
+        return failure();
+    function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
+    return success();
+  }
+
+private:
+  LogicalResult add(Type type, std::string name, bool isOutput) {
+    auto shaped = dyn_cast<RankedTensorType>(type);
+    if (!shaped && !type.isIntOrFloat())
+      return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
+    if (shaped && !shaped.hasStaticShape())
+      return function.emitOpError("expected static sizes, found ") << type << "; dynamic sizes have no CPU kernel yet";
+    std::string unique = name;
+    for (unsigned i = 2; !names.insert(unique).second; ++i)
+      unique = name + std::to_string(i);
+    entries.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(unique)),
+                                           b.getNamedAttr("output", b.getBoolAttr(isOutput)),
+                                           b.getNamedAttr("type", TypeAttr::get(type))}));
+    return success();
+  }
+
+  /// What the user wrote as attn.name, or what the first attn op calls the operand.
+  std::string getArgumentName(BlockArgument argument) {
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      return toIdentifier(name);
+    for (OpOperand &use : argument.getUses()) {
+      if (!isStructuredOp(use.getOwner()))
+        continue;
+      SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
+      return use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name.str() : "scale";
+    }
+    return "input";
+  }
+
+  std::string getResultName(unsigned i, Value result) {
+    if (auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr))
+      return toIdentifier(name);
+    if (auto opResult = dyn_cast<OpResult>(result); opResult && isa<SdpaOp>(opResult.getOwner()))
+      return opResult.getResultNumber() == 0 ? "output" : "lse";
+    return "output";
+  }
+
+  static std::string toIdentifier(StringAttr name) {
+    std::string identifier;
+    for (char c : name.getValue())
+      identifier += llvm::isAlnum(c) ? c : '_';
+    if (identifier.empty() || llvm::isDigit(identifier.front()))
+      identifier.insert(identifier.begin(), '_');
+    return identifier;
+  }
+
+  func::FuncOp function;
+  Builder b;
+  SmallVector<Attribute> entries;
+  llvm::StringSet<> names;
+};
+
+struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<DescribeKernelsPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (!function.isPublic() || function.isExternal() || function->hasAttr(kArgumentsAttr))
+        continue;
+      if (!function.getBody().hasOneBlock()) {
+        function.emitOpError("expected a kernel of one block");
+        return signalPassFailure();
+      }
+      if (failed(Describer(function).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

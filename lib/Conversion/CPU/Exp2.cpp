@@ -1,0 +1,55 @@
+//===- Exp2.cpp - 2^x as a polynomial, lane by lane -----------------------===//
+//
+// x = n + f with n the nearest integer, f in [-1/2, 1/2]; 2^f by a polynomial,
+// 2^n by adding n to the exponent bits. Rounding by adding 1.5 * 2^mantissa
+// needs no conversion instruction, so one form serves every x86-64 level.
+//
+// f32: minimax of degree 5, relative error 7.5e-8 (below 1 ulp with rounding).
+// f64: Taylor of degree 12 in f ln 2, relative error 1.7e-16 before rounding.
+// Inputs below the smallest normal exponent give that power, not 0: callers
+// that removed a key select 0 afterwards. NaN stays NaN.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::cpu;
+
+/// Highest degree first.
+static SmallVector<double> getCoefficients(bool isDouble) {
+  if (!isDouble)
+    return {0.00132764715, 0.00967554133, 0.0555071327, 0.240221197, 0.693146967, 1.00000007};
+  constexpr int degree = 12;
+  SmallVector<double> coefficients;
+  for (int k = degree; k >= 0; --k)
+    coefficients.push_back(std::pow(std::log(2.0), k) / std::tgamma(k + 1.0));
+  return coefficients;
+}
+
+Value VectorBuilder::exp2(Value x) {
+  bool isDouble = elementType.isF64();
+  unsigned mantissaBits = isDouble ? 52 : 23;
+  double lowest = isDouble ? -1022 : -126, magic = 1.5 * std::ldexp(1.0, mantissaBits);
+  auto bits = VectorType::get({lanes}, b.getIntegerType(elementType.getWidth()));
+
+  // max(lowest, x) in this order: the instruction returns its second operand where one is NaN.
+  x = max(splat(lowest), x);
+  // n = round(x), f = x - n
+  Value shifted = arith::AddFOp::create(b, loc, x, splat(magic));
+  Value rounded = arith::SubFOp::create(b, loc, shifted, splat(magic));
+  Value fraction = arith::SubFOp::create(b, loc, x, rounded);
+  SmallVector<double> coefficients = getCoefficients(isDouble);
+  Value polynomial = splat(coefficients.front());
+  for (double coefficient : ArrayRef(coefficients).drop_front())
+    polynomial = multiplyAdd(polynomial, fraction, splat(coefficient));
+  // 2^n: n stands in the low bits of the shifted number; move it to the exponent and add.
+  Value exponent = arith::BitcastOp::create(b, loc, bits, shifted);
+  Value shift = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, b.getIntegerAttr(bits.getElementType(), mantissaBits)));
+  exponent = arith::ShLIOp::create(b, loc, exponent, shift);
+  Value sum = arith::AddIOp::create(b, loc, exponent, arith::BitcastOp::create(b, loc, bits, polynomial));
+  return arith::BitcastOp::create(b, loc, vectorType, sum);
+}

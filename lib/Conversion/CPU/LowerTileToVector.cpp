@@ -1,0 +1,59 @@
+//===- LowerTileToVector.cpp - attn-lower-tile-to-vector ------------------===//
+//
+// Before: tile-sized attn ops on memrefs, query rows innermost. After: scf
+// loops over vectors of the target's width; no attn op is left. One file a
+// kind of op; this one only walks.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+#include "attn/Conversion/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERTILETOVECTORPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info) {
+      getOperation().emitError("attn-lower-tile-to-vector: ") << llvm::toString(info.takeError());
+      return signalPassFailure();
+    }
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isStructuredOp(op))
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (Operation *op : ops) {
+      if (isa<RankedTensorType>(op->getOperand(0).getType())) {
+        op->emitOpError("expected memrefs; run bufferisation before attn-lower-tile-to-vector");
+        return signalPassFailure();
+      }
+      LogicalResult result =
+          TypeSwitch<Operation *, LogicalResult>(op)
+              .Case<PackOp>([&](auto op) { return cpu::lowerPack(rewriter, op, *info); })
+              .Case<InitStateOp>([&](auto op) { return cpu::lowerInitState(rewriter, op, *info); })
+              .Case<OnlineStepOp>([&](auto op) { return cpu::lowerOnlineStep(rewriter, op, *info); })
+              .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
+              .Default([](Operation *op) {
+                return op->emitOpError("no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse) "
+                                       "or lower it with attn-lower-to-reference before bufferisation");
+              });
+      if (failed(result))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,217 @@
+//===- OnlineStep.cpp - one key tile folded into the state of a query tile ===//
+//
+// The transposed tile, for each block of lanes:
+//   S^T = K Q^T, with scale, softcap, bias and masks applied as rows are stored
+//   m' = max(m, rows), alpha = 2^((m - m') log2 e)
+//   P^T = 2^(S^T log2 e - m' log2 e), l' = alpha l + sum of rows
+// and then O^T = alpha O^T + V^T P^T. The state's maximum is in natural units.
+// Its product with log2 e is rounded the same way in every tile, so alpha and
+// P agree on the offset for large scores as well.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+namespace {
+
+constexpr double kLog2e = std::numbers::log2e;
+const double kMinusInf = -std::numeric_limits<double>::infinity();
+
+class OnlineStepLowering {
+public:
+  OnlineStepLowering(VectorBuilder &vb, OnlineStepOp step)
+      : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step), numBatch(getNumBatchDims(step)),
+        schedule(*step.getSchedule()) {
+    SmallVector<AffineMap> maps = getMaps(step);
+    query = {step.getQuery(), maps[0]};
+    key = {step.getKey(), maps[1]};
+    value = {step.getValue(), maps[2]};
+    acc = {step.getAcc(), maps[maps.size() - 3]};
+    rowMax = {step.getRowMax(), maps[maps.size() - 2]};
+    rowSum = {step.getRowSum(), maps[maps.size() - 1]};
+    SmallVector<int64_t> domain = getStaticDomain(step);
+    numLanes = domain[numBatch];
+    numKeys = domain[numBatch + 1];
+    headSize = domain[numBatch + 2];
+    valueSize = domain[numBatch + 3];
+    vectors = schedule.getLaneVectors();
+    blockLanes = vectors * vb.lanes;
+  }
+
+  void emit() {
+    scores = vb.stackBuffer({numKeys, numLanes});
+    alpha = vb.stackBuffer({numLanes});
+    vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
+      Values oldMax = loadRow(rowMax, lane);
+      Values newMax = emitScores(lane, oldMax);
+      emitSoftmax(lane, oldMax, newMax);
+      return Values();
+    });
+    forEachBlock(vb, valueSize, schedule.getRowBlock(), {}, [&](Value column, int64_t rows, ValueRange) {
+      vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
+        emitOutput(column, rows, lane);
+        return Values();
+      });
+      return Values();
+    });
+  }
+
+private:
+  Values at(const Operand &operand, Value lane, Value keyIndex, Value head, Value column) {
+    SmallVector<Value> domain(numBatch);
+    domain.append({lane, keyIndex, head, column});
+    return operand.getIndices(vb, domain);
+  }
+
+  Values loadRow(const Operand &row, Value lane) {
+    Values result;
+    for (int64_t v = 0; v < vectors; ++v)
+      result.push_back(vb.load(row.memref, at(row, vb.add(lane, v * vb.lanes), {}, {}, {})));
+    return result;
+  }
+
+  void storeRow(ValueRange vectorsOfRow, const Operand &row, Value lane) {
+    for (auto [v, vector] : llvm::enumerate(vectorsOfRow))
+      vb.store(vector, row.memref, at(row, vb.add(lane, v * vb.lanes), {}, {}, {}));
+  }
+
+  /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
+  Values emitScores(Value lane, ValueRange oldMax) {
+    return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
+      Values keys;
+      for (int64_t row = 0; row < rows; ++row)
+        keys.push_back(vb.add(first, row));
+      Values zeros(rows * vectors, vb.splat(0));
+      Values raw = emitRegisterKernel(
+          vb, rows, vectors, headSize, zeros,
+          [&](int64_t row, Value d) -> Value {
+            return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
+          },
+          [&](Value d, int64_t v) { return vb.load(query.memref, at(query, vb.add(lane, v * vb.lanes), {}, d, {})); });
+      Values newMax(max);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value vectorLane = vb.add(lane, v * vb.lanes);
+          Value score = laneCode.apply(raw[row * vectors + v], keys[row], vectorLane);
+          vb.store(score, scores, {keys[row], vectorLane});
+          newMax[v] = vb.max(score, newMax[v]);
+        }
+      return newMax;
+    });
+  }
+
+  /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
+  void emitSoftmax(Value lane, ValueRange oldMax, ValueRange newMax) {
+    Values offsets, factors; // -m' log2 e, and alpha
+    for (auto [before, after] : llvm::zip(oldMax, newMax)) {
+      Value offset = arith::MulFOp::create(b, loc, after, vb.splat(kLog2e));
+      // A row that has kept nothing yet: any finite offset will do, as every p of it is selected to 0.
+      if (laneCode.isPartial())
+        offset = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), offset);
+      // alpha = 2^(m log2 e - m' log2 e); for m = -inf it scales a state of zeros.
+      Value oldOffset = arith::MulFOp::create(b, loc, before, vb.splat(kLog2e));
+      factors.push_back(vb.exp2(arith::SubFOp::create(b, loc, oldOffset, offset)));
+      offsets.push_back(arith::NegFOp::create(b, loc, offset));
+    }
+    Values zeros(vectors, vb.splat(0));
+    Values sums = vb.loop(numKeys, 1, zeros, [&](Value keyIndex, ValueRange partial) {
+      Values next;
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value vectorLane = vb.add(lane, v * vb.lanes);
+        Value score = vb.load(scores, {keyIndex, vectorLane});
+        // p = 2^(s log2 e - m' log2 e), 0 for a removed key
+        Value weight = vb.exp2(vb.multiplyAdd(score, vb.splat(kLog2e), offsets[v]));
+        if (laneCode.isPartial())
+          weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
+        vb.store(weight, scores, {keyIndex, vectorLane});
+        next.push_back(arith::AddFOp::create(b, loc, partial[v], weight));
+      }
+      return next;
+    });
+    Values newSums;
+    for (auto [sum, factor, added] : llvm::zip(loadRow(rowSum, lane), factors, sums))
+      newSums.push_back(vb.multiplyAdd(sum, factor, added));
+    storeRow(newSums, rowSum, lane);
+    storeRow(newMax, rowMax, lane);
+    for (auto [v, factor] : llvm::enumerate(factors))
+      vb.store(factor, alpha, {vb.add(lane, v * vb.lanes)});
+  }
+
+  /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V.
+  void emitOutput(Value column, int64_t rows, Value lane) {
+    Values columns, lanes, init;
+    for (int64_t row = 0; row < rows; ++row)
+      columns.push_back(vb.add(column, row));
+    Values factors;
+    for (int64_t v = 0; v < vectors; ++v) {
+      lanes.push_back(vb.add(lane, v * vb.lanes));
+      factors.push_back(vb.load(alpha, lanes[v]));
+    }
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value old = vb.load(acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
+        init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
+      }
+    Values result = emitRegisterKernel(
+        vb, rows, vectors, numKeys, init,
+        [&](int64_t row, Value keyIndex) -> Value {
+          return memref::LoadOp::create(b, loc, value.memref, at(value, {}, keyIndex, {}, columns[row]));
+        },
+        [&](Value keyIndex, int64_t v) { return vb.load(scores, {keyIndex, lanes[v]}); });
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t v = 0; v < vectors; ++v)
+        vb.store(result[row * vectors + v], acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
+  }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  LaneCode laneCode;
+  unsigned numBatch;
+  ScheduleAttr schedule;
+  Operand query, key, value, acc, rowMax, rowSum;
+  int64_t numLanes, numKeys, headSize, valueSize, vectors, blockLanes;
+  Value scores, alpha;
+};
+
+} // namespace
+
+LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
+  if (!op.getSchedule())
+    return op.emitOpError("expected a schedule on a tile; run attn-tile");
+  if (getElementTypeOrSelf(op.getQuery().getType()) != type)
+    return op.emitOpError("no CPU kernel for inputs of type ")
+           << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  if (llvm::any_of(domain, ShapedType::isDynamic))
+    return op.emitOpError("expected a tile of static size; run attn-tile");
+  unsigned numBatch = getNumBatchDims(op);
+  for (int64_t size : ArrayRef(domain).take_front(numBatch))
+    if (size != 1)
+      return op.emitOpError("expected a tile of one batch index and head, found ") << size << "; run attn-tile";
+  SmallVector<AffineMap> maps = getMaps(op);
+  for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
+    if (!(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
+      return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
+  int64_t lanes = target.getLanes(type.getWidth()), block = lanes * op.getSchedule()->getLaneVectors();
+  if (op.getSchedule()->getLanes() != lanes)
+    return op.emitOpError("schedule has ") << op.getSchedule()->getLanes() << " lanes, expected " << lanes
+                                           << " for target " << target.name << " and type " << type;
+  if (domain[numBatch] % block != 0)
+    return op.emitOpError("expected query rows to be a multiple of ") << block << ", found " << domain[numBatch];
+
+  rewriter.setInsertionPoint(op);
+  VectorBuilder vb(rewriter, op.getLoc(), target, type);
+  OnlineStepLowering(vb, op).emit();
+  rewriter.eraseOp(op);
+  return success();
+}

@@ -1,0 +1,180 @@
+//===- OutlineParallel.cpp - attn-outline-parallel ------------------------===//
+//
+// Before: scf.forall on memrefs. After: a call of attn_parallel_for with an
+// outlined body and a context structure, or nested scf.for loops; static stack
+// buffers stand at the entry of their function.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Passes.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace attn {
+#define GEN_PASS_DEF_OUTLINEPARALLELPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+static constexpr StringLiteral kParallelFor = "attn_parallel_for";
+
+namespace {
+
+/// Outlines the foralls of one module.
+class Outliner {
+public:
+  explicit Outliner(ModuleOp module)
+      : module(module), b(module.getContext()), typeConverter(module.getContext()),
+        pointerType(LLVM::LLVMPointerType::get(module.getContext())) {}
+
+  LogicalResult outline(scf::ForallOp forall) {
+    if (forall->getNumResults() != 0)
+      return forall.emitOpError("expected a loop on memrefs, found results; run bufferisation first");
+    Location loc = forall.getLoc();
+    // Constants go along; everything else that the body reads from outside travels in the context.
+    llvm::SetVector<Value> used;
+    getUsedValuesDefinedAbove(forall.getRegion(), used);
+    for (Value bound : forall.getDynamicUpperBound())
+      used.insert(bound);
+    SmallVector<Value> captures;
+    SmallVector<Operation *> constants;
+    SmallVector<Type> fields;
+    for (Value value : used) {
+      if (Operation *op = value.getDefiningOp(); op && op->hasTrait<OpTrait::ConstantLike>()) {
+        constants.push_back(op);
+        continue;
+      }
+      Type field = typeConverter.convertType(value.getType());
+      if (!field)
+        return forall.emitOpError("cannot pass a value of type ") << value.getType() << " to the parallel body";
+      captures.push_back(value);
+      fields.push_back(field);
+    }
+    auto contextType = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
+
+    auto parent = forall->getParentOfType<func::FuncOp>();
+    func::FuncOp body = createBody(forall, (parent.getName() + "_tile").str(), captures, constants, contextType);
+    declareParallelFor(loc);
+
+    // The caller: fill the context, call the runtime.
+    b.setInsertionPointToStart(&parent.getBody().front());
+    Value one = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 1);
+    Value context = LLVM::AllocaOp::create(b, loc, pointerType, contextType, one);
+    b.setInsertionPoint(forall);
+    for (auto [i, capture] : llvm::enumerate(captures)) {
+      Value field = LLVM::GEPOp::create(b, loc, pointerType, contextType, context, ArrayRef<LLVM::GEPArg>{0, int(i)});
+      LLVM::StoreOp::create(b, loc, cast(capture, fields[i]), field);
+    }
+    Value count = arith::ConstantIndexOp::create(b, loc, 1);
+    for (OpFoldResult bound : forall.getMixedUpperBound())
+      count = arith::MulIOp::create(b, loc, count, getValueOrCreateConstantIndexOp(b, loc, bound));
+    Value function = func::ConstantOp::create(b, loc, body.getFunctionType(), body.getName());
+    function = cast(function, pointerType);
+    Value count64 = arith::IndexCastOp::create(b, loc, b.getI64Type(), count);
+    func::CallOp::create(b, loc, kParallelFor, TypeRange(), ValueRange{function, context, count64});
+    forall.erase();
+    return success();
+  }
+
+private:
+  /// A value as a value of another type that will be the same once all is LLVM.
+  Value cast(Value value, Type type) {
+    return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value).getResult(0);
+  }
+
+  func::FuncOp createBody(scf::ForallOp forall, std::string name, ArrayRef<Value> captures,
+                          ArrayRef<Operation *> constants, Type contextType) {
+    Location loc = forall.getLoc();
+    OpBuilder::InsertionGuard guard(b);
+    SymbolTable symbols(module);
+    b.setInsertionPointToEnd(module.getBody());
+    auto body = func::FuncOp::create(b, loc, name, b.getFunctionType({pointerType, b.getI64Type()}, {}));
+    body.setPrivate();
+    symbols.insert(body); // makes the name unique
+    Block *entry = body.addEntryBlock();
+    b.setInsertionPointToStart(entry);
+    IRMapping mapping;
+    for (Operation *constant : constants)
+      b.clone(*constant, mapping);
+    auto structType = llvm::cast<LLVM::LLVMStructType>(contextType);
+    for (auto [i, capture] : llvm::enumerate(captures)) {
+      Value field = LLVM::GEPOp::create(b, loc, pointerType, contextType, entry->getArgument(0),
+                                        ArrayRef<LLVM::GEPArg>{0, int(i)});
+      Value loaded = LLVM::LoadOp::create(b, loc, structType.getBody()[i], field);
+      mapping.map(capture, cast(loaded, capture.getType()));
+    }
+    // The last induction variable runs fastest: the query tiles of one head follow each other.
+    Value rest = arith::IndexCastOp::create(b, loc, b.getIndexType(), entry->getArgument(1));
+    SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
+    SmallVector<Value> ivs = forall.getInductionVars();
+    for (int i = bounds.size() - 1; i >= 0; --i) {
+      OpFoldResult bound = bounds[i];
+      if (auto value = dyn_cast<Value>(bound))
+        bound = mapping.lookupOrDefault(value);
+      Value size = getValueOrCreateConstantIndexOp(b, loc, bound);
+      mapping.map(ivs[i], i == 0 ? rest : arith::RemUIOp::create(b, loc, rest, size).getResult());
+      if (i > 0)
+        rest = arith::DivUIOp::create(b, loc, rest, size);
+    }
+    for (Operation &op : forall.getBody()->without_terminator())
+      b.clone(op, mapping);
+    func::ReturnOp::create(b, loc);
+    return body;
+  }
+
+  void declareParallelFor(Location loc) {
+    if (module.lookupSymbol(kParallelFor))
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    auto declaration = func::FuncOp::create(
+        b, loc, kParallelFor, b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {}));
+    declaration.setPrivate();
+  }
+
+  ModuleOp module;
+  OpBuilder b;
+  LLVMTypeConverter typeConverter;
+  LLVM::LLVMPointerType pointerType;
+};
+
+/// An alloca in a loop grows the stack in every round; a static one belongs to the function.
+void hoistStackBuffers(func::FuncOp function) {
+  if (function.isExternal())
+    return;
+  SmallVector<memref::AllocaOp> buffers;
+  function.walk([&](memref::AllocaOp op) {
+    if (op->getNumOperands() == 0)
+      buffers.push_back(op);
+  });
+  Block &entry = function.getBody().front();
+  for (memref::AllocaOp buffer : llvm::reverse(buffers))
+    buffer->moveBefore(&entry, entry.begin());
+}
+
+struct OutlineParallelPass : public attn::impl::OutlineParallelPassBase<OutlineParallelPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<scf::ForallOp> loops;
+    getOperation().walk([&](scf::ForallOp op) { loops.push_back(op); });
+    Outliner outliner(getOperation());
+    for (scf::ForallOp forall : loops) {
+      if (parallel) {
+        if (failed(outliner.outline(forall)))
+          return signalPassFailure();
+        continue;
+      }
+      IRRewriter rewriter(forall);
+      if (failed(scf::forallToForLoop(rewriter, forall)))
+        return signalPassFailure();
+    }
+    getOperation().walk([](func::FuncOp function) { hoistStackBuffers(function); });
+  }
+};
+} // namespace

@@ -1,0 +1,121 @@
+//===- RegisterKernel.cpp - the inner products, and the vector builder ----===//
+//
+// The one loop nest in which nearly all time is spent: a block of rows of K (or
+// columns of V) against a block of lanes, accumulators in registers, one vector
+// load a lane block and one broadcast load a row for each step of the depth.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+
+using namespace mlir;
+using namespace attn::cpu;
+
+Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, ValueRange init,
+                                     function_ref<Value(int64_t, Value)> scalarAt,
+                                     function_ref<Value(Value, int64_t)> vectorAt) {
+  return vb.loop(depth, 1, init, [&](Value k, ValueRange acc) {
+    Values operands, next;
+    for (int64_t v = 0; v < vectors; ++v)
+      operands.push_back(vectorAt(k, v));
+    for (int64_t row = 0; row < rows; ++row) {
+      Value scalar = vb.broadcast(scalarAt(row, k));
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(vb.multiplyAdd(scalar, operands[v], acc[row * vectors + v]));
+    }
+    return next;
+  });
+}
+
+Values attn::cpu::forEachBlock(VectorBuilder &vb, int64_t count, int64_t block, ValueRange init,
+                               function_ref<Values(Value, int64_t, ValueRange)> body) {
+  int64_t whole = count / block * block;
+  Values state(init);
+  if (whole > 0)
+    state = vb.loop(whole, block, state, [&](Value first, ValueRange carried) { return body(first, block, carried); });
+  if (count > whole)
+    state = body(vb.index(whole), count - whole, state);
+  return state;
+}
+
+//===----------------------------------------------------------------------===//
+// VectorBuilder
+//===----------------------------------------------------------------------===//
+
+Value VectorBuilder::splat(double value) {
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vectorType, b.getFloatAttr(elementType, value)));
+}
+
+Value VectorBuilder::broadcast(Value scalar) {
+  auto type = VectorType::get({lanes}, scalar.getType());
+  return vector::BroadcastOp::create(b, loc, type, scalar);
+}
+
+Value VectorBuilder::load(Value memref, ValueRange indices) {
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
+  return vector::LoadOp::create(b, loc, type, memref, indices);
+}
+
+void VectorBuilder::store(Value vector, Value memref, ValueRange indices) {
+  vector::StoreOp::create(b, loc, vector, memref, indices);
+}
+
+Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {
+  if (target.hasFma)
+    return vector::FMAOp::create(b, loc, x, y, z);
+  return arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, x, y), z);
+}
+
+Value VectorBuilder::max(Value x, Value y) {
+  // arith.maximumf is three instructions: it orders zeros and propagates NaN.
+  return select(arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y), x, y);
+}
+
+Value VectorBuilder::isEqual(Value x, double constant) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, splat(constant));
+}
+
+Values VectorBuilder::loop(Value lower, Value upper, int64_t step, ValueRange init,
+                           function_ref<Values(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(b, loc, lower, upper, index(step), init,
+                                 [&](OpBuilder &, Location, Value iv, ValueRange carried) {
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(iv.getParentBlock());
+                                   scf::YieldOp::create(b, loc, body(iv, carried));
+                                 });
+  return Values(loop.getResults());
+}
+
+Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, function_ref<Values(Value, ValueRange)> body) {
+  return loop(index(0), index(count), step, init, body);
+}
+
+Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape) {
+  return memref::AllocaOp::create(b, loc, MemRefType::get(shape, elementType), b.getI64IntegerAttr(kBufferAlignment));
+}
+
+//===----------------------------------------------------------------------===//
+// Operand
+//===----------------------------------------------------------------------===//
+
+Values Operand::getIndices(VectorBuilder &vb, ArrayRef<Value> domain) const {
+  Values indices;
+  for (AffineExpr expr : map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    // Shared heads and broadcast dimensions have size 1 in a tile.
+    Value position = dim ? domain[dim.getPosition()] : Value();
+    indices.push_back(position ? position : vb.index(0));
+  }
+  return indices;
+}
+
+bool Operand::isInnermost(unsigned position) const {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (map.getNumResults() == 0 || failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return false;
+  return map.getResults().back() == getAffineDimExpr(position, map.getContext());
+}

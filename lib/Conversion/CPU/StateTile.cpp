@@ -1,0 +1,163 @@
+//===- StateTile.cpp - pack, init_state and finalize of a tile ------------===//
+//
+// What happens once a query tile: Q (or a tile of a bias or mask) transposed so
+// that rows are lanes, the empty state, and the quotient transposed back.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Indices of (row, column) in an operand over the domain (batch…, query, column).
+static TransposeSide getSide(VectorBuilder &vb, Operand operand, unsigned numBatch) {
+  TransposeSide side{operand, {}, operand.isInnermost(numBatch + 1)};
+  side.getIndices = [&vb, operand, numBatch](Value row, Value column) {
+    SmallVector<Value> domain(numBatch);
+    domain.append({row, column});
+    return operand.getIndices(vb, domain);
+  };
+  return side;
+}
+
+/// The number of rows that an operand holds, along the domain's query dimension; null where it broadcasts over them.
+static Value getNumRows(VectorBuilder &vb, const Operand &operand, unsigned numBatch) {
+  AffineExpr query = getAffineDimExpr(numBatch, operand.map.getContext());
+  for (auto [i, expr] : llvm::enumerate(operand.map.getResults()))
+    if (expr == query)
+      return vb.b.createOrFold<memref::DimOp>(vb.loc, operand.memref, i);
+  return {};
+}
+
+static int64_t getStaticRows(const Operand &operand, unsigned numBatch) {
+  AffineExpr query = getAffineDimExpr(numBatch, operand.map.getContext());
+  for (auto [i, expr] : llvm::enumerate(operand.map.getResults()))
+    if (expr == query)
+      return operand.getSize(i);
+  return ShapedType::kDynamic;
+}
+
+/// Booleans are bytes in memory; as bytes they have a vector form.
+static Value viewAsBytes(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!type.getElementType().isInteger(1))
+    return memref;
+  auto bytes = MemRefType::get(type.getShape(), b.getI8Type(), type.getLayout(), type.getMemorySpace());
+  return UnrealizedConversionCastOp::create(b, loc, bytes, memref).getResult(0);
+}
+
+LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
+  Location loc = op.getLoc();
+  rewriter.setInsertionPoint(op);
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numBatch = getNumBatchDims(op);
+  auto type = cast<MemRefType>(op.getOutput().getType());
+  // Bytes move in vectors as wide in elements as those of the scores that they will mask.
+  Type elementType = isa<FloatType>(type.getElementType()) ? type.getElementType() : rewriter.getF32Type();
+  VectorBuilder vb(rewriter, loc, target, cast<FloatType>(elementType));
+  Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
+  int64_t paddedRows = getStaticRows(output, numBatch), columns = getStaticSize(op, DimKind::HeadSize);
+  if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
+      paddedRows % vb.lanes != 0)
+    return op.emitOpError("expected a static output with query rows innermost, a multiple of ")
+           << vb.lanes << "; run attn-tile";
+  Value rows = getNumRows(vb, input, numBatch);
+  emitPack(vb, getSide(vb, input, numBatch), getSide(vb, output, numBatch), rows ? rows : vb.index(paddedRows),
+           paddedRows, columns);
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, const TargetInfo &target) {
+  rewriter.setInsertionPoint(op);
+  VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
+  double minusInf = -std::numeric_limits<double>::infinity();
+  for (auto [memref, value] : {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf},
+                               {op.getRowSum(), 0.0}}) {
+    auto type = cast<MemRefType>(memref.getType());
+    if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getShape().back() % vb.lanes != 0)
+      return op.emitOpError("expected a static contiguous state with rows innermost; run attn-tile");
+    // The state as rows of lanes: leading dimensions of size 1, one loop for the value columns of acc.
+    int64_t columns = type.getNumElements() / type.getShape().back(), rank = type.getRank();
+    if (rank > 1 && columns != type.getDimSize(rank - 2))
+      return op.emitOpError("expected the state of one batch index and head; run attn-tile");
+    Value vector = vb.splat(value), buffer = memref;
+    vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
+      vb.loop(type.getShape().back(), vb.lanes, {}, [&](Value lane, ValueRange) {
+        Values indices(rank, vb.index(0));
+        if (rank > 1)
+          indices[rank - 2] = column;
+        indices[rank - 1] = lane;
+        vb.store(vector, buffer, indices);
+        return Values();
+      });
+      return Values();
+    });
+  }
+  rewriter.eraseOp(op);
+  return success();
+}
+
+/// lse[i] = (l == 0) ? -inf : m + ln l, row by row: once a tile, so a call of the C library's logarithm is fine.
+static void emitLse(VectorBuilder &vb, const Operand &lse, const Operand &max, const Operand &sum, unsigned numBatch,
+                    Value rows) {
+  OpBuilder &b = vb.b;
+  Location loc = vb.loc;
+  vb.loop(vb.index(0), rows, 1, {}, [&](Value row, ValueRange) {
+    SmallVector<Value> domain(numBatch);
+    domain.append({row, Value()});
+    Value m = memref::LoadOp::create(b, loc, max.memref, max.getIndices(vb, domain));
+    Value l = memref::LoadOp::create(b, loc, sum.memref, sum.getIndices(vb, domain));
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, value));
+    };
+    Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, l, constant(0));
+    Value result = arith::AddFOp::create(b, loc, m, math::LogOp::create(b, loc, l));
+    result = arith::SelectOp::create(b, loc, isEmpty, constant(-std::numeric_limits<double>::infinity()), result);
+    memref::StoreOp::create(b, loc, result, lse.memref, lse.getIndices(vb, domain));
+    return Values();
+  });
+}
+
+LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target) {
+  rewriter.setInsertionPoint(op);
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
+  if (getElementTypeOrSelf(op.getOutput().getType()) != type)
+    return op.emitOpError("no CPU kernel for an output of type ")
+           << getElementTypeOrSelf(op.getOutput().getType()) << " with a state of type " << type;
+  VectorBuilder vb(rewriter, op.getLoc(), target, type);
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numBatch = getNumBatchDims(op);
+  Operand acc{op.getAcc(), maps[0]}, max{op.getRowMax(), maps[1]}, sum{op.getRowSum(), maps[2]},
+      output{op.getOutput(), maps[3]};
+  int64_t paddedRows = getStaticRows(acc, numBatch), columns = getStaticSize(op, DimKind::ValueSize);
+  if (!acc.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
+      paddedRows % vb.lanes != 0)
+    return op.emitOpError("expected a static state with query rows innermost; run attn-tile");
+
+  // acc = (l == 0) ? 0 : acc / l, in place; the state has no later use.
+  TransposeSide lanes = getSide(vb, acc, numBatch);
+  vb.loop(paddedRows, vb.lanes, {}, [&](Value lane, ValueRange) {
+    SmallVector<Value> domain(numBatch);
+    domain.append({lane, Value()});
+    Value l = vb.load(sum.memref, sum.getIndices(vb, domain)), isEmpty = vb.isEqual(l, 0);
+    vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
+      Value quotient = arith::DivFOp::create(rewriter, vb.loc, vb.load(acc.memref, lanes.getIndices(lane, column)), l);
+      vb.store(vb.select(isEmpty, vb.splat(0), quotient), acc.memref, lanes.getIndices(lane, column));
+      return Values();
+    });
+    return Values();
+  });
+  Value rows = getNumRows(vb, output, numBatch);
+  emitUnpack(vb, lanes, getSide(vb, output, numBatch), rows, paddedRows, columns);
+  if (op.getLse())
+    emitLse(vb, {op.getLse(), maps[4]}, max, sum, numBatch, rows);
+  rewriter.eraseOp(op);
+  return success();
+}

@@ -1,0 +1,138 @@
+//===- TransposeCopy.cpp - the transposes at the two ends of a tile -------===//
+//
+// Squares of lanes x lanes elements go through registers: log2(lanes) rounds of
+// perfect shuffles (row r with row r + lanes/2) rotate the address bits of an
+// element until row and column have changed places. What fills no square is
+// copied element by element.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+static Values transposeSquare(VectorBuilder &vb, Values rows) {
+  int64_t n = rows.size(), half = n / 2;
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < half; ++i) {
+    low.append({i, n + i});
+    high.append({half + i, n + half + i});
+  }
+  for (int64_t round = 1; round < n; round *= 2) {
+    Values next;
+    for (int64_t r = 0; r < half; ++r)
+      for (ArrayRef<int64_t> mask : {ArrayRef(low), ArrayRef(high)})
+        next.push_back(vector::ShuffleOp::create(vb.b, vb.loc, rows[r], rows[r + half], mask));
+    rows = std::move(next);
+  }
+  return rows;
+}
+
+namespace {
+
+/// Both directions: `toLanes` copies source → lanes with padding, otherwise lanes → target.
+class TransposeCopy {
+public:
+  TransposeCopy(VectorBuilder &vb, const TransposeSide &outer, const TransposeSide &lanes, bool toLanes)
+      : vb(vb), b(vb.b), loc(vb.loc), outer(outer), lanes(lanes), toLanes(toLanes) {}
+
+  void emit(Value rows, int64_t paddedRows, int64_t columns) {
+    vb.loop(paddedRows, vb.lanes, {}, [&](Value first, ValueRange) {
+      Value last = vb.add(first, vb.lanes);
+      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, rows);
+      auto branch = scf::IfOp::create(b, loc, isWhole, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      int64_t squares = outer.columnsContiguous ? columns / vb.lanes * vb.lanes : 0;
+      if (squares > 0)
+        vb.loop(squares, vb.lanes, {}, [&](Value column, ValueRange) {
+          copySquare(first, column);
+          return Values();
+        });
+      copyElements(first, last, squares, columns, /*rows=*/Value());
+      b.setInsertionPointToStart(branch.elseBlock());
+      if (toLanes) {
+        copyElements(first, last, 0, columns, rows);
+      } else {
+        Value end = arith::MinSIOp::create(b, loc, last, rows);
+        copyElements(first, end, 0, columns, /*rows=*/Value());
+      }
+      return Values();
+    });
+  }
+
+private:
+  void copySquare(Value row, Value column) {
+    const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
+    Values vectors;
+    for (int64_t i = 0; i < vb.lanes; ++i)
+      vectors.push_back(vb.load(from.operand.memref, getVectorIndices(from, row, column, i)));
+    for (auto [i, vector] : llvm::enumerate(transposeSquare(vb, std::move(vectors))))
+      vb.store(vector, to.operand.memref, getVectorIndices(to, row, column, i));
+  }
+
+  /// Vector i of a square: row i of the outer side, column i of the lanes.
+  Values getVectorIndices(const TransposeSide &side, Value row, Value column, int64_t i) {
+    bool isOuter = &side == &outer;
+    return side.getIndices(isOuter ? vb.add(row, i) : row, isOuter ? column : vb.add(column, i));
+  }
+
+  /// Rows [first, last), columns [firstColumn, lastColumn). Where `rows` is given, rows from there on become zero.
+  void copyElements(Value first, Value last, int64_t firstColumn, int64_t lastColumn, Value rows) {
+    if (firstColumn == lastColumn)
+      return;
+    const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
+    auto copy = [&](Value row, Value column) {
+      Type type = getElementTypeOrSelf(from.operand.memref.getType());
+      Value element;
+      if (rows) {
+        Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, rows);
+        auto guarded = scf::IfOp::create(
+            b, loc, isInside,
+            [&](OpBuilder &nested, Location) {
+              OpBuilder::InsertionGuard guard(b);
+              b.setInsertionPointToEnd(nested.getInsertionBlock());
+              Value value = memref::LoadOp::create(b, loc, from.operand.memref, from.getIndices(row, column));
+              scf::YieldOp::create(b, loc, value);
+            },
+            [&](OpBuilder &nested, Location) {
+              Value zero = arith::ConstantOp::create(nested, loc, nested.getZeroAttr(type));
+              scf::YieldOp::create(nested, loc, zero);
+            });
+        element = guarded.getResult(0);
+      } else {
+        element = memref::LoadOp::create(b, loc, from.operand.memref, from.getIndices(row, column));
+      }
+      memref::StoreOp::create(b, loc, element, to.operand.memref, to.getIndices(row, column));
+    };
+    vb.loop(first, last, 1, {}, [&](Value row, ValueRange) {
+      vb.loop(vb.index(firstColumn), vb.index(lastColumn), 1, {}, [&](Value column, ValueRange) {
+        copy(row, column);
+        return Values();
+      });
+      return Values();
+    });
+  }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  const TransposeSide &outer, &lanes;
+  bool toLanes;
+};
+
+} // namespace
+
+void attn::cpu::emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, Value rows,
+                         int64_t paddedRows, int64_t columns) {
+  TransposeCopy(vb, source, lanes, /*toLanes=*/true).emit(rows, paddedRows, columns);
+}
+
+void attn::cpu::emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, Value rows,
+                           int64_t paddedRows, int64_t columns) {
+  TransposeCopy(vb, target, lanes, /*toLanes=*/false).emit(rows, paddedRows, columns);
+}

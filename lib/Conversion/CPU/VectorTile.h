@@ -1,0 +1,135 @@
+//===- VectorTile.h - what the CPU tile lowerings share ---------*- C++ -*-===//
+//
+// A builder that knows the vector type of the target, and one function an op.
+// Lanes are query rows; `v` counts vectors, `lane` counts elements.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
+#define ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
+
+#include "attn/IR/Attn.h"
+#include "attn/Target/TargetInfo.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <functional>
+
+namespace attn::cpu {
+
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// Bytes to which stack buffers are aligned: a cache line, and the widest vector.
+constexpr int64_t kBufferAlignment = 64;
+
+/// Builds vector code for one element type on one target.
+class VectorBuilder {
+public:
+  VectorBuilder(mlir::OpBuilder &builder, mlir::Location loc, const TargetInfo &target, mlir::FloatType elementType)
+      : b(builder), loc(loc), target(target), elementType(elementType), lanes(target.getLanes(elementType.getWidth())),
+        vectorType(mlir::VectorType::get({lanes}, elementType)) {}
+
+  mlir::Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
+  mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
+
+  /// The same float in every lane.
+  mlir::Value splat(double value);
+  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
+  void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
+
+  /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
+  mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
+  /// One max instruction: (a > b) ? a : b, which is b where either is NaN.
+  mlir::Value max(mlir::Value a, mlir::Value b);
+  /// Lane-wise a == constant.
+  mlir::Value isEqual(mlir::Value a, double constant);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
+    return mlir::arith::SelectOp::create(this->b, loc, condition, a, b);
+  }
+
+  /// 2^x lane-wise (Exp2.cpp).
+  mlir::Value exp2(mlir::Value x);
+
+  /// for i = 0 to count step `step`, with carried values; count is static.
+  Values loop(int64_t count, int64_t step, mlir::ValueRange init,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange init,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+
+  /// A buffer on the stack; OutlineParallel moves it to the entry of its function.
+  mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  const TargetInfo &target;
+  mlir::FloatType elementType;
+  int64_t lanes;
+  mlir::VectorType vectorType;
+};
+
+/// A memref operand with its indexing map: turns domain positions into indices.
+struct Operand {
+  mlir::Value memref;
+  mlir::AffineMap map;
+
+  /// Indices of the element at `domain`, one value a domain dimension; null values are tile dimensions of size 1.
+  Values getIndices(VectorBuilder &vb, llvm::ArrayRef<mlir::Value> domain) const;
+  int64_t getSize(int64_t dim) const { return mlir::cast<mlir::MemRefType>(memref.getType()).getDimSize(dim); }
+  /// True where domain dimension `position` is the last dimension of the memref and has stride 1.
+  bool isInnermost(unsigned position) const;
+};
+
+/// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth).
+Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, mlir::ValueRange init,
+                          llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
+                          llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt);
+
+/// Calls `body` for blocks of `block` rows over [0, count), then once for the rest with fewer rows.
+Values forEachBlock(VectorBuilder &vb, int64_t count, int64_t block, mlir::ValueRange init,
+                    llvm::function_ref<Values(mlir::Value first, int64_t rows, mlir::ValueRange)> body);
+
+/// Score modifications of one row of S^T: scale, softcap, bias, masks (LaneCode.cpp).
+class LaneCode {
+public:
+  LaneCode(VectorBuilder &vb, OnlineStepOp step);
+  /// True where a key may be removed or carry a bias: the guarded softmax is needed.
+  bool isPartial() const { return partial; }
+  /// The scores of key `key` for the lanes [lane, lane + lanes).
+  mlir::Value apply(mlir::Value raw, mlir::Value key, mlir::Value lane);
+
+private:
+  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value lane, mlir::Type elementType);
+  mlir::Value evaluatePredicate(mlir::Value key, mlir::Value lane);
+
+  VectorBuilder &vb;
+  OnlineStepOp step;
+  Operand bias, mask;
+  bool partial;
+};
+
+/// dst[c][r] = r < rows ? src[r][c] : 0 (toLanes), or dst[r][c] = src[c][r] for r < rows: the transposes at the two ends
+/// of a tile. `source` and `target` give the element (row, column) of their side.
+struct TransposeSide {
+  Operand operand;
+  std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
+  bool columnsContiguous = false;
+};
+void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
+              int64_t paddedRows, int64_t columns);
+void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, mlir::Value rows,
+                int64_t paddedRows, int64_t columns);
+
+// One function an op; an error where the op has not the form that attn-tile leaves.
+mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
+mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
+mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
+mlir::LogicalResult lowerFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
