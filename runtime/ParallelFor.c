@@ -10,10 +10,10 @@
 #include <omp.h>
 #include <stdatomic.h>
 
-/* 0: OpenMP's own setting. */
+/* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
 
-void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads, threads > 0 ? threads : 0); }
+void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads, threads); }
 
 int attn_runtime_get_num_threads(void) {
   int threads = atomic_load(&requestedThreads);
@@ -24,12 +24,12 @@ void attn_parallel_for(void (*function)(void *context, int64_t index), void *con
   int threads = attn_runtime_get_num_threads();
   if (threads > count)
     threads = (int)count;
-  /* OpenMP would run a region that cannot nest with one thread too, but only after setting up a team. */
-  if (threads <= 1 || omp_get_active_level() >= omp_get_max_active_levels()) {
+  if (threads <= 1) {
     for (int64_t index = 0; index < count; ++index)
       function(context, index);
     return;
   }
+  /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. */
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
   for (int64_t index = 0; index < count; ++index)
     function(context, index);

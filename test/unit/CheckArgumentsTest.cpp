@@ -103,6 +103,8 @@ TEST_F(CheckArguments, Type) {
   expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float32, found float64");
   tensors[1].dtype = {kDLBfloat, 16, 1};
   expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float32, found bfloat16");
+  tensors[1].dtype = {kDLUInt, 32, 1};
+  expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float32, found uint32");
   tensors[1].dtype = {kDLFloat, 32, 2};
   expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float32, found float32 of 2 lanes");
   tensors[1].dtype = {200, 32, 1};
@@ -167,17 +169,16 @@ TEST_F(CheckArguments, Device) {
 }
 
 TEST_F(CheckArguments, AliasingOfOutputs) {
-  // The last byte of k is the first of out.
+  // The last element of k is the first of out.
   tensors[4].data = &memory[1][39];
   expect(ATTN_WRONG_ALIASING, "argument 4 'out': expected memory of its own, found an overlap with argument 1 'k'");
   tensors[4].data = &memory[1][40];
   expect(ATTN_OK, "");
-  // The last byte of out is the first of k.
-  tensors[4].data = memory[2];
-  tensors[1].data = &memory[2][23];
-  tensors[2].data = memory[0] + 0;
-  expect(ATTN_WRONG_ALIASING, "argument 4 'out': expected memory of its own, found an overlap with argument 1 'k'");
-  tensors[1].data = &memory[2][24];
+  // The last byte of out is the first of the mask.
+  tensors[4].data = memory[4];
+  tensors[3].data = reinterpret_cast<char *>(memory[4]) + 95;
+  expect(ATTN_WRONG_ALIASING, "argument 4 'out': expected memory of its own, found an overlap with argument 3 'mask'");
+  tensors[3].data = reinterpret_cast<char *>(memory[4]) + 96;
   expect(ATTN_OK, "");
 }
 
@@ -241,14 +242,18 @@ TEST_F(CheckArguments, Scalars) {
   tensors[0].shape = nullptr;
   tensors[0].strides = nullptr;
   expect(ATTN_OK, "");
+  tensors[0].byte_offset = 1;
+  expect(ATTN_WRONG_ALIGNMENT, "argument 0 'q': expected data aligned to 4 bytes, found 1 more");
+  tensors[0].data = nullptr;
+  expect(ATTN_NULL_ARGUMENT, "argument 0 'q': expected data, found a null pointer");
 }
 
 TEST_F(CheckArguments, TheMessageIsCutToItsBuffer) {
   arguments.pop_back();
   for (size_t size : {1, 2, 10, 47, 48, 49}) {
-    std::string buffer(size + 1, '#');
+    std::string buffer(256, '#');
     EXPECT_EQ(attn_check_arguments(arguments.data(), 4, specs.data(), 5, buffer.data(), size), ATTN_WRONG_COUNT);
-    EXPECT_EQ(buffer[size], '#');
+    EXPECT_EQ(buffer.substr(size), std::string(256 - size, '#'));
     std::string whole = "expected 5 arguments (q, k, v, mask, out), found 4";
     EXPECT_EQ(std::string(buffer.c_str()), whole.substr(0, size - 1));
   }

@@ -11,7 +11,12 @@
 
 #include "gtest/gtest.h"
 
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace attn;
 namespace fs = llvm::sys::fs;
@@ -91,6 +96,16 @@ TEST_F(Npy, HeadersThatOthersWrite) {
             "");
 }
 
+TEST_F(Npy, ElementsAreAlignedWhateverTheHeader) {
+  std::string file = makeFile("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }  \n", "abcd");
+  ASSERT_NE(file.size() % 4, 0u);
+  ASSERT_FALSE(bool(writeOutputFile(path("a.npy"), [&](llvm::raw_ostream &stream) { stream << file; })));
+  llvm::Expected<NpyArray> array = readNpy(path("a.npy"));
+  ASSERT_TRUE(bool(array)) << llvm::toString(array.takeError());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(array->data) % 64, 0u);
+  EXPECT_EQ(llvm::StringRef(array->data, 4), "abcd");
+}
+
 TEST_F(Npy, NotNpy) {
   EXPECT_EQ(parse(""), "x.npy: expected a .npy file, found other contents; write one with numpy.save");
   EXPECT_EQ(parse("PK\3\4"), "x.npy: expected a .npy file, found other contents; write one with numpy.save");
@@ -168,7 +183,8 @@ TEST_F(Npy, FilesThatCannotBeRead) {
   EXPECT_EQ(llvm::toString(readNpy(path("none.npy")).takeError()),
             "'" + path("none.npy") + "': No such file or directory");
   EXPECT_EQ(llvm::toString(readNpy(folder).takeError()), folder.str().str() + ": expected a regular file");
-  EXPECT_EQ(llvm::toString(readNpy("/dev/zero").takeError()), "/dev/zero: expected a regular file");
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(llvm::toString(readNpy(path("pipe")).takeError()), path("pipe") + ": expected a regular file");
 }
 
 TEST_F(Npy, FilesThatCannotBeWritten) {
@@ -183,14 +199,38 @@ TEST_F(Npy, FilesThatCannotBeWritten) {
   EXPECT_EQ(countFiles(), 1u);
 }
 
-TEST_F(Npy, DevicesAreWrittenInPlace) {
+TEST_F(Npy, AFullDiskLeavesTheOldFile) {
+  const float old = 1;
+  ASSERT_FALSE(bool(writeNpy(path("a.npy"), NpyType::Float32, {}, &old)));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = {64, before.rlim_max};
+  auto *handler = signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string error = llvm::toString(writeNpy(path("a.npy"), NpyType::Float32, {4}, fourFloats.data()));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(error, "'" + path("a.npy") + "': File too large");
+  llvm::Expected<NpyArray> array = readNpy(path("a.npy"));
+  ASSERT_TRUE(bool(array)) << llvm::toString(array.takeError());
+  EXPECT_EQ(std::memcmp(array->data, &old, sizeof(old)), 0);
+  EXPECT_EQ(countFiles(), 1u);
+}
+
+// A pipe of our own and no device of the system: as root, a wrong rename would replace the device.
+TEST_F(Npy, PipesAreWrittenInPlace) {
+  std::string name = path("pipe");
+  ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  int reader = open(name.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
   float value = 1;
-  EXPECT_EQ(llvm::toString(writeNpy("/dev/full", NpyType::Float32, {}, &value)),
-            "'/dev/full': No space left on device");
-  EXPECT_FALSE(bool(writeNpy("/dev/null", NpyType::Float32, {}, &value)));
+  ASSERT_FALSE(bool(writeNpy(name, NpyType::Float32, {}, &value)));
+  char bytes[256];
+  EXPECT_EQ(read(reader, bytes, sizeof(bytes)), 132);
+  close(reader);
   fs::file_status status;
-  ASSERT_FALSE(fs::status("/dev/null", status));
-  EXPECT_EQ(status.type(), fs::file_type::character_file);
+  ASSERT_FALSE(fs::status(name, status));
+  EXPECT_EQ(status.type(), fs::file_type::fifo_file);
 }
 
 } // namespace

@@ -30,7 +30,7 @@ int64_t getNpyTypeSize(NpyType type);
 struct NpyArray {
   NpyType type;
   llvm::SmallVector<int64_t, 4> shape;
-  /// The elements, aligned to 64 bytes: the front of `buffer`.
+  /// The elements: the front of `buffer`, aligned to 64 bytes where readNpy made it.
   char *data;
   std::unique_ptr<llvm::WritableMemoryBuffer> buffer;
 };
