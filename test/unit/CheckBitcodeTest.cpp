@@ -23,8 +23,9 @@ TEST(CheckBitcode, DefinesTheCheckAndNeedsOnlyLibc) {
   EXPECT_EQ((*module)->getSourceFileName(), "CheckArguments.c");
   ASSERT_NE((*module)->getFunction("attn_check_arguments"), nullptr);
   for (llvm::Function &function : **module) {
-    if (function.isDeclaration() && !function.isIntrinsic())
+    if (function.isDeclaration() && !function.isIntrinsic()) {
       EXPECT_EQ(function.getName(), "vsnprintf");
+    }
     for (const char *attribute : {"target-cpu", "target-features", "tune-cpu"})
       EXPECT_FALSE(function.hasFnAttribute(attribute)) << function.getName().str() << " has " << attribute;
   }
