@@ -1,0 +1,61 @@
+/*===- attn_runtime.h - what an emitted kernel may link -------------------------===
+ *
+ * The parallel loop of kernels (on OpenMP) and the argument check of their checked entries. A kernel calls the first
+ * as an external symbol unless it was compiled with --parallel=none, and carries its own copy of the second.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#ifndef ATTN_C_ATTN_RUNTIME_H
+#define ATTN_C_ATTN_RUNTIME_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Calls function(context, i) once for each i in [0, count), from several threads, and returns when all calls have
+ * returned. Indices are handed out one at a time. Runs on the calling thread alone where count is 1 or where an
+ * enclosing parallel region leaves no level of parallelism to use. */
+void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count);
+
+/* Threads that attn_parallel_for uses, for the whole process; 0 (or less) restores OpenMP's own setting. The second
+ * gives the number a loop started by the calling thread would use. */
+void attn_runtime_set_num_threads(int threads);
+int attn_runtime_get_num_threads(void);
+
+/* DLPack's type code of booleans, which DLPack before 0.8 has no name for. */
+#define ATTN_DLPACK_BOOL 6
+
+/* What a kernel expects of one argument. An emitter of constants writes it as the LLVM struct
+ *   { ptr name, ptr shape, ptr symbols, i32 rank, i32 alignment, i32 is_output, i8 type_code, i8 bits, [2 x i8] }
+ * which has 40 bytes and no padding of its own on a 64-bit target. */
+typedef struct attn_argument_spec {
+  const char *name;
+  const int64_t *shape;   /* `rank` sizes; -1 is a size known at run time only */
+  const int32_t *symbols; /* for each -1 in shape, the id of the size: equal ids are equal sizes, a negative id is any
+                             size; null: every -1 is any size */
+  int32_t rank;
+  int32_t alignment; /* of the first element, in bytes; 0 is the natural alignment of the element */
+  int32_t is_output;
+  uint8_t type_code; /* DLDataTypeCode, or ATTN_DLPACK_BOOL, which accepts 8-bit kDLUInt as well */
+  uint8_t bits;
+  uint8_t padding[2];
+} attn_argument_spec;
+
+/* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 9, see
+ * attn.h) of the first test that fails. Count and the argument array come first, then for each argument in turn the
+ * tests in the order of their codes, then overlaps of outputs with anything else. Tensors are C-contiguous: null
+ * strides mean that, and strides of dimensions of size 1 and of empty tensors are free, as is the address of an empty
+ * tensor. `message` receives at most `size` bytes, terminated; it may be null. Reads no element of any tensor. */
+int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
+                             int64_t expected, char *message, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTN_C_ATTN_RUNTIME_H */

@@ -1,0 +1,22 @@
+//===- CheckBitcode.h - the argument check as LLVM bitcode ------*- C++ -*-===//
+//
+// The code of `attn_check_arguments` for linking into kernels, which then need
+// nothing but libc.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_COMPILER_CHECKBITCODE_H
+#define ATTN_COMPILER_CHECKBITCODE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace attn {
+
+/// A module that defines `attn_check_arguments` (see attn-c/attn_runtime.h) with external linkage and calls
+/// `vsnprintf`. It names no processor. Whoever links it into a kernel gives the function internal linkage.
+llvm::StringRef getCheckArgumentsBitcode();
+
+} // namespace attn
+
+#endif // ATTN_COMPILER_CHECKBITCODE_H

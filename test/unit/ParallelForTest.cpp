@@ -1,0 +1,124 @@
+//===- ParallelForTest.cpp - the parallel loop of kernels -----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn-c/attn_runtime.h"
+
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+// Of <omp.h>, which gcc and clang keep apart from each other's.
+extern "C" int omp_get_max_threads(void);
+extern "C" void omp_set_num_threads(int threads);
+
+namespace {
+
+/// Calls `function` through the C interface, and counts the threads that took part.
+template <typename Function> size_t parallelFor(int64_t count, Function function) {
+  struct Context {
+    Function &function;
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+  } context{function, {}, {}};
+  attn_parallel_for(
+      [](void *opaque, int64_t index) {
+        Context &context = *static_cast<Context *>(opaque);
+        {
+          std::lock_guard<std::mutex> lock(context.mutex);
+          context.threads.insert(std::this_thread::get_id());
+        }
+        context.function(index);
+      },
+      &context, count);
+  return context.threads.size();
+}
+
+struct ParallelFor : testing::Test {
+  void TearDown() override { attn_runtime_set_num_threads(0); }
+};
+
+TEST_F(ParallelFor, CallsEachIndexOnce) {
+  for (int threads : {1, 2, 3, 16}) {
+    attn_runtime_set_num_threads(threads);
+    for (int64_t count : {0, 1, 2, 3, 1000}) {
+      std::vector<std::atomic<int>> calls(count);
+      parallelFor(count, [&](int64_t index) { ++calls.at(index); });
+      for (const std::atomic<int> &each : calls)
+        EXPECT_EQ(each.load(), 1) << threads << " threads, " << count << " indices";
+    }
+  }
+}
+
+TEST_F(ParallelFor, NegativeCountDoesNothing) {
+  parallelFor(-3, [](int64_t index) { FAIL() << index; });
+}
+
+TEST_F(ParallelFor, OneIndexRunsOnTheCaller) {
+  attn_runtime_set_num_threads(4);
+  for (int repeat = 0; repeat < 2000; ++repeat)
+    parallelFor(1, [caller = std::this_thread::get_id()](int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
+TEST_F(ParallelFor, UsesTheThreadsAskedFor) {
+  attn_runtime_set_num_threads(4);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 4);
+  // Each call waits for a second thread, so one thread alone cannot take all indices.
+  std::atomic<int> arrived = 0;
+  size_t threads = parallelFor(4, [&](int64_t) {
+    ++arrived;
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (arrived < 4 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+  });
+  EXPECT_EQ(threads, 4u);
+}
+
+TEST_F(ParallelFor, ZeroRestoresTheSettingOfOpenMP) {
+  int before = omp_get_max_threads();
+  omp_set_num_threads(5);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 5);
+  attn_runtime_set_num_threads(3);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 3);
+  for (int restore : {0, -1}) {
+    attn_runtime_set_num_threads(restore);
+    EXPECT_EQ(attn_runtime_get_num_threads(), 5);
+  }
+  omp_set_num_threads(before);
+}
+
+TEST_F(ParallelFor, NestedLoopsRunOnTheirCaller) {
+  attn_runtime_set_num_threads(4);
+  std::atomic<int> calls = 0;
+  parallelFor(8, [&](int64_t) {
+    auto outer = std::this_thread::get_id();
+    size_t threads = parallelFor(8, [&](int64_t) {
+      EXPECT_EQ(std::this_thread::get_id(), outer);
+      ++calls;
+    });
+    EXPECT_EQ(threads, 1u);
+  });
+  EXPECT_EQ(calls.load(), 64);
+}
+
+TEST_F(ParallelFor, SeveralCallersAtOnce) {
+  attn_runtime_set_num_threads(3);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 8; ++caller)
+    callers.emplace_back([] {
+      std::atomic<int> calls = 0;
+      for (int repeat = 0; repeat < 20; ++repeat)
+        parallelFor(50, [&](int64_t) { ++calls; });
+      EXPECT_EQ(calls.load(), 20 * 50);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+}
+
+} // namespace
