@@ -10,6 +10,8 @@
 
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace attn {
@@ -54,6 +56,11 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (failed(result))
         return signalPassFailure();
     }
+    // The tanh of a softcap on f32 lanes, by upstream's rational approximation; f64 stays a call a lane.
+    RewritePatternSet patterns(&getContext());
+    populatePolynomialApproximateTanhPattern(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -1,0 +1,69 @@
+//===- Pipelines.h - one function a phase -----------------------*- C++ -*-===//
+//
+// The way from attention IR to target code, as functions over OpPassManager.
+// Each boundary between phases is checked by attn-verify-phase.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PIPELINES_H
+#define ATTN_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace attn {
+
+/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase.
+enum class Phase { Input, Canonicalize, Fuse, AnalyzeMask, SelectSchedule, Online, Tile, Bufferize, Vector, Llvm };
+llvm::ArrayRef<Phase> getAllPhases();
+llvm::StringRef getPhaseName(Phase phase);
+std::optional<Phase> parsePhase(llvm::StringRef name);
+
+
+/// Phases AnalyzeMask to Tile.
+struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
+                             llvm::cl::init("host")};
+};
+
+/// Phases Bufferize to Llvm.
+struct CPUOptions : public mlir::PassPipelineOptions<CPUOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
+                             llvm::cl::init("host")};
+  Option<bool> parallel{*this, "parallel", llvm::cl::desc("Call attn_parallel_for; false leaves serial loops"),
+                        llvm::cl::init(true)};
+};
+
+/// The oracle: every attn op as plain linalg.
+struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
+  Option<std::string> computeType{*this, "compute-type",
+                                  llvm::cl::desc("Type of the intermediates: f32, f64, or empty for each op's own"),
+                                  llvm::cl::init("")};
+};
+
+void buildCanonicalizePhase(mlir::OpPassManager &pm);
+void buildFusePhase(mlir::OpPassManager &pm);
+void buildAnalyzeMaskPhase(mlir::OpPassManager &pm);
+void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &options);
+void buildOnlinePhase(mlir::OpPassManager &pm);
+void buildTilePhase(mlir::OpPassManager &pm);
+void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
+void buildBufferizePhase(mlir::OpPassManager &pm);
+void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
+void buildLlvmPhase(mlir::OpPassManager &pm, const CPUOptions &options);
+
+/// One phase by its name, on the CPU path.
+void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu);
+
+/// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm and --attn-to-reference.
+void buildFlashPipeline(mlir::OpPassManager &pm, const FlashOptions &options);
+void buildCPUPipeline(mlir::OpPassManager &pm, const CPUOptions &options);
+void buildReferencePipeline(mlir::OpPassManager &pm, const ReferenceOptions &options);
+
+void registerPipelines();
+
+} // namespace attn
+
+#endif // ATTN_PIPELINES_H

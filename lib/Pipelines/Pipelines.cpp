@@ -1,0 +1,191 @@
+//===- Pipelines.cpp - one function a phase -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Pipelines.h"
+#include "attn/Conversion/Passes.h"
+#include "attn/Transforms/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace attn {
+
+/// Buffers up to this size go on the stack: the tiles of a kernel, which its schedule keeps below it.
+static constexpr unsigned kMaxStackBufferBytes = 1024 * 1024;
+/// A cache line, and the widest vector.
+static constexpr unsigned kBufferAlignment = 64;
+
+static constexpr std::pair<Phase, llvm::StringLiteral> kPhases[] = {
+    {Phase::Input, "input"},
+    {Phase::Canonicalize, "canonicalize"},
+    {Phase::Fuse, "fuse"},
+    {Phase::AnalyzeMask, "analyze-mask"},
+    {Phase::SelectSchedule, "select-schedule"},
+    {Phase::Online, "online"},
+    {Phase::Tile, "tile"},
+    {Phase::Bufferize, "bufferize"},
+    {Phase::Vector, "vector"},
+    {Phase::Llvm, "llvm"},
+};
+
+ArrayRef<Phase> getAllPhases() {
+  static const SmallVector<Phase> phases = llvm::map_to_vector(kPhases, [](auto entry) { return entry.first; });
+  return phases;
+}
+
+StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].second; }
+
+std::optional<Phase> parsePhase(StringRef name) {
+  for (auto [phase, phaseName] : kPhases)
+    if (name == phaseName)
+      return phase;
+  return std::nullopt;
+}
+
+static void addVerification(OpPassManager &pm, Phase phase) {
+  pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
+}
+
+void buildCanonicalizePhase(OpPassManager &pm) {
+  pm.addPass(createDescribeKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
+  addVerification(pm, Phase::Canonicalize);
+}
+
+void buildFusePhase(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createFusePass());
+  pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
+}
+
+void buildAnalyzeMaskPhase(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createAnalyzeMaskPass());
+  addVerification(pm, Phase::AnalyzeMask);
+}
+
+void buildSelectSchedulePhase(OpPassManager &pm, const FlashOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
+  addVerification(pm, Phase::SelectSchedule);
+}
+
+void buildOnlinePhase(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertToOnlinePass());
+  addVerification(pm, Phase::Online);
+}
+
+void buildTilePhase(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createTilePass());
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  addVerification(pm, Phase::Tile);
+}
+
+void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createLowerToReferencePass({options.computeType}));
+}
+
+void buildBufferizePhase(OpPassManager &pm) {
+  pm.addPass(bufferization::createEmptyTensorEliminationPass());
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion = bufferization::LayoutMapOption::IdentityLayoutMap;
+  bufferize.bufferAlignment = kBufferAlignment;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
+  bufferization::BufferResultsToOutParamsPassOptions outParams;
+  outParams.hoistStaticAllocs = true;
+  outParams.modifyPublicFunctions = true;
+  pm.addPass(bufferization::createBufferResultsToOutParamsPass(outParams));
+  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass({kMaxStackBufferBytes, 0}));
+  bufferization::BufferDeallocationPipelineOptions deallocation;
+  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  addVerification(pm, Phase::Bufferize);
+}
+
+void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  pm.addPass(createOutlineParallelPass({options.parallel}));
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  addVerification(pm, Phase::Vector);
+}
+
+void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  pm.addPass(createConvertFuncToLLVMPass(functions));
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createEmitCheckedEntryPass());
+}
+
+void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu) {
+  switch (phase) {
+  case Phase::Input: return;
+  case Phase::Canonicalize: return buildCanonicalizePhase(pm);
+  case Phase::Fuse: return buildFusePhase(pm);
+  case Phase::AnalyzeMask: return buildAnalyzeMaskPhase(pm);
+  case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
+  case Phase::Online: return buildOnlinePhase(pm);
+  case Phase::Tile: return buildTilePhase(pm);
+  case Phase::Bufferize: return buildBufferizePhase(pm);
+  case Phase::Vector: return buildVectorPhase(pm, cpu);
+  case Phase::Llvm: return buildLlvmPhase(pm, cpu);
+  }
+}
+
+void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
+  buildCanonicalizePhase(pm);
+  buildFusePhase(pm);
+  buildAnalyzeMaskPhase(pm);
+  buildSelectSchedulePhase(pm, options);
+  buildOnlinePhase(pm);
+  buildTilePhase(pm);
+}
+
+void buildCPUPipeline(OpPassManager &pm, const CPUOptions &options) {
+  buildBufferizePhase(pm);
+  buildVectorPhase(pm, options);
+  buildLlvmPhase(pm, options);
+}
+
+void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {
+  buildCanonicalizePhase(pm);
+  buildReferencePhase(pm, options);
+}
+
+void registerPipelines() {
+  PassPipelineRegistration<FlashOptions>("attn-to-flash", "attention ops to tiled loops over the online form",
+                                         buildFlashPipeline);
+  PassPipelineRegistration<CPUOptions>("attn-to-llvm", "tiled loops to the LLVM dialect on a CPU", buildCPUPipeline);
+  PassPipelineRegistration<ReferenceOptions>("attn-to-reference", "attention ops to plain linalg, scores materialised",
+                                             buildReferencePipeline);
+}
+
+} // namespace attn
