@@ -63,7 +63,10 @@ private:
 
   /// Intermediates must lie in the order of the domain (batch…, query, key), so that steps agree on what they index.
   static bool isIdentity(AffineMap map) {
-    return map == AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext());
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (expr != getAffineDimExpr(i, map.getContext()))
+        return false;
+    return true;
   }
 
   LogicalResult enterStep(Step step, StringRef name) {
