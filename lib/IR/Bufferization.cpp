@@ -52,7 +52,7 @@ struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<Structur
         llvm::map_to_vector(op->getOperands(), [&](Value operand) { return mapping.lookup(operand); });
     OperationState newState(op->getLoc(), op->getName(), operands, TypeRange(), op->getAttrs());
     for (Region &region : op->getRegions())
-      rewriter.cloneRegionBefore(region, *newState.addRegion(), newState.regions.back()->end(), mapping);
+      region.cloneInto(newState.addRegion(), mapping);
     rewriter.create(newState);
     replaceOpWithBufferizedValues(rewriter, op, inits);
     return success();

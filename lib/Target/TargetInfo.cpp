@@ -17,9 +17,10 @@ namespace attn {
 
 StringRef TargetInfo::getKnownNames() { return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4"; }
 
-/// Vector facts follow from the features alone.
+/// Vector facts follow from the features alone. LLVM lists only features that no other implies: avx512vl stands for
+/// avx512f.
 static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
-  if (features.contains("avx512f") && features.contains("avx512vl") && features.contains("avx512dq")) {
+  if (features.contains("avx512vl") && features.contains("avx512dq")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;
     target.hasFma = true;
