@@ -41,6 +41,10 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
   Option<std::string> computeType{*this, "compute-type",
                                   llvm::cl::desc("Type of the intermediates: f32, f64, or empty for each op's own"),
                                   llvm::cl::init("")};
+  Option<bool> chainOnly{*this, "chain-only", llvm::cl::desc("Leave attn.sdpa to the flash path"),
+                         llvm::cl::init(false)};
+  Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),
+                              llvm::cl::init(false)};
 };
 
 void buildCanonicalizePhase(mlir::OpPassManager &pm);

@@ -9,6 +9,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERTOREFERENCEPASS
@@ -32,9 +33,11 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
     SmallVector<Operation *> worklist;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op))
+      if (isStructuredOp(op) && !(chainOnly && isa<SdpaOp>(op)))
         worklist.push_back(op);
     });
+    if (chainOnly && !worklist.empty() && failed(reportFallback(worklist)))
+      return signalPassFailure();
     while (!worklist.empty()) {
       Operation *op = worklist.pop_back_val();
       IRRewriter rewriter(op);
@@ -52,6 +55,18 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
           worklist.push_back(built);
       rewriter.replaceOp(op, *values);
     }
+  }
+
+  /// What runs materialised does not do so silently.
+  LogicalResult reportFallback(ArrayRef<Operation *> ops) {
+    for (Operation *op : ops) {
+      if (failOnFallback)
+        return op->emitOpError("falls back to the materialised path (--fail-on-fallback); fuse the chain into attn.sdpa: "
+                               "--remarks=missed says what stands in the way");
+      emitRemark(op, RemarkOutcome::Missed, "materialized")
+          << (op->getName().getStringRef() + " runs on the materialised path, not as a flash kernel").str();
+    }
+    return success();
   }
 };
 } // namespace

@@ -10,8 +10,8 @@
 #ifndef ATTN_CONVERSION_KERNELS_H
 #define ATTN_CONVERSION_KERNELS_H
 
-#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/Types.h"
 #include <string>
 
 namespace attn {
@@ -19,13 +19,26 @@ namespace attn {
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kNameAttr = "attn.name";
 
+/// Element types of a kernel's C entry, and what each surface calls them.
+enum class ElementKind { F32, F64, BF16, F16, I1, I8, I32, I64 };
+struct ElementInfo {
+  llvm::StringLiteral numpyName, cName;
+  int64_t bytes;      ///< in memory; a boolean is a byte
+  int64_t dlpackCode; ///< DLDataTypeCode, 6 for booleans
+};
+const ElementInfo &getElementInfo(ElementKind kind);
+std::optional<ElementKind> getElementKind(mlir::Type type);
+
 /// One argument of a kernel, in the order of its C entry: inputs, then outputs. C-contiguous.
 struct KernelArgument {
   std::string name;
-  mlir::Type elementType;
+  ElementKind element = ElementKind::F32;
   llvm::SmallVector<int64_t> shape; ///< empty for a scalar
   bool isOutput = false;
   bool isScalar = false; ///< passed by value, not by pointer
+
+  /// Elements between neighbours of each dimension, row-major.
+  llvm::SmallVector<int64_t> getStrides() const;
 };
 
 /// The arguments that attn-describe-kernels has attached to a function.

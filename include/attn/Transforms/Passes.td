@@ -174,6 +174,10 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
     intermediates of `attn.sdpa` are double precision whatever the inputs are.
     This is what `attnc run --check` compares with, and what runs an op that has no fast path.
 
+    With `chain-only`, `attn.sdpa` stays for the flash path and only what could
+    not be fused is lowered, each with a missed remark; with `fail-on-fallback`
+    that is an error.
+
     Ops on memrefs are an error: run the pass before bufferisation.
 
     ```mlir
@@ -189,7 +193,10 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::math::MathDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
   let options = [Option<"computeType", "compute-type", "std::string", "\"\"",
-                        "Type of the intermediates: f32, f64, or empty for the accumulation type of each op">];
+                        "Type of the intermediates: f32, f64, or empty for the accumulation type of each op">,
+                 Option<"chainOnly", "chain-only", "bool", "false", "Leave attn.sdpa to the flash path">,
+                 Option<"failOnFallback", "fail-on-fallback", "bool", "false",
+                        "With chain-only, an error where an op falls back">];
 }
 
 def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {

@@ -21,6 +21,39 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+const ElementInfo &attn::getElementInfo(ElementKind kind) {
+  // bf16 and f16 are their bits in C.
+  static constexpr ElementInfo table[] = {
+      {"float32", "float", 4, 2},    {"float64", "double", 8, 2}, {"bfloat16", "uint16_t", 2, 4},
+      {"float16", "uint16_t", 2, 2}, {"bool", "uint8_t", 1, 6},   {"int8", "int8_t", 1, 0},
+      {"int32", "int32_t", 4, 0},    {"int64", "int64_t", 8, 0},
+  };
+  return table[static_cast<unsigned>(kind)];
+}
+
+std::optional<ElementKind> attn::getElementKind(Type type) {
+  if (type.isF32())
+    return ElementKind::F32;
+  if (type.isF64())
+    return ElementKind::F64;
+  if (type.isBF16())
+    return ElementKind::BF16;
+  if (type.isF16())
+    return ElementKind::F16;
+  for (auto [bits, kind] : {std::pair(1, ElementKind::I1), std::pair(8, ElementKind::I8),
+                            std::pair(32, ElementKind::I32), std::pair(64, ElementKind::I64)})
+    if (type.isInteger(bits))
+      return kind;
+  return std::nullopt;
+}
+
+SmallVector<int64_t> KernelArgument::getStrides() const {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
 std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
 
 SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
@@ -31,7 +64,7 @@ SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
     argument.name = entry.getAs<StringAttr>("name").str();
     argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
     Type type = entry.getAs<TypeAttr>("type").getValue();
-    argument.elementType = getElementTypeOrSelf(type);
+    argument.element = *getElementKind(getElementTypeOrSelf(type));
     if (auto shaped = dyn_cast<ShapedType>(type))
       argument.shape = SmallVector<int64_t>(shaped.getShape());
     else
@@ -88,6 +121,9 @@ private:
     auto shaped = dyn_cast<RankedTensorType>(type);
     if (!shaped && !type.isIntOrFloat())
       return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
+    if (!getElementKind(getElementTypeOrSelf(type)))
+      return function.emitOpError("expected element type f32, f64, bf16, f16, i1, i8, i32 or i64, found ")
+             << getElementTypeOrSelf(type);
     if (shaped && !shaped.hasStaticShape())
       return function.emitOpError("expected static sizes, found ") << type << "; dynamic sizes have no CPU kernel yet";
     std::string unique = name;

@@ -20,16 +20,6 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr StringLiteral kCheckArguments = "attn_check_arguments";
-/// DLDataTypeCode of dlpack.h, and the code of booleans that later versions have.
-enum DLPackCode : int64_t { kInt = 0, kFloat = 2, kBFloat = 4, kBool = 6 };
-
-static int64_t getTypeCode(Type type) {
-  if (type.isBF16())
-    return kBFloat;
-  if (isa<FloatType>(type))
-    return kFloat;
-  return type.isInteger(1) ? kBool : kInt;
-}
 
 namespace {
 
@@ -148,8 +138,9 @@ private:
         spec = insert(spec, LLVM::AddressOfOp::create(b, loc, shapes[i]), 1);
         set(3, i32, argument.shape.size());
         set(5, i32, argument.isOutput);
-        set(6, i8, getTypeCode(argument.elementType));
-        set(7, i8, argument.elementType.isInteger(1) ? 8 : argument.elementType.getIntOrFloatBitWidth());
+        const ElementInfo &element = getElementInfo(argument.element);
+        set(6, i8, element.dlpackCode);
+        set(7, i8, element.bytes * 8);
         table = insert(table, spec, i);
       }
       return table;

@@ -1,0 +1,56 @@
+//===- CodeGen.h - LLVM IR to object, assembly, library, memory -*- C++ -*-===//
+//
+// All in process: LLVM's optimiser and object emission, lld as a library, ORC.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COMPILER_CODEGEN_H
+#define ATTN_COMPILER_CODEGEN_H
+
+#include "attn/Target/TargetInfo.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+namespace orc {
+class LLJIT;
+}
+} // namespace llvm
+
+namespace attn {
+
+/// A machine for position-independent code on `target`.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
+
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline.
+void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine);
+
+enum class FileKind { Object, Assembly };
+llvm::Expected<llvm::SmallVector<char, 0>> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);
+
+/// Links an object into the shared library `path`. With `needsRuntime`, libattn_runtime.so is searched next to the
+/// running library, then in ../lib, and recorded as a dependency with its folder as run path.
+llvm::Error linkSharedLibrary(llvm::StringRef object, llvm::StringRef path, bool needsRuntime);
+
+/// Code in memory. Kernels call this process's attn_parallel_for and C library.
+class LoadedObject {
+public:
+  static llvm::Expected<std::unique_ptr<LoadedObject>> load(llvm::StringRef object);
+  ~LoadedObject();
+  /// The address of a symbol, or an error that names it.
+  llvm::Expected<void *> lookup(llvm::StringRef symbol) const;
+
+private:
+  explicit LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit);
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+} // namespace attn
+
+#endif // ATTN_COMPILER_CODEGEN_H

@@ -1,0 +1,102 @@
+//===- Compiler.h - from source to artifact ---------------------*- C++ -*-===//
+//
+// Parse, run the phases, emit. attnc, the C API and the benchmarks are thin
+// layers over this class; it holds no state beyond one compilation.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COMPILER_COMPILER_H
+#define ATTN_COMPILER_COMPILER_H
+
+#include "attn/Conversion/Kernels.h"
+#include "attn/Pipelines.h"
+#include "attn/Target/TargetInfo.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace attn {
+
+/// Which remarks are printed.
+enum class RemarkFilter { None, Passed, Missed, Analysis, All };
+
+struct CompileOptions {
+  std::string target = "host";
+  bool parallel = true;
+  /// The materialised pipeline with intermediates in f64, instead of the flash kernels.
+  bool reference = false;
+  /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
+  bool unfused = false;
+  bool failOnFallback = false;
+  RemarkFilter remarks = RemarkFilter::None;
+  std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
+};
+
+/// What the header and the manifest say of one kernel.
+struct Kernel {
+  std::string name;
+  llvm::SmallVector<KernelArgument> arguments;
+  std::string path; ///< "flash", "reference", or "mixed" where only a part of it could be fused
+  /// The conventions of its only attn.sdpa, as text; empty where there is none or more than one.
+  std::optional<double> scale, softcap;
+  std::string causal;
+  bool hasMask = false, hasBias = false, hasLse = false;
+};
+
+/// One compilation. Diagnostics and remarks go to `diagnostics`, with source locations.
+class Compiler {
+public:
+  /// Fails where the target is unknown.
+  static llvm::Expected<std::unique_ptr<Compiler>> create(const CompileOptions &options,
+                                                          llvm::raw_ostream &diagnostics);
+  ~Compiler();
+
+  /// Parses MLIR; the errors, with line and column, are in the diagnostics.
+  mlir::LogicalResult parse(std::unique_ptr<llvm::MemoryBuffer> source);
+
+  /// Runs the phases up to and including `last`.
+  mlir::LogicalResult run(Phase last = Phase::Llvm);
+
+  /// Translates to LLVM IR (after phase llvm), with the argument check linked in, and optimises for the target.
+  std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
+
+  mlir::ModuleOp getModule() { return *module; }
+  const TargetInfo &getTarget() const { return target; }
+  const CompileOptions &getOptions() const { return options; }
+  /// Known from phase fuse on.
+  llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
+
+private:
+  Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics);
+  mlir::LogicalResult runPhase(Phase phase);
+  mlir::LogicalResult runReference();
+  mlir::LogicalResult dump(Phase phase, unsigned number);
+  mlir::LogicalResult collectKernels();
+
+  CompileOptions options;
+  TargetInfo target;
+  llvm::raw_ostream &diagnostics;
+  llvm::SourceMgr sourceManager;
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Kernel> kernels;
+};
+
+/// The C header of the kernels: what each argument is, and both entries. C11 and C++17.
+std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, const CompileOptions &options);
+
+/// The manifest as JSON.
+std::string writeManifest(llvm::ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options);
+
+} // namespace attn
+
+#endif // ATTN_COMPILER_COMPILER_H

@@ -1,0 +1,120 @@
+//===- CodeGen.cpp - LLVM IR to object, assembly and memory ---------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/CodeGen.h"
+#include "attn-c/attn_runtime.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include <mutex>
+
+using namespace llvm;
+
+namespace attn {
+
+static void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+  });
+}
+
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &target) {
+  initializeTargets();
+  std::string error;
+  Triple triple(target.triple);
+  const Target *backend = TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
+  std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(triple, target.cpu, target.features,
+                                                                      TargetOptions(), Reloc::PIC_, std::nullopt,
+                                                                      CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError("LLVM refuses the target '" + target.name + "'");
+  return machine;
+}
+
+void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine) {
+  std::string width = std::to_string(target.vectorBits);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      function.addFnAttr("target-features", target.features);
+    // The kernels' vectors have the width that TargetInfo chose; processors that LLVM tunes for half of it would split
+    // them.
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
+  }
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+Expected<SmallVector<char, 0>> emitFile(Module &module, TargetMachine &machine, FileKind kind) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  CodeGenFileType type = kind == FileKind::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return createStringError("LLVM cannot emit this kind of file for the target");
+  passes.run(module);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// In memory
+//===----------------------------------------------------------------------===//
+
+LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
+LoadedObject::~LoadedObject() = default;
+
+Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
+  initializeTargets();
+  Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
+  if (!jit)
+    return jit.takeError();
+  orc::JITDylib &library = (*jit)->getMainJITDylib();
+  // Our own copy of the runtime first, whatever the process has loaded elsewhere.
+  orc::SymbolMap runtime = {{(*jit)->mangleAndIntern("attn_parallel_for"),
+                             {orc::ExecutorAddr::fromPtr(&attn_parallel_for), JITSymbolFlags::Exported}}};
+  if (Error error = library.define(orc::absoluteSymbols(std::move(runtime))))
+    return error;
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  library.addGenerator(std::move(*process));
+  if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(object, "kernel.o")))
+    return error;
+  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit)));
+}
+
+Expected<void *> LoadedObject::lookup(StringRef symbol) const {
+  Expected<orc::ExecutorAddr> address = jit->lookup(symbol);
+  if (!address)
+    return address.takeError();
+  return address->toPtr<void *>();
+}
+
+} // namespace attn

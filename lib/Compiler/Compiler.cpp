@@ -1,0 +1,212 @@
+//===- Compiler.cpp - from source to artifact -----------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/Compiler.h"
+#include "RemarkPrinter.h"
+#include "attn/Compiler/CheckBitcode.h"
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/OutputFile.h"
+#include "attn/IR/Attn.h"
+#include "attn/InitAll.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace attn;
+
+Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics)
+    : options(options), target(std::move(target)), diagnostics(diagnostics) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  // One kernel is one function: threads would only cost their start.
+  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  handler = std::make_unique<SourceMgrDiagnosticHandler>(sourceManager, context.get(), diagnostics);
+}
+
+Compiler::~Compiler() = default;
+
+llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions &options,
+                                                           llvm::raw_ostream &diagnostics) {
+  llvm::Expected<TargetInfo> target = TargetInfo::get(options.target);
+  if (!target)
+    return target.takeError();
+  std::unique_ptr<Compiler> compiler(new Compiler(options, std::move(*target), diagnostics));
+  if (failed(enableRemarks(*compiler->context, options.remarks, diagnostics)))
+    return llvm::createStringError("remarks cannot be enabled");
+  return compiler;
+}
+
+LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
+  std::string name = source->getBufferIdentifier().str();
+  sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
+  module = parseSourceFile<ModuleOp>(sourceManager, context.get());
+  if (!module)
+    return failure();
+  auto isKernel = [](func::FuncOp function) { return function.isPublic() && !function.isExternal(); };
+  if (llvm::none_of(module->getOps<func::FuncOp>(), isKernel)) {
+    diagnostics << name << ": error: expected at least one public func.func with a body, found no kernel\n";
+    return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::dump(Phase phase, unsigned number) {
+  if (options.dumpDirectory.empty())
+    return success();
+  if (std::error_code error = llvm::sys::fs::create_directories(options.dumpDirectory)) {
+    diagnostics << "error: cannot create '" << options.dumpDirectory << "': " << error.message() << "\n";
+    return failure();
+  }
+  llvm::SmallString<128> path(options.dumpDirectory);
+  llvm::sys::path::append(path, llvm::formatv("{0:02}-{1}.mlir", number, getPhaseName(phase)).str());
+  if (llvm::Error error = writeOutputFile(path, [&](llvm::raw_ostream &os) { module->print(os); })) {
+    diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
+    return failure();
+  }
+  return success();
+}
+
+LogicalResult Compiler::runPhase(Phase phase) {
+  PassManager pm(context.get());
+  FlashOptions flash;
+  flash.target = options.target;
+  CPUOptions cpu;
+  cpu.target = options.target;
+  cpu.parallel = options.parallel;
+  if (phase == Phase::Fuse) {
+    buildFusePhase(pm);
+    ReferenceOptions fallback;
+    fallback.chainOnly = true;
+    fallback.failOnFallback = options.failOnFallback;
+    buildReferencePhase(pm, fallback);
+  } else {
+    buildPhase(pm, phase, flash, cpu);
+  }
+  return pm.run(*module);
+}
+
+LogicalResult Compiler::runReference() {
+  PassManager pm(context.get());
+  ReferenceOptions reference;
+  reference.computeType = options.unfused ? "" : "f64";
+  buildReferencePhase(pm, reference);
+  return pm.run(*module);
+}
+
+LogicalResult Compiler::run(Phase last) {
+  bool isReference = options.reference || options.unfused;
+  for (Phase phase : getAllPhases()) {
+    if (phase > last)
+      break;
+    // The reference path goes from canonicalize to bufferize in one step.
+    if (isReference && phase > Phase::Canonicalize && phase < Phase::Bufferize) {
+      if (phase == Phase::Fuse && (failed(collectKernels()) || failed(runReference())))
+        return failure();
+    } else if (failed(runPhase(phase))) {
+      return failure();
+    }
+    if (phase == Phase::Canonicalize && !isReference && failed(collectKernels()))
+      return failure();
+    if (phase == Phase::Fuse && !isReference && failed(collectKernels()))
+      return failure();
+    if (failed(dump(phase, static_cast<unsigned>(phase))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Compiler::collectKernels() {
+  kernels.clear();
+  for (auto function : module->getOps<func::FuncOp>()) {
+    if (!function->hasAttr(kArgumentsAttr))
+      continue;
+    Kernel kernel;
+    kernel.name = function.getName().str();
+    kernel.arguments = getKernelArguments(function);
+    SmallVector<SdpaOp> ops;
+    bool hasLinalg = false;
+    function.walk([&](Operation *op) {
+      if (auto sdpa = dyn_cast<SdpaOp>(op))
+        ops.push_back(sdpa);
+      hasLinalg |= isa<linalg::LinalgDialect>(op->getDialect());
+    });
+    bool isReference = options.reference || options.unfused || ops.empty();
+    kernel.path = isReference ? "reference" : hasLinalg ? "mixed" : "flash";
+    if (ops.size() == 1) {
+      SdpaOp sdpa = ops.front();
+      if (sdpa.getScale())
+        kernel.scale = sdpa.getScale()->convertToDouble();
+      if (sdpa.getSoftcap())
+        kernel.softcap = sdpa.getSoftcap()->convertToDouble();
+      if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
+        kernel.causal = stringifyCausalAlignment(causal.getValue()).str();
+      kernel.hasMask = bool(sdpa.getMask());
+      kernel.hasBias = bool(sdpa.getBias());
+      kernel.hasLse = bool(sdpa.getLse());
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM IR
+//===----------------------------------------------------------------------===//
+
+/// Links the argument check in as internal code: an emitted object needs the C library only.
+static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &diagnostics) {
+  llvm::Function *declaration = module.getFunction("attn_check_arguments");
+  if (!declaration)
+    return success();
+  llvm::MemoryBufferRef buffer(getCheckArgumentsBitcode(), "CheckArguments.bc");
+  llvm::Expected<std::unique_ptr<llvm::Module>> check = llvm::parseBitcodeFile(buffer, module.getContext());
+  if (!check) {
+    diagnostics << "error: " << llvm::toString(check.takeError()) << "\n";
+    return failure();
+  }
+  (*check)->setTargetTriple(module.getTargetTriple());
+  (*check)->setDataLayout(module.getDataLayout());
+  if (llvm::Linker::linkModules(module, std::move(*check), llvm::Linker::Flags::LinkOnlyNeeded))
+    return failure();
+  module.getFunction("attn_check_arguments")->setLinkage(llvm::GlobalValue::InternalLinkage);
+  return success();
+}
+
+std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext) {
+  std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*module, llvmContext, "attn");
+  if (!result)
+    return nullptr;
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(target);
+  if (!machine) {
+    diagnostics << "error: " << llvm::toString(machine.takeError()) << "\n";
+    return nullptr;
+  }
+  result->setTargetTriple((*machine)->getTargetTriple());
+  result->setDataLayout((*machine)->createDataLayout());
+  // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
+  if (failed(linkArgumentCheck(*result, diagnostics)))
+    return nullptr;
+  optimizeModule(*result, target, **machine);
+  return result;
+}

@@ -1,0 +1,60 @@
+//===- Manifest.cpp - what was compiled, as JSON --------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Version.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace attn {
+
+static json::Value toJSON(const Kernel &kernel) {
+  json::Array arguments;
+  for (const KernelArgument &argument : kernel.arguments) {
+    const ElementInfo &element = getElementInfo(argument.element);
+    arguments.push_back(json::Object{{"name", argument.name},
+                                     {"role", argument.isOutput ? "output" : "input"},
+                                     {"passed_by", argument.isScalar ? "value" : "pointer"},
+                                     {"dtype", element.numpyName},
+                                     {"shape", json::Array(argument.shape)},
+                                     {"strides", json::Array(argument.getStrides())},
+                                     {"alignment", element.bytes}});
+  }
+  auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
+  json::Object conventions{{"scale", orNull(kernel.scale)},
+                           {"softcap", orNull(kernel.softcap)},
+                           {"causal", kernel.causal.empty() ? json::Value(nullptr) : json::Value(kernel.causal)},
+                           {"lse", "natural"},
+                           {"mask", "true = attend"},
+                           {"additive_minus_infinity", "removes the key"},
+                           {"empty_row", "out 0, lse -inf"},
+                           {"heads", "contiguous groups"}};
+  return json::Object{{"name", kernel.name},
+                      {"entry", kernel.name},
+                      {"checked_entry", getCheckedName(kernel.name)},
+                      {"path", kernel.path},
+                      {"arguments", std::move(arguments)},
+                      {"workspace_bytes", 0},
+                      {"conventions", std::move(conventions)}};
+}
+
+std::string writeManifest(ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options) {
+  json::Array list;
+  for (const Kernel &kernel : kernels)
+    list.push_back(toJSON(kernel));
+  json::Object manifest{{"attn", kVersion},
+                        {"target", json::Object{{"name", target.name},
+                                                {"triple", target.triple},
+                                                {"cpu", target.cpu},
+                                                {"features", target.features},
+                                                {"vector_bits", target.vectorBits}}},
+                        {"parallel", options.parallel ? "openmp" : "none"},
+                        {"kernels", std::move(list)}};
+  return formatv("{0:2}\n", json::Value(std::move(manifest))).str();
+}
+
+} // namespace attn

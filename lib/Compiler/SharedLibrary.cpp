@@ -1,0 +1,83 @@
+//===- SharedLibrary.cpp - lld as a library -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/CodeGen.h"
+#include "lld/Common/Driver.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
+#include <dlfcn.h>
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace llvm;
+
+namespace attn {
+
+static constexpr StringLiteral kRuntimeLibrary = "libattn_runtime.so";
+
+/// The folder of libattn_runtime.so: that of the program or library this code is in, or ../lib from it.
+static Expected<std::string> findRuntimeFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&findRuntimeFolder), &info) || !info.dli_fname)
+    return createStringError("cannot tell where this program lies, to find " + kRuntimeLibrary);
+  SmallString<256> self;
+  if (std::error_code error = sys::fs::real_path(info.dli_fname, self))
+    return createFileError(info.dli_fname, error);
+  StringRef folder = sys::path::parent_path(self);
+  for (StringRef relative : {".", "../lib"}) {
+    SmallString<256> candidate(folder);
+    sys::path::append(candidate, relative);
+    sys::path::remove_dots(candidate, /*remove_dot_dot=*/true);
+    SmallString<256> library(candidate);
+    sys::path::append(library, kRuntimeLibrary);
+    if (sys::fs::exists(library))
+      return candidate.str().str();
+  }
+  return createStringError("expected " + kRuntimeLibrary + " in " + folder + " or " + folder +
+                           "/../lib, found none; use --parallel=none, or --emit=obj and link it yourself");
+}
+
+Error linkSharedLibrary(StringRef object, StringRef path, bool needsRuntime) {
+  SmallString<128> objectPath;
+  int file;
+  if (std::error_code error = sys::fs::createTemporaryFile("attn", "o", file, objectPath))
+    return createStringError(error, "cannot create a temporary object: " + error.message());
+  FileRemover remover(objectPath);
+  raw_fd_ostream(file, /*shouldClose=*/true) << object;
+
+  SmallString<128> output(path);
+  output += ".tmp";
+  std::vector<std::string> arguments = {"ld.lld", "-shared", "-o", output.str().str(), objectPath.str().str(),
+                                        "--allow-shlib-undefined", "-z", "noexecstack"};
+  if (needsRuntime) {
+    Expected<std::string> folder = findRuntimeFolder();
+    if (!folder)
+      return folder.takeError();
+    arguments.insert(arguments.end(), {"-L" + *folder, "-lattn_runtime", "-rpath", "$ORIGIN", "-rpath", *folder});
+  }
+  SmallVector<const char *> raw;
+  for (const std::string &argument : arguments)
+    raw.push_back(argument.c_str());
+  std::string messages;
+  raw_string_ostream stream(messages);
+  // lld keeps its state in globals: one link at a time.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> guard(mutex);
+  lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0) {
+    sys::fs::remove(output);
+    return createStringError("linking '" + path + "' failed: " + stream.str());
+  }
+  if (std::error_code error = sys::fs::rename(output, path)) {
+    sys::fs::remove(output);
+    return createFileError(path, error);
+  }
+  return Error::success();
+}
+
+} // namespace attn

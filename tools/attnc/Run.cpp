@@ -1,0 +1,120 @@
+//===- Run.cpp - attnc run ------------------------------------------------===//
+//
+// Compiles in memory and runs on .npy files or random inputs; --check compares
+// with the reference pipeline, whose intermediates are f64.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attnc.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+#include <limits>
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Largest |out - ref| relative to max |ref| that --check accepts (SPEC §4).
+static double getTolerance(NpyType type) { return type == NpyType::Float64 ? 1e-12 : 1e-5; }
+
+namespace {
+struct Difference {
+  double largest = 0, scale = 0;
+};
+} // namespace
+
+/// Equal infinities and a NaN on both sides are no difference; anything else that is not finite is an infinite one.
+template <typename T>
+static Difference compareArrays(const NpyArray &found, const NpyArray &expected) {
+  Difference difference;
+  size_t count = found.buffer->getBufferSize() / sizeof(T);
+  const T *a = reinterpret_cast<const T *>(found.data), *b = reinterpret_cast<const T *>(expected.data);
+  for (int64_t size : found.shape)
+    if (size == 0)
+      return difference;
+  for (size_t i = 0; i < count; ++i) {
+    if (std::isfinite(b[i]))
+      difference.scale = std::max(difference.scale, double(std::abs(b[i])));
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+      continue;
+    double error = std::abs(double(a[i]) - double(b[i]));
+    difference.largest = std::max(difference.largest, std::isfinite(error) ? error
+                                                                           : std::numeric_limits<double>::infinity());
+  }
+  return difference;
+}
+
+/// Prints a line an output; false where one is outside of the tolerance.
+static Expected<bool> checkOutputs(const RunCommand &command, const LoadedKernel &kernel,
+                                   MutableArrayRef<NpyArray> arguments) {
+  CompileOptions options = command.options;
+  options.reference = true;
+  options.remarks = RemarkFilter::None;
+  options.dumpDirectory.clear();
+  Expected<LoadedKernel> reference = LoadedKernel::compile(command.source, options, kernel.getDescription().name);
+  if (!reference)
+    return reference.takeError();
+  // The reference's outputs go to arrays of their own; the inputs are shared, and get back afterwards.
+  Expected<std::vector<NpyArray>> expected = createArguments(reference->getDescription(), {}, command.seed);
+  if (!expected)
+    return expected.takeError();
+  ArrayRef<KernelArgument> descriptions = kernel.getDescription().arguments;
+  for (auto [i, argument] : enumerate(descriptions))
+    if (!argument.isOutput)
+      std::swap((*expected)[i], arguments[i]);
+  if (Error error = reference->call(*expected))
+    return error;
+  bool isFine = true;
+  for (auto [i, argument] : enumerate(descriptions)) {
+    if (!argument.isOutput) {
+      std::swap((*expected)[i], arguments[i]);
+      continue;
+    }
+    NpyType type = arguments[i].type;
+    Difference difference = type == NpyType::Float64 ? compareArrays<double>(arguments[i], (*expected)[i])
+                                                     : compareArrays<float>(arguments[i], (*expected)[i]);
+    double relative = difference.largest == 0 ? 0 : difference.largest / (difference.scale > 0 ? difference.scale : 1);
+    bool isWithin = relative <= getTolerance(type);
+    isFine &= isWithin;
+    outs() << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "
+           << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.0e", getTolerance(type))
+           << (isWithin ? ": ok" : ": FAILED") << "\n";
+  }
+  return isFine;
+}
+
+int driver::run(const RunCommand &command) {
+  Expected<LoadedKernel> kernel = LoadedKernel::compile(command.source, command.options, command.kernel);
+  if (!kernel)
+    return reportError(kernel.takeError());
+  ArrayRef<KernelArgument> descriptions = kernel->getDescription().arguments;
+  size_t numOutputs = count_if(descriptions, [](const KernelArgument &argument) { return argument.isOutput; });
+  if (!command.outputs.empty() && command.outputs.size() != numOutputs)
+    return reportError(createStringError("expected " + Twine(numOutputs) + " --output files for kernel '" +
+                                         kernel->getDescription().name + "', found " + Twine(command.outputs.size())));
+  Expected<std::vector<NpyArray>> arguments =
+      createArguments(kernel->getDescription(), command.inputs, command.seed);
+  if (!arguments)
+    return reportError(arguments.takeError());
+  if (Error error = kernel->call(*arguments))
+    return reportError(std::move(error));
+
+  bool isFine = true;
+  if (command.check) {
+    Expected<bool> checked = checkOutputs(command, *kernel, *arguments);
+    if (!checked)
+      return reportError(checked.takeError());
+    isFine = *checked;
+  }
+  ArrayRef<std::string> paths = command.outputs;
+  for (auto [argument, array] : zip_equal(descriptions, *arguments)) {
+    if (!argument.isOutput || paths.empty())
+      continue;
+    if (Error error = writeNpy(paths.front(), array.type, array.shape, array.data))
+      return reportError(std::move(error));
+    paths = paths.drop_front();
+  }
+  return isFine ? 0 : 1;
+}

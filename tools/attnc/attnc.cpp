@@ -1,0 +1,181 @@
+//===- attnc.cpp - the attention compiler's driver ------------------------===//
+//
+//   attnc INPUT.mlir -o OUT             compile to an object, assembly, IR or shared library
+//   attnc run INPUT.mlir …              compile in memory and run
+//   attnc bench --problem=LINE          time against the machine's ceiling
+//
+// Only flags are read here; Compile.cpp, Run.cpp and Bench.cpp do the work.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attnc.h"
+#include "attn/Compiler/Problem.h"
+#include "attn/Compiler/Version.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+namespace {
+
+enum class Parallel { OpenMP, None };
+
+/// LLVM's code generator registers a --stop-after of its own, for its passes. It goes before ours is registered below.
+[[maybe_unused]] const bool isStopAfterFree = [] {
+  auto &registered = cl::getRegisteredOptions();
+  if (auto found = registered.find("stop-after"); found != registered.end())
+    found->second->removeArgument();
+  return true;
+}();
+
+cl::OptionCategory category("attnc options");
+cl::SubCommand runCommand("run", "compile in memory and run");
+cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
+cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand);
+cl::cat inCategory(category);
+
+cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
+cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
+                               inCompile, inRun, inBench, inCategory);
+cl::opt<std::string> target("target", cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name"),
+                            cl::init("host"), inCompile, inRun, inBench, inCategory);
+cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
+                           cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
+                                      clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
+                           inCompile, inRun, inBench, inCategory);
+cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was taken"), cl::init(RemarkFilter::None),
+                              cl::values(clEnumValN(RemarkFilter::Passed, "passed", "what was done"),
+                                         clEnumValN(RemarkFilter::Missed, "missed", "what was not done, and why"),
+                                         clEnumValN(RemarkFilter::Analysis, "analysis", "what was found"),
+                                         clEnumValN(RemarkFilter::All, "all", "all of them")),
+                              inCompile, inRun, inBench, inCategory);
+cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
+                             inBench, inCategory);
+cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
+                                inCompile, inRun, inCategory);
+cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
+                        inCategory);
+
+// attnc INPUT -o OUT
+cl::opt<std::string> output("o", cl::desc("output file, - for standard output"), cl::value_desc("FILE"), inCompile,
+                            inCategory);
+cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Object),
+                       cl::values(clEnumValN(EmitKind::Mlir, "mlir", "MLIR after the last phase"),
+                                  clEnumValN(EmitKind::Llvm, "llvm", "LLVM IR, optimised"),
+                                  clEnumValN(EmitKind::Assembly, "asm", "assembly"),
+                                  clEnumValN(EmitKind::Object, "obj", "an object file (default)"),
+                                  clEnumValN(EmitKind::Shared, "shared", "a shared library")),
+                       inCompile, inCategory);
+cl::opt<std::string> stopAfter("stop-after", cl::desc("write MLIR after this phase"), cl::value_desc("PHASE"),
+                               inCompile, inCategory);
+cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_desc("FILE.h"), inCompile, inCategory);
+cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
+                              inCompile, inCategory);
+
+// attnc run
+cl::list<std::string> inputs("input", cl::desc("inputs in the order of the arguments"), cl::value_desc("FILE.npy"),
+                             inRun, inCategory);
+cl::list<std::string> outputs("output", cl::desc("outputs in the order of the results"), cl::value_desc("FILE.npy"),
+                              inRun, inCategory);
+cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: the first)"), inRun, inCategory);
+cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inRun, inCategory);
+cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
+
+// attnc bench
+cl::opt<std::string> problemFile("problems", cl::desc("a file of problem lines"), cl::value_desc("FILE"), inBench,
+                                 inCategory);
+cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
+cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
+cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
+
+CompileOptions getOptions() {
+  CompileOptions options;
+  options.target = target;
+  options.parallel = parallel == Parallel::OpenMP;
+  options.reference = reference;
+  options.failOnFallback = failOnFallback;
+  options.remarks = remarks;
+  options.dumpDirectory = dumpPhases;
+  return options;
+}
+
+Expected<Source> getSource() {
+  if (inputFile.empty() == problems.empty())
+    return createStringError("expected INPUT.mlir or --problem=LINE, found " +
+                             Twine(inputFile.empty() ? "neither" : "both"));
+  if (problems.size() > 1)
+    return createStringError("expected one --problem, found " + Twine(problems.size()));
+  return Source{inputFile, problems.empty() ? "" : problems.front()};
+}
+
+int runCompile() {
+  Expected<Source> source = getSource();
+  if (!source)
+    return reportError(source.takeError());
+  CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest};
+  if (!stopAfter.empty()) {
+    command.stopAfter = parsePhase(stopAfter);
+    if (!command.stopAfter) {
+      std::string names;
+      for (Phase phase : getAllPhases())
+        names += " " + getPhaseName(phase).str();
+      return reportError(createStringError("unknown phase '" + stopAfter + "' in --stop-after, expected one of" + names));
+    }
+    if (emit.getNumOccurrences() && emit != EmitKind::Mlir)
+      return reportError(createStringError("expected --emit=mlir with --stop-after, found another --emit"));
+    command.emit = EmitKind::Mlir;
+  }
+  return compile(command);
+}
+
+int runRun() {
+  Expected<Source> source = getSource();
+  if (!source)
+    return reportError(source.takeError());
+  return driver::run({*source, getOptions(), kernelName, inputs, outputs, seed, check});
+}
+
+int runBench() {
+  std::vector<std::string> lines = problems;
+  if (!problemFile.empty()) {
+    auto buffer = MemoryBuffer::getFile(problemFile);
+    if (!buffer)
+      return reportError(createFileError(problemFile, buffer.getError()));
+    Expected<std::vector<Problem>> parsed = parseProblems((*buffer)->getBuffer());
+    if (!parsed)
+      return reportError(createFileError(problemFile, parsed.takeError()));
+    for (const Problem &problem : *parsed)
+      lines.push_back(printProblem(problem));
+  }
+  if (lines.empty())
+    return reportError(createStringError("expected --problem=LINE or --problems=FILE, found neither"));
+  if (threads < 1)
+    return reportError(createStringError("expected --threads to be at least 1, found " + Twine(threads)));
+  return bench({lines, getOptions(), threads, seconds, unfused});
+}
+
+} // namespace
+
+int driver::reportError(Error error) {
+  handleAllErrors(std::move(error),
+                  [](const ErrorInfoBase &info) { errs() << "attnc: error: " << info.message() << "\n"; });
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  for (cl::SubCommand *command : {&runCommand, &benchCommand})
+    cl::HideUnrelatedOptions(category, *command);
+  cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
+  cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
+  if (runCommand)
+    return runRun();
+  if (benchCommand)
+    return runBench();
+  return runCompile();
+}

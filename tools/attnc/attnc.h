@@ -1,0 +1,88 @@
+//===- attnc.h - the driver's parts -----------------------------*- C++ -*-===//
+//
+// attnc.cpp maps flags to these structs; the rest never sees a flag.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTNC_ATTNC_H
+#define ATTN_TOOLS_ATTNC_ATTNC_H
+
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Npy.h"
+
+namespace attn::driver {
+
+enum class EmitKind { Mlir, Llvm, Assembly, Object, Shared };
+
+/// Where the IR comes from: a file ("-" is standard input), or a problem line.
+struct Source {
+  std::string file, problem;
+  /// MLIR text with the name that diagnostics use.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const;
+};
+
+struct CompileCommand {
+  Source source;
+  CompileOptions options;
+  EmitKind emit = EmitKind::Object;
+  std::optional<Phase> stopAfter;
+  std::string output, header, manifest;
+};
+
+struct RunCommand {
+  Source source;
+  CompileOptions options;
+  std::string kernel; ///< which one, where the source has several
+  std::vector<std::string> inputs, outputs;
+  uint64_t seed = 0;
+  bool check = false;
+};
+
+struct BenchCommand {
+  std::vector<std::string> problems; ///< lines
+  CompileOptions options;
+  int threads = 1;
+  double seconds = 1.0; ///< a problem
+  bool compareUnfused = false;
+};
+
+// Each returns the exit code; messages are on standard error.
+int compile(const CompileCommand &command);
+int run(const RunCommand &command);
+int bench(const BenchCommand &command);
+
+/// Prints "attnc: error: …" and returns 1.
+int reportError(llvm::Error error);
+
+/// A kernel in memory, ready to be called.
+class LoadedKernel {
+public:
+  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first).
+  static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
+                                              llvm::StringRef kernel = "");
+  const Kernel &getDescription() const { return description; }
+  /// Calls the checked entry on buffers in the order of the arguments; an error is its message.
+  llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
+
+private:
+  Kernel description;
+  std::unique_ptr<LoadedObject> object;
+  void *entry = nullptr;
+};
+
+/// Buffers for a kernel's arguments: inputs from .npy files where given (checked against the kernel), otherwise random
+/// from `seed`; outputs zero.
+llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, llvm::ArrayRef<std::string> inputs,
+                                                      uint64_t seed);
+
+/// Independent multiply-add chains of the FMA ceiling: latency times rate of current processors, within 16 registers.
+constexpr int kFmaChains = 12;
+/// Loads `double fma_peak(i64 rounds)`, which runs kFmaChains vector multiply-adds a round.
+llvm::Expected<std::unique_ptr<LoadedObject>> compileFmaLoop(const TargetInfo &target, unsigned bits);
+
+} // namespace attn::driver
+
+#endif // ATTN_TOOLS_ATTNC_ATTNC_H
