@@ -7,11 +7,17 @@
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Version.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
+#include <charconv>
 
 using namespace llvm;
 
 namespace attn {
+
+/// The shortest decimal that reads back as the same number.
+static std::string printNumber(double value) {
+  char digits[32];
+  return std::string(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
+}
 
 static void writeArgument(raw_ostream &os, const KernelArgument &argument) {
   os << " *   " << argument.name << ": " << (argument.isOutput ? "output" : "input") << ", ";
@@ -38,13 +44,13 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   os << " * Conventions: heads of K and V are shared by contiguous groups of query heads; a row that keeps no key has\n"
         " * output 0 (and lse -inf).";
   if (kernel.scale)
-    os << " Scale " << formatv("{0}", *kernel.scale).str() << ".";
+    os << " Scale " << printNumber(*kernel.scale) << ".";
   if (kernel.causal == "top_left")
     os << " Causal: key j is kept for query i iff j <= i.";
   if (kernel.causal == "bottom_right")
     os << " Causal: key j is kept for query i iff j <= i + Sk - Sq.";
   if (kernel.softcap)
-    os << " Scores are capped to " << formatv("{0}", *kernel.softcap).str() << " * tanh(s / cap).";
+    os << " Scores are capped to " << printNumber(*kernel.softcap) << " * tanh(s / cap).";
   if (kernel.hasMask)
     os << " Boolean mask: nonzero = attend.";
   if (kernel.hasBias)

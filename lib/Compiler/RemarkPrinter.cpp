@@ -47,7 +47,7 @@ LogicalResult attn::enableRemarks(MLIRContext &context, RemarkFilter filter, llv
   case RemarkFilter::Passed: categories.passed = category; break;
   case RemarkFilter::Missed: categories.missed = category; break;
   case RemarkFilter::Analysis: categories.analysis = category; break;
-  case RemarkFilter::All: categories.all = category; break;
+  case RemarkFilter::All: categories.passed = categories.missed = categories.analysis = category; break;
   }
   return remark::enableOptimizationRemarks(context, std::make_unique<RemarkPrinter>(os),
                                            std::make_unique<remark::RemarkEmittingPolicyAll>(), categories);

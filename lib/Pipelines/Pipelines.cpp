@@ -125,6 +125,7 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
 }
 
 void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+  pm.addPass(createEmitEntryPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -137,9 +138,7 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
-  ConvertFuncToLLVMPassOptions functions;
-  functions.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(functions));
+  pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createEmitCheckedEntryPass());

@@ -46,8 +46,11 @@ const Contract kContracts[] = {
     {"online", [](Operation *op) { return isa<SdpaOp>(op); },
      "no attn.sdpa after phase online; run attn-convert-to-online"},
     {"tile",
-     [](Operation *op) { return isa<OnlineStepOp>(op) && !op->getParentOfType<scf::ForallOp>(); },
-     "to stand in a parallel loop after phase tile; run attn-tile"},
+     [](Operation *op) {
+       auto step = dyn_cast<OnlineStepOp>(op);
+       return step && (!step.getSchedule() || getStaticSize(op, DimKind::Query) != step.getSchedule()->getQueryTile());
+     },
+     "the query rows of its schedule's tile after phase tile; run attn-tile"},
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},

@@ -85,6 +85,26 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
   let options = [Option<"parallel", "parallel", "bool", "true", "Call the runtime; false leaves serial loops">];
 }
 
+def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
+  let summary = "give each kernel its C entry: plain pointers";
+  let description = [{
+    Replaces the memref arguments of each function with `attn.arguments` by
+    pointers, from which it builds the descriptors of the static shapes. Buffers
+    without elements are taken as well; their pointers may be null.
+
+    Rejects a kernel whose arguments are not those that `attn-describe-kernels`
+    recorded, and one that another function calls.
+
+    ```mlir
+    // before
+    func.func @f(%q: memref<4x8xf32>, …) attributes {attn.arguments = …}
+    // after
+    func.func @f(%q: !llvm.ptr, …) attributes {attn.arguments = …}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
   let summary = "add to each kernel an entry that checks DLPack tensors";
   let description = [{

@@ -113,6 +113,11 @@ public:
           failed(add(result.getType(), getResultName(i, result), /*isOutput=*/true)))
         return failure();
     function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
+    // The names have their place now; later passes and LLVM would not know them.
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, kNameAttr);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(i, b.getStringAttr(kNameAttr));
     return success();
   }
 
