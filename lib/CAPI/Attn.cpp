@@ -1,0 +1,157 @@
+//===- Attn.cpp - the C API -----------------------------------------------===//
+//
+// Thin: maps options to CompileOptions, compiles, loads, and calls checked
+// entries. No MLIR type crosses.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn-c/attn.h"
+#include "attn-c/attn_runtime.h"
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Problem.h"
+#include "attn/Compiler/Version.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include <cstring>
+
+using namespace llvm;
+using namespace attn;
+
+using CheckedEntry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
+
+struct attn_module {
+  std::unique_ptr<LoadedObject> object;
+  StringMap<CheckedEntry> entries;
+  CheckedEntry first = nullptr;
+  std::string manifest;
+};
+
+static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, const char *text) {
+  if (kind == ATTN_SOURCE_MLIR)
+    return MemoryBuffer::getMemBufferCopy(text, "input.mlir");
+  Expected<Problem> problem = parseProblem(text);
+  if (!problem)
+    return problem.takeError();
+  return MemoryBuffer::getMemBufferCopy(problemToMLIR(*problem), "problem");
+}
+
+static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kind, const char *text,
+                                                            const CompileOptions &options,
+                                                            raw_ostream &diagnostics) {
+  Expected<std::unique_ptr<MemoryBuffer>> source = openSource(kind, text);
+  if (!source)
+    return source.takeError();
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);
+  if (!compiler)
+    return compiler.takeError();
+  LLVMContext context;
+  std::unique_ptr<Module> code;
+  if (succeeded((*compiler)->parse(std::move(*source))) && succeeded((*compiler)->run()))
+    code = (*compiler)->translate(context);
+  if (!code)
+    return createStringError("compilation failed");
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getTarget());
+  if (!machine)
+    return machine.takeError();
+  Expected<SmallVector<char, 0>> object = emitFile(*code, **machine, FileKind::Object);
+  if (!object)
+    return object.takeError();
+
+  auto result = std::make_unique<attn_module>();
+  Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(StringRef(object->data(), object->size()));
+  if (!loaded)
+    return loaded.takeError();
+  result->object = std::move(*loaded);
+  for (const Kernel &kernel : (*compiler)->getKernels()) {
+    Expected<void *> entry = result->object->lookup(getCheckedName(kernel.name));
+    if (!entry)
+      return entry.takeError();
+    result->entries[kernel.name] = reinterpret_cast<CheckedEntry>(*entry);
+    if (!result->first)
+      result->first = reinterpret_cast<CheckedEntry>(*entry);
+  }
+  result->manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options);
+  return result;
+}
+
+/// Copies text into a caller's buffer, terminated.
+static void copyMessage(StringRef text, char *message, size_t size) {
+  if (!message || size == 0)
+    return;
+  size_t length = std::min(text.size(), size - 1);
+  std::memcpy(message, text.data(), length);
+  message[length] = '\0';
+}
+
+extern "C" {
+
+attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *given,
+                         attn_module **module, char **message) {
+  if (message)
+    *message = nullptr;
+  if (!module || !text) {
+    if (message)
+      *message = strdup("expected text and a place for the module, found null");
+    return ATTN_NULL_ARGUMENT;
+  }
+  *module = nullptr;
+  std::string diagnostics;
+  raw_string_ostream stream(diagnostics);
+  CompileOptions options;
+  StringRef parallel = given && given->parallel ? given->parallel : "openmp";
+  Expected<std::unique_ptr<attn_module>> result = createStringError("expected parallel to be openmp or none, found " +
+                                                                    parallel);
+  if (parallel == "openmp" || parallel == "none") {
+    consumeError(result.takeError());
+    options.parallel = parallel == "openmp";
+    if (given && given->target)
+      options.target = given->target;
+    options.reference = given && given->reference;
+    options.failOnFallback = given && given->fail_on_fallback;
+    result = compileModule(kind, text, options, stream);
+  }
+  if (result) {
+    *module = result->release();
+    return ATTN_OK;
+  }
+  stream << toString(result.takeError());
+  if (message)
+    *message = strdup(diagnostics.c_str());
+  return ATTN_COMPILE_ERROR;
+}
+
+void attn_module_destroy(attn_module *module) { delete module; }
+
+const char *attn_module_manifest(const attn_module *module) { return module ? module->manifest.c_str() : nullptr; }
+
+attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
+                             int64_t count, char *message, size_t size) {
+  if (!module) {
+    copyMessage("expected a module, found null", message, size);
+    return ATTN_NULL_ARGUMENT;
+  }
+  CheckedEntry entry = kernel ? module->entries.lookup(kernel) : module->first;
+  if (!entry) {
+    copyMessage(("no kernel named '" + Twine(kernel ? kernel : "") + "' in this module").str(), message, size);
+    return ATTN_NO_SUCH_KERNEL;
+  }
+  return static_cast<attn_status>(entry(arguments, count, message, static_cast<int64_t>(size)));
+}
+
+void attn_set_num_threads(int threads) { attn_runtime_set_num_threads(threads); }
+int attn_get_num_threads(void) { return attn_runtime_get_num_threads(); }
+
+const char *attn_version(void) { return kVersion; }
+
+const char *attn_targets(void) {
+  static const std::string names = TargetInfo::getKnownNames().str();
+  return names.c_str();
+}
+
+void attn_free_string(char *string) { free(string); }
+}
