@@ -3,10 +3,10 @@
 // The transposed tile, for each block of lanes:
 //   S^T = K Q^T, with scale, softcap, bias and masks applied as rows are stored
 //   m' = max(m, rows), alpha = 2^((m - m') log2 e)
-//   P^T = 2^(S^T log2 e - m' log2 e), l' = alpha l + sum of rows
-// and then O^T = alpha O^T + V^T P^T. The state's maximum is in natural units.
-// Its product with log2 e is rounded the same way in every tile, so alpha and
-// P agree on the offset for large scores as well.
+//   P^T = 2^((S^T - m') log2 e), l' = alpha l + sum of rows
+// and then O^T = alpha O^T + V^T P^T. The maximum is subtracted before the
+// factor log2 e: the difference is exact where it matters, and a score near the
+// most negative finite number, an ordinary number, does not overflow.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -110,16 +110,19 @@ private:
 
   /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
   void emitSoftmax(Value lane, ValueRange oldMax, ValueRange newMax) {
-    Values offsets, factors; // -m' log2 e, and alpha
+    Values maxima, factors; // m', and alpha
+    auto scaledExp = [&](Value x, Value max) {
+      Value difference = arith::SubFOp::create(b, loc, x, max);
+      return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(kLog2e)));
+    };
     for (auto [before, after] : llvm::zip(oldMax, newMax)) {
-      Value offset = arith::MulFOp::create(b, loc, after, vb.splat(kLog2e));
-      // A row that has kept nothing yet: any finite offset will do, as every p of it is selected to 0.
+      // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
+      Value max = after;
       if (laneCode.isPartial())
-        offset = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), offset);
-      // alpha = 2^(m log2 e - m' log2 e); for m = -inf it scales a state of zeros.
-      Value oldOffset = arith::MulFOp::create(b, loc, before, vb.splat(kLog2e));
-      factors.push_back(vb.exp2(arith::SubFOp::create(b, loc, oldOffset, offset)));
-      offsets.push_back(arith::NegFOp::create(b, loc, offset));
+        max = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), after);
+      // alpha = 2^((m - m') log2 e); for m = -inf it scales a state of zeros.
+      factors.push_back(scaledExp(before, max));
+      maxima.push_back(max);
     }
     Values zeros(vectors, vb.splat(0));
     Values sums = vb.loop(numKeys, 1, zeros, [&](Value keyIndex, ValueRange partial) {
@@ -127,8 +130,8 @@ private:
       for (int64_t v = 0; v < vectors; ++v) {
         Value vectorLane = vb.add(lane, v * vb.lanes);
         Value score = vb.load(scores, {keyIndex, vectorLane});
-        // p = 2^(s log2 e - m' log2 e), 0 for a removed key
-        Value weight = vb.exp2(vb.multiplyAdd(score, vb.splat(kLog2e), offsets[v]));
+        // p = 2^((s - m') log2 e), 0 for a removed key
+        Value weight = scaledExp(score, maxima[v]);
         if (laneCode.isPartial())
           weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
         vb.store(weight, scores, {keyIndex, vectorLane});
