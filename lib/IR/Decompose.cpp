@@ -176,11 +176,13 @@ Value softcapElement(Formula &f, OpBuilder &b, Location loc, Value x, double cap
   return arith::MulFOp::create(b, loc, c, math::TanhOp::create(b, loc, ratio));
 }
 
-/// (x + bias), or -inf where the boolean mask or the region removes the key
+/// (x + bias), or -inf where a bias of -inf, the boolean mask or the region removes the key
 Value maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, Value mask, Region &region) {
   Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-  if (bias)
-    x = arith::AddFOp::create(b, loc, x, bias);
+  if (bias) {
+    Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, minusInf);
+    x = arith::SelectOp::create(b, loc, isRemoved, minusInf, arith::AddFOp::create(b, loc, x, bias));
+  }
   if (mask)
     x = arith::SelectOp::create(b, loc, mask, x, minusInf);
   if (region.empty())

@@ -41,11 +41,14 @@ Value LaneCode::apply(Value raw, Value key, Value lane) {
     Value ratio = arith::DivFOp::create(b, loc, s, vb.splat(cap));
     s = arith::MulFOp::create(b, loc, math::TanhOp::create(b, loc, ratio), vb.splat(cap));
   }
-  // s + bias
-  if (bias.memref)
-    s = arith::AddFOp::create(b, loc, s, getDense(bias, key, lane, vb.elementType));
+  const double minusInf = -std::numeric_limits<double>::infinity();
+  Value removed = partial ? vb.splat(minusInf) : Value();
+  // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
+  if (bias.memref) {
+    Value added = getDense(bias, key, lane, vb.elementType);
+    s = vb.select(vb.isEqual(added, minusInf), removed, arith::AddFOp::create(b, loc, s, added));
+  }
   // keep ? s : -inf
-  Value removed = partial ? vb.splat(-std::numeric_limits<double>::infinity()) : Value();
   if (mask.memref) {
     Value bytes = getDense(mask, key, lane, b.getI8Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(bytes.getType()));
