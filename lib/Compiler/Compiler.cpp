@@ -59,8 +59,12 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   module = parseSourceFile<ModuleOp>(sourceManager, context.get());
   if (!module)
     return failure();
-  auto isKernel = [](func::FuncOp function) { return function.isPublic() && !function.isExternal(); };
-  if (llvm::none_of(module->getOps<func::FuncOp>(), isKernel)) {
+  // A public function, or a kernel that an earlier run has brought as far as the LLVM dialect.
+  auto isKernel = [](Operation &op) {
+    auto function = dyn_cast<func::FuncOp>(op);
+    return (function && function.isPublic() && !function.isExternal()) || op.hasAttr(kArgumentsAttr);
+  };
+  if (llvm::none_of(*module->getBody(), isKernel)) {
     diagnostics << name << ": error: expected at least one public func.func with a body, found no kernel\n";
     return failure();
   }
@@ -119,55 +123,82 @@ LogicalResult Compiler::run(Phase last) {
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
-    // The reference path goes from canonicalize to bufferize in one step.
-    if (isReference && phase > Phase::Canonicalize && phase < Phase::Bufferize) {
-      if (phase == Phase::Fuse && (failed(collectKernels()) || failed(runReference())))
+    // The reference path takes one step from canonicalize to bufferize.
+    bool isFlashPhase = phase > Phase::Canonicalize && phase < Phase::Bufferize;
+    if (phase == Phase::Fuse && isReference)
+      collectKernels(); // while the ops that say the conventions are still there
+    if (isReference && isFlashPhase) {
+      if (phase == Phase::Fuse && failed(runReference()))
         return failure();
     } else if (failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Canonicalize && !isReference && failed(collectKernels()))
-      return failure();
-    if (phase == Phase::Fuse && !isReference && failed(collectKernels()))
-      return failure();
+    if (phase == Phase::Fuse && !isReference)
+      collectKernels();
     if (failed(dump(phase, static_cast<unsigned>(phase))))
       return failure();
   }
   return success();
 }
 
-LogicalResult Compiler::collectKernels() {
+/// The conventions of a function's only sdpa, as the attributes that later phases keep for the manifest.
+static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
+  SmallVector<NamedAttribute> entries;
+  if (ops.size() == 1) {
+    SdpaOp sdpa = ops.front();
+    if (sdpa.getScale())
+      entries.push_back(b.getNamedAttr("scale", sdpa.getScaleAttr()));
+    if (sdpa.getSoftcap())
+      entries.push_back(b.getNamedAttr("softcap", sdpa.getSoftcapAttr()));
+    if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
+      entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(causal.getValue()))));
+    for (auto [name, present] : {std::pair("mask", bool(sdpa.getMask())), std::pair("bias", bool(sdpa.getBias())),
+                                 std::pair("lse", bool(sdpa.getLse()))})
+      if (present)
+        entries.push_back(b.getNamedAttr(name, b.getUnitAttr()));
+  }
+  return b.getDictionaryAttr(entries);
+}
+
+/// Writes down, where no earlier run has, how the function will be compiled.
+static void describePath(Operation *function, bool isReference) {
+  Builder b(function->getContext());
+  SmallVector<SdpaOp> ops;
+  bool hasOnline = false, hasLinalg = false;
+  function->walk([&](Operation *op) {
+    if (auto sdpa = dyn_cast<SdpaOp>(op))
+      ops.push_back(sdpa);
+    hasOnline |= isa<OnlineStepOp>(op);
+    hasLinalg |= isa<linalg::LinalgDialect>(op->getDialect());
+  });
+  bool isFlash = !isReference && (!ops.empty() || hasOnline);
+  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasLinalg ? "mixed" : "flash"));
+  function->setAttr(kConventionsAttr, getConventions(ops, b));
+}
+
+void Compiler::collectKernels() {
   kernels.clear();
-  for (auto function : module->getOps<func::FuncOp>()) {
-    if (!function->hasAttr(kArgumentsAttr))
+  for (Operation &function : *module->getBody()) {
+    if (!function.hasAttr(kArgumentsAttr))
       continue;
+    if (!function.hasAttr(kPathAttr))
+      describePath(&function, options.reference || options.unfused);
     Kernel kernel;
-    kernel.name = function.getName().str();
-    kernel.arguments = getKernelArguments(function);
-    SmallVector<SdpaOp> ops;
-    bool hasLinalg = false;
-    function.walk([&](Operation *op) {
-      if (auto sdpa = dyn_cast<SdpaOp>(op))
-        ops.push_back(sdpa);
-      hasLinalg |= isa<linalg::LinalgDialect>(op->getDialect());
-    });
-    bool isReference = options.reference || options.unfused || ops.empty();
-    kernel.path = isReference ? "reference" : hasLinalg ? "mixed" : "flash";
-    if (ops.size() == 1) {
-      SdpaOp sdpa = ops.front();
-      if (sdpa.getScale())
-        kernel.scale = sdpa.getScale()->convertToDouble();
-      if (sdpa.getSoftcap())
-        kernel.softcap = sdpa.getSoftcap()->convertToDouble();
-      if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
-        kernel.causal = stringifyCausalAlignment(causal.getValue()).str();
-      kernel.hasMask = bool(sdpa.getMask());
-      kernel.hasBias = bool(sdpa.getBias());
-      kernel.hasLse = bool(sdpa.getLse());
-    }
+    kernel.name = SymbolTable::getSymbolName(&function).str();
+    kernel.arguments = getKernelArguments(&function);
+    kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
+    auto conventions = function.getAttrOfType<DictionaryAttr>(kConventionsAttr);
+    if (auto scale = conventions.getAs<FloatAttr>("scale"))
+      kernel.scale = scale.getValueAsDouble();
+    if (auto softcap = conventions.getAs<FloatAttr>("softcap"))
+      kernel.softcap = softcap.getValueAsDouble();
+    if (auto causal = conventions.getAs<StringAttr>("causal"))
+      kernel.causal = causal.str();
+    kernel.hasMask = conventions.contains("mask");
+    kernel.hasBias = conventions.contains("bias");
+    kernel.hasLse = conventions.contains("lse");
     kernels.push_back(std::move(kernel));
   }
-  return success();
 }
 
 //===----------------------------------------------------------------------===//

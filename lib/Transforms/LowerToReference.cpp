@@ -33,7 +33,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
     SmallVector<Operation *> worklist;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op) && !(chainOnly && isa<SdpaOp>(op)))
+      if (isStructuredOp(op) && !(chainOnly && belongsToFlashPath(op)))
         worklist.push_back(op);
     });
     if (chainOnly && !worklist.empty() && failed(reportFallback(worklist)))
@@ -55,6 +55,20 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
           worklist.push_back(built);
       rewriter.replaceOp(op, *values);
     }
+  }
+
+  /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
+  static bool belongsToFlashPath(Operation *op) {
+    if (isa<SdpaOp, PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
+      return true;
+    if (auto step = dyn_cast<OnlineStepOp>(op))
+      return step.getSchedule().has_value();
+    if (!isa<InitStateOp, FinalizeOp>(op))
+      return false;
+    WalkResult result = op->getParentOfType<func::FuncOp>().walk([](OnlineStepOp step) {
+      return step.getSchedule() ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return result.wasInterrupted();
   }
 
   /// What runs materialised does not do so silently.

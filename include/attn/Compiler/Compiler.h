@@ -45,9 +45,9 @@ struct Kernel {
   std::string name;
   llvm::SmallVector<KernelArgument> arguments;
   std::string path; ///< "flash", "reference", or "mixed" where only a part of it could be fused
-  /// The conventions of its only attn.sdpa, as text; empty where there is none or more than one.
+  /// The conventions of its only attn.sdpa; empty where there is none or more than one.
   std::optional<double> scale, softcap;
-  std::string causal;
+  std::string causal; ///< "top_left", "bottom_right", or empty
   bool hasMask = false, hasBias = false, hasLse = false;
 };
 
@@ -79,7 +79,7 @@ private:
   mlir::LogicalResult runPhase(Phase phase);
   mlir::LogicalResult runReference();
   mlir::LogicalResult dump(Phase phase, unsigned number);
-  mlir::LogicalResult collectKernels();
+  void collectKernels();
 
   CompileOptions options;
   TargetInfo target;

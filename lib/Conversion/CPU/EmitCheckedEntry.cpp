@@ -157,7 +157,8 @@ struct EmitCheckedEntryPass : public attn::impl::EmitCheckedEntryPassBase<EmitCh
   void runOnOperation() override {
     SmallVector<LLVM::LLVMFuncOp> kernels;
     getOperation().walk([&](LLVM::LLVMFuncOp function) {
-      if (function->hasAttr(kArgumentsAttr))
+      bool hasEntry = getOperation().lookupSymbol(getCheckedName(function.getName())) != nullptr;
+      if (function->hasAttr(kArgumentsAttr) && !hasEntry)
         kernels.push_back(function);
     });
     CheckedEntry builder(getOperation());
