@@ -37,6 +37,8 @@ Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_o
   registerLLVMDialectTranslation(registry);
   // One kernel is one function: threads would only cost their start.
   context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  // The source location says where; the whole op in the middle of the pipeline would bury it.
+  context->printOpOnDiagnostic(false);
   handler = std::make_unique<SourceMgrDiagnosticHandler>(sourceManager, context.get(), diagnostics);
 }
 

@@ -9,6 +9,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/Path.h"
+#include <cmath>
 #include <dlfcn.h>
 #include <mutex>
 
@@ -54,6 +55,11 @@ Error linkSharedLibrary(StringRef object, StringRef path, bool needsRuntime) {
   output += ".tmp";
   std::vector<std::string> arguments = {"ld.lld", "-shared", "-o", output.str().str(), objectPath.str().str(),
                                         "--allow-shlib-undefined", "-z", "noexecstack"};
+  // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
+  Dl_info info;
+  double (*logarithm)(double) = &std::log;
+  if (dladdr(reinterpret_cast<void *>(logarithm), &info) && info.dli_fname)
+    arguments.insert(arguments.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
   if (needsRuntime) {
     Expected<std::string> folder = findRuntimeFolder();
     if (!folder)

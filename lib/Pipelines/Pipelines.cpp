@@ -94,6 +94,7 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
 }
 
 void buildBufferizePhase(OpPassManager &pm) {
+  pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
   bufferize.bufferizeFunctionBoundaries = true;
@@ -101,11 +102,6 @@ void buildBufferizePhase(OpPassManager &pm) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
-  bufferization::BufferResultsToOutParamsPassOptions outParams;
-  outParams.hoistStaticAllocs = true;
-  outParams.modifyPublicFunctions = true;
-  pm.addPass(bufferization::createBufferResultsToOutParamsPass(outParams));
   pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass({kMaxStackBufferBytes, 0}));
   bufferization::BufferDeallocationPipelineOptions deallocation;
   bufferization::buildBufferDeallocationPipeline(pm, deallocation);

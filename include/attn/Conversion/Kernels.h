@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
+#include "mlir/IR/Value.h"
 #include <string>
 
 namespace attn {
@@ -46,6 +47,9 @@ struct KernelArgument {
 
 /// The arguments that attn-describe-kernels has attached to a function.
 llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
+
+/// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
+mlir::Value getDestination(mlir::Value value);
 
 /// The symbol of a kernel's checked entry.
 std::string getCheckedName(llvm::StringRef kernel);

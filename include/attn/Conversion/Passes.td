@@ -28,6 +28,31 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
+  let summary = "turn the tensors of a kernel's signature into memrefs, results into destinations";
+  let description = [{
+    The first step of bufferisation. Arguments of functions with
+    `attn.arguments` become contiguous memrefs; each result becomes a memref
+    argument in which it is materialised, unless an argument is its destination
+    already. Upstream's `eliminate-empty-tensors` then finds that a result's
+    `tensor.empty` is that memref, and nothing is copied.
+
+    Rejects nothing; functions without the attribute, and those on memrefs
+    already, are left alone.
+
+    ```mlir
+    // before
+    func.func @f(%q: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {attn.arguments = …}
+    // after
+    func.func @f(%q: memref<4x8xf32>, %out: memref<4x8xf32>) attributes {attn.arguments = …} {
+      %t = bufferization.to_tensor %q restrict : memref<4x8xf32> to tensor<4x8xf32>
+      …
+      bufferization.materialize_in_destination %r in restrict writable %out : …
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
   let description = [{

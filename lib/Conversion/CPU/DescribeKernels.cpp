@@ -74,8 +74,7 @@ SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
   return arguments;
 }
 
-/// The destination that a returned tensor is written to, through ops in destination-passing style.
-static Value getDestination(Value value) {
+Value attn::getDestination(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
     auto dps = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
     if (!dps)
@@ -144,13 +143,18 @@ private:
   std::string getArgumentName(BlockArgument argument) {
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       return toIdentifier(name);
+    // One name where every use agrees on the role; self-attention on one tensor has none.
+    std::string name;
     for (OpOperand &use : argument.getUses()) {
       if (!isStructuredOp(use.getOwner()))
         continue;
       SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
-      return use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name.str() : "scale";
+      StringRef role = use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name : "scale";
+      if (!name.empty() && name != role)
+        return "input";
+      name = role.str();
     }
-    return "input";
+    return name.empty() ? "input" : name;
   }
 
   std::string getResultName(unsigned i, Value result) {

@@ -1,0 +1,75 @@
+//===- BindDestinations.cpp - attn-bind-destinations ----------------------===//
+//
+// Before: kernels (functions with attn.arguments) on tensors. After: the same on
+// memrefs without results; tensors inside are bound to them, so bufferisation
+// computes results in place and copies nothing.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Kernels.h"
+#include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+
+namespace attn {
+#define GEN_PASS_DEF_BINDDESTINATIONSPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+static void bindDestinations(func::FuncOp kernel) {
+  OpBuilder b(kernel.getContext());
+  Location loc = kernel.getLoc();
+  Block &entry = kernel.getBody().front();
+  auto terminator = cast<func::ReturnOp>(entry.getTerminator());
+  auto toMemRef = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return MemRefType::get(tensor.getShape(), tensor.getElementType());
+  };
+  SmallVector<KernelArgument> descriptions = getKernelArguments(kernel);
+  // Where each result goes: an argument that is its destination already, or a new one at the end.
+  unsigned numArguments = entry.getNumArguments();
+  SmallVector<BlockArgument> destinations;
+  for (Value result : terminator.getOperands()) {
+    Value destination = getDestination(result);
+    destinations.push_back(isa<BlockArgument>(destination) ? cast<BlockArgument>(destination)
+                                                           : entry.addArgument(toMemRef(result.getType()), loc));
+  }
+  b.setInsertionPointToStart(&entry);
+  for (unsigned i = 0; i < numArguments; ++i) {
+    BlockArgument argument = entry.getArgument(i);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    argument.setType(toMemRef(type));
+    auto tensor = bufferization::ToTensorOp::create(b, loc, type, argument, /*restrict=*/true,
+                                                    /*writable=*/descriptions[i].isOutput);
+    argument.replaceAllUsesExcept(tensor.getResult(), tensor);
+  }
+  b.setInsertionPoint(terminator);
+  for (auto [result, destination] : llvm::zip(terminator.getOperands(), destinations))
+    bufferization::MaterializeInDestinationOp::create(b, loc, /*result=*/Type(), result, destination,
+                                                      /*restrict=*/true, /*writable=*/true);
+  func::ReturnOp::create(b, loc);
+  terminator.erase();
+  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
+  kernel.setResAttrsAttr(nullptr);
+  if (kernel.getArgAttrsAttr())
+    kernel.setAllArgAttrs(SmallVector<DictionaryAttr>(entry.getNumArguments(), b.getDictionaryAttr({})));
+}
+
+namespace {
+struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDestinationsPass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      bool isOnTensors = llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
+                         function.getNumResults() > 0;
+      if (function->hasAttr(kArgumentsAttr) && isOnTensors)
+        bindDestinations(function);
+    }
+  }
+};
+} // namespace
