@@ -4,12 +4,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The compiler and LLVM/MLIR themselves; then what find_package(LLVM) and find_package(LLD) ask for; then the tests.
+# The compilers, LLVM/MLIR with what find_package(MLIR) and find_package(LLD) ask for, and what the tests need.
 packages=(
   cmake ninja-build ccache clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
-  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev libdlpack-dev
-  libffi-dev libedit-dev zlib1g-dev libzstd-dev libxml2-dev libcurl4-openssl-dev
-  libgtest-dev python3-venv
+  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
+  libdlpack-dev libgtest-dev python3-venv
 )
 max_jobs=2
 
