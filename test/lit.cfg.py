@@ -15,7 +15,9 @@ import lit.formats
 
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["lit.cfg.py", "unit", "python", "fuzz", "Inputs", "out-of-tree"]
+config.excludes = ["Inputs", "out-of-tree"]
+if config.name == "test":
+    config.excludes += ["unit", "python", "fuzz"]  # ctest runs these itself
 
 config.environment["PATH"] = os.pathsep.join([*config.tools_folders, config.environment["PATH"]])
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
