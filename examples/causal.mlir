@@ -11,6 +11,8 @@
 // visits at all, and for those that need no test: the difference is the diagonal.
 //
 // RUN: attn-opt --attn-canonicalize --attn-analyze-mask %s | FileCheck %s
+// RUN: attnc run %s --check --fail-on-fallback | FileCheck %s --check-prefix=NUMBERS
+// RUN: sed -e 's/causal = #attn.causal<bottom_right>/causal/' %s | not attn-opt 2>&1 | FileCheck %s --check-prefix=ERROR
 //
 // CHECK-LABEL: func.func @causal
 // CHECK:         attn.sdpa
@@ -18,6 +20,10 @@
 // CHECK-SAME:      full_upper = (d0, d1) -> (d0 + 91)
 // CHECK-SAME:      mask_mod
 // CHECK:         attn.yield
+//
+// NUMBERS:      output: largest error {{.*}}: ok
+// NUMBERS-NEXT: lse: largest error {{.*}}: ok
+// ERROR: error: {{.*}}C5: {{.*}}bottom_right
 //
 // The log-sum-exp of each row is a second result, for those who merge states or write a backward pass.
 func.func @causal(%q: tensor<2x8x113x64xf32>, %k: tensor<2x8x203x64xf32>, %v: tensor<2x8x203x80xf32>)

@@ -8,7 +8,19 @@
 //
 //   attn-opt --attn-fuse examples/chain.mlir
 //
+// and attnc takes it all the way: to an object with a C header, or straight to numbers, compared with the reference.
+//
+//   attnc examples/chain.mlir -o attention.o --header=attention.h
+//   attnc run examples/chain.mlir --check
+//
 // RUN: attn-opt --attn-fuse %s | FileCheck %s
+// RUN: attnc run %s --check --fail-on-fallback | FileCheck %s --check-prefix=NUMBERS
+//
+// RUN: attnc %s -o %t.o --header=%t.h --fail-on-fallback
+// RUN: FileCheck %s --check-prefix=HEADER < %t.h
+// HEADER: void attention(const float *query, const float *key, const float *value, float *output);
+//
+// NUMBERS: output: largest error {{.*}}: ok
 //
 // CHECK-LABEL: func.func @attention
 // CHECK-NOT:     attn.scores

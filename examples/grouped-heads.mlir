@@ -7,6 +7,8 @@
 //   attn-opt --attn-to-flash examples/grouped-heads.mlir
 //
 // RUN: attn-opt --pass-pipeline="builtin.module(attn-to-flash{target=x86-64-v3})" %s | FileCheck %s
+// RUN: attnc run %s --kernel=grouped --check --fail-on-fallback | FileCheck %s --check-prefix=NUMBERS
+// RUN: attnc run %s --kernel=rows_first --check --fail-on-fallback | FileCheck %s --check-prefix=NUMBERS
 //
 // CHECK-LABEL: func.func @grouped
 // CHECK:         scf.forall
@@ -16,6 +18,8 @@
 // CHECK-LABEL: func.func @rows_first
 // CHECK:         scf.forall
 // CHECK:         attn.online_step
+//
+// NUMBERS: output: largest error {{.*}}: ok
 func.func @grouped(%q: tensor<1x8x128x64xf32>, %k: tensor<1x2x256x64xf32>, %v: tensor<1x2x256x64xf32>)
     -> tensor<1x8x128x64xf32> {
   %o = tensor.empty() : tensor<1x8x128x64xf32>
