@@ -5,6 +5,7 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %cc %cxx         the compilers of the build;  %attn_cflags: the include folders a C user of attn needs
   %libdir          where libattn.so, libattn_runtime.so and the static libraries are
   %python          the interpreter of build/venv
+  %source          the root of the source tree
 Features: x86-64-v3, x86-64-v4 (what this processor runs), ptxas, cuda, python, asan.
 """
 
@@ -31,7 +32,7 @@ config.substitutions += [
     ("%cxx", config.cxx_compiler),
     ("%libdir", config.library_folder),
     ("%python", config.python),
-    ("%examples", os.path.join(config.source_folder, "examples")),
+    ("%source", config.source_folder),
 ]
 
 # The flags of the x86-64 micro-architecture levels, as Linux names them.
