@@ -34,14 +34,15 @@ install_packages() {
   fi
   if [[ $(id -u) -ne 0 ]]; then
     if ! command -v sudo >/dev/null; then
-      echo "error: ${#missing[@]} packages are missing, and neither root nor sudo is there to install them; run as root:" >&2
+      echo "error: packages are missing, and neither root nor sudo is there to install them; run as root:" >&2
       echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
       exit 1
     fi
     as_root=(sudo)
   fi
   echo "setup: installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -q
+  # One unreachable source is no reason to stop: whether the packages are there, the next command says.
+  "${as_root[@]}" apt-get update -q || true
   if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; then
     echo "error: apt-get could not install ${missing[*]}; LLVM 22.1 is in Debian 12 (security) and later" >&2
     exit 1
