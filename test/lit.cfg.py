@@ -4,6 +4,7 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %plugin          the plugin for mlir-opt
   %cc %cxx         the compilers of the build;  %attn_cflags: the include folders a C user of attn needs
   %libdir          where libattn.so, libattn_runtime.so and the static libraries are
+  %mlir_lib_dir    where MLIR's runner libraries are
   %python          the interpreter of build/venv
   %source          the root of the source tree
 Features: x86-64-v3, x86-64-v4 (what this processor runs), ptxas, cuda, python, asan.
@@ -33,6 +34,7 @@ config.substitutions += [
     ("%libdir", config.library_folder),
     ("%python", config.python),
     ("%source", config.source_folder),
+    ("%mlir_lib_dir", config.mlir_library_folder),
 ]
 
 # The flags of the x86-64 micro-architecture levels, as Linux names them.
