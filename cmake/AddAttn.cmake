@@ -30,6 +30,9 @@ macro(attn_find_dependencies)
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  # Installed, a tool finds our own libraries beside it, and libMLIR, which no linker cache knows, where it was found.
+  set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
   find_program(ATTN_CCACHE ccache)
   if(ATTN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_C_COMPILER_LAUNCHER ${ATTN_CCACHE})
@@ -58,7 +61,7 @@ macro(attn_find_dependencies)
     target_compile_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE} -fno-omit-frame-pointer)
     target_link_options(attn_flags INTERFACE -fsanitize=${ATTN_SANITIZE})
   endif()
-  install(TARGETS attn_flags EXPORT AttnTargets)
+  install(TARGETS attn_flags EXPORT AttnRuntimeTargets)
 endmacro()
 
 # attn_add_library(NAME SOURCES… LINK targets… DEPENDS targets…): one layer of lib/.
@@ -77,7 +80,7 @@ function(attn_add_tool name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  install(TARGETS ${name} EXPORT AttnTargets RUNTIME DESTINATION bin)
+  install(TARGETS ${name} EXPORT AttnRuntimeTargets RUNTIME DESTINATION bin)
 endfunction()
 
 # Installs headers, .td files and the CMake package `Attn`.
@@ -86,6 +89,8 @@ function(attn_install_package)
   set(package_dir lib/cmake/Attn)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION include
     FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+  # In two parts: who only calls a kernel needs the tools and the runtime, and no MLIR.
+  install(EXPORT AttnRuntimeTargets NAMESPACE Attn:: DESTINATION ${package_dir})
   install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AttnConfig.cmake.in
     ${PROJECT_BINARY_DIR}/AttnConfig.cmake INSTALL_DESTINATION ${package_dir})

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Installs what attn needs, makes build/venv, configures and builds the release preset.
+# Each step is skipped where it is done already, so a second run takes seconds and needs no network.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# The compilers, LLVM/MLIR with what find_package(MLIR) and find_package(LLD) ask for, and what the tests need.
+packages=(
+  cmake ninja-build ccache clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
+  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
+  libdlpack-dev libgtest-dev python3-venv
+)
+max_jobs=2
+
+# Prints the packages that are not installed.
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    if [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null) != "ii "* ]]; then
+      echo "$package"
+    fi
+  done
+}
+
+install_packages() {
+  local missing as_root=()
+  if ! command -v dpkg-query >/dev/null; then
+    echo "error: expected a Debian system, found no dpkg-query; install what these packages hold: ${packages[*]}" >&2
+    exit 1
+  fi
+  mapfile -t missing < <(missing_packages)
+  if [[ ${#missing[@]} -eq 0 ]]; then
+    return
+  fi
+  if [[ $(id -u) -ne 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      echo "error: packages are missing, and neither root nor sudo is there to install them; run as root:" >&2
+      echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  # One unreachable source is no reason to stop: whether the packages are there, the next command says.
+  "${as_root[@]}" apt-get update -q || true
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; then
+    echo "error: apt-get could not install ${missing[*]}; LLVM 22.1 is in Debian 12 (security) and later" >&2
+    exit 1
+  fi
+}
+
+# The requirements stand in pyproject.toml alone; the copy in build/venv says which of them are installed.
+make_venv() {
+  local python=build/venv/bin/python stamp=build/venv/requirements.txt wanted
+  if ! [[ -x $python ]]; then
+    python3 -m venv build/venv
+  fi
+  wanted=$("$python" -c '
+import tomllib
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+print(*project["dependencies"], *sum(project["optional-dependencies"].values(), []), sep="\n")')
+  if [[ $wanted != "$(cat $stamp 2>/dev/null)" ]]; then
+    echo "$wanted" >$stamp.new
+    "$python" -m pip install --quiet --disable-pip-version-check --requirement $stamp.new
+    mv $stamp.new $stamp
+  fi
+  echo "$PWD/python" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/attn.pth"
+}
+
+build_release() {
+  local jobs
+  jobs=$(nproc)
+  if ! [[ -f build/release/build.ninja ]]; then
+    cmake --preset release
+  fi
+  ninja -C build/release -j "$((jobs < max_jobs ? jobs : max_jobs))"
+}
+
+install_packages
+make_venv
+build_release
