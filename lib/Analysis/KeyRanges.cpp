@@ -18,58 +18,95 @@ using namespace attn;
 
 namespace {
 
-LinearForm combine(LinearForm a, LinearForm b, int64_t factor) {
-  return {a.constant + factor * b.constant, a.query + factor * b.query, a.key + factor * b.key};
-}
+/// Sizes of the problem, and affine forms of values in a predicate.
+class FormBuilder {
+public:
+  FormBuilder(int64_t numQueries, int64_t numKeys) : numQueries(numQueries), numKeys(numKeys) {}
 
-std::optional<LinearForm> getLinearForm(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return LinearForm{constant.getSExtValue()};
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return std::nullopt;
-  if (auto index = dyn_cast<IndexOp>(op)) {
-    if (index.getKind() == IndexKind::Query)
-      return LinearForm{0, 1, 0};
-    if (index.getKind() == IndexKind::Key)
-      return LinearForm{0, 0, 1};
-    return std::nullopt;
+  /// lhs ? rhs as forms that must be >= 0.
+  std::optional<SmallVector<LinearForm, 2>> getForms(arith::CmpIOp cmp) const {
+    std::optional<LinearForm> lhs = get(cmp.getLhs()), rhs = get(cmp.getRhs());
+    if (!lhs || !rhs)
+      return std::nullopt;
+    std::optional<LinearForm> less = combine(*rhs, *lhs, -1), greater = combine(*lhs, *rhs, -1); // rhs - lhs, lhs - rhs
+    if (!less || !greater)
+      return std::nullopt;
+    auto minusOne = [](LinearForm form) { return LinearForm{form.constant - 1, form.query, form.key}; };
+    switch (cmp.getPredicate()) {
+    case arith::CmpIPredicate::sle: return {{*less}};
+    case arith::CmpIPredicate::slt: return {{minusOne(*less)}};
+    case arith::CmpIPredicate::sge: return {{*greater}};
+    case arith::CmpIPredicate::sgt: return {{minusOne(*greater)}};
+    case arith::CmpIPredicate::eq: return {{*less, *greater}};
+    default: return std::nullopt;
+    }
   }
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
-    return getLinearForm(op->getOperand(0));
-  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-    return std::nullopt;
-  std::optional<LinearForm> lhs = getLinearForm(op->getOperand(0)), rhs = getLinearForm(op->getOperand(1));
-  if (!lhs || !rhs)
-    return std::nullopt;
-  if (isa<arith::AddIOp>(op))
-    return combine(*lhs, *rhs, 1);
-  if (isa<arith::SubIOp>(op))
-    return combine(*lhs, *rhs, -1);
-  if (lhs->query || lhs->key)
-    std::swap(*lhs, *rhs);
-  if (lhs->query || lhs->key)
-    return std::nullopt; // a product of two indices
-  return combine({}, *rhs, lhs->constant);
-}
 
-/// lhs ? rhs as forms that must be >= 0.
-std::optional<SmallVector<LinearForm, 2>> getForms(arith::CmpIOp cmp) {
-  std::optional<LinearForm> lhs = getLinearForm(cmp.getLhs()), rhs = getLinearForm(cmp.getRhs());
-  if (!lhs || !rhs)
-    return std::nullopt;
-  LinearForm less = combine(*rhs, *lhs, -1), greater = combine(*lhs, *rhs, -1); // rhs - lhs, lhs - rhs
-  auto minusOne = [](LinearForm form) { return LinearForm{form.constant - 1, form.query, form.key}; };
-  switch (cmp.getPredicate()) {
-  case arith::CmpIPredicate::sle: return {{less}};
-  case arith::CmpIPredicate::slt: return {{minusOne(less)}};
-  case arith::CmpIPredicate::sge: return {{greater}};
-  case arith::CmpIPredicate::sgt: return {{minusOne(greater)}};
-  case arith::CmpIPredicate::eq: return {{less, greater}};
-  default: return std::nullopt;
+private:
+  /// Integers wrap where the form does not: a form is one of `value` only if no row and key leave its type.
+  std::optional<LinearForm> get(Value value) const {
+    std::optional<LinearForm> form = getUnbounded(value);
+    return form && fits(*form, value.getType()) ? form : std::nullopt;
   }
-}
+
+  std::optional<LinearForm> getUnbounded(Value value) const {
+    APInt constant;
+    if (matchPattern(value, m_ConstantInt(&constant))) {
+      if (constant.getSignificantBits() > kMaxBits)
+        return std::nullopt;
+      return LinearForm{constant.getSExtValue()};
+    }
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return std::nullopt;
+    if (auto index = dyn_cast<IndexOp>(op)) {
+      if (index.getKind() == IndexKind::Query)
+        return LinearForm{0, 1, 0};
+      if (index.getKind() == IndexKind::Key)
+        return LinearForm{0, 0, 1};
+      return std::nullopt;
+    }
+    if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
+      return get(op->getOperand(0));
+    if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+      return std::nullopt;
+    std::optional<LinearForm> lhs = get(op->getOperand(0)), rhs = get(op->getOperand(1));
+    if (!lhs || !rhs)
+      return std::nullopt;
+    if (isa<arith::AddIOp>(op))
+      return combine(*lhs, *rhs, 1);
+    if (isa<arith::SubIOp>(op))
+      return combine(*lhs, *rhs, -1);
+    if (lhs->query || lhs->key)
+      std::swap(*lhs, *rhs);
+    if (lhs->query || lhs->key)
+      return std::nullopt; // a product of two indices
+    return combine({}, *rhs, lhs->constant);
+  }
+
+  /// a + factor * b, if its numbers are small enough to calculate with.
+  static std::optional<LinearForm> combine(LinearForm a, LinearForm b, int64_t factor) {
+    auto add = [&](int64_t left, int64_t right) { return left + factor * right; };
+    LinearForm sum{add(a.constant, b.constant), add(a.query, b.query), add(a.key, b.key)};
+    bool isSmall = llvm::isIntN(kMaxBits, sum.constant) && llvm::isIntN(kMaxBits, sum.query) && llvm::isIntN(kMaxBits, sum.key);
+    return isSmall ? std::optional(sum) : std::nullopt;
+  }
+
+  bool fits(const LinearForm &form, Type type) const {
+    unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    if (width == 64)
+      return true;
+    if (ShapedType::isDynamic(numQueries) || ShapedType::isDynamic(numKeys))
+      return form.query == 0 && form.key == 0;
+    int64_t largest = std::abs(form.constant) + std::abs(form.query) * numQueries + std::abs(form.key) * numKeys;
+    return llvm::isIntN(width, largest);
+  }
+
+  /// Numbers of a form, so that products of two, and of one with a size, stay within 64 bits.
+  static constexpr unsigned kMaxBits = 31;
+
+  int64_t numQueries, numKeys;
+};
 
 /// The smallest value over i in [0, numQueries), j in [0, numKeys) is >= 0.
 bool isAlwaysNonNegative(const LinearForm &form, int64_t numQueries, int64_t numKeys) {
@@ -84,10 +121,10 @@ bool isAlwaysNonNegative(const LinearForm &form, int64_t numQueries, int64_t num
   return query && key && form.constant + *query + *key >= 0;
 }
 
-void collectConjuncts(Value value, SmallVectorImpl<Conjunct> &conjuncts) {
+void collectConjuncts(Value value, const FormBuilder &builder, SmallVectorImpl<Conjunct> &conjuncts) {
   if (auto conjunction = value.getDefiningOp<arith::AndIOp>()) {
-    collectConjuncts(conjunction.getLhs(), conjuncts);
-    collectConjuncts(conjunction.getRhs(), conjuncts);
+    collectConjuncts(conjunction.getLhs(), builder, conjuncts);
+    collectConjuncts(conjunction.getRhs(), builder, conjuncts);
     return;
   }
   Conjunct conjunct{value, std::nullopt};
@@ -95,7 +132,7 @@ void collectConjuncts(Value value, SmallVectorImpl<Conjunct> &conjuncts) {
   if (matchPattern(value, m_ConstantInt(&constant)))
     conjunct.forms = {LinearForm{constant.isZero() ? -1 : 0}};
   else if (auto cmp = value.getDefiningOp<arith::CmpIOp>())
-    conjunct.forms = getForms(cmp);
+    conjunct.forms = builder.getForms(cmp);
   conjuncts.push_back(conjunct);
 }
 
@@ -105,7 +142,8 @@ SmallVector<Conjunct> attn::analyzePredicate(Region &maskMod, int64_t numQueries
   SmallVector<Conjunct> conjuncts;
   if (maskMod.empty())
     return conjuncts;
-  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), conjuncts);
+  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), FormBuilder(numQueries, numKeys),
+                   conjuncts);
   for (Conjunct &conjunct : conjuncts)
     conjunct.alwaysHolds = conjunct.forms && llvm::all_of(*conjunct.forms, [&](const LinearForm &form) {
       return isAlwaysNonNegative(form, numQueries, numKeys);

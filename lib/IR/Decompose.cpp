@@ -28,6 +28,16 @@ Value attn::createFloatConstant(OpBuilder &builder, Location loc, Type type, dou
   return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
 }
 
+Value attn::convertFloat(OpBuilder &builder, Location loc, Value value, Type to) {
+  auto from = dyn_cast<FloatType>(value.getType());
+  auto target = dyn_cast<FloatType>(to);
+  if (!from || !target || from == target)
+    return value;
+  if (from.getWidth() < target.getWidth())
+    return arith::ExtFOp::create(builder, loc, to, value);
+  return arith::TruncFOp::create(builder, loc, to, value);
+}
+
 AffineMap attn::restrictDomain(AffineMap map, ArrayRef<unsigned> kept) {
   SmallVector<AffineExpr> replacement(map.getNumDims(), getAffineConstantExpr(0, map.getContext()));
   for (auto [i, position] : llvm::enumerate(kept))
@@ -107,15 +117,7 @@ public:
     llvm_unreachable("covered switch");
   }
 
-  Value convert(OpBuilder &nested, Value value, Type to) {
-    auto from = dyn_cast<FloatType>(value.getType());
-    auto target = dyn_cast<FloatType>(to);
-    if (!from || !target || from == target)
-      return value;
-    if (from.getWidth() < target.getWidth())
-      return arith::ExtFOp::create(nested, loc, to, value);
-    return arith::TruncFOp::create(nested, loc, to, value);
-  }
+  Value convert(OpBuilder &nested, Value value, Type to) { return convertFloat(nested, loc, value, to); }
 
   OpBuilder &builder;
   Operation *op;
@@ -182,6 +184,11 @@ Value maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, V
   if (bias) {
     Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, minusInf);
     x = arith::SelectOp::create(b, loc, isRemoved, minusInf, arith::AddFOp::create(b, loc, x, bias));
+  }
+  // A packed tile holds its booleans as bytes.
+  if (mask && !mask.getType().isInteger(1)) {
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(mask.getType()));
+    mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, mask, zero);
   }
   if (mask)
     x = arith::SelectOp::create(b, loc, mask, x, minusInf);
@@ -392,6 +399,23 @@ Values decomposeFinalize(Formula &f, FinalizeOp op) {
   return results;
 }
 
+/// out[i, c] = i < rows ? in[i, c] : 0, a boolean as a byte
+Values decomposePack(Formula &f, PackOp op) {
+  OpBuilder &b = f.builder;
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
+  Value zero = arith::ConstantOp::create(b, f.loc, b.getZeroAttr(type));
+  Value padded = linalg::FillOp::create(b, f.loc, zero, op.getOutput()).getResult(0);
+  SmallVector<OpFoldResult> offsets(f.sizes.size(), b.getIndexAttr(0));
+  Slice slice = getOperandSlice(b, f.loc, f.maps[1], offsets, f.sizes);
+  Value rows = f.generic({Query, HeadSize}, {}, {op.getInput()}, {f.maps[0]}, createSlice(b, f.loc, padded, slice),
+                         f.maps[1], [&](OpBuilder &nested, Location loc, ValueRange x) -> Value {
+                           if (isa<FloatType>(type) || x[0].getType() == type)
+                             return x[0];
+                           return arith::ExtUIOp::create(nested, loc, type, x[0]);
+                         });
+  return {tensor::InsertSliceOp::create(b, f.loc, rows, padded, slice.offsets, slice.sizes, slice.strides)};
+}
+
 } // namespace
 
 FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op, Type computeType) {
@@ -429,6 +453,7 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       .Case<OnlineStepOp>([&](auto op) { return decomposeOnlineStep(f, op); })
       .Case<MergeStatesOp>([&](auto op) { return decomposeMergeStates(f, op); })
       .Case<FinalizeOp>([&](auto op) { return decomposeFinalize(f, op); })
+      .Case<PackOp>([&](auto op) { return decomposePack(f, op); })
       .Default([](Operation *) { return failure(); });
 }
 

@@ -31,6 +31,22 @@ SmallVector<AffineMap> attn::getStateMaps(OnlineStepOp op) {
 FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type stateType, StateLayout layout) {
   if (!isa<RankedTensorType>(op.getOutput().getType()))
     return failure();
+  FloatAttr scale = op.getScaleAttr();
+  if (!scale && !op.getScaleValue()) {
+    // The default of SPEC: 1 / sqrt(D), D of Q and K.
+    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+    if (ShapedType::isDynamic(headSize))
+      return failure();
+    scale = builder.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
+  }
+  Value scaleValue = op.getScaleValue();
+  if (scaleValue)
+    scaleValue = convertFloat(builder, op.getLoc(), scaleValue, stateType);
+  // Before the step, which captures what the region needs from outside.
+  Region predicate;
+  if (hasPredicate(op))
+    buildPredicate(builder, op, predicate);
+
   Location loc = op.getLoc();
   MLIRContext *ctx = op.getContext();
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
@@ -68,23 +84,11 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
 
   auto init = InitStateOp::create(builder, loc, stateTypes, inits[0], inits[1], inits[2],
                                   builder.getAffineMapArrayAttr(stateMaps));
-  FloatAttr scale = op.getScaleAttr();
-  if (!scale && !op.getScaleValue()) {
-    // The default of SPEC: 1 / sqrt(D), D of Q and K.
-    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
-    if (ShapedType::isDynamic(headSize))
-      return failure();
-    scale = builder.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
-  }
-  Value scaleValue = op.getScaleValue();
-  if (scaleValue && scaleValue.getType() != stateType)
-    scaleValue = arith::ExtFOp::create(builder, loc, stateType, scaleValue);
   auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
                                    op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2), scaleValue,
                                    scale, op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps),
                                    op.getKeyRangesAttr(), op.getScheduleAttr());
-  if (hasPredicate(op))
-    buildPredicate(builder, op, step.getMaskMod());
+  step.getMaskMod().takeBody(predicate);
   builder.setInsertionPointAfter(step);
   return FinalizeOp::create(builder, loc, op.getResultTypes(), step->getResult(0), step->getResult(1),
                             step->getResult(2), op.getOutput(), op.getLse(),

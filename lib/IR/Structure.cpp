@@ -172,20 +172,29 @@ SmallVector<AffineMap> getMaps(Operation *op) {
   return llvm::map_to_vector(getIndexingMaps(op).getAsValueRange<AffineMapAttr>(), [](AffineMap map) { return map; });
 }
 
-/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast. A
-/// padded state comes last: it may be larger than the domain.
+/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast: one of
+/// static size where there is one. A padded state comes last: it may be larger than the domain.
 static std::optional<std::pair<unsigned, unsigned>> findDim(Operation *op, unsigned position) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
-  for (bool allowState : {false, true})
+  std::optional<std::pair<unsigned, unsigned>> dynamic;
+  for (bool allowState : {false, true}) {
+    if (dynamic)
+      break;
     for (auto [i, map] : llvm::enumerate(maps)) {
       if ((specs[i].role == State) != allowState)
         continue;
-      for (auto [j, expr] : llvm::enumerate(map.getResults()))
-        if (expr == getAffineDimExpr(position, op->getContext()))
-          return std::make_pair(unsigned(i), unsigned(j));
+      for (auto [j, expr] : llvm::enumerate(map.getResults())) {
+        if (expr != getAffineDimExpr(position, op->getContext()))
+          continue;
+        auto found = std::make_pair(unsigned(i), unsigned(j));
+        if (!ShapedType::isDynamic(getShape(op->getOperand(i))[j]))
+          return found;
+        dynamic = dynamic ? dynamic : found;
+      }
     }
-  return std::nullopt;
+  }
+  return dynamic;
 }
 
 SmallVector<int64_t> getStaticDomain(Operation *op) {
@@ -215,6 +224,23 @@ SmallVector<OpFoldResult> getDomainSizes(OpBuilder &builder, Operation *op) {
   return sizes;
 }
 
+bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResult size) {
+  if (!isConstantIntValue(offset, 0))
+    return false;
+  auto dim = findDim(op, position);
+  if (!dim)
+    return isConstantIntValue(size, 1);
+  Value operand = op->getOperand(dim->first);
+  int64_t staticSize = getShape(operand)[dim->second];
+  if (!ShapedType::isDynamic(staticSize))
+    return isConstantIntValue(size, staticSize);
+  // The iteration domain was asked for in another place: the same dimension of the same operand is the same size.
+  auto value = dyn_cast<Value>(size);
+  auto sizeOp = value ? value.getDefiningOp<ShapedDimOpInterface>() : ShapedDimOpInterface();
+  return sizeOp && sizeOp.getShapedValue() == operand &&
+         isConstantIntValue(sizeOp.getDimension(), dim->second);
+}
+
 //===----------------------------------------------------------------------===//
 // Slices
 //===----------------------------------------------------------------------===//
@@ -241,10 +267,14 @@ Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<
     AffineExpr first, size;
     bindDims(builder.getContext(), first, size);
     AffineExpr groupSize = group.getRHS();
+    // Whole groups, or a part of one, where the tile is aligned: checkTile (Tiling.cpp) holds tiles to that.
+    int64_t numHeads = getConstantIntValue(sizes[position]).value_or(0);
+    int64_t perGroup = cast<AffineConstantExpr>(groupSize).getValue();
+    bool isWhole = numHeads > 0 && numHeads % perGroup == 0, isPart = numHeads > 0 && perGroup % numHeads == 0;
     OpFoldResult args[] = {offsets[position], sizes[position]};
     slice.offsets.push_back(affine::makeComposedFoldedAffineApply(builder, loc, first.floorDiv(groupSize), args));
-    if (isConstantIntValue(sizes[position], 1))
-      slice.sizes.push_back(one);
+    if (isWhole || isPart)
+      slice.sizes.push_back(builder.getIndexAttr(isWhole ? numHeads / perGroup : 1));
     else
       slice.sizes.push_back(affine::makeComposedFoldedAffineApply(
           builder, loc, (first + size - 1).floorDiv(groupSize) - first.floorDiv(groupSize) + 1, args));
@@ -258,17 +288,38 @@ Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &
   return memref::SubViewOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
 }
 
+/// kv_head as head floordiv G, which keeps its meaning where a tile holds a part of the heads. Returns the head.
+static IndexOp expandKvHead(OpBuilder &builder, Operation *op, IndexOp index) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(index);
+  Location loc = index.getLoc();
+  auto head = IndexOp::create(builder, loc, builder.getIndexType(), IndexKind::Head);
+  AffineExpr expr = getKvHeadMap(op).getResult(0);
+  Value kvHead = head;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    kvHead = arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+  else if (auto group = dyn_cast<AffineBinaryOpExpr>(expr))
+    kvHead = arith::DivUIOp::create(
+        builder, loc, head,
+        arith::ConstantIndexOp::create(builder, loc, cast<AffineConstantExpr>(group.getRHS()).getValue()));
+  index.getResult().replaceAllUsesWith(kvHead);
+  index.erase();
+  return head;
+}
+
 void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domainOffsets, unsigned numBatchDims) {
   SmallVector<IndexOp> indices;
   region.walk([&](IndexOp index) { indices.push_back(index); });
   for (IndexOp index : indices) {
+    if (index.getKind() == IndexKind::KvHead)
+      index = expandKvHead(builder, region.getParentOp(), index);
     std::optional<unsigned> position;
     switch (index.getKind()) {
     case IndexKind::Batch: position = 0; break;
     case IndexKind::Head: position = numBatchDims - 1; break;
     case IndexKind::Query: position = numBatchDims; break;
     case IndexKind::Key: position = numBatchDims + 1; break;
-    case IndexKind::KvHead: break; // kv_head is written as head floordiv G before any tiling
+    case IndexKind::KvHead: llvm_unreachable("expanded above");
     }
     if (!position || isConstantIntValue(domainOffsets[*position], 0))
       continue;
@@ -287,8 +338,9 @@ AffineMap getKvHeadMap(Operation *op) {
     if (spec.role == SharedHead)
       for (AffineExpr expr : map.getResults())
         if (expr.isFunctionOfDim(head))
-          return AffineMap::get(1, 0, expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
-  return AffineMap::getMultiDimIdentityMap(1, op->getContext());
+          return AffineMap::get(1, 0,
+                                expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
+  return AffineMap::get(1, 0, getAffineConstantExpr(0, op->getContext())); // K is the same for all heads
 }
 
 Type getAccumulationType(Type elementType) {

@@ -20,27 +20,70 @@ using namespace attn;
 
 namespace {
 
-/// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step, and the value columns
-/// of an op that also writes row statistics (each tile would write them again).
-LogicalResult checkTile(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
-                        ArrayRef<OpFoldResult> sizes) {
-  SmallVector<OpFoldResult> domain = getDomainSizes(builder, op);
-  SmallVector<utils::IteratorType> types = getIteratorTypes(op);
-  for (auto [i, type] : llvm::enumerate(types)) {
-    bool isWhole = isConstantIntValue(offsets[i], 0) && isEqualConstantIntOrValue(sizes[i], domain[i]);
-    if (isWhole || type == utils::IteratorType::parallel)
-      continue;
-    if (isa<OnlineStepOp>(op) && i == getDomainPosition(op, DimKind::Key))
-      continue;
-    return failure();
+/// True for an op that writes a number for each row beside the value columns of the row.
+bool writesRowStatistics(Operation *op) {
+  if (auto sdpa = dyn_cast<SdpaOp>(op))
+    return sdpa.getLse() != nullptr;
+  if (auto finalize = dyn_cast<FinalizeOp>(op))
+    return finalize.getLse() != nullptr;
+  return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
+}
+
+/// True where a tile of `size` heads holds whole groups of `groupSize`, or a part of one group. Offsets are multiples of
+/// the size, as loops make them.
+bool isAlignedGroup(OpFoldResult size, int64_t groupSize) {
+  std::optional<int64_t> numHeads = getConstantIntValue(size);
+  return numHeads && *numHeads > 0 && (*numHeads % groupSize == 0 || groupSize % *numHeads == 0);
+}
+
+/// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step; the value columns of
+/// an op that also writes row statistics (each tile would write them again); groups of heads across their borders.
+LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<bool> isWhole;
+  for (auto [i, offset, size] : llvm::enumerate(offsets, sizes))
+    isWhole.push_back(coversDim(op, i, offset, size));
+  for (auto [i, type] : llvm::enumerate(getIteratorTypes(op))) {
+    bool isFolded = isa<OnlineStepOp>(op) && i == getDomainPosition(op, DimKind::Key);
+    if (type == utils::IteratorType::reduction && !isWhole[i] && !isFolded)
+      return op->emitOpError("cannot be tiled over a dimension that it reduces: only the keys of attn.online_step can");
   }
+  if (writesRowStatistics(op) && !isWhole[getDomainPosition(op, DimKind::ValueSize)])
+    return op->emitOpError("cannot be tiled over the value columns: each tile would write the row statistics again");
+  for (AffineMap map : getMaps(op))
+    for (AffineExpr expr : map.getResults()) {
+      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+      if (!group)
+        continue;
+      unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
+      int64_t groupSize = cast<AffineConstantExpr>(group.getRHS()).getValue();
+      if (!isWhole[position] && !isAlignedGroup(sizes[position], groupSize))
+        return op->emitOpError("cannot be tiled across groups of heads: expected a divisor or a multiple of the ")
+               << groupSize << " heads that share one";
+    }
   return success();
+}
+
+/// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
+void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
+                ArrayRef<OpFoldResult> sizes) {
+  if (!op->hasAttr("causal"))
+    return;
+  bool isWhole = llvm::all_of(ArrayRef({DimKind::Query, DimKind::Key}), [&](DimKind kind) {
+    unsigned position = getDomainPosition(op, kind);
+    return coversDim(op, position, offsets[position], sizes[position]);
+  });
+  if (isWhole)
+    return;
+  Region predicate;
+  buildPredicate(builder, op, predicate);
+  tiled->getRegion(0).takeBody(predicate);
+  tiled->removeAttr("causal");
 }
 
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
-  if (failed(checkTile(op, builder, offsets, sizes)))
-    return op->emitOpError("cannot be tiled over a dimension that it reduces: only the keys of attn.online_step can");
+  if (failed(checkTile(op, offsets, sizes)))
+    return failure();
   Location loc = op->getLoc();
   auto dps = cast<DestinationStyleOpInterface>(op);
   SmallVector<Value> operands, slices;
@@ -69,8 +112,10 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
     IRMapping mapping;
     from.cloneInto(&to, mapping);
-    shiftIndex(builder, to, offsets, getNumBatchDims(op));
   }
+  expandMask(op, builder, tiled, offsets, sizes);
+  for (Region &region : tiled->getRegions())
+    shiftIndex(builder, region, offsets, getNumBatchDims(op));
   return TilingResult{{tiled},
                       SmallVector<Value>(tiled->getResults()),
                       llvm::map_to_vector(slices, [](Value slice) { return slice.getDefiningOp(); })};

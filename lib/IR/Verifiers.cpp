@@ -224,14 +224,17 @@ LogicalResult verifyMaskMod(Operation *op, Region &region) {
     return op->emitOpError("C10: expected mask_mod to end with attn.yield");
   if (!yield.getValue().getType().isInteger(1))
     return op->emitOpError("C10: expected mask_mod to yield i1 (true = keep), found ") << yield.getValue().getType();
-  for (Operation &nested : block.without_terminator())
-    if (!isa<arith::ArithDialect, math::MathDialect, AttnDialect>(nested.getDialect()) || !isPure(&nested)) {
-      InFlightDiagnostic diag = op->emitOpError("C10: expected only pure arith, math and attn.index ops in mask_mod, "
-                                                "found ")
+  for (Operation &nested : block.without_terminator()) {
+    bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(nested.getDialect()) || isa<IndexOp>(nested);
+    bool isScalar = llvm::all_of(nested.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+    if (!isKnown || !isScalar || !isPure(&nested)) {
+      InFlightDiagnostic diag = op->emitOpError("C10: expected only pure arith, math and attn.index ops on scalars in "
+                                                "mask_mod, found ")
                                 << nested.getName();
       diag.attachNote(nested.getLoc()) << "the op is here";
       return diag;
     }
+  }
   return success();
 }
 
@@ -274,6 +277,14 @@ LogicalResult attn::verifyStructure(Operation *op) {
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifyMap(op, operand, map, spec, numDims)))
       return failure();
+  // A destination without a batch dimension would be written again for each index of it.
+  unsigned numInputs = specs.size() - cast<DestinationStyleOpInterface>(op).getNumDpsInits();
+  for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
+    for (unsigned position = 0, e = getNumBatchDims(op); position < e; ++position)
+      if (llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext())) != 1)
+        return op->emitOpError("C1: expected the map of ")
+               << spec.name << " to hold the " << getDimName(op, position) << " dimension once, found "
+               << AffineMapAttr::get(map);
   SmallVector<int64_t> domain = getStaticDomain(op);
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifySizes(op, operand, map, spec, domain)))
@@ -335,6 +346,8 @@ LogicalResult SdpaOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, /*accumulator=*/{})) ||
       failed(verifyCausal(*this, getCausal())))
     return failure();
+  if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
+    return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");
   Type type = getElementTypeOrSelf(getQuery().getType());
   if (failed(verifyFloat(*this, getOutput(), "output", type, ", that of query")))
     return failure();
@@ -392,5 +405,7 @@ LogicalResult IndexOp::verify() {
   bool needsBatch = getKind() == IndexKind::Batch || getKind() == IndexKind::Head || getKind() == IndexKind::KvHead;
   if (needsBatch && numBatch == 0)
     return emitOpError("expected the enclosing op to have a batch dimension, found none");
+  if (getKind() == IndexKind::KvHead && isa<MaskOp>(parent))
+    return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in attn.mask");
   return success();
 }

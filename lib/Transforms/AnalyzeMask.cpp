@@ -30,9 +30,10 @@ static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<
   for (const Conjunct &conjunct : conjuncts.drop_front())
     keep = arith::AndIOp::create(rewriter, yield->getLoc(), keep, conjunct.value);
   rewriter.modifyOpInPlace(yield, [&] { yield->setOperand(0, keep); });
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block.without_terminator())))
-    if (op.use_empty())
-      rewriter.eraseOp(&op);
+  SmallVector<Operation *> ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      rewriter.eraseOp(op);
 }
 
 SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {

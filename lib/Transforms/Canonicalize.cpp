@@ -91,10 +91,9 @@ struct DropNeutralMask : public OpRewritePattern<OpTy> {
     bool dropMask = isSplatBool(op.getMask(), true), dropBias = isSplatZero(op.getBias());
     if (!dropMask && !dropBias)
       return rewriter.notifyMatchFailure(op, "expected a constant neutral mask or bias");
-    SmallVector<AffineMap> maps = getMaps(op);
     SmallVector<AffineMap> kept;
-    for (auto [operand, map] : llvm::zip(op->getOperands(), maps))
-      if (!(dropMask && operand == op.getMask()) && !(dropBias && operand == op.getBias()))
+    for (auto [map, spec] : llvm::zip(getMaps(op), getOperandSpecs(op)))
+      if (!(dropMask && spec.name == "mask") && !(dropBias && spec.name == "bias"))
         kept.push_back(map);
     rewriter.modifyOpInPlace(op, [&] {
       if (dropMask)
@@ -117,6 +116,8 @@ struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
     bool hasEffect = op.getMask() || op.getBias() || op.getCausal() || !op.getMaskMod().empty();
     if (hasEffect || op.getNumResults() != 1 || getMaps(op).front() != getMaps(op).back())
       return rewriter.notifyMatchFailure(op, "expected a mask without effect on tensors");
+    if (op.getInput().getType() != op.getResult(0).getType())
+      return rewriter.notifyMatchFailure(op, "expected input and result of one type, static sizes included");
     rewriter.replaceOp(op, op.getInput());
     return success();
   }

@@ -12,6 +12,7 @@
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include <cmath>
 
 namespace attn {
 #define GEN_PASS_DEF_FUSEPASS
@@ -86,6 +87,10 @@ private:
       return fail("the weights have another use; fused, they would be computed twice");
     if (!isIdentity(getMaps(chain.softmax)[0]) || !isIdentity(getMaps(chain.softmax)[1]))
       return fail("the weights are not in the layout (batch…, query, key)");
+    if (!isIdentity(getMaps(apply)[0]))
+      return fail("attn.apply does not read the weights in the layout (batch…, query, key)");
+    if (chain.softmax->getBlock() != apply->getBlock())
+      return fail("attn.softmax stands in another block; fused, it would be computed each time attn.apply is");
 
     Value scores = chain.softmax.getInput();
     while (true) {
@@ -94,6 +99,9 @@ private:
         return fail("the scores do not come from attn.scores");
       if (!scores.hasOneUse())
         return fail(producer->getName().getStringRef() + " has another use; fused, it would be computed twice");
+      if (producer->getBlock() != apply->getBlock())
+        return fail(producer->getName().getStringRef() +
+                    " stands in another block; fused, it would be computed each time attn.apply is");
       if (!isIdentity(getMaps(producer).back()))
         return fail(producer->getName().getStringRef() + " is not in the layout (batch…, query, key)");
       if ((chain.scores = dyn_cast<ScoresOp>(producer)))
@@ -193,13 +201,19 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   // The product of all factors; values multiply the constant at run time.
   double factor = 1.0;
   Value scaleValue;
-  for (ScaleOp scale : chain->scales) {
+  for (ScaleOp scale : chain->scales)
     if (scale.getScale())
       factor *= scale.getScale()->convertToDouble();
-    else if (!scaleValue)
-      scaleValue = scale.getScaleValue();
-    else
-      scaleValue = arith::MulFOp::create(rewriter, loc, scaleValue, scale.getScaleValue());
+  if (!std::isfinite(factor)) {
+    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: the product of its scales overflows";
+    return failure();
+  }
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(query.getType()));
+  for (ScaleOp scale : chain->scales) {
+    if (!scale.getScaleValue())
+      continue;
+    Value value = convertFloat(rewriter, loc, scale.getScaleValue(), accumulation);
+    scaleValue = scaleValue ? arith::MulFOp::create(rewriter, loc, scaleValue, value).getResult() : value;
   }
   if (scaleValue && factor != 1.0)
     scaleValue = arith::MulFOp::create(rewriter, loc, scaleValue,

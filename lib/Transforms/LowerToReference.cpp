@@ -44,8 +44,10 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       Operation *before = op->getPrevNode();
       FailureOr<SmallVector<Value>> values = decompose(rewriter, op, type);
       if (failed(values)) {
-        op->emitOpError("has no reference lowering in this form; expected tensors (run attn-lower-to-reference before "
-                        "bufferisation)");
+        if (isa<RankedTensorType>(op->getOperand(0).getType()))
+          op->emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+        else
+          op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
         return signalPassFailure();
       }
       // sdpa decomposes into attn ops again.

@@ -45,6 +45,9 @@ const Contract kContracts[] = {
      "a schedule after phase select-schedule; run attn-select-schedule"},
     {"online", [](Operation *op) { return isa<SdpaOp>(op); },
      "no attn.sdpa after phase online; run attn-convert-to-online"},
+    {"online", [](Operation *op) { return isa<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp>(op); },
+     "no op of the chain after phase online; fuse it into attn.sdpa (attn-fuse says why it did not), or run "
+     "attn-lower-to-reference"},
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<OnlineStepOp>(op);
@@ -60,6 +63,15 @@ struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass>
   using Base::Base;
 
   void runOnOperation() override {
+    if (llvm::none_of(kContracts, [&](const Contract &contract) { return contract.phase == phase; })) {
+      InFlightDiagnostic diag = getOperation().emitError("attn-verify-phase: expected phase to be one of");
+      StringRef last;
+      for (const Contract &contract : kContracts)
+        if (contract.phase != last)
+          diag << (last.empty() ? " " : ", ") << (last = contract.phase);
+      diag << ", found '" << phase << "'";
+      return signalPassFailure();
+    }
     WalkResult result = getOperation().walk([&](Operation *op) {
       for (const Contract &contract : kContracts)
         if (contract.phase == phase && contract.isBroken(op)) {

@@ -26,7 +26,8 @@ def Attn_ScoresOp : Attn_StructuredOp<"scores"> {
 
     Domain: (batch…, query, key, head).
 
-    * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
+    * C1: each map has the domain's dimensions and as many results as its operand has dimensions; that of an output
+      holds every batch dimension.
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key heads.
     * C4: query, key and output are floating point; query and key have one type.
@@ -108,7 +109,7 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
     * C4: input, bias and output are floating point; input and output have one type.
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C8: mask has element type i1.
-    * C10: `mask_mod` yields one i1 from pure arith, math and attn.index ops.
+    * C10: `mask_mod` yields one i1 from pure arith, math and attn.index ops on scalars.
 
     ```mlir
     %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<1x6xi1>) outs(%init : tensor<4x6xf32>)
@@ -198,7 +199,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded.
 
-    * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
+    * C1: each map has the domain's dimensions and as many results as its operand has dimensions; that of an output
+      holds every batch dimension.
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key and value heads.
     * C4: query, key, value and output are floating point of one type; bias is floating point;
@@ -207,8 +209,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C6: softcap is finite and greater than 0.
     * C7: bias and mask broadcast: each of their dimensions has the size of the scores' or 1.
     * C8: mask has element type i1.
-    * C9: at most one of `scale` and `scale_value` is given; `scale` is finite.
-    * C10: `mask_mod` yields one i1 from pure arith, math and attn.index ops.
+    * C9: at most one of `scale` and `scale_value` is given, one where D = 0; `scale` is finite.
+    * C10: `mask_mod` yields one i1 from pure arith, math and attn.index ops on scalars.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
 
     ```mlir
@@ -345,7 +347,7 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize"> {
     outputs (lanes that pad a tile); those rows are dropped.
 
     * C1, C2: as for `attn.scores`, but for the padding rows.
-    * C4: the state is f32 or f64 of one type, as is lse; output is floating point.
+    * C4: the state is f32 or f64 of one type; output and lse are floating point.
 
     ```mlir
     %o, %lse = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -394,7 +396,8 @@ def Attn_IndexOp : Attn_Op<"index", [Pure]> {
   let summary = "the position of the current score: batch, head, kv_head, query or key";
   let description = [{
     Only inside `mask_mod` regions. `batch` and `head` are the first and the
-    last batch dimension of the enclosing op's domain.
+    last batch dimension of the enclosing op's domain; `kv_head`, the head of K
+    that this head reads, is not for `attn.mask`, which has no K.
 
     ```mlir
     %i = attn.index query : index

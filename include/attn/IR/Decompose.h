@@ -46,6 +46,9 @@ mlir::AffineMap restrictDomain(mlir::AffineMap map, llvm::ArrayRef<unsigned> kep
 /// The element -inf (or zero) of a float type, as a constant.
 mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 
+/// A float value in another float type.
+mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type to);
+
 /// Clones the ops of a mask_mod region at the builder's position, with `getIndex` in the place of attn.index, and
 /// returns the yielded value.
 mlir::Value inlinePredicate(mlir::OpBuilder &builder, mlir::Region &region,

@@ -53,7 +53,7 @@ llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *o
 mlir::ArrayAttr getIndexingMaps(mlir::Operation *op);
 llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
-/// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads.
+/// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
 
 /// Static sizes of the iteration domain, kDynamic where none is known.
@@ -61,6 +61,9 @@ llvm::SmallVector<int64_t> getStaticDomain(mlir::Operation *op);
 int64_t getStaticSize(mlir::Operation *op, DimKind kind);
 /// The same as values, from the operand that holds the dimension.
 llvm::SmallVector<mlir::OpFoldResult> getDomainSizes(mlir::OpBuilder &builder, mlir::Operation *op);
+
+/// True where [offset, offset + size) is all of dimension `position` of the domain.
+bool coversDim(mlir::Operation *op, unsigned position, mlir::OpFoldResult offset, mlir::OpFoldResult size);
 
 /// The slice of `operand`, indexed by `map`, that a tile [offsets, offsets + sizes) of the domain touches.
 struct Slice {
@@ -76,7 +79,7 @@ mlir::LogicalResult verifyStructure(mlir::Operation *op);
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 
-/// Adds `offset` to every attn.index of `kind` in `region`: what tiling does to a predicate.
+/// Adds the offsets of a tile to the positions that attn.index gives in `region`: what tiling does to a predicate.
 void shiftIndex(mlir::OpBuilder &builder, mlir::Region &region, llvm::ArrayRef<mlir::OpFoldResult> domainOffsets,
                 unsigned numBatchDims);
 

@@ -1,0 +1,71 @@
+// RUN: attn-opt %s --attn-convert-to-online --split-input-file | FileCheck %s
+
+// The state has query rows innermost; every key is folded into an empty one.
+// CHECK-DAG: #[[$LANES:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-LABEL: func @state(
+//  CHECK-SAME:     %[[Q:[a-z0-9]*]]: tensor<4x16xf32>, %[[K:[a-z0-9]*]]: {{[^,]*}}, %[[V:[a-z0-9]*]]: {{[^,]*}}, %[[O:[a-z0-9]*]]:
+//   CHECK-DAG:   %[[ACC:.*]] = tensor.empty() : tensor<8x4xf32>
+//       CHECK:   %[[EMPTY:.*]]:3 = attn.init_state outs(%[[ACC]], {{.*}}) {maps = [#[[$LANES]],
+//       CHECK:   %[[ALL:.*]]:3 = attn.online_step ins(%[[Q]], %[[K]], %[[V]] : {{.*}}) outs(%[[EMPTY]]#0, %[[EMPTY]]#1, %[[EMPTY]]#2
+//  CHECK-SAME:     scale = 2.500000e-01 : f64
+//       CHECK:   attn.finalize ins(%[[ALL]]#0, %[[ALL]]#1, %[[ALL]]#2 : {{.*}}) outs(%[[O]] : tensor<4x8xf32>)
+func.func @state(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// Everything but the outputs moves to the step; lse is an output of finalize.
+// CHECK-LABEL: func @every_part(
+//       CHECK:   attn.online_step ins({{.*}}) bias(%{{.*}} : tensor<6xf32>) mask(%{{.*}} : tensor<4x6xi1>) scale_value(%{{.*}} : f32)
+//  CHECK-SAME:     key_ranges = #attn.key_ranges<{{.*}}schedule = #attn.schedule<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
+//       CHECK:     %[[I:.*]] = attn.index query : index
+//       CHECK:     arith.addi %[[I]], %c2
+//       CHECK:   attn.finalize {{.*}} outs(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4xf32>)
+func.func @every_part(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %b: tensor<6xf32>,
+                      %m: tensor<4x6xi1>, %s: f32, %o: tensor<4x8xf32>, %l: tensor<4xf32>) -> tensor<4xf32> {
+  %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%b : tensor<6xf32>)
+      mask(%m : tensor<4x6xi1>) scale_value(%s : f32) outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>)
+      {causal = #attn.causal<bottom_right>, softcap = 2.0 : f64,
+       key_ranges = #attn.key_ranges<visited_lower = (i, n) -> (), visited_upper = (i, n) -> (),
+                                     full_lower = (i, n) -> (0), full_upper = (i, n) -> (0)>,
+       schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
+      -> tensor<4x8xf32>, tensor<4xf32>
+  return %r#1 : tensor<4xf32>
+}
+
+// -----
+
+// 16-bit inputs have a state of f32.
+// CHECK-LABEL: func @bf16(
+//       CHECK:   attn.online_step ins({{.*}}xbf16>) outs({{.*}} : tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>)
+func.func @bf16(%q: tensor<4x16xbf16>, %v: tensor<4x8xbf16>, %o: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xbf16>, tensor<4x16xbf16>, tensor<4x8xbf16>) outs(%o : tensor<4x8xbf16>)
+      -> tensor<4x8xbf16>
+  return %r : tensor<4x8xbf16>
+}
+
+// -----
+
+// The offset of a mask whose sizes are only known at run time is computed before the step.
+// CHECK-LABEL: func @bottom_right_of_dynamic_sizes(
+//       CHECK:   %[[OFFSET:.*]] = arith.subi
+//       CHECK:   attn.online_step
+//       CHECK:     arith.addi %{{.*}}, %[[OFFSET]]
+func.func @bottom_right_of_dynamic_sizes(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>,
+                                         %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>) outs(%o : tensor<?x8xf32>)
+      {causal = #attn.causal<bottom_right>} -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @memref_is_left(
+//       CHECK:   attn.sdpa
+func.func @memref_is_left(%q: memref<4x16xf32>, %v: memref<4x8xf32>, %o: memref<4x8xf32>) {
+  attn.sdpa ins(%q, %q, %v : memref<4x16xf32>, memref<4x16xf32>, memref<4x8xf32>) outs(%o : memref<4x8xf32>)
+  return
+}

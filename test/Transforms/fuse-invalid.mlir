@@ -1,0 +1,201 @@
+// Chains that are left alone, each with the reason in a missed remark.
+// RUN: attn-opt %s --attn-fuse --remarks-filter-missed=attn --remark-format=emitRemark --verify-diagnostics \
+// RUN:     | FileCheck %s --implicit-check-not=attn.sdpa
+
+// CHECK: attn.apply
+
+// The weights are read by someone else as well.
+func.func @weights_returned(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                            %o: tensor<4x8xf32>, %copy: tensor<4x6xf32>) -> (tensor<4x8xf32>, tensor<4x6xf32>) {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %twice = linalg.copy ins(%p : tensor<4x6xf32>) outs(%copy : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: the weights have another use; fused, they would be computed twice}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %twice : tensor<4x8xf32>, tensor<4x6xf32>
+}
+
+// The scores are a destination as well.
+func.func @scores_used_twice(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                             %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 0.5 : f64} -> tensor<4x6xf32>
+  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {scale = 0.5 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: attn.scores has another use; fused, it would be computed twice}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// Nobody knows Q and K.
+func.func @given_scores(%s: tensor<4x6xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                        %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: the scores do not come from attn.scores}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// Weights that are no softmax.
+func.func @given_weights(%p: tensor<4x6xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-remark @below {{chain not fused: the weights do not come from attn.softmax}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// A scale after the softcap is not the scale of the formula.
+func.func @scale_after_softcap(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                               %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.softcap ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {softcap = 2.0 : f64} -> tensor<4x6xf32>
+  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 0.5 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: a softcap stands before a later step of the formula}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// A softcap of biased scores.
+func.func @bias_before_softcap(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                               %o: tensor<4x8xf32>, %b: tensor<6xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.mask ins(%s : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %u = attn.softcap ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {softcap = 2.0 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: a bias stands before a later step of the formula}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// A negative scale makes a removed key the best one.
+func.func @scale_after_mask(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                            %o: tensor<4x8xf32>, %m: tensor<6xi1>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<6xi1>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = -1.0 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: a mask stands before a later step of the formula}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// An infinite bias would bring a removed key back as NaN.
+func.func @bias_after_mask(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                           %o: tensor<4x8xf32>, %m: tensor<6xi1>, %b: tensor<6xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<6xi1>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %u = attn.mask ins(%t : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: a mask stands before a later step of the formula}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// sdpa holds one bias.
+func.func @two_biases(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                      %o: tensor<4x8xf32>, %b: tensor<6xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.mask ins(%s : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %u = attn.mask ins(%t : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: there are two biases}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// sdpa holds one boolean mask.
+func.func @two_masks(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                     %o: tensor<4x8xf32>, %m: tensor<6xi1>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<6xi1>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %u = attn.mask ins(%t : tensor<4x6xf32>) mask(%m : tensor<6xi1>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: there are two boolean masks}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// sdpa holds one softcap.
+func.func @two_softcaps(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                        %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.softcap ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {softcap = 2.0 : f64} -> tensor<4x6xf32>
+  %u = attn.softcap ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {softcap = 2.0 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: there are two softcaps}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// 1e600 is no number.
+func.func @overflowing_scales(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                              %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e300 : f64} -> tensor<4x6xf32>
+  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e300 : f64} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: the product of its scales overflows}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// The scores lie as (key, query): softmax runs along the queries of the product.
+func.func @transposed_scores(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<6x6xf32>,
+                             %o: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %s = attn.scores ins(%q, %q : tensor<6x16xf32>, tensor<6x16xf32>) outs(%e : tensor<6x6xf32>)
+      {maps = [affine_map<(i, j, d) -> (i, d)>, affine_map<(i, j, d) -> (j, d)>, affine_map<(i, j, d) -> (j, i)>]}
+      -> tensor<6x6xf32>
+  %p = attn.softmax ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  // expected-remark @below {{chain not fused: attn.scores is not in the layout}}
+  %r = attn.apply ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%o : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// A softmax over the queries.
+func.func @transposed_softmax(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<6x6xf32>,
+                              %o: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %s = attn.scores ins(%q, %q : tensor<6x16xf32>, tensor<6x16xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %p = attn.softmax ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>)
+      {maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (j, i)>]}
+      -> tensor<6x6xf32>
+  // expected-remark @below {{chain not fused: the weights are not in the layout}}
+  %r = attn.apply ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%o : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// attn.apply sums over what softmax calls the queries.
+func.func @transposed_weights(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<6x6xf32>,
+                              %o: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %s = attn.scores ins(%q, %q : tensor<6x16xf32>, tensor<6x16xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %p = attn.softmax ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  // expected-remark @below {{chain not fused: attn.apply does not read the weights in the layout}}
+  %r = attn.apply ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%o : tensor<6x8xf32>)
+      {maps = [affine_map<(i, j, e) -> (j, i)>, affine_map<(i, j, e) -> (j, e)>, affine_map<(i, j, e) -> (i, e)>]}
+      -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// sdpa has one type for Q, K and V.
+func.func @types_of_query_and_value(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf16>,
+                                    %e: tensor<4x6xf32>, %o: tensor<4x8xf16>) -> tensor<4x8xf16> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: query and value have different element types}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf16>) outs(%o : tensor<4x8xf16>) -> tensor<4x8xf16>
+  return %r : tensor<4x8xf16>
+}
+
+// The softmax is computed once, before the loop.
+func.func @softmax_outside_of_the_loop(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                                       %o: tensor<4x8xf32>, %n: index) -> tensor<4x8xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %r = scf.for %i = %zero to %n step %one iter_args(%x = %o) -> tensor<4x8xf32> {
+    // expected-remark @below {{chain not fused: attn.softmax stands in another block; fused, it would be computed each time}}
+    %y = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
+    scf.yield %y : tensor<4x8xf32>
+  }
+  return %r : tensor<4x8xf32>
+}

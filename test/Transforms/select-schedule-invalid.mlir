@@ -1,0 +1,37 @@
+// RUN: attn-opt %s --attn-select-schedule=target=x86-64 --split-input-file --verify-diagnostics
+// RUN: not attn-opt %s --attn-select-schedule=target=pdp11 --split-input-file 2>&1 | FileCheck %s
+
+// CHECK: attn-select-schedule: unknown target 'pdp11', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4
+
+// 16-bit floats have no CPU kernel.
+func.func @bf16(%q: tensor<4x64xbf16>, %k: tensor<6x64xbf16>, %v: tensor<6x64xbf16>,
+                %o: tensor<4x64xbf16>) -> tensor<4x64xbf16> {
+  // expected-error @below {{no CPU kernel for element type 'bf16', expected f32 or f64; convert the inputs, or lower with attn-lower-to-reference}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xbf16>, tensor<6x64xbf16>, tensor<6x64xbf16>)
+      outs(%o : tensor<4x64xbf16>) -> tensor<4x64xbf16>
+  return %r : tensor<4x64xbf16>
+}
+
+// -----
+
+// A tile holds whole heads.
+func.func @dynamic_head(%q: tensor<4x?xf32>, %k: tensor<6x?xf32>, %v: tensor<6x64xf32>,
+                        %s: f32,
+                        %o: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  // expected-error @below {{expected static head sizes for a CPU kernel, found dynamic ones}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x?xf32>, tensor<6x?xf32>, tensor<6x64xf32>)
+      scale_value(%s : f32)
+      outs(%o : tensor<4x64xf32>) -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}
+
+// -----
+
+// Not even the smallest tile fits the stack.
+func.func @huge_head(%q: tensor<4x200000xf32>, %k: tensor<6x200000xf32>, %v: tensor<6x64xf32>,
+                     %o: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  // expected-error @below {{head sizes 200000 and 64 need 3202048 bytes for the smallest tile, expected at most 1048576}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x200000xf32>, tensor<6x200000xf32>, tensor<6x64xf32>)
+      outs(%o : tensor<4x64xf32>) -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}

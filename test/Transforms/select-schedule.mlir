@@ -1,0 +1,84 @@
+// RUN: attn-opt %s --attn-select-schedule=target=x86-64 | FileCheck %s --check-prefixes=CHECK,V1
+// RUN: attn-opt %s --attn-select-schedule=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,V3
+// RUN: attn-opt %s --attn-select-schedule=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,V4
+
+// Lanes fill a vector register.
+// CHECK-LABEL: func @f32(
+//     V1:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 4,
+//     V3:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 8,
+//     V4:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 16,
+func.func @f32(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+               %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>
+  return %r : tensor<256x64xf32>
+}
+
+// Doubles fill half as many.
+// CHECK-LABEL: func @f64(
+//     V1:   lanes = 2,
+//     V3:   lanes = 4,
+//     V4:   lanes = 8,
+func.func @f64(%q: tensor<256x64xf64>, %k: tensor<256x64xf64>, %v: tensor<256x64xf64>,
+               %o: tensor<256x64xf64>) -> tensor<256x64xf64> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<256x64xf64>, tensor<256x64xf64>, tensor<256x64xf64>)
+      outs(%o : tensor<256x64xf64>) -> tensor<256x64xf64>
+  return %r : tensor<256x64xf64>
+}
+
+// One query row wastes no more than a vector; a tile of keys is no larger than the keys.
+// CHECK-LABEL: func @one_query(
+//     V1:   query_tile = 4, key_tile = 5, {{.*}} lane_vectors = 1>
+//     V3:   query_tile = 8, key_tile = 5, {{.*}} lane_vectors = 1>
+//     V4:   query_tile = 16, key_tile = 5, {{.*}} lane_vectors = 1>
+func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64xf32>,
+                     %o: tensor<1x64xf32>) -> tensor<1x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<1x64xf32>, tensor<5x64xf32>, tensor<5x64xf32>)
+      outs(%o : tensor<1x64xf32>) -> tensor<1x64xf32>
+  return %r : tensor<1x64xf32>
+}
+
+// No keys are a tile of one, that no loop runs.
+// CHECK-LABEL: func @no_keys(
+//       CHECK:   key_tile = 1,
+func.func @no_keys(%q: tensor<4x64xf32>, %k: tensor<0x64xf32>, %v: tensor<0x64xf32>,
+                   %o: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xf32>, tensor<0x64xf32>, tensor<0x64xf32>)
+      outs(%o : tensor<4x64xf32>) -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}
+
+// No queries are a tile as of one.
+// CHECK-LABEL: func @no_queries(
+//     V1:   query_tile = 4,
+//     V3:   query_tile = 8,
+//     V4:   query_tile = 16,
+func.func @no_queries(%q: tensor<0x64xf32>, %k: tensor<6x64xf32>, %v: tensor<6x64xf32>,
+                      %o: tensor<0x64xf32>) -> tensor<0x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<0x64xf32>, tensor<6x64xf32>, tensor<6x64xf32>)
+      outs(%o : tensor<0x64xf32>) -> tensor<0x64xf32>
+  return %r : tensor<0x64xf32>
+}
+
+// Large heads leave room for fewer rows.
+// CHECK-LABEL: func @large_heads(
+//     V1:   query_tile = 8,
+//     V3:   query_tile = 16,
+//     V4:   query_tile = 32,
+func.func @large_heads(%q: tensor<256x2048xf32>, %k: tensor<256x2048xf32>, %v: tensor<256x2048xf32>,
+                       %o: tensor<256x2048xf32>) -> tensor<256x2048xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<256x2048xf32>, tensor<256x2048xf32>, tensor<256x2048xf32>)
+      outs(%o : tensor<256x2048xf32>) -> tensor<256x2048xf32>
+  return %r : tensor<256x2048xf32>
+}
+
+// A schedule by hand stays.
+// CHECK-LABEL: func @by_hand(
+//       CHECK:   schedule = #attn.schedule<query_tile = 8, key_tile = 24, lanes = 2, row_block = 1, lane_vectors = 2>
+func.func @by_hand(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+                   %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<256x64xf32>)
+      {schedule = #attn.schedule<query_tile = 8, key_tile = 24, lanes = 2, row_block = 1, lane_vectors = 2>} -> tensor<256x64xf32>
+  return %r : tensor<256x64xf32>
+}

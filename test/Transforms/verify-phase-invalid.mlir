@@ -1,0 +1,105 @@
+// Each contract, broken: one part of this file a phase.
+// RUN: split-file %s %t
+// RUN: attn-opt %t/canonicalize.mlir --attn-verify-phase=phase=canonicalize --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/analyze-mask.mlir --attn-verify-phase=phase=analyze-mask --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/select-schedule.mlir --attn-verify-phase=phase=select-schedule --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/online.mlir --attn-verify-phase=phase=online --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/tile.mlir --attn-verify-phase=phase=tile --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/bufferize.mlir --attn-verify-phase=phase=bufferize --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/vector.mlir --attn-verify-phase=phase=vector --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/unknown.mlir --attn-verify-phase=phase=lunch --verify-diagnostics
+
+//--- canonicalize.mlir
+
+// The default scale is still implied.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected a scale after phase canonicalize; run attn-canonicalize}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return
+}
+
+//--- analyze-mask.mlir
+
+// Nobody has said which keys are visited.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected key ranges after phase analyze-mask; run attn-analyze-mask}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// The mask has a name still.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected no spelled-out mask after phase analyze-mask; run attn-analyze-mask}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      {causal, key_ranges = #attn.key_ranges<visited_lower = (i, n) -> (), visited_upper = (i, n) -> (),
+                                     full_lower = (i, n) -> (), full_upper = (i, n) -> ()>} -> tensor<4x8xf32>
+  return
+}
+
+//--- select-schedule.mlir
+
+// No tile sizes.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected a schedule after phase select-schedule; run attn-select-schedule}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return
+}
+
+//--- online.mlir
+
+// sdpa is left.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected no attn.sdpa after phase online; run attn-convert-to-online}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// A step of the chain that was not fused.
+func.func @f(%s: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected no op of the chain after phase online; fuse it into attn.sdpa (attn-fuse says why it did not)}}
+  %r = attn.softmax ins(%s : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+//--- tile.mlir
+
+// A step over all keys, outside of any loop.
+func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>) {
+  // expected-error @below {{expected to stand in a parallel loop after phase tile; run attn-tile}}
+  %r, %x, %y = attn.online_step ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>)
+      outs(%a, %m, %m : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+//--- bufferize.mlir
+
+// A tensor.
+func.func @f() {
+  // expected-error @below {{expected no tensors after phase bufferize; run one-shot-bufferize}}
+  %r = tensor.empty() : tensor<4x8xf32>
+  return
+}
+
+//--- vector.mlir
+
+// An op that no lowering took.
+func.func @f(%s: memref<4x8xf32>) {
+  // expected-error @below {{expected no attn op after phase vector; no CPU lowering took it}}
+  attn.softmax ins(%s : memref<4x8xf32>) outs(%s : memref<4x8xf32>)
+  return
+}
+
+//--- unknown.mlir
+
+// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, analyze-mask, select-schedule, online, tile, bufferize, vector, found 'lunch'}}
+func.func @f() {
+  return
+}
