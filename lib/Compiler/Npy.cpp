@@ -244,7 +244,7 @@ llvm::Expected<NpyArray> attn::readNpy(StringRef path) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-llvm::Error attn::writeNpy(StringRef path, NpyType type, llvm::ArrayRef<int64_t> shape, const void *data) {
+void attn::writeNpy(llvm::raw_ostream &stream, NpyType type, llvm::ArrayRef<int64_t> shape, const void *data) {
   auto print = [](int64_t size) { return std::to_string(size); };
   std::string sizes = llvm::join(llvm::map_range(shape, print), ", ") + (shape.size() == 1 ? "," : "");
   std::string header =
@@ -256,8 +256,10 @@ llvm::Error attn::writeNpy(StringRef path, NpyType type, llvm::ArrayRef<int64_t>
   std::optional<int64_t> bytes = countBytes(type, shape);
   assert(bytes && header.size() <= kMaxHeaderLength && "an array in memory is smaller than memory");
 
-  return writeOutputFile(path, [&](llvm::raw_ostream &stream) {
-    stream << kMagic << '\1' << '\0' << char(header.size() & 0xff) << char(header.size() >> 8) << header;
-    stream.write(static_cast<const char *>(data), *bytes);
-  });
+  stream << kMagic << '\1' << '\0' << char(header.size() & 0xff) << char(header.size() >> 8) << header;
+  stream.write(static_cast<const char *>(data), *bytes);
+}
+
+llvm::Error attn::writeNpy(StringRef path, NpyType type, llvm::ArrayRef<int64_t> shape, const void *data) {
+  return writeOutputFile(path, [&](llvm::raw_ostream &stream) { writeNpy(stream, type, shape, data); });
 }

@@ -5,41 +5,78 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Compiler/OutputFile.h"
 
-#include "llvm/Support/FileSystem.h"
-
 using namespace attn;
 namespace fs = llvm::sys::fs;
 
-/// Runs `write` on an open file; the error of the stream is taken from it, which would abort on it otherwise.
-static std::error_code writeTo(int file, bool shouldClose, llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  llvm::raw_fd_ostream stream(file, shouldClose);
-  write(stream);
+static constexpr llvm::StringLiteral kStandardOutput = "-";
+
+/// The error of a stream, taken from it: it would abort on it otherwise.
+static std::error_code takeError(llvm::raw_fd_ostream &stream) {
   stream.flush();
   std::error_code error = stream.error();
   stream.clear_error();
   return error;
 }
 
-llvm::Error attn::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+static std::error_code writeInPlace(llvm::StringRef path, llvm::StringRef bytes) {
+  if (path == kStandardOutput) {
+    llvm::outs() << bytes;
+    return takeError(llvm::outs());
+  }
+  int file;
+  if (std::error_code error = fs::openFileForWrite(path, file, fs::CD_OpenExisting))
+    return error;
+  llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+  stream << bytes;
+  return takeError(stream);
+}
+
+OutputFiles::~OutputFiles() {
+  for (Pending &pending : files)
+    llvm::consumeError(pending.file.discard());
+}
+
+llvm::Error OutputFiles::add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
   fs::file_status status;
-  bool isSpecial = !fs::status(path, status) && status.type() != fs::file_type::regular_file &&
-                   status.type() != fs::file_type::directory_file;
-  if (isSpecial) {
-    int file;
-    std::error_code error = fs::openFileForWrite(path, file, fs::CD_OpenExisting);
-    if (!error)
-      error = writeTo(file, /*shouldClose=*/true, write);
-    return error ? llvm::createFileError(path, error) : llvm::Error::success();
+  bool exists = path != kStandardOutput && !fs::status(path, status);
+  if (exists && status.type() == fs::file_type::directory_file)
+    return llvm::createFileError(path, std::make_error_code(std::errc::is_a_directory));
+  if (path == kStandardOutput || (exists && status.type() != fs::file_type::regular_file)) {
+    std::string bytes;
+    llvm::raw_string_ostream stream(bytes);
+    write(stream);
+    inPlace.emplace_back(path.str(), std::move(bytes));
+    return llvm::Error::success();
   }
 
   llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(path + ".tmp-%%%%%%%%");
   if (!temporary)
     return llvm::createFileError(path, temporary.takeError());
-  if (std::error_code error = writeTo(temporary->FD, /*shouldClose=*/false, write)) {
-    llvm::consumeError(temporary->discard());
-    return llvm::createFileError(path, error);
+  llvm::raw_fd_ostream stream(temporary->FD, /*shouldClose=*/false);
+  write(stream);
+  std::error_code error = takeError(stream);
+  files.push_back({path.str(), std::move(*temporary)});
+  return error ? llvm::createFileError(path, error) : llvm::Error::success();
+}
+
+llvm::Error OutputFiles::keep() {
+  for (const auto &[path, bytes] : inPlace)
+    if (std::error_code error = writeInPlace(path, bytes))
+      return llvm::createFileError(path == kStandardOutput ? "standard output" : path, error);
+  inPlace.clear();
+  // From the back: what is kept is gone from the list, what is left is discarded where a rename fails.
+  while (!files.empty()) {
+    Pending pending = std::move(files.back());
+    files.pop_back();
+    if (llvm::Error error = pending.file.keep(pending.path))
+      return llvm::createFileError(pending.path, std::move(error));
   }
-  if (llvm::Error error = temporary->keep(path))
-    return llvm::createFileError(path, std::move(error));
   return llvm::Error::success();
+}
+
+llvm::Error attn::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  OutputFiles files;
+  if (llvm::Error error = files.add(path, write))
+    return error;
+  return files.keep();
 }

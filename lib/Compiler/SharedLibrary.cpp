@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/OutputFile.h"
 #include "lld/Common/Driver.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -26,9 +27,13 @@ static Expected<std::string> findRuntimeFolder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(&findRuntimeFolder), &info) || !info.dli_fname)
     return createStringError("cannot tell where this program lies, to find " + kRuntimeLibrary);
+  std::string name = info.dli_fname;
+  // A program that the shell found in PATH is known without its folder.
+  if (!StringRef(name).contains('/'))
+    name = sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&findRuntimeFolder));
   SmallString<256> self;
-  if (std::error_code error = sys::fs::real_path(info.dli_fname, self))
-    return createFileError(info.dli_fname, error);
+  if (std::error_code error = sys::fs::real_path(name, self))
+    return createFileError(name, error);
   StringRef folder = sys::path::parent_path(self);
   for (StringRef relative : {".", "../lib"}) {
     SmallString<256> candidate(folder);
@@ -43,18 +48,19 @@ static Expected<std::string> findRuntimeFolder() {
                            "/../lib, found none; use --parallel=none, or --emit=obj and link it yourself");
 }
 
-Error linkSharedLibrary(StringRef object, StringRef path, bool needsRuntime) {
-  SmallString<128> objectPath;
-  int file;
-  if (std::error_code error = sys::fs::createTemporaryFile("attn", "o", file, objectPath))
-    return createStringError(error, "cannot create a temporary object: " + error.message());
-  FileRemover remover(objectPath);
-  raw_fd_ostream(file, /*shouldClose=*/true) << object;
+Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
+  // lld reads and writes files; these two are of this call alone.
+  SmallString<128> objectPath, libraryPath;
+  for (auto [suffix, path] : {std::pair("o", &objectPath), std::pair("so", &libraryPath)})
+    if (std::error_code error = sys::fs::createTemporaryFile("attn", suffix, *path))
+      return createStringError(error, "cannot create a temporary file: " + error.message());
+  FileRemover removeObject(objectPath), removeLibrary(libraryPath);
+  if (Error error = writeOutputFile(objectPath, [&](raw_ostream &os) { os << object; }))
+    return error;
 
-  SmallString<128> output(path);
-  output += ".tmp";
-  std::vector<std::string> arguments = {"ld.lld", "-shared", "-o", output.str().str(), objectPath.str().str(),
-                                        "--allow-shlib-undefined", "-z", "noexecstack"};
+  std::vector<std::string> arguments = {
+      "ld.lld", "-shared",    "-o", libraryPath.str().str(), objectPath.str().str(), "--allow-shlib-undefined",
+      "-z",     "noexecstack"};
   // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
   Dl_info info;
   double (*logarithm)(double) = &std::log;
@@ -75,15 +81,12 @@ Error linkSharedLibrary(StringRef object, StringRef path, bool needsRuntime) {
   static std::mutex mutex;
   std::lock_guard<std::mutex> guard(mutex);
   lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0) {
-    sys::fs::remove(output);
-    return createStringError("linking '" + path + "' failed: " + stream.str());
-  }
-  if (std::error_code error = sys::fs::rename(output, path)) {
-    sys::fs::remove(output);
-    return createFileError(path, error);
-  }
-  return Error::success();
+  if (result.retCode != 0)
+    return createStringError("linking the shared library failed: " + stream.str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> library = MemoryBuffer::getFile(libraryPath);
+  if (!library)
+    return createFileError(libraryPath, library.getError());
+  return (*library)->getBuffer().str();
 }
 
 } // namespace attn

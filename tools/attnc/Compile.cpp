@@ -7,9 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attnc.h"
 #include "attn/Compiler/OutputFile.h"
 #include "attn/Compiler/Problem.h"
+#include "attnc.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,8 +21,8 @@ using namespace attn;
 using namespace attn::driver;
 
 Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
-  if (!problem.empty()) {
-    Expected<Problem> parsed = parseProblem(problem);
+  if (problem) {
+    Expected<Problem> parsed = parseProblem(*problem);
     if (!parsed)
       return parsed.takeError();
     return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
@@ -31,14 +31,6 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
   if (!buffer)
     return createFileError(file, buffer.getError());
   return std::move(*buffer);
-}
-
-static Error writeText(StringRef path, StringRef text) {
-  if (path == "-") {
-    outs() << text;
-    return Error::success();
-  }
-  return writeOutputFile(path, [&](raw_ostream &os) { os << text; });
 }
 
 /// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
@@ -74,6 +66,8 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
       emitFile(*module, **machine, emit == EmitKind::Assembly ? FileKind::Assembly : FileKind::Object);
   if (!file)
     return file.takeError();
+  if (emit == EmitKind::Shared)
+    return linkSharedLibrary(StringRef(file->data(), file->size()), compiler.getOptions().parallel);
   return std::string(file->data(), file->size());
 }
 
@@ -98,16 +92,14 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  if (command.emit == EmitKind::Shared) {
-    if (Error error = linkSharedLibrary(*bytes, output, command.options.parallel))
-      return reportError(std::move(error));
-  } else if (Error error = writeText(output, *bytes)) {
-    return reportError(std::move(error));
-  }
-  for (auto [path, text] : {std::pair(command.header, header), std::pair(command.manifest, manifest)})
+  OutputFiles files;
+  for (auto [path, text] :
+       {std::pair(output, *bytes), std::pair(command.header, header), std::pair(command.manifest, manifest)})
     if (!path.empty())
-      if (Error error = writeText(path, text))
+      if (Error error = files.add(path, [&](raw_ostream &os) { os << text; }))
         return reportError(std::move(error));
+  if (Error error = files.keep())
+    return reportError(std::move(error));
   return 0;
 }
 
@@ -125,7 +117,8 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
     return object.takeError();
   LoadedKernel kernel;
   ArrayRef<Kernel> kernels = (*compiler)->getKernels();
-  const Kernel *found = name.empty() ? kernels.begin() : find_if(kernels, [&](const Kernel &k) { return k.name == name; });
+  const Kernel *found =
+      name.empty() ? kernels.begin() : find_if(kernels, [&](const Kernel &k) { return k.name == name; });
   if (found == kernels.end()) {
     std::string names;
     for (const Kernel &k : kernels)

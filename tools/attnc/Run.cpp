@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Compiler/OutputFile.h"
 #include "attnc.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
@@ -26,8 +27,7 @@ struct Difference {
 } // namespace
 
 /// Equal infinities and a NaN on both sides are no difference; anything else that is not finite is an infinite one.
-template <typename T>
-static Difference compareArrays(const NpyArray &found, const NpyArray &expected) {
+template <typename T> static Difference compareArrays(const NpyArray &found, const NpyArray &expected) {
   Difference difference;
   size_t count = found.buffer->getBufferSize() / sizeof(T);
   const T *a = reinterpret_cast<const T *>(found.data), *b = reinterpret_cast<const T *>(expected.data);
@@ -40,8 +40,8 @@ static Difference compareArrays(const NpyArray &found, const NpyArray &expected)
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
       continue;
     double error = std::abs(double(a[i]) - double(b[i]));
-    difference.largest = std::max(difference.largest, std::isfinite(error) ? error
-                                                                           : std::numeric_limits<double>::infinity());
+    difference.largest =
+        std::max(difference.largest, std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
   }
   return difference;
 }
@@ -94,8 +94,7 @@ int driver::run(const RunCommand &command) {
   if (!command.outputs.empty() && command.outputs.size() != numOutputs)
     return reportError(createStringError("expected " + Twine(numOutputs) + " --output files for kernel '" +
                                          kernel->getDescription().name + "', found " + Twine(command.outputs.size())));
-  Expected<std::vector<NpyArray>> arguments =
-      createArguments(kernel->getDescription(), command.inputs, command.seed);
+  Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), command.inputs, command.seed);
   if (!arguments)
     return reportError(arguments.takeError());
   if (Error error = kernel->call(*arguments))
@@ -108,13 +107,17 @@ int driver::run(const RunCommand &command) {
       return reportError(checked.takeError());
     isFine = *checked;
   }
+  OutputFiles files;
   ArrayRef<std::string> paths = command.outputs;
-  for (auto [argument, array] : zip_equal(descriptions, *arguments)) {
+  for (const auto &[argument, array] : zip_equal(descriptions, *arguments)) {
     if (!argument.isOutput || paths.empty())
       continue;
-    if (Error error = writeNpy(paths.front(), array.type, array.shape, array.data))
+    if (Error error =
+            files.add(paths.front(), [&](raw_ostream &os) { writeNpy(os, array.type, array.shape, array.data); }))
       return reportError(std::move(error));
     paths = paths.drop_front();
   }
+  if (Error error = files.keep())
+    return reportError(std::move(error));
   return isFine ? 0 : 1;
 }

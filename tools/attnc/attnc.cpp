@@ -15,6 +15,7 @@
 #include "attn/Compiler/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include <csignal>
 
 using namespace llvm;
 using namespace attn;
@@ -109,7 +110,7 @@ Expected<Source> getSource() {
                              Twine(inputFile.empty() ? "neither" : "both"));
   if (problems.size() > 1)
     return createStringError("expected one --problem, found " + Twine(problems.size()));
-  return Source{inputFile, problems.empty() ? "" : problems.front()};
+  return problems.empty() ? Source{inputFile, std::nullopt} : Source{"", problems.front()};
 }
 
 int runCompile() {
@@ -123,7 +124,8 @@ int runCompile() {
       std::string names;
       for (Phase phase : getAllPhases())
         names += " " + getPhaseName(phase).str();
-      return reportError(createStringError("unknown phase '" + stopAfter + "' in --stop-after, expected one of" + names));
+      return reportError(
+          createStringError("unknown phase '" + stopAfter + "' in --stop-after, expected one of" + names));
     }
     if (emit.getNumOccurrences() && emit != EmitKind::Mlir)
       return reportError(createStringError("expected --emit=mlir with --stop-after, found another --emit"));
@@ -168,6 +170,8 @@ int driver::reportError(Error error) {
 
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
+  // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
+  std::signal(SIGXFSZ, SIG_IGN);
   cl::HideUnrelatedOptions(category);
   for (cl::SubCommand *command : {&runCommand, &benchCommand})
     cl::HideUnrelatedOptions(category, *command);

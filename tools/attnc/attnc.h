@@ -19,7 +19,8 @@ enum class EmitKind { Mlir, Llvm, Assembly, Object, Shared };
 
 /// Where the IR comes from: a file ("-" is standard input), or a problem line.
 struct Source {
-  std::string file, problem;
+  std::string file;
+  std::optional<std::string> problem;
   /// MLIR text with the name that diagnostics use.
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const;
 };

@@ -14,6 +14,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <string>
 
 namespace llvm {
 class Module;
@@ -34,9 +35,9 @@ void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::Target
 enum class FileKind { Object, Assembly };
 llvm::Expected<llvm::SmallVector<char, 0>> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);
 
-/// Links an object into the shared library `path`. With `needsRuntime`, libattn_runtime.so is searched next to the
-/// running library, then in ../lib, and recorded as a dependency with its folder as run path.
-llvm::Error linkSharedLibrary(llvm::StringRef object, llvm::StringRef path, bool needsRuntime);
+/// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
+/// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.
+llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needsRuntime);
 
 /// Code in memory. Kernels call this process's attn_parallel_for and C library.
 class LoadedObject {

@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,10 @@ llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 /// The same for a file in memory, whose buffer becomes the array's; `name` is for errors.
 llvm::Expected<NpyArray> parseNpy(std::unique_ptr<llvm::WritableMemoryBuffer> buffer, llvm::StringRef name);
 
-/// Writes a .npy file (version 1) as writeOutputFile does: whole or not at all.
+/// Writes the bytes of a .npy file (version 1).
+void writeNpy(llvm::raw_ostream &stream, NpyType type, llvm::ArrayRef<int64_t> shape, const void *data);
+
+/// Writes the file as writeOutputFile does: whole or not at all.
 llvm::Error writeNpy(llvm::StringRef path, NpyType type, llvm::ArrayRef<int64_t> shape, const void *data);
 
 } // namespace attn

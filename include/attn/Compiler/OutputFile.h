@@ -8,13 +8,37 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <string>
+#include <vector>
 
 namespace attn {
 
-/// Calls `write` on a temporary file in the folder of `path` and renames it to `path`. Where anything fails, the file
-/// at `path` stays as it was and nothing is left beside it; the error names `path`. What is no regular file (a pipe,
-/// a device) is written in place.
+/// Files that appear together, or none of them. Each is written to a temporary file in the folder of its path; keep()
+/// renames them all. Without keep(), the files at the paths stay as they were and nothing is left beside them.
+class OutputFiles {
+public:
+  OutputFiles() = default;
+  OutputFiles(const OutputFiles &) = delete;
+  ~OutputFiles();
+
+  /// Calls `write` for the file at `path`; "-" is standard output. The error names the path. What is no regular file
+  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed.
+  llvm::Error add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+  llvm::Error keep();
+
+private:
+  struct Pending {
+    std::string path;
+    llvm::sys::fs::TempFile file;
+  };
+  std::vector<Pending> files;
+  std::vector<std::pair<std::string, std::string>> inPlace; ///< path and bytes
+};
+
+/// One such file.
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 } // namespace attn
