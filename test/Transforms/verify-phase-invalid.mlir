@@ -73,7 +73,7 @@ func.func @f(%s: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
 
 // A step over all keys, outside of any loop.
 func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>) {
-  // expected-error @below {{expected to stand in a parallel loop after phase tile; run attn-tile}}
+  // expected-error @below {{expected the query rows of its schedule's tile after phase tile; run attn-tile}}
   %r, %x, %y = attn.online_step ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>)
       outs(%a, %m, %m : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
   return
