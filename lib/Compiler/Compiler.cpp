@@ -154,6 +154,12 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
       entries.push_back(b.getNamedAttr("softcap", sdpa.getSoftcapAttr()));
     if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
       entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(causal.getValue()))));
+    if (auto align = sdpa.getAlignAttr())
+      entries.push_back(b.getNamedAttr("align", b.getStringAttr(stringifyCausalAlignment(align.getValue()))));
+    if (auto window = sdpa.getWindowAttr())
+      for (auto [name, bound] : {std::pair("window_left", window.getLeft()), std::pair("window_right", window.getRight())})
+        if (bound)
+          entries.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(*bound)));
     for (auto [name, present] : {std::pair("mask", bool(sdpa.getMask())), std::pair("bias", bool(sdpa.getBias())),
                                  std::pair("lse", bool(sdpa.getLse()))})
       if (present)
@@ -196,6 +202,12 @@ void Compiler::collectKernels() {
       kernel.softcap = softcap.getValueAsDouble();
     if (auto causal = conventions.getAs<StringAttr>("causal"))
       kernel.causal = causal.str();
+    if (auto align = conventions.getAs<StringAttr>("align"))
+      kernel.align = align.str();
+    if (auto left = conventions.getAs<IntegerAttr>("window_left"))
+      kernel.windowLeft = left.getInt();
+    if (auto right = conventions.getAs<IntegerAttr>("window_right"))
+      kernel.windowRight = right.getInt();
     kernel.hasMask = conventions.contains("mask");
     kernel.hasBias = conventions.contains("bias");
     kernel.hasLse = conventions.contains("lse");

@@ -49,6 +49,15 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     os << " Causal: key j is kept for query i iff j <= i.";
   if (kernel.causal == "bottom_right")
     os << " Causal: key j is kept for query i iff j <= i + Sk - Sq.";
+  if (kernel.windowLeft || kernel.windowRight) {
+    StringRef place = (kernel.causal.empty() ? kernel.align : kernel.causal) == "bottom_right" ? "i + Sk - Sq" : "i";
+    os << " Window: key j is kept iff";
+    if (kernel.windowLeft)
+      os << " j >= " << place << " - " << *kernel.windowLeft;
+    if (kernel.windowRight)
+      os << (kernel.windowLeft ? " and" : "") << " j <= " << place << " + " << *kernel.windowRight;
+    os << ".";
+  }
   if (kernel.softcap)
     os << " Scores are capped to " << printNumber(*kernel.softcap) << " * tanh(s / cap).";
   if (kernel.hasMask)

@@ -25,9 +25,13 @@ static json::Value toJSON(const Kernel &kernel) {
                                      {"alignment", element.bytes}});
   }
   auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
+  auto orNullInteger = [](std::optional<int64_t> value) { return value ? json::Value(*value) : json::Value(nullptr); };
   json::Object conventions{{"scale", orNull(kernel.scale)},
                            {"softcap", orNull(kernel.softcap)},
                            {"causal", kernel.causal.empty() ? json::Value(nullptr) : json::Value(kernel.causal)},
+                           {"align", kernel.align.empty() ? json::Value(nullptr) : json::Value(kernel.align)},
+                           {"window_left", orNullInteger(kernel.windowLeft)},
+                           {"window_right", orNullInteger(kernel.windowRight)},
                            {"lse", "natural"},
                            {"mask", "true = attend"},
                            {"additive_minus_infinity", "removes the key"},

@@ -63,13 +63,32 @@ template <Problem::Element element> static Outcome storeElement(Problem &problem
   return Outcome::Stored;
 }
 
-static Outcome storeCausal(Problem &problem, StringRef value) {
+template <std::optional<Problem::Causal> Problem::*field>
+static Outcome storeAlignment(Problem &problem, StringRef value) {
   if (value == "top_left")
-    problem.causal = Problem::Causal::TopLeft;
+    problem.*field = Problem::Causal::TopLeft;
   else if (value == "bottom_right")
-    problem.causal = Problem::Causal::BottomRight;
+    problem.*field = Problem::Causal::BottomRight;
   else
     return value == "offset" ? Outcome::NotYet : Outcome::Malformed;
+  return Outcome::Stored;
+}
+
+/// L,R with either left out where that side is unbounded.
+static Outcome storeWindow(Problem &problem, StringRef value) {
+  if (value.count(',') != 1)
+    return Outcome::Malformed;
+  Problem::Window window;
+  auto [left, right] = value.split(',');
+  for (auto [text, bound] : {std::pair(left, &window.left), std::pair(right, &window.right)}) {
+    uint64_t parsed;
+    if (text.empty())
+      continue;
+    if (text.getAsInteger(10, parsed) || parsed > uint64_t(kMaxSize))
+      return Outcome::Malformed;
+    *bound = int64_t(parsed);
+  }
+  problem.window = window;
   return Outcome::Stored;
 }
 
@@ -112,10 +131,11 @@ static Outcome storeMask(Problem &problem, StringRef value) {
   return Outcome::Stored;
 }
 
-static Outcome storeLayout(Problem &, StringRef value) {
-  if (value == "bhsd")
-    return Outcome::Stored;
-  return value == "bshd" || value == "bsd" ? Outcome::NotYet : Outcome::Malformed;
+static Outcome storeLayout(Problem &problem, StringRef value) {
+  if (value != "bhsd" && value != "bshd")
+    return value == "bsd" ? Outcome::NotYet : Outcome::Malformed;
+  problem.layout = value == "bhsd" ? Problem::Layout::BHSD : Problem::Layout::BSHD;
+  return Outcome::Stored;
 }
 
 static Outcome storeOutputs(Problem &problem, StringRef value) {
@@ -143,17 +163,19 @@ static constexpr Token kTokens[] = {
     {"f64", Form::Word, "one element type", kElementTypes, storeElement<Problem::Element::F64>},
     {"bf16", Form::Word, "one element type", kElementTypes, storeElement<Problem::Element::BF16>},
     {"f16", Form::Word, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
-    {"causal", Form::Value, "an alignment", "causal=top_left or causal=bottom_right", storeCausal},
+    {"causal", Form::Value, "an alignment", "causal=top_left or causal=bottom_right",
+     storeAlignment<&Problem::causal>},
     {"softcap", Form::Value, "a positive number", "softcap=30 or the like", storeSoftcap},
     {"scale", Form::Value, "a finite number", "scale=0.125 or the like", storeReal<&Problem::scale>},
     {"bias", Form::Value, "four sizes: batch, heads, queries, keys", "bias=1,8,113,203 or the like",
      storeScoreShape<&Problem::bias>},
     {"mask", Form::Value, "'bool' or four sizes: batch, heads, queries, keys",
      "mask=bool, mask=1,1,113,203 or the like", storeMask},
-    {"layout", Form::Value, "a layout", "layout=bhsd", storeLayout},
+    {"layout", Form::Value, "a layout", "layout=bhsd or layout=bshd", storeLayout},
     {"out", Form::Value, "further outputs", "out=lse", storeOutputs},
-    {"window", Form::Value, "a window", "", nullptr},
-    {"align", Form::Value, "an alignment", "", nullptr},
+    {"window", Form::Value, "two bounds of at least 0: left, right",
+     "window=127,0 for 128 keys that end at the query, window=127, for no bound on the right", storeWindow},
+    {"align", Form::Value, "an alignment", "align=top_left or align=bottom_right", storeAlignment<&Problem::align>},
     {"sink", Form::Value, "a sink", "", nullptr},
     {"q_lengths", Form::Value, "lengths", "", nullptr},
     {"kv_lengths", Form::Value, "lengths", "", nullptr},
@@ -199,6 +221,7 @@ private:
   llvm::Error parseWord(StringRef word);
   llvm::Error fillDefaults();
   llvm::Error check();
+  llvm::Error checkWindow();
   llvm::Error checkScoreShape(StringRef name, const std::optional<Problem::ScoreShape> &shape);
   llvm::Error checkSize(StringRef name, llvm::ArrayRef<int64_t> shape);
 
@@ -299,7 +322,22 @@ llvm::Error ProblemParser::checkSize(StringRef name, llvm::ArrayRef<int64_t> sha
                                   llvm::Log2_64(kMaxTensorBytes), name));
 }
 
+/// A window without causal says where its diagonal ends, unless the lengths are equal; an alignment is for a window.
+llvm::Error ProblemParser::checkWindow() {
+  if (problem.align && problem.causal)
+    return error(wordOf("align"), "expected align only without causal, which says the alignment itself; leave it out");
+  if (problem.align && !problem.window)
+    return error(wordOf("align"), "expected align only with a window, found no window; write causal=... or window=...");
+  if (problem.window && !problem.align && !problem.causal && problem.sq != problem.sk)
+    return error(wordOf("window"), llvm::formatv("expected an alignment of the window, as {0} queries and {1} keys "
+                                                 "differ; write align=top_left or align=bottom_right",
+                                                 problem.sq, problem.sk));
+  return llvm::Error::success();
+}
+
 llvm::Error ProblemParser::check() {
+  if (llvm::Error failure = checkWindow())
+    return failure;
   if (problem.hq % problem.hkv != 0)
     return error(
         wordOf("hkv"),

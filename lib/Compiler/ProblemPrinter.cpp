@@ -6,6 +6,7 @@
 #include "attn/Compiler/Problem.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -49,6 +50,12 @@ std::string attn::printProblem(const Problem &problem) {
   };
   if (problem.causal)
     text += (" causal=" + printCausal(*problem.causal)).str();
+  if (problem.window) {
+    auto printBound = [](std::optional<int64_t> bound) { return bound ? std::to_string(*bound) : std::string(); };
+    text += " window=" + printBound(problem.window->left) + "," + printBound(problem.window->right);
+  }
+  if (problem.align)
+    text += (" align=" + printCausal(*problem.align)).str();
   if (problem.softcap)
     text += " softcap=" + printReal(*problem.softcap);
   if (problem.scale)
@@ -57,6 +64,8 @@ std::string attn::printProblem(const Problem &problem) {
     printShape("bias", *problem.bias);
   if (problem.mask)
     printShape("mask", *problem.mask);
+  if (problem.layout == Problem::Layout::BSHD)
+    text += " layout=bshd";
   if (problem.lse)
     text += " out=lse";
   return text;
@@ -94,12 +103,46 @@ static std::string joinEach(llvm::ArrayRef<NamedType> values, const char *format
   return llvm::join(llvm::map_range(values, print), ", ");
 }
 
+/// #attn.window<left = 127, right = 0>, with the sides that are bounded.
+static std::string printWindow(const Problem::Window &window) {
+  llvm::SmallVector<std::string> sides;
+  if (window.left)
+    sides.push_back("left = " + std::to_string(*window.left));
+  if (window.right)
+    sides.push_back("right = " + std::to_string(*window.right));
+  return "#attn.window<" + llvm::join(sides, ", ") + ">";
+}
+
+/// The maps of an sdpa in the layout (batch, row, head, column), for its operands in order.
+static std::string printMaps(const Problem &problem) {
+  std::string kvHead = problem.hq == problem.hkv ? "h" : formatv("h floordiv {0}", problem.hq / problem.hkv).str();
+  auto broadcast = [](const Problem::ScoreShape &shape) {
+    constexpr StringRef names[] = {"b", "h", "i", "j"};
+    return llvm::join(llvm::map_range(llvm::seq<size_t>(0, shape.size()),
+                                      [&](size_t i) { return shape[i] == 1 ? StringRef("0") : names[i]; }),
+                      ", ");
+  };
+  llvm::SmallVector<std::string> results = {"b, i, h, d", "b, j, " + kvHead + ", d", "b, j, " + kvHead + ", e"};
+  for (const std::optional<Problem::ScoreShape> &shape : {problem.bias, problem.mask})
+    if (shape)
+      results.push_back(broadcast(*shape));
+  results.push_back("b, i, h, e");
+  if (problem.lse)
+    results.push_back("b, h, i");
+  auto print = [](const std::string &result) { return "affine_map<(b, h, i, j, d, e) -> (" + result + ")>"; };
+  return "maps = [" + llvm::join(llvm::map_range(results, print), ", ") + "]";
+}
+
 std::string attn::problemToMLIR(const Problem &problem) {
   StringRef element = printElement(problem.element);
-  llvm::SmallVector<NamedType> inputs = {
-      {"q", printTensorType({problem.b, problem.hq, problem.sq, problem.d}, element)},
-      {"k", printTensorType({problem.b, problem.hkv, problem.sk, problem.d}, element)},
-      {"v", printTensorType({problem.b, problem.hkv, problem.sk, problem.dv}, element)}};
+  bool isHeadMajor = problem.layout == Problem::Layout::BHSD;
+  auto printRows = [&](int64_t heads, int64_t rows, int64_t columns) {
+    return isHeadMajor ? printTensorType({problem.b, heads, rows, columns}, element)
+                       : printTensorType({problem.b, rows, heads, columns}, element);
+  };
+  llvm::SmallVector<NamedType> inputs = {{"q", printRows(problem.hq, problem.sq, problem.d)},
+                                         {"k", printRows(problem.hkv, problem.sk, problem.d)},
+                                         {"v", printRows(problem.hkv, problem.sk, problem.dv)}};
   llvm::SmallVector<NamedType> arguments = inputs;
   std::string clauses;
   auto addOptional = [&](StringRef name, const std::optional<Problem::ScoreShape> &shape, StringRef element) {
@@ -111,8 +154,7 @@ std::string attn::problemToMLIR(const Problem &problem) {
   addOptional("bias", problem.bias, element);
   addOptional("mask", problem.mask, "i1");
 
-  llvm::SmallVector<NamedType> results = {
-      {"out", printTensorType({problem.b, problem.hq, problem.sq, problem.dv}, element)}};
+  llvm::SmallVector<NamedType> results = {{"out", printRows(problem.hq, problem.sq, problem.dv)}};
   if (problem.lse)
     results.push_back({"lse", printTensorType({problem.b, problem.hq, problem.sq},
                                               problem.element == Problem::Element::F64 ? "f64" : "f32")});
@@ -120,6 +162,12 @@ std::string attn::problemToMLIR(const Problem &problem) {
   llvm::SmallVector<std::string> attributes;
   if (problem.causal)
     attributes.push_back(formatv("causal = #attn.causal<{0}>", printCausal(*problem.causal)));
+  if (problem.window)
+    attributes.push_back("window = " + printWindow(*problem.window));
+  if (problem.align)
+    attributes.push_back(formatv("align = #attn.causal<{0}>", printCausal(*problem.align)));
+  if (!isHeadMajor)
+    attributes.push_back(printMaps(problem));
   if (problem.scale)
     attributes.push_back("scale = " + printRealAttr(*problem.scale));
   if (problem.softcap)

@@ -42,3 +42,11 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
                        << ", found " << queryTile;
   return success();
 }
+
+LogicalResult attn::WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, std::optional<int64_t> left,
+                                       std::optional<int64_t> right) {
+  for (auto [name, bound] : {std::pair("left", left), std::pair("right", right)})
+    if (bound && *bound < 0)
+      return emitError() << "C12: expected the window's " << name << " bound to be 0 or greater, found " << *bound;
+  return success();
+}

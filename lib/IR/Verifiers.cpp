@@ -178,6 +178,20 @@ LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal) {
             "(keeps j <= i + Sk - Sq)";
 }
 
+/// C12: a window is placed by the causal alignment or by one of its own.
+template <typename OpTy>
+LogicalResult verifyWindow(OpTy op) {
+  if (op.getAlign() && (!op.getWindow() || op.getCausal()))
+    return op.emitOpError("C12: expected align only for a window without causal, found it ")
+           << (op.getCausal() ? "beside causal" : "without a window");
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  bool isPlaced = op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries));
+  if (!op.getWindow() || isPlaced)
+    return success();
+  return op.emitOpError("C12: a window without causal needs an alignment unless the numbers of queries and keys are "
+                        "static and equal; write align = #attn.causal<top_left> or align = #attn.causal<bottom_right>");
+}
+
 /// C6.
 LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap) {
   if (!softcap)
@@ -328,6 +342,7 @@ LogicalResult SoftcapOp::verify() {
 LogicalResult MaskOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
       (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifyCausal(*this, getCausal())) ||
+      failed(verifyWindow(*this)) ||
       failed(verifyMask(*this, getMask())))
     return failure();
   return verifyMaskMod(*this, getMaskMod());

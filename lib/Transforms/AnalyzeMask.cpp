@@ -38,12 +38,12 @@ static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<
 
 SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
   rewriter.setInsertionPoint(op);
-  if (op.getCausal()) {
+  if (hasSpelledOutMask(op)) {
     Region predicate;
     buildPredicate(rewriter, op, predicate);
     rewriter.modifyOpInPlace(op, [&] {
       op.getMaskMod().takeBody(predicate);
-      op.removeCausalAttr();
+      removeSpelledOutMasks(op);
     });
   }
   SmallVector<Conjunct> conjuncts = analyzePredicate(op.getMaskMod(), getStaticSize(op, DimKind::Query),

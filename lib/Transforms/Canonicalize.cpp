@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -113,7 +114,7 @@ struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(MaskOp op, PatternRewriter &rewriter) const override {
-    bool hasEffect = op.getMask() || op.getBias() || op.getCausal() || !op.getMaskMod().empty();
+    bool hasEffect = op.getMask() || op.getBias() || hasPredicate(op);
     if (hasEffect || op.getNumResults() != 1 || getMaps(op).front() != getMaps(op).back())
       return rewriter.notifyMatchFailure(op, "expected a mask without effect on tensors");
     if (op.getInput().getType() != op.getResult(0).getType())

@@ -235,11 +235,12 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   auto sdpa = SdpaOp::create(rewriter, loc, apply.getResultTypes(), query, key, apply.getValue(), bias, mask,
                              apply.getOutput(), /*lse=*/Value(), scaleValue,
                              scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(),
+                             WindowAttr(), /*align=*/CausalAlignmentAttr(),
                              chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
                              rewriter.getAffineMapArrayAttr(maps), KeyRangesAttr(), ScheduleAttr());
   // A single spelled-out mask stays spelled out; several become one region.
   if (chain->predicates.size() == 1 && chain->predicates[0].getMaskMod().empty())
-    sdpa.setCausalAttr(chain->predicates[0].getCausalAttr());
+    copySpelledOutMasks(chain->predicates[0], sdpa);
   else
     for (MaskOp source : llvm::reverse(chain->predicates)) {
       Region predicate;

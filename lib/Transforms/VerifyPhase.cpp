@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 
 namespace attn {
@@ -39,7 +40,7 @@ const Contract kContracts[] = {
      "a scale after phase canonicalize; run attn-canonicalize"},
     {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("key_ranges"); },
      "key ranges after phase analyze-mask; run attn-analyze-mask"},
-    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && op->hasAttr("causal"); },
+    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && hasSpelledOutMask(op); },
      "no spelled-out mask after phase analyze-mask; run attn-analyze-mask"},
     {"select-schedule", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("schedule"); },
      "a schedule after phase select-schedule; run attn-select-schedule"},

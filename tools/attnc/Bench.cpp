@@ -85,9 +85,17 @@ Timing summarize(std::vector<double> times) {
 
 } // namespace
 
-/// 4 B Hq Sq Sk D for D = Dv, halved when causal (docs/Performance.md).
+/// 4 B Hq Sq Sk D for D = Dv; halved when causal, or times the share of the keys that a window holds
+/// (docs/Performance.md).
 static double getFlops(const Problem &problem) {
   double flops = 2.0 * problem.b * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv);
+  std::optional<int64_t> left, right;
+  if (problem.window) {
+    left = problem.window->left;
+    right = problem.causal ? 0 : problem.window->right;
+  }
+  if (left && right)
+    return flops * std::min(1.0, double(*left + *right + 1) / std::max<int64_t>(problem.sk, 1));
   return problem.causal ? flops / 2 : flops;
 }
 

@@ -48,6 +48,8 @@ struct Kernel {
   /// The conventions of its only attn.sdpa; empty where there is none or more than one.
   std::optional<double> scale, softcap;
   std::string causal; ///< "top_left", "bottom_right", or empty
+  std::string align;  ///< of a window without causal, spelled likewise
+  std::optional<int64_t> windowLeft, windowRight;
   bool hasMask = false, hasBias = false, hasLse = false;
 };
 

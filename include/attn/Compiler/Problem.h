@@ -24,6 +24,8 @@ namespace attn {
 struct Problem {
   enum class Element { F32, F64, BF16, F16 };
   enum class Causal { TopLeft, BottomRight };
+  /// Of q, k, v and out: (batch, head, row, column) or (batch, row, head, column). Scores and lse are as in BHSD always.
+  enum class Layout { BHSD, BSHD };
   /// Sizes over (batch, head, query, key), each 1 or that of the problem.
   using ScoreShape = std::array<int64_t, 4>;
 
@@ -36,10 +38,18 @@ struct Problem {
   int64_t dv = 1;
   Element element = Element::F32;
   std::optional<Causal> causal;
+  /// (left, right), inclusive; a side of nullopt is unbounded. `align` places a window without causal.
+  struct Window {
+    std::optional<int64_t> left, right;
+    bool operator==(const Window &) const = default;
+  };
+  std::optional<Window> window;
+  std::optional<Causal> align;
   std::optional<double> softcap;
   std::optional<double> scale;
   std::optional<ScoreShape> bias;
   std::optional<ScoreShape> mask;
+  Layout layout = Layout::BHSD;
   bool lse = false;
 
   bool operator==(const Problem &) const = default;

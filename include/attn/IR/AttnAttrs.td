@@ -28,6 +28,25 @@ def Attn_CausalAttr : EnumAttr<Attn_Dialect, Attn_CausalAlignment, "causal"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Attn_WindowAttr : AttrDef<Attn_Dialect, "Window"> {
+  let mnemonic = "window";
+  let summary = "a sliding window, inclusive: keeps key j for query i iff i + off - left <= j <= i + off + right";
+  let description = [{
+    off is that of the causal alignment, or of `align` where there is no causal
+    mask. A side left out is unbounded. A window of W keys that ends at the
+    query is left = W - 1, right = 0.
+
+    ```mlir
+    #attn.window<left = 127, right = 0>
+    #attn.window<left = 127>
+    ```
+  }];
+  let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$left,
+                        OptionalParameter<"std::optional<int64_t>">:$right);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Attn_IndexKind : I32EnumAttr<"IndexKind", "a position in the score matrix", [
     I32EnumAttrCase<"Batch", 0, "batch">, I32EnumAttrCase<"Head", 1, "head">,
     I32EnumAttrCase<"KvHead", 2, "kv_head">, I32EnumAttrCase<"Query", 3, "query">,

@@ -99,8 +99,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let description = [{
     `s = input[b, i, j] + bias[b, i, j]`;
     `out[b, i, j] = predicate(b, i, j) ? s : -inf`, where the predicate is the
-    conjunction of the causal alignment, the boolean mask (true = attend) and
-    the `mask_mod` region. A removed key is selected away, never added to.
+    conjunction of the causal alignment, the window, the boolean mask (true =
+    attend) and the `mask_mod` region. A removed key is selected away, never added to.
 
     Domain: (batch…, query, key). A mask or bias of fewer dimensions, or with
     dimensions of size 1, broadcasts as in NumPy.
@@ -117,7 +117,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
-                       Attn_Shaped:$output, OptionalAttr<AnyAttr>:$causal, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       Attn_Shaped:$output, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
+                       OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
@@ -187,7 +188,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     1. `s_j = scale * sum_d query[i, d] * key[j, d]`, accumulated in f32 (f64 for f64 inputs);
     2. `s_j = c * tanh(s_j / c)` with c = `softcap`;
     3. `s_j += bias[i, j]`;
-    4. key j is removed unless the causal alignment, the boolean mask (true = attend) and `mask_mod` all keep it;
+    4. key j is removed unless the causal alignment, the window, the boolean mask (true = attend) and `mask_mod` all
+       keep it;
        a bias of exactly -inf removes it as well;
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys;
     6. `output = sum_j p_j * value[j, :] / l`; `lse = m + ln l`.
@@ -212,6 +214,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C9: at most one of `scale` and `scale_value` is given, one where D = 0; `scale` is finite.
     * C10: `mask_mod` yields one i1 from pure arith, math and attn.index ops on scalars.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
+    * C12: the bounds of `window` are 0 or greater; without `causal` it needs `align` unless the numbers of queries and
+      keys are static and equal; `align` stands with a window and without `causal` only.
 
     ```mlir
     %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x8x113x64xf32>, tensor<2x2x203x64xf32>, tensor<2x2x203x80xf32>)
@@ -222,6 +226,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Optional<Attn_Shaped>:$bias,
                        Optional<Attn_Shaped>:$mask, Attn_Shaped:$output, Optional<Attn_Shaped>:$lse,
                        Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
+                       OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align,
                        OptionalAttr<F64Attr>:$softcap, OptionalAttr<AffineMapArrayAttr>:$maps,
                        OptionalAttr<Attn_KeyRangesAttr>:$key_ranges, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod);

@@ -20,12 +20,17 @@ namespace attn {
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> decompose(mlir::OpBuilder &builder, mlir::Operation *op,
                                                           mlir::Type computeType);
 
-/// True where `op` spells a mask out in attributes, or holds a mask_mod region.
+/// True where `op` spells a mask out in attributes (causal, window …); and where it does or holds a mask_mod region.
+bool hasSpelledOutMask(mlir::Operation *op);
 bool hasPredicate(mlir::Operation *op);
 
 /// Fills the empty `region` with the conjunction of the spelled-out masks of `op` (sdpa or mask) and its mask_mod. This
 /// is the only place that knows what causal means; a new kind of spelled-out mask is a few lines in it.
 void buildPredicate(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Region &region);
+
+/// Copies those attributes; removes them, once a region stands for them.
+void copySpelledOutMasks(mlir::Operation *from, mlir::Operation *to);
+void removeSpelledOutMasks(mlir::Operation *op);
 
 /// How the state of the online form is laid out.
 enum class StateLayout {
