@@ -359,7 +359,7 @@ LogicalResult ApplyOp::verify() {
 
 LogicalResult SdpaOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, /*accumulator=*/{})) ||
-      failed(verifyCausal(*this, getCausal())))
+      failed(verifyCausal(*this, getCausal())) || failed(verifyWindow(*this)))
     return failure();
   if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
     return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");

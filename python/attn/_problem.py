@@ -23,9 +23,12 @@ class Problem:
     dtype: str
     scale: float | None = None
     causal: str | None = None
+    window: tuple[int | None, int | None] | None = None
+    align: str | None = None
     softcap: float | None = None
     bias: _checks.Shape | None = None
     mask: _checks.Shape | None = None
+    layout: str = "bhsd"
     lse: bool = False
 
     def line(self) -> str:
@@ -36,12 +39,18 @@ class Problem:
             words.append(f"scale={self.scale!r}")
         if self.causal is not None:
             words.append(f"causal={self.causal}")
+        if self.window is not None:
+            words.append("window=" + ",".join("" if bound is None else str(bound) for bound in self.window))
+        if self.align is not None:
+            words.append(f"align={self.align}")
         if self.softcap is not None:
             words.append(f"softcap={self.softcap!r}")
         if self.bias is not None:
             words.append(f"bias={_commas(self.bias)}")
         if self.mask is not None:
             words.append("mask=bool" if self.mask == self.sizes.scores else f"mask={_commas(self.mask)}")
+        if self.layout != "bhsd":
+            words.append(f"layout={self.layout}")
         if self.lse:
             words.append("out=lse")
         return " ".join(words)
@@ -54,9 +63,12 @@ def of(
     *,
     scale: Any,
     causal: Any,
+    window: Any,
+    align: Any,
     softcap: Any,
     bias: Array | None,
     mask: Array | None,
+    layout: str,
     return_lse: bool,
 ) -> Problem:
     """The problem of a call.
@@ -72,17 +84,25 @@ def of(
             raise TypeError(f"expected {name} to have the type of q, {q.dtype}, found {array.dtype}")
     if mask is not None and mask.dtype != np.bool_:
         raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}; an additive mask is a bias")
-    sizes = _checks.qkv(q.shape, k.shape, v.shape)
+    if layout not in ("bhsd", "bshd"):
+        raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
+    shapes = [x.shape if layout == "bhsd" or x.ndim != 4 else np.swapaxes(x, 1, 2).shape for x in (q, k, v)]
+    sizes = _checks.qkv(*shapes)
     alignment = _checks.alignment("causal", causal, sizes.b)
+    window_alignment = _checks.alignment("align", align, sizes.b)
     assert alignment is None or isinstance(alignment, str), "offsets are refused before"
+    assert window_alignment is None or isinstance(window_alignment, str), "offsets are refused before"
     return Problem(
         sizes,
         TYPE_NAMES[q.dtype],
         scale=None if scale is None else _checks.scale(scale, sizes.d),
         causal=alignment,
+        window=_checks.window(window),
+        align=window_alignment,
         softcap=_checks.softcap(softcap),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
+        layout=layout,
         lse=bool(return_lse),
     )
 

@@ -13,15 +13,13 @@ from attn.errors import CompileError
 # arrives loses its line here and gains a field in `_problem.Problem`.
 NOT_YET: dict[str, tuple[Callable[[Any], bool], str]] = {
     "causal": (lambda x: x is None or isinstance(x, str | bool), '"top_left" or "bottom_right"'),
-    "window": (lambda x: x is None, "None"),
     "sink": (lambda x: x is None, "None"),
-    "align": (lambda x: x is None, "None"),
+    "align": (lambda x: x is None or isinstance(x, str), '"top_left" or "bottom_right"'),
     "q_lengths": (lambda x: x is None, "None"),
     "kv_lengths": (lambda x: x is None, "None"),
     "score_mod": (lambda x: x is None, "None"),
     "mask_mod": (lambda x: x is None, "None"),
     "dropout": (lambda x: x is None, "None"),
-    "layout": (lambda x: x == "bhsd", '"bhsd"'),
     "return_weights": (lambda x: not x, "False"),
 }
 
@@ -68,7 +66,11 @@ def sdpa(
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
       target: "host" or a name in `attn.targets()`.
-      window, sink, align, q_lengths, kv_lengths, score_mod, mask_mod, dropout, layout, return_weights: as SPEC §5;
+      window: (L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of
+        causal or align.
+      align: the alignment of a window without causal, spelled as causal is; needed where Sq and Sk differ.
+      layout: "bhsd", or "bshd" for q, k, v and out as (B, S, H, D); bias, mask and lse keep their shapes.
+      sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, return_weights, offsets as causal or align: as SPEC §5;
         not in the compiler yet, refused with CompileError. `attn.reference.sdpa` has them.
 
     Returns:
@@ -81,7 +83,6 @@ def sdpa(
     """
     given = {
         "causal": causal,
-        "window": window,
         "sink": sink,
         "align": align,
         "q_lengths": q_lengths,
@@ -89,7 +90,6 @@ def sdpa(
         "score_mod": score_mod,
         "mask_mod": mask_mod,
         "dropout": dropout,
-        "layout": layout,
         "return_weights": return_weights,
     }
     for name, (supports, expected) in NOT_YET.items():
@@ -100,7 +100,16 @@ def sdpa(
 
     named = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask}
     arrays: dict[str, Any] = {name: None if x is None else _tensor.as_array(name, x) for name, x in named.items()}
-    problem = _problem.of(**arrays, scale=scale, causal=causal, softcap=softcap, return_lse=return_lse)
+    problem = _problem.of(
+        **arrays,
+        scale=scale,
+        causal=causal,
+        window=window,
+        align=align,
+        softcap=softcap,
+        layout=layout,
+        return_lse=return_lse,
+    )
     kernel = kernels.get((problem, target), lambda: _kernel.compile(problem.line(), target))
     return kernel(*(x for x in named.values() if x is not None))
 

@@ -346,3 +346,29 @@ func.func @f() attributes {
 } {
   return
 }
+
+// -----
+
+// A window of -1 keys to the left has no meaning.
+// expected-error @below {{C12: expected the window's left bound to be 0 or greater, found -1}}
+#window = #attn.window<left = -1>
+
+// -----
+
+// Four queries and six keys: where the window's diagonal ends must be said.
+func.func @window_without_alignment(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C12: a window without causal needs an alignment unless the numbers of queries and keys are static and equal; write align = #attn.causal<top_left>}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {window = #attn.window<left = 3>} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// The causal alignment places the window already.
+func.func @two_alignments(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C12: expected align only for a window without causal, found it beside causal}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {causal = #attn.causal<top_left>, window = #attn.window<left = 3>, align = #attn.causal<top_left>} -> tensor<4x8xf32>
+  return
+}

@@ -124,3 +124,15 @@ func.func @index(%q: tensor<2x4x16xf32>, %k: tensor<1x6x16xf32>, %init: tensor<2
   } -> tensor<2x4x16xf32>
   return %o : tensor<2x4x16xf32>
 }
+
+// CHECK-LABEL: func.func @sdpa_window
+// CHECK: attn.sdpa {{.*}} {align = #attn.causal<bottom_right>, window = #attn.window<left = 3, right = 0>}
+// CHECK: attn.sdpa {{.*}} {causal = #attn.causal<top_left>, window = #attn.window<left = 3>}
+func.func @sdpa_window(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>)
+    -> tensor<4x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {window = #attn.window<left = 3, right = 0>, align = #attn.causal<bottom_right>} -> tensor<4x8xf32>
+  %s = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%r : tensor<4x8xf32>)
+      {window = #attn.window<left = 3>, causal = #attn.causal<top_left>} -> tensor<4x8xf32>
+  return %s : tensor<4x8xf32>
+}

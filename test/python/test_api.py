@@ -15,7 +15,8 @@ from attn import _kernel, _library, _problem, _tensor, api
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
-NOTHING = dict(scale=None, causal=None, softcap=None, bias=None, mask=None, return_lse=False)
+NOTHING = dict(scale=None, causal=None, window=None, align=None, softcap=None, bias=None, mask=None)
+NOTHING |= dict(layout="bhsd", return_lse=False)
 
 
 def test_problem_line_leaves_out_defaults():
@@ -25,10 +26,12 @@ def test_problem_line_leaves_out_defaults():
 def test_problem_line_has_every_feature():
     q, k, v = draw(Shape(113, 203, 64, 64, b=2, hq=8, hkv=2))
     options = dict(scale=0.1, causal="bottom_right", softcap=30, bias=np.zeros((1, 8, 113, 203), np.float32))
-    options |= dict(mask=np.ones((1, 1, 113, 203), bool), return_lse=True)
+    options |= dict(
+        mask=np.ones((1, 1, 113, 203), bool), return_lse=True, window=(127, None), align=None, layout="bhsd"
+    )
     line = _problem.of(q, k, v, **options).line()
     assert line == (
-        "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 scale=0.1 causal=bottom_right softcap=30.0 "
+        "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 scale=0.1 causal=bottom_right window=127, softcap=30.0 "
         "bias=1,8,113,203 mask=1,1,113,203 out=lse"
     )
     options["mask"] = np.ones((2, 8, 113, 203), bool)
@@ -36,9 +39,9 @@ def test_problem_line_has_every_feature():
 
 
 NOT_YET = {
-    "causal": np.zeros(2, int), "window": (1, 0), "sink": np.zeros(4), "align": "top_left", "q_lengths": [5, 5],
+    "causal": np.zeros(2, int), "sink": np.zeros(4), "align": np.zeros(2, int), "q_lengths": [5, 5],
     "kv_lengths": [7, 7], "score_mod": lambda s, b, h, i, j: s, "mask_mod": lambda b, h, i, j: i >= j,
-    "dropout": (0.1, 0, 0), "layout": "bshd", "return_weights": True,
+    "dropout": (0.1, 0, 0), "return_weights": True,
 }  # fmt: skip
 
 

@@ -55,6 +55,23 @@ TEST(Problem, ScalesReadBackExactly) {
   }
 }
 
+TEST(Problem, WindowBoundsMayBeLeftOut) {
+  EXPECT_EQ(canonical("sq9 d1 window=127,0"), "b1 hq1 hkv1 sq9 sk9 d1 dv1 f32 window=127,0");
+  EXPECT_EQ(canonical("sq9 d1 window=127,"), "b1 hq1 hkv1 sq9 sk9 d1 dv1 f32 window=127,");
+  EXPECT_EQ(canonical("sq9 d1 window=,3 layout=bshd"), "b1 hq1 hkv1 sq9 sk9 d1 dv1 f32 window=,3 layout=bshd");
+}
+
+TEST(Problem, WindowIsPlacedByOneAlignment) {
+  EXPECT_EQ(canonical("sq9 sk8 d1 window=1,0 align=bottom_right"),
+            "b1 hq1 hkv1 sq9 sk8 d1 dv1 f32 window=1,0 align=bottom_right");
+  EXPECT_EQ(reason("sq9 sk8 d1 window=1,0"), "expected an alignment of the window, as 9 queries and 8 keys differ; "
+                                             "write align=top_left or align=bottom_right");
+  EXPECT_EQ(reason("sq9 d1 align=top_left"),
+            "expected align only with a window, found no window; write causal=... or window=...");
+  EXPECT_EQ(reason("sq9 d1 causal=top_left window=1,0 align=top_left"),
+            "expected align only without causal, which says the alignment itself; leave it out");
+}
+
 TEST(Problem, LayoutBhsdIsTheDefault) { EXPECT_EQ(canonical("sq1 d1 layout=bhsd"), canonical("sq1 d1")); }
 
 TEST(Problem, ErrorsShowThePlace) {
@@ -70,7 +87,7 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, causal, softcap, scale, bias, mask, layout, out\n"
+      "d, dv, f32, f64, bf16, f16, causal, softcap, scale, bias, mask, layout, out, window, align\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
@@ -138,10 +155,10 @@ TEST(Problem, UnknownTokens) {
 }
 
 TEST(Problem, TokensOfLaterVersions) {
-  for (llvm::StringRef later : {"window=127,0", "align=top_left", "sink=1", "dropout=0.1,1,2", "kv_lengths=3"})
+  for (llvm::StringRef later : {"sink=1", "dropout=0.1,1,2", "kv_lengths=3"})
     EXPECT_EQ(reason("sq1 d1 " + later.str()), "'" + later.str() + "' is not supported yet; leave it out");
   EXPECT_EQ(reason("sq? d1"), "'sq?' is not supported yet; write a number as sq128");
-  EXPECT_EQ(reason("sq1 d1 layout=bshd"), "'layout=bshd' is not supported yet; write layout=bhsd");
+  EXPECT_EQ(reason("sq1 d1 layout=bsd"), "'layout=bsd' is not supported yet; write layout=bhsd or layout=bshd");
   EXPECT_EQ(reason("sq1 d1 out=lse,weights"), "'out=lse,weights' is not supported yet; write out=lse");
   EXPECT_EQ(reason("sq1 d1 bias=1,1,?,1"), "'bias=1,1,?,1' is not supported yet; write bias=1,8,113,203 or the like");
 }

@@ -1,0 +1,53 @@
+"""Windows and the bshd layout: kernels against the specification, and what is refused."""
+
+import numpy as np
+import pytest
+
+import attn
+from helpers import assert_close
+
+WINDOWS = [(0, 0), (20, 0), (None, 3), (40, None), (5, 7), (None, None), (1000, 1000)]
+
+
+def random_qkv(sizes: tuple[int, ...], dtype: type = np.float32) -> list[np.ndarray]:
+    b, hq, hkv, sq, sk, d, dv = sizes
+    rng = np.random.default_rng(1)
+    shapes = [(b, hq, sq, d), (b, hkv, sk, d), (b, hkv, sk, dv)]
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("sizes", [(1, 4, 2, 113, 203, 59, 80), (2, 1, 1, 203, 113, 32, 32), (1, 2, 2, 1, 70, 16, 16)])
+@pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_window_agrees_with_the_specification(window, sizes, alignment, is_causal):
+    q, k, v = random_qkv(sizes)
+    options = {"window": window, "causal" if is_causal else "align": alignment, "return_lse": True}
+    out, lse = attn.sdpa(q, k, v, **options)
+    expected, expected_lse = attn.reference.sdpa(q, k, v, **options)
+    assert_close(out, expected, np.float32)
+    assert_close(lse, expected_lse, np.float32, "lse")
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": "bottom_right"}, {"window": (30, 2), "align": "top_left"}])
+def test_layout_bshd_agrees_with_the_specification(options):
+    q, k, v = (np.ascontiguousarray(np.swapaxes(x, 1, 2)) for x in random_qkv((2, 4, 2, 113, 203, 59, 80), np.float64))
+    bias = np.random.default_rng(2).standard_normal((1, 4, 1, 203))
+    options = {**options, "layout": "bshd", "bias": bias, "return_lse": True}
+    out, lse = attn.sdpa(q, k, v, **options)
+    expected, expected_lse = attn.reference.sdpa(q, k, v, **options)
+    assert out.shape == (2, 113, 4, 80)
+    assert_close(out, expected, np.float64)
+    assert_close(lse, expected_lse, np.float64, "lse")
+
+
+def test_window_without_alignment_is_refused_where_lengths_differ():
+    q, k, v = random_qkv((1, 1, 1, 4, 6, 8, 8))
+    with pytest.raises((attn.CompileError, ValueError), match="align"):
+        attn.sdpa(q, k, v, window=(1, 0))
+
+
+def test_negative_window_is_refused():
+    q, k, v = random_qkv((1, 1, 1, 4, 4, 8, 8))
+    with pytest.raises(ValueError, match="window"):
+        attn.sdpa(q, k, v, window=(-1, 0))
