@@ -59,7 +59,8 @@ if shutil.which("ptxas"):
     config.available_features.add("ptxas")
 if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
-if config.python:
-    config.available_features.add("python")
 if "address" in config.sanitizers:
+    # No program without the sanitizer's runtime can load our libraries: neither Python nor Debian's mlir-opt.
     config.available_features.add("asan")
+elif config.python:
+    config.available_features.add("python")

@@ -1,5 +1,7 @@
 // attn inside a stock mlir-opt: nothing of LLVM is rebuilt, the plugin brings the dialect, its interfaces and the passes.
 //
+// UNSUPPORTED: asan
+//
 // 1. Let mlir-opt load build/release/lib/libAttnPlugin.so (installed: lib/libAttnPlugin.so), once for the dialect and
 //    once for the passes. A plugin's passes go into --pass-pipeline; flags of their own they do not get.
 //

@@ -1,5 +1,6 @@
 // Debian's own mlir-opt runs the dialect, the passes and their pipelines out of the plugin.
 
+// UNSUPPORTED: asan
 // RUN: mlir-opt %s --load-dialect-plugin=%plugin --load-pass-plugin=%plugin \
 // RUN:   --pass-pipeline="builtin.module(func.func(attn-fuse))" | FileCheck %s --check-prefix=FUSE
 // RUN: mlir-opt %s --load-dialect-plugin=%plugin --load-pass-plugin=%plugin \
