@@ -411,6 +411,8 @@ Values decomposePack(Formula &f, PackOp op) {
   Value padded = linalg::FillOp::create(b, f.loc, zero, op.getOutput()).getResult(0);
   SmallVector<OpFoldResult> offsets(f.sizes.size(), b.getIndexAttr(0));
   Slice slice = getOperandSlice(b, f.loc, f.maps[1], offsets, f.sizes);
+  if (llvm::any_of(f.sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }))
+    return {padded};
   Value rows = f.generic({Query, HeadSize}, {}, {op.getInput()}, {f.maps[0]}, createSlice(b, f.loc, padded, slice),
                          f.maps[1], [&](OpBuilder &nested, Location loc, ValueRange x) -> Value {
                            if (isa<FloatType>(type) || x[0].getType() == type)
