@@ -308,8 +308,11 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
                            });
 
   // m' = max(m, max_j s), alpha = (m == -inf) ? 0 : exp(m - m'), p = (m' == -inf) ? 0 : exp(s - m')
-  Value max = buildRowMax(f, scores, scoresMap, op.getRowMax(), maxMap);
-  Value alpha = f.generic({Query}, {}, {op.getRowMax(), max}, {maxMap, maxMap}, f.empty({Query}), rowMap,
+  // The old maximum is read beside the new one, which goes into the state last: so that a loop can carry it in place.
+  auto copy = [](OpBuilder &, Location, ValueRange x) { return x[0]; };
+  Value max = f.generic({Query}, {}, {op.getRowMax()}, {maxMap}, f.empty({Query}), rowMap, copy);
+  max = buildRowMax(f, scores, scoresMap, max, rowMap);
+  Value alpha = f.generic({Query}, {}, {op.getRowMax(), max}, {maxMap, rowMap}, f.empty({Query}), rowMap,
                           [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
                             Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
                             Value zero = createFloatConstant(b, loc, f.type, 0);
@@ -317,7 +320,7 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
                             Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
                             return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
                           });
-  Value weights = f.generic({Query, Key}, {}, {scores, max}, {scoresMap, maxMap}, f.empty({Query, Key}), scoresMap,
+  Value weights = f.generic({Query, Key}, {}, {scores, max}, {scoresMap, rowMap}, f.empty({Query, Key}), scoresMap,
                             [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
   auto rescale = [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
     return arith::MulFOp::create(b, loc, x[0], x[1]);
@@ -328,7 +331,8 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   // acc' = alpha * acc + p v
   Value acc = f.generic({Query, DimKind::ValueSize}, {}, {alpha}, {rowMap}, op.getAcc(), accMap, rescale);
   acc = buildApply(f, weights, scoresMap, op.getValue(), f.maps[2], acc, accMap);
-  return {acc, max, sum};
+  Value newMax = f.generic({Query}, {}, {max}, {rowMap}, op.getRowMax(), maxMap, copy);
+  return {acc, newMax, sum};
 }
 
 Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
@@ -407,6 +411,8 @@ Values decomposePack(Formula &f, PackOp op) {
   Value padded = linalg::FillOp::create(b, f.loc, zero, op.getOutput()).getResult(0);
   SmallVector<OpFoldResult> offsets(f.sizes.size(), b.getIndexAttr(0));
   Slice slice = getOperandSlice(b, f.loc, f.maps[1], offsets, f.sizes);
+  if (llvm::any_of(f.sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }))
+    return {padded};
   Value rows = f.generic({Query, HeadSize}, {}, {op.getInput()}, {f.maps[0]}, createSlice(b, f.loc, padded, slice),
                          f.maps[1], [&](OpBuilder &nested, Location loc, ValueRange x) -> Value {
                            if (isa<FloatType>(type) || x[0].getType() == type)

@@ -283,6 +283,15 @@ Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<
 }
 
 Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &slice) {
+  // The whole operand needs no slice, and may have none: an offset of 0 is out of the bounds of size 0.
+  bool isWhole = llvm::all_of(llvm::zip_equal(slice.offsets, slice.sizes, getShape(operand)), [](auto dim) {
+    auto [offset, size, whole] = dim;
+    return isConstantIntValue(offset, 0) && !ShapedType::isDynamic(whole) && isConstantIntValue(size, whole);
+  });
+  if (isWhole)
+    return operand;
+  if (isa<RankedTensorType>(operand.getType()) && llvm::is_contained(getShape(operand), 0))
+    return tensor::EmptyOp::create(builder, loc, slice.sizes, getElementTypeOrSelf(operand.getType()));
   if (isa<RankedTensorType>(operand.getType()))
     return tensor::ExtractSliceOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
   return memref::SubViewOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);

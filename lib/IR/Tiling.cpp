@@ -98,7 +98,8 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
     }
     Slice slice = getOperandSlice(builder, loc, mapArray[i], offsets, sizes);
     operands.push_back(createSlice(builder, loc, operand.get(), slice));
-    slices.push_back(operands.back());
+    if (operands.back() != operand.get())
+      slices.push_back(operands.back());
     if (dps.isDpsInit(&operand) && isa<RankedTensorType>(operands.back().getType()))
       resultTypes.push_back(operands.back().getType());
   }

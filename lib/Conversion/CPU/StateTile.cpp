@@ -58,9 +58,11 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numBatch = getNumBatchDims(op);
   auto type = cast<MemRefType>(op.getOutput().getType());
-  // Bytes move in vectors as wide in elements as those of the scores that they will mask.
-  Type elementType = isa<FloatType>(type.getElementType()) ? type.getElementType() : rewriter.getF32Type();
-  VectorBuilder vb(rewriter, loc, target, cast<FloatType>(elementType));
+  // Whatever moves, it moves in as many lanes as the scores have that it will join: those of f32, or of f64 where only
+  // they divide the tile.
+  bool isSingle = type.getElementTypeBitWidth() <= 32 && type.getRank() > 0 &&
+                  type.getShape().back() % target.getLanes(32) == 0;
+  VectorBuilder vb(rewriter, loc, target, isSingle ? rewriter.getF32Type() : rewriter.getF64Type());
   Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
   int64_t paddedRows = getStaticRows(output, numBatch), columns = getStaticSize(op, DimKind::HeadSize);
   if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
@@ -81,7 +83,8 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
   for (auto [memref, value] : {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf},
                                {op.getRowSum(), 0.0}}) {
     auto type = cast<MemRefType>(memref.getType());
-    if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getShape().back() % vb.lanes != 0)
+    if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getShape().back() == 0 ||
+        type.getShape().back() % vb.lanes != 0)
       return op.emitOpError("expected a static contiguous state with rows innermost; run attn-tile");
     // The state as rows of lanes: leading dimensions of size 1, one loop for the value columns of acc.
     int64_t columns = type.getNumElements() / type.getShape().back(), rank = type.getRank();

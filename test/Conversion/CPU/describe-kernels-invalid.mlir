@@ -1,0 +1,61 @@
+// RUN: attn-opt %s --attn-describe-kernels --split-input-file --verify-diagnostics
+
+// A kernel returns what it computes.
+// expected-error @below {{expected a kernel to return ranked tensors, found 'f32'}}
+func.func @scalar_result(%s: f32) -> f32 {
+  return %s : f32
+}
+
+// -----
+
+// A copy is no kernel: the result would have no destination.
+// expected-error @below {{expected a kernel to compute what it returns, found an argument that is returned as it is}}
+func.func @returned_argument(%s: tensor<4xf32>) -> tensor<4xf32> {
+  return %s : tensor<4xf32>
+}
+
+// -----
+
+// Two results in one buffer.
+// expected-error @below {{expected each result to have a destination of its own, found one for two results}}
+func.func @shared_destination(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p, %p : tensor<4x6xf32>, tensor<4x6xf32>
+}
+
+// -----
+
+// The C entry has the sizes in it.
+// expected-error @below {{expected static sizes, found 'tensor<?x6xf32>'; dynamic sizes have no CPU kernel yet}}
+func.func @dynamic(%s: tensor<?x6xf32>, %o: tensor<?x6xf32>) -> tensor<?x6xf32> {
+  %p = attn.softmax ins(%s : tensor<?x6xf32>) outs(%o : tensor<?x6xf32>) -> tensor<?x6xf32>
+  return %p : tensor<?x6xf32>
+}
+
+// -----
+
+// C has no type for it.
+// expected-error @below {{expected kernel arguments that are ranked tensors or numbers, found 'index'}}
+func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// -----
+
+// DLPack has no code for it.
+// expected-error @below {{expected element type f32, f64, bf16, f16, i1, i8, i32 or i64, found 'i4'}}
+func.func @element_type(%x: tensor<4xi4>, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// -----
+
+// Control flow between blocks.
+// expected-error @below {{expected a kernel of one block}}
+func.func @blocks(%s: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  cf.br ^end
+^end:
+  return %s : tensor<4x6xf32>
+}

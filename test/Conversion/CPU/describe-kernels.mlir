@@ -1,0 +1,52 @@
+// RUN: attn-opt %s --attn-describe-kernels | FileCheck %s
+
+// Inputs by the role that they have in the op, then the results that become destinations.
+// CHECK-LABEL: func @sdpa(
+//  CHECK-SAME:   attn.arguments = [{name = "query", output = false, type = tensor<4x16xf32>},
+//  CHECK-SAME:     {name = "key", output = false, type = tensor<6x16xf32>}, {name = "value", output = false, type = tensor<6x8xf32>},
+//  CHECK-SAME:     {name = "scale", output = false, type = f32},
+//  CHECK-SAME:     {name = "output", output = true, type = tensor<4x8xf32>}, {name = "lse", output = true, type = tensor<4xf32>}]
+func.func @sdpa(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
+                %s: f32) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %l = tensor.empty() : tensor<4xf32>
+  %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) scale_value(%s : f32)
+      outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>
+  return %r#0, %r#1 : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// A result whose destination is an argument is that argument, in its place.
+// CHECK-LABEL: func @destination(
+//  CHECK-SAME:   attn.arguments = [{name = "output", output = true, type = tensor<4x6xf32>},
+//  CHECK-SAME:     {name = "input", output = false, type = tensor<4x6xf32>}]
+func.func @destination(%o: tensor<4x6xf32>, %s: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// attn.name is made a C identifier of its own, and is gone afterwards.
+// CHECK-LABEL: func @names(
+//  CHECK-SAME:     %{{[a-z0-9]*}}: tensor<4x6xf32>, %{{[a-z0-9]*}}: tensor<4x6xf32>) -> tensor<4x6xf32>
+//  CHECK-SAME:   {name = "_2x_y", {{.*}}{name = "_2x_y2", {{.*}}{name = "z",
+func.func @names(%s: tensor<4x6xf32> {attn.name = "2x-y"}, %t: tensor<4x6xf32> {attn.name = "2x y"})
+    -> (tensor<4x6xf32> {attn.name = "z"}) {
+  %o = tensor.empty() : tensor<4x6xf32>
+  %p = attn.mask ins(%s : tensor<4x6xf32>) bias(%t : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// One tensor as Q, K and V has no role.
+// CHECK-LABEL: func @self_attention(
+//  CHECK-SAME:   attn.arguments = [{name = "input", output = false,
+func.func @self_attention(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
+  %o = tensor.empty() : tensor<4x16xf32>
+  %r = attn.sdpa ins(%x, %x, %x : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) outs(%o : tensor<4x16xf32>)
+      -> tensor<4x16xf32>
+  return %r : tensor<4x16xf32>
+}
+
+// CHECK-LABEL: func private @private(
+//   CHECK-NOT:   attn.arguments
+func.func private @private(%s: tensor<4x?xf32>) -> tensor<4x?xf32> {
+  return %s : tensor<4x?xf32>
+}

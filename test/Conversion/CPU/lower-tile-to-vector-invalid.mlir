@@ -1,0 +1,121 @@
+// RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --split-input-file --verify-diagnostics
+// RUN: not attn-opt %s --attn-lower-tile-to-vector=target=pdp11 --split-input-file 2>&1 | FileCheck %s
+
+// CHECK: attn-lower-tile-to-vector: unknown target 'pdp11'
+
+// The pass comes after bufferisation.
+func.func @tensor(%s: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  // expected-error @below {{expected memrefs; run bufferisation before attn-lower-tile-to-vector}}
+  %r = attn.softmax ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %r : tensor<4x6xf32>
+}
+
+// -----
+
+// An op of the chain.
+func.func @chain(%s: memref<4x6xf32>) {
+  // expected-error @below {{no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse)}}
+  attn.softmax ins(%s : memref<4x6xf32>) outs(%s : memref<4x6xf32>)
+  return
+}
+
+// -----
+
+// No tile sizes.
+func.func @no_schedule(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
+                       %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected a schedule on a tile; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<6x16xf32>, memref<6x8xf32>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>]}
+  return
+}
+
+// -----
+
+// A schedule of another target.
+func.func @lanes(%q: memref<16x8xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
+                 %a: memref<8x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>) {
+  // expected-error @below {{schedule has 8 lanes, expected 4 for target x86-64}}
+  attn.online_step ins(%q, %k, %v : memref<16x8xf32>, memref<6x16xf32>, memref<6x8xf32>)
+      outs(%a, %m, %l : memref<8x8xf32>, memref<8xf32>, memref<8xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 8, key_tile = 6, lanes = 8, row_block = 4, lane_vectors = 1>}
+  return
+}
+
+// -----
+
+// Rows that fill no vector.
+func.func @rows(%q: memref<16x3xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
+                %a: memref<8x3xf32>, %m: memref<3xf32>, %l: memref<3xf32>) {
+  // expected-error @below {{expected query rows to be a multiple of 4, found 3}}
+  attn.online_step ins(%q, %k, %v : memref<16x3xf32>, memref<6x16xf32>, memref<6x8xf32>)
+      outs(%a, %m, %l : memref<8x3xf32>, memref<3xf32>, memref<3xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+  return
+}
+
+// -----
+
+// A tile is of static size.
+func.func @dynamic(%q: memref<16x4xf32>, %k: memref<?x16xf32>, %v: memref<?x8xf32>,
+                   %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected a tile of static size; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<?x16xf32>, memref<?x8xf32>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+  return
+}
+
+// -----
+
+// Query rows are the lanes.
+func.func @rows_outermost(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %a: memref<4x8xf32>,
+                          %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected query rows to be the innermost dimension of Q and the state; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>)
+      outs(%a, %m, %l : memref<4x8xf32>, memref<4xf32>, memref<4xf32>)
+      {schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+  return
+}
+
+// -----
+
+// A state without rows has no lanes.
+func.func @no_rows(%a: memref<8x0xf32>, %m: memref<0xf32>) {
+  // expected-error @below {{expected a static contiguous state with rows innermost; run attn-tile}}
+  attn.init_state outs(%a, %m, %m : memref<8x0xf32>, memref<0xf32>, memref<0xf32>)
+      {maps = [affine_map<(i, d) -> (d, i)>, affine_map<(i, d) -> (i)>, affine_map<(i, d) -> (i)>]}
+  return
+}
+
+// -----
+
+// A packed tile has its rows innermost.
+func.func @pack(%q: memref<4x16xf32>, %t: memref<4x16xf32>) {
+  // expected-error @below {{expected a static output with query rows innermost, a multiple of 4; run attn-tile}}
+  attn.pack ins(%q : memref<4x16xf32>) outs(%t : memref<4x16xf32>)
+  return
+}
+
+// -----
+
+// Two heads are two tiles.
+func.func @heads(%q: memref<2x16x4xf32>, %k: memref<2x6x16xf32>, %v: memref<2x6x8xf32>, %a: memref<2x8x4xf32>,
+                 %m: memref<2x4xf32>, %l: memref<2x4xf32>) {
+  // expected-error @below {{expected a tile of one batch index and head, found 2; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<2x16x4xf32>, memref<2x6x16xf32>, memref<2x6x8xf32>)
+      outs(%a, %m, %l : memref<2x8x4xf32>, memref<2x4xf32>, memref<2x4xf32>)
+      {maps = [affine_map<(h, i, j, d, e) -> (h, d, i)>, affine_map<(h, i, j, d, e) -> (h, j, d)>,
+               affine_map<(h, i, j, d, e) -> (h, j, e)>, affine_map<(h, i, j, d, e) -> (h, e, i)>,
+               affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
+       schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+  return
+}

@@ -1,0 +1,54 @@
+// RUN: attn-opt %s --attn-outline-parallel --split-input-file | FileCheck %s
+// RUN: attn-opt %s --attn-outline-parallel=parallel=false --split-input-file | FileCheck %s --check-prefix=SERIAL
+
+// What the body reads goes through a context; the index runs over the loop, its last dimension fastest.
+// CHECK-LABEL: func @tiles(
+//  CHECK-SAME:     %[[X:[a-z0-9]*]]: memref<2x3xf32>, %[[S:[a-z0-9]*]]: f32)
+//       CHECK:   %[[CONTEXT:.*]] = llvm.alloca
+//       CHECK:   llvm.store %{{.*}} : f32, !llvm.ptr
+//       CHECK:   llvm.store %{{.*}} : !llvm.struct<(ptr, ptr, i64, array<2 x i64>, array<2 x i64>)>, !llvm.ptr
+//       CHECK:   %[[BODY:.*]] = builtin.unrealized_conversion_cast %{{.*}} : (!llvm.ptr, i64) -> () to !llvm.ptr
+//       CHECK:   call @attn_parallel_for(%[[BODY]], %[[CONTEXT]], %{{.*}}) : (!llvm.ptr, !llvm.ptr, i64) -> ()
+// CHECK-LABEL: func private @tiles_tile(
+//       CHECK:   memref.alloca
+//       CHECK:   llvm.load %{{.*}} : !llvm.ptr -> f32
+//       CHECK:   %[[THREE:.*]] = arith.constant 3 : index
+//       CHECK:   %[[COLUMN:.*]] = arith.remui %[[INDEX:.*]], %[[THREE]]
+//       CHECK:   %[[ROW:.*]] = arith.divui %[[INDEX]], %[[THREE]]
+//       CHECK:   memref.store %{{.*}}, %{{.*}}[%[[ROW]], %[[COLUMN]]]
+
+// The stack buffer of the body is the function's.
+// SERIAL-LABEL: func @tiles(
+//       SERIAL:   memref.alloca
+//       SERIAL:   scf.for %[[ROW:.*]] = %{{.*}} to %c2
+//       SERIAL:     scf.for %[[COLUMN:.*]] = %{{.*}} to %c3
+//       SERIAL:       memref.store %{{.*}}, %{{.*}}[%[[ROW]], %[[COLUMN]]]
+//   SERIAL-NOT: attn_parallel_for
+func.func @tiles(%x: memref<2x3xf32>, %s: f32) {
+  scf.forall (%i, %j) in (2, 3) {
+    %t = memref.alloca() : memref<4xf32>
+    %zero = arith.constant 0 : index
+    memref.store %s, %t[%zero] : memref<4xf32>
+    memref.store %s, %x[%i, %j] : memref<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+// Two loops are two bodies and one declaration.
+// CHECK-COUNT-1: func.func private @attn_parallel_for(
+// CHECK-LABEL: func @two_loops(
+//       CHECK:   constant @two_loops_tile :
+//       CHECK:   constant @two_loops_tile_0 :
+//       CHECK: func.func private @two_loops_tile(
+//       CHECK: func.func private @two_loops_tile_0(
+func.func @two_loops(%x: memref<2xf32>, %s: f32) {
+  scf.forall (%i) in (2) {
+    memref.store %s, %x[%i] : memref<2xf32>
+  }
+  scf.forall (%i) in (2) {
+    memref.store %s, %x[%i] : memref<2xf32>
+  }
+  return
+}

@@ -1,0 +1,32 @@
+// RUN: attn-opt %s --attn-lower-to-reference --split-input-file --verify-diagnostics
+// RUN: not attn-opt %s --attn-lower-to-reference=compute-type=f16 --split-input-file 2>&1 | FileCheck %s
+
+// CHECK: attn-lower-to-reference: expected compute-type to be f32 or f64, found 'f16'
+
+// linalg on buffers would need intermediate buffers of its own.
+func.func @memref(%s: memref<4x6xf32>) {
+  // expected-error @below {{expected tensors, found memrefs; run attn-lower-to-reference before bufferisation}}
+  attn.softmax ins(%s : memref<4x6xf32>) outs(%s : memref<4x6xf32>)
+  return
+}
+
+// -----
+
+// 1/sqrt(D) of a D that is only known at run time.
+func.func @dynamic_head_size(%q: tensor<4x?xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expected a scale where the head size is dynamic; write scale = … or scale_value(…)}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x?xf32>, tensor<4x?xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// With chain-only, what cannot be fused falls back with a remark, or is an error.
+// RUN: not attn-opt %s --attn-lower-to-reference="chain-only fail-on-fallback" --split-input-file 2>&1 \
+// RUN:     | FileCheck %s --check-prefix=FALLBACK
+// FALLBACK: 'attn.scale' op falls back to the materialised path (--fail-on-fallback)
+func.func @fallback(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) {scale = 2.0 : f64} -> tensor<4x6xf32>
+  return %t : tensor<4x6xf32>
+}

@@ -1,0 +1,57 @@
+// RUN: attn-opt %s --attn-tile --split-input-file --verify-diagnostics
+
+// A state from elsewhere.
+func.func @f(%a: tensor<4x8xf32>, %m: tensor<4xf32>, %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expected the state of an attn.online_step; run attn-convert-to-online}}
+  %r = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// No tile sizes.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
+             %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  // expected-error @below {{expected a schedule; run attn-select-schedule or write schedule = #attn.schedule<…>}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// A state that has folded keys already cannot be split by rows of one step.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
+             %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{expected the state of attn.init_state, found another one}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      {schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// A number of keys that is not known.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
+             %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  // expected-error @below {{expected static sizes, found dynamic ones}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+      {schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
