@@ -54,6 +54,11 @@ mlir::Value getDestination(mlir::Value value);
 /// The symbol of a kernel's checked entry.
 std::string getCheckedName(llvm::StringRef kernel);
 
+/// An identifier of C and C++ that resembles `text`.
+std::string makeCName(llvm::StringRef text);
+/// True for an identifier that a C program can call a function: no keyword, no name of the C library or of attn.
+bool isCFunctionName(llvm::StringRef name);
+
 } // namespace attn
 
 #endif // ATTN_CONVERSION_KERNELS_H
