@@ -12,10 +12,11 @@ def tensor(shape, dtype) -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{ELEMENTS[np.dtype(dtype)]}>"
 
 
-def chain(shape: Shape, dtype, *, scale=None, causal=None, softcap=None, bias=None, mask=None) -> str:
+def chain(shape: Shape, dtype, *, scale=None, causal=None, softcap=None, bias=None, mask=None, weights=False) -> str:
     """The chain as a kernel `chain` on q, k, v and, where their shapes are given, bias and mask.
 
-    The steps are scores, scale, softcap, mask, softmax, apply; each only where it does something.
+    The steps are scores, scale, softcap, mask, softmax, apply; each only where it does something. With `weights` the
+    kernel returns them after out, which keeps the chain from being fused.
     """
     q = (shape.b, shape.hq, shape.sq, shape.d)
     k, v = ((shape.b, shape.hkv, shape.sk, columns) for columns in (shape.d, shape.dv))
@@ -40,11 +41,14 @@ def chain(shape: Shape, dtype, *, scale=None, causal=None, softcap=None, bias=No
     add("softmax")
     signature = ", ".join(f'%{name}: {kind} {{attn.name = "{name}"}}' for name, kind in arguments.items())
     body = "\n  ".join(steps)
-    return f"""func.func @chain({signature}) -> {o} {{
+    last = len(steps) - 1
+    results = f"{o}, {s}" if weights else o
+    returned = f"%out, %s{last}" if weights else "%out"
+    return f"""func.func @chain({signature}) -> ({results}) {{
   %s = tensor.empty() : {s}
   %o = tensor.empty() : {o}
   {body}
-  %out = attn.apply ins(%s{len(steps) - 1}, %v : {s}, {arguments["v"]}) outs(%o : {o}) -> {o}
-  return %out : {o}
+  %out = attn.apply ins(%s{last}, %v : {s}, {arguments["v"]}) outs(%o : {o}) -> {o}
+  return {returned} : {results}
 }}
 """

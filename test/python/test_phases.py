@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ import attn
 from attn import _problem
 from chain_ir import chain
 from helpers import Shape, assert_close, draw
+from paths import ATTNC, attnc
 
-ATTNC = Path(__file__).parents[2] / "build" / "release" / "bin" / "attnc"
 PHASES = [
     "input",
     "canonicalize",
@@ -79,13 +78,6 @@ CASES = {
     "empty rows": Case(Shape(203, 113, 16, 16), options={"causal": "bottom_right"}),
     "one by one": Case(Shape(1, 1, 1, 1), np.float64),
 }
-
-
-def attnc(*arguments: str, text: str | None = None) -> str:
-    """The standard output of attnc; `text` is its standard input."""
-    result = subprocess.run([ATTNC, *arguments], input=text, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 def run_and_compare(case: Case, kernel: attn.Kernel) -> None:
