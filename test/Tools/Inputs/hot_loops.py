@@ -8,7 +8,7 @@ import re
 import sys
 
 FMAS = 8
-PRODUCT_SHARE = 0.4
+PRODUCT_SHARE = 0.5
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)")
 SPILL = re.compile(r"\(%r[sb]p\)")
 
