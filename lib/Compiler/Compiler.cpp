@@ -249,6 +249,14 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   }
   result->setTargetTriple((*machine)->getTargetTriple());
   result->setDataLayout((*machine)->createDataLayout());
+  // Of a kernel, the two entries are seen from outside, and nothing else.
+  for (llvm::Function &function : *result) {
+    auto isEntry = [&](const Kernel &kernel) {
+      return function.getName() == kernel.name || function.getName() == getCheckedName(kernel.name);
+    };
+    if (!function.isDeclaration() && llvm::none_of(kernels, isEntry))
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
   if (failed(linkArgumentCheck(*result, diagnostics)))
     return nullptr;

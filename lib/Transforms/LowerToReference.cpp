@@ -65,12 +65,14 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       return true;
     if (auto step = dyn_cast<OnlineStepOp>(op))
       return step.getSchedule().has_value();
-    if (!isa<InitStateOp, FinalizeOp>(op))
+    auto function = op->getParentOfType<FunctionOpInterface>();
+    if (!isa<InitStateOp, FinalizeOp>(op) || !function)
       return false;
-    WalkResult result = op->getParentOfType<func::FuncOp>().walk([](OnlineStepOp step) {
+    // A tile without keys has no step; that its function was here before is noted on it.
+    WalkResult result = function.walk([](OnlineStepOp step) {
       return step.getSchedule() ? WalkResult::interrupt() : WalkResult::advance();
     });
-    return result.wasInterrupted();
+    return result.wasInterrupted() || function->hasAttr(kPathAttr);
   }
 
   /// What runs materialised does not do so silently.

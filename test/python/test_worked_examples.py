@@ -1,21 +1,15 @@
-"""The worked examples of SPEC §6 with their numbers, through the reference and through compiled kernels."""
+"""The worked examples of SPEC §6 with their numbers, on every path (paths.py)."""
 
 import numpy as np
 import pytest
 
-import attn
 from attn import reference
+from paths import PATHS
+
+on_every_path = pytest.mark.parametrize("sdpa", PATHS.values(), ids=PATHS)
 
 
-def compiled(q, k, v, **options):
-    """attn.sdpa in float64."""
-    return attn.sdpa(*(np.ascontiguousarray(x, dtype=np.float64) for x in (q, k, v)), **options)
-
-
-PATHS = pytest.mark.parametrize("sdpa", [reference.sdpa, compiled], ids=["reference", "compiled"])
-
-
-@PATHS
+@on_every_path
 def test_one_query(sdpa):
     q = np.array([[[[0.1, 0.2, 0.3, 0.4]]]])
     k = np.array([[[[0, 0.1, 0, 0.1], [0.2, 0.1, 0, 0], [0.1, 0, 0.3, 0.1]]]])
@@ -23,7 +17,7 @@ def test_one_query(sdpa):
     np.testing.assert_allclose(sdpa(q, k, v)[0, 0, 0], [0.673344, 0.670061], atol=5e-7)
 
 
-@PATHS
+@on_every_path
 def test_causal_four_by_four(sdpa):
     i = np.arange(1, 5)[:, None]
     q = 0.1 * i + 0.01 * np.arange(1, 4)
@@ -34,13 +28,17 @@ def test_causal_four_by_four(sdpa):
     np.testing.assert_allclose(out[0, 0], expected, atol=5e-7)
 
 
-def test_multi_head_reference():
+@on_every_path
+def test_multi_head(sdpa):
     i, j = np.arange(1, 9)[:, None], np.arange(1, 9)
     x = 0.01 * i[:5] + 0.02 * j
     w_q, w_k, w_v, w_o = (base + 0.001 * i + 0.0001 * j for base in (0.05, 0.04, 0.03, 0.02))
-    out = reference.multi_head(x[None], w_q, w_k, w_v, w_o, heads=2)
     expected = [0.006773, 0.006800, 0.006828, 0.006855, 0.006883, 0.006910, 0.006938, 0.006965]
-    np.testing.assert_allclose(out[0, 0], expected, atol=5e-7)
+    # The projections, (S, 8), as two heads of four: (1, 2, S, 4); and back.
+    q, k, v = ((x @ w).reshape(1, 5, 2, 4).swapaxes(1, 2).copy() for w in (w_q, w_k, w_v))
+    out = sdpa(q, k, v).swapaxes(1, 2).reshape(5, 8) @ w_o
+    np.testing.assert_allclose(out[0], expected, atol=5e-7)
+    np.testing.assert_allclose(out, reference.multi_head(x[None], w_q, w_k, w_v, w_o, heads=2)[0], atol=1e-12)
 
 
 SCORES = {
@@ -50,7 +48,7 @@ SCORES = {
 }
 
 
-@PATHS
+@on_every_path
 @pytest.mark.parametrize("row", SCORES)
 def test_causal_softmax_on_given_scores(sdpa, row):
     # D = 64: the query picks the scores out of the keys' first component; V = I returns the weights.

@@ -17,12 +17,6 @@
 
 namespace attn {
 
-constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
-constexpr llvm::StringLiteral kNameAttr = "attn.name";
-/// How a kernel was compiled: flash, mixed or reference; and its conventions, as a dictionary.
-constexpr llvm::StringLiteral kPathAttr = "attn.path";
-constexpr llvm::StringLiteral kConventionsAttr = "attn.conventions";
-
 /// Element types of a kernel's C entry, and what each surface calls them.
 enum class ElementKind { F32, F64, BF16, F16, I1, I8, I32, I64 };
 struct ElementInfo {
@@ -53,6 +47,11 @@ mlir::Value getDestination(mlir::Value value);
 
 /// The symbol of a kernel's checked entry.
 std::string getCheckedName(llvm::StringRef kernel);
+
+/// An identifier of C and C++ that resembles `text`.
+std::string makeCName(llvm::StringRef text);
+/// True for an identifier that a C program can call a function: no keyword, no name of the C library or of attn.
+bool isCFunctionName(llvm::StringRef name);
 
 } // namespace attn
 

@@ -27,6 +27,14 @@
 
 namespace attn {
 
+// What the compiler notes on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the order of
+// the C entry; how it was compiled (flash, mixed or reference); the conventions of its sdpa, which the op itself no
+// longer tells in later phases. And, written by the user on an argument or result, its name in C.
+constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
+constexpr llvm::StringLiteral kPathAttr = "attn.path";
+constexpr llvm::StringLiteral kConventionsAttr = "attn.conventions";
+constexpr llvm::StringLiteral kNameAttr = "attn.name";
+
 /// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
 /// plugin and the package all register through this function.
 void registerAttnExternalModels(mlir::DialectRegistry &registry);

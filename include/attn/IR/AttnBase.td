@@ -47,6 +47,9 @@ def Attn_Dialect : Dialect {
     fewer than Q, and masks and biases broadcast as in NumPy.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"];

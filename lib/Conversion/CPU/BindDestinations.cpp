@@ -10,6 +10,7 @@
 
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 
 namespace attn {

@@ -142,7 +142,7 @@ private:
   /// What the user wrote as attn.name, or what the first attn op calls the operand.
   std::string getArgumentName(BlockArgument argument) {
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
-      return toIdentifier(name);
+      return makeCName(name);
     // One name where every use agrees on the role; self-attention on one tensor has none.
     std::string name;
     for (OpOperand &use : argument.getUses()) {
@@ -159,19 +159,10 @@ private:
 
   std::string getResultName(unsigned i, Value result) {
     if (auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr))
-      return toIdentifier(name);
+      return makeCName(name);
     if (auto opResult = dyn_cast<OpResult>(result); opResult && isa<SdpaOp>(opResult.getOwner()))
       return opResult.getResultNumber() == 0 ? "output" : "lse";
     return "output";
-  }
-
-  static std::string toIdentifier(StringAttr name) {
-    std::string identifier;
-    for (char c : name.getValue())
-      identifier += llvm::isAlnum(c) ? c : '_';
-    if (identifier.empty() || llvm::isDigit(identifier.front()))
-      identifier.insert(identifier.begin(), '_');
-    return identifier;
   }
 
   func::FuncOp function;
@@ -179,6 +170,21 @@ private:
   SmallVector<Attribute> entries;
   llvm::StringSet<> names;
 };
+
+/// The kernel's entries are C functions of these names.
+LogicalResult checkName(func::FuncOp function) {
+  StringRef name = function.getName();
+  if (!isCFunctionName(name))
+    return function.emitOpError("expected a kernel's name to be a C identifier that is no keyword and no function of "
+                                "the C library or attn, found '")
+           << name << "'";
+  if (Operation *other = function->getParentOfType<ModuleOp>().lookupSymbol(getCheckedName(name)))
+    return (function.emitOpError("expected the name of its checked entry to be free, found another '")
+            << getCheckedName(name) << "'")
+               .attachNote(other->getLoc())
+           << "here";
+  return success();
+}
 
 struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<DescribeKernelsPass> {
   void runOnOperation() override {
@@ -189,7 +195,7 @@ struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<Describe
         function.emitOpError("expected a kernel of one block");
         return signalPassFailure();
       }
-      if (failed(Describer(function).run()))
+      if (failed(checkName(function)) || failed(Describer(function).run()))
         return signalPassFailure();
     }
   }

@@ -10,6 +10,7 @@
 
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/Attn.h"
 
 namespace attn {
 #define GEN_PASS_DEF_EMITCHECKEDENTRYPASS

@@ -11,6 +11,7 @@
 
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/Attn.h"
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 

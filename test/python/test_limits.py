@@ -1,0 +1,62 @@
+"""What compiling and running may cost: peak memory of a long problem, time of attnc."""
+
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+from paths import ATTNC, CALLER, attnc
+
+LENGTH, HEAD_SIZE = 16384, 64
+MEMORY_BEYOND_TENSORS = 64 << 20  # bytes
+START_SECONDS, COMPILE_SECONDS = 0.050, 0.5
+# The figures above are those of the project's own machine; a machine of CI is slower and shares its caches.
+CI_MARGIN = 3
+ROUNDS = 5
+
+PROBLEMS = [
+    "b2 hq8 hkv2 sq113 sk203 d59 dv80 f32 causal=bottom_right out=lse",
+    "b1 hq8 sq1024 d128 f32",
+    "b2 hq4 sq113 sk203 d256 f64 causal=top_left softcap=30 bias=1,4,113,203 mask=bool out=lse",
+]
+
+
+@pytest.mark.parametrize("causal", ["", " causal=top_left"], ids=["full", "causal"])
+def test_peak_memory(tmp_path, causal):
+    """A child process, so that the peak is the kernel's and not that of NumPy and pytest."""
+    size = LENGTH * HEAD_SIZE
+    problem = f"--problem=sq{LENGTH} d{HEAD_SIZE} f32{causal}"
+    attnc(problem, "-o", tmp_path / "kernel.o", f"--header={tmp_path / 'kernel.h'}", "--parallel=none")
+    compiler = shutil.which("clang-22") or shutil.which("cc")
+    source = CALLER.with_name("peak_memory.c")
+    sources = [source, tmp_path / "kernel.o", "-lm", "-o", tmp_path / "program"]
+    subprocess.run([compiler, "-std=gnu11", f"-I{tmp_path}", f"-DSIZE={size}", *sources], check=True)
+    result = subprocess.run([tmp_path / "program"], capture_output=True, check=True)
+    peak, tensors = 1024 * int(result.stdout), 4 * size * 4
+    assert tensors < peak <= tensors + MEMORY_BEYOND_TENSORS
+
+
+def best_seconds(*command) -> float:
+    """Processor time of the fastest of several runs: other processes do not count."""
+
+    def spent() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    times = []
+    for _ in range(ROUNDS):
+        before = spent()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        times.append(spent() - before)
+    return min(times)
+
+
+def test_start_up():
+    assert best_seconds(ATTNC, "--version") <= CI_MARGIN * START_SECONDS
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_compile_time(tmp_path, problem):
+    seconds = best_seconds(ATTNC, f"--problem={problem}", "-o", tmp_path / "kernel.o")
+    assert seconds <= CI_MARGIN * COMPILE_SECONDS
