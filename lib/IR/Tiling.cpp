@@ -66,7 +66,7 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
 /// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
 void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
                 ArrayRef<OpFoldResult> sizes) {
-  if (!op->hasAttr("causal"))
+  if (!hasSpelledOutMask(op))
     return;
   bool isWhole = llvm::all_of(ArrayRef({DimKind::Query, DimKind::Key}), [&](DimKind kind) {
     unsigned position = getDomainPosition(op, kind);
@@ -77,7 +77,7 @@ void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<Op
   Region predicate;
   buildPredicate(builder, op, predicate);
   tiled->getRegion(0).takeBody(predicate);
-  tiled->removeAttr("causal");
+  removeSpelledOutMasks(tiled);
 }
 
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,

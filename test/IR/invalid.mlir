@@ -218,6 +218,40 @@ func.func @f(%q: tensor<4x0xf32>, %k: tensor<6x0xf32>, %v: tensor<6x8xf32>, %o: 
 
 // -----
 
+// C12: the diagonal of a window is not known.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C12: a window without causal needs an alignment unless the numbers of queries and k}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o : tensor<4x8xf32>) {window = #attn.window<left = 2>}
+      -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C12: two alignments.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C12: expected align only for a window without causal, found it beside causal}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o : tensor<4x8xf32>)
+      {causal = #attn.causal<top_left>, align = #attn.causal<top_left>, window = #attn.window<left = 2>}
+      -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C12: an alignment of nothing.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{C12: expected align only for a window without causal, found it without a window}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o : tensor<4x8xf32>) {align = #attn.causal<top_left>}
+      -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 // C10: a block argument.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
   // expected-error @below {{C10: expected mask_mod to have no block arguments (positions come from attn.index),}}
@@ -324,6 +358,16 @@ func.func @f(%s: tensor<2x4x6xf32>, %o: tensor<2x4x6xf32>) {
     %keep = arith.cmpi sle, %h, %i : index
     attn.yield %keep : i1
   } -> tensor<2x4x6xf32>
+  return
+}
+
+// -----
+
+// C12: a window that ends before it starts.
+func.func @f() attributes {
+  // expected-error @below {{C12: expected the window's left bound to be 0 or greater, found -1}}
+  s = #attn.window<left = -1, right = 0>
+} {
   return
 }
 

@@ -70,3 +70,14 @@ func.func @memref_with_lse(%q: memref<4x16xf64>, %k: memref<?x16xf64>, %v: memre
       outs(%out, %lse : memref<4x8xf64>, memref<4xf64>)
   return
 }
+
+// CHECK-LABEL: func @window(
+//       CHECK:   attn.sdpa {{.*}} {align = #attn.causal<bottom_right>, window = #attn.window<left = 127, right = 0>}
+//       CHECK:   attn.sdpa {{.*}} {causal = #attn.causal<top_left>, window = #attn.window<left = 127>}
+func.func @window(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {align = #attn.causal<bottom_right>, window = #attn.window<left = 127, right = 0>} -> tensor<4x8xf32>
+  %s = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%r : tensor<4x8xf32>)
+      {causal = #attn.causal<top_left>, window = #attn.window<left = 127>} -> tensor<4x8xf32>
+  return %s : tensor<4x8xf32>
+}

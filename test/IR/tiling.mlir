@@ -51,6 +51,29 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
+// A window moves with its tile as well.
+// CHECK-LABEL: func @window_over_query(
+//       CHECK:   scf.for %[[ROW:[a-z0-9]*]] =
+//       CHECK:     attn.sdpa ins(%{{.*}} : tensor<4x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>)
+//   CHECK-NOT:       window
+//       CHECK:       %[[I:.*]] = attn.index query : index
+//       CHECK:       arith.addi %[[I]], %[[ROW]]
+//       CHECK:       arith.andi
+func.func @window_over_query(%q: tensor<8x16xf32>, %v: tensor<8x8xf32>, %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %r = attn.sdpa ins(%q, %q, %v : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>) outs(%o : tensor<8x8xf32>)
+      {window = #attn.window<left = 3, right = 1>} -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
 // kv_head is the group of the whole problem's head.
 // CHECK-LABEL: func @kv_head_over_head(
 //       CHECK:   scf.for %[[HEAD:[a-z0-9]*]] =
