@@ -3,7 +3,8 @@
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
 // on plain pointers, the C entry; memref descriptors are built from the static
 // shapes inside. Upstream's bare-pointer convention does the same, but not for
-// buffers of no elements.
+// buffers of no elements. Private functions become internal to the object, which
+// so exports nothing but kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -48,9 +49,8 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
     Value descriptor = MemRefDescriptor::fromStaticShape(b, kernel.getLoc(), converter, type, argument);
     auto memref = UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, descriptor);
     // All but the descriptor itself reads the memref.
-    argument.replaceUsesWithIf(memref.getResult(0), [&](OpOperand &use) {
-      return !isa<LLVM::InsertValueOp>(use.getOwner());
-    });
+    argument.replaceUsesWithIf(memref.getResult(0),
+                               [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }
   kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
   return success();
@@ -59,9 +59,13 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
 namespace {
 struct EmitEntryPass : public attn::impl::EmitEntryPassBase<EmitEntryPass> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    auto internal = LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal);
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(kArgumentsAttr) && failed(emitEntry(function)))
         return signalPassFailure();
+      if (function.isPrivate() && !function.isExternal())
+        function->setAttr("llvm.linkage", internal);
+    }
   }
 };
 } // namespace

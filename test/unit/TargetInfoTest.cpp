@@ -1,0 +1,107 @@
+//===- TargetInfoTest.cpp - facts of processors -----------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Target/TargetInfo.h"
+#include "attn/Compiler/CodeGen.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Target/TargetMachine.h"
+#include "gtest/gtest.h"
+
+using namespace attn;
+
+namespace {
+
+TargetInfo getTarget(llvm::StringRef name) {
+  llvm::Expected<TargetInfo> target = TargetInfo::get(name);
+  EXPECT_TRUE(bool(target)) << llvm::toString(target.takeError());
+  return target ? *target : TargetInfo();
+}
+
+/// What the architecture manuals say of each level, and of processors that stand for what LLVM knows by name.
+struct Level {
+  const char *name;
+  unsigned vectorBits, vectorRegisters;
+  bool hasFma;
+};
+constexpr Level levels[] = {
+    {"x86-64", 128, 16, false},        {"x86-64-v2", 128, 16, false}, {"x86-64-v3", 256, 16, true},
+    {"x86-64-v4", 512, 32, true},      {"nehalem", 128, 16, false},   {"sandybridge", 128, 16, false},
+    {"haswell", 256, 16, true},        {"znver1", 256, 16, true},     {"bdver2", 128, 16, false},
+    {"skylake-avx512", 512, 32, true}, {"znver5", 512, 32, true},
+};
+
+TEST(TargetInfo, Levels) {
+  for (const Level &level : levels) {
+    TargetInfo target = getTarget(level.name);
+    EXPECT_EQ(target.name, level.name);
+    EXPECT_EQ(target.cpu, level.name);
+    EXPECT_EQ(target.triple, "x86_64-unknown-linux-gnu");
+    EXPECT_EQ(target.vectorBits, level.vectorBits) << level.name;
+    EXPECT_EQ(target.vectorRegisters, level.vectorRegisters) << level.name;
+    EXPECT_EQ(target.hasFma, level.hasFma) << level.name;
+    EXPECT_EQ(target.getLanes(32), level.vectorBits / 32);
+    EXPECT_EQ(target.getLanes(64), level.vectorBits / 64);
+  }
+}
+
+// Xeon Phi has 512-bit vectors but not those of AVX-512VL, which v4 is made of.
+TEST(TargetInfo, WideVectorsNeedTheirWholeSet) { EXPECT_EQ(getTarget("knl").vectorBits, 256u); }
+
+TEST(TargetInfo, CodeGeneratorTakesEveryLevel) {
+  for (const Level &level : levels) {
+    llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(getTarget(level.name));
+    ASSERT_TRUE(bool(machine)) << llvm::toString(machine.takeError());
+    EXPECT_EQ((*machine)->getTargetCPU(), level.name);
+  }
+}
+
+TEST(TargetInfo, UnknownNames) {
+  for (llvm::StringRef name : {"", "x86-64-v5", "X86-64", "host ", "sm_90a", "i686", "cortex-a76", "generic"}) {
+    llvm::Expected<TargetInfo> target = TargetInfo::get(name);
+    ASSERT_FALSE(bool(target)) << name.str();
+    EXPECT_EQ(llvm::toString(target.takeError()), "unknown target '" + name.str() +
+                                                      "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4, " +
+                                                      "or an x86-64 processor that LLVM knows, as znver5");
+  }
+}
+
+TEST(TargetInfo, KnownNamesAreKnown) {
+  llvm::SmallVector<llvm::StringRef> names;
+  TargetInfo::getKnownNames().split(names, ' ');
+  EXPECT_EQ(names.size(), 5u);
+  for (llvm::StringRef name : names)
+    EXPECT_EQ(getTarget(name).name, name);
+}
+
+// The compiler that built this test knows what x86-64 has at least; the processor says the rest itself.
+TEST(TargetInfo, HostAgreesWithTheProcessor) {
+  TargetInfo host = getTarget("host");
+  EXPECT_FALSE(host.cpu.empty());
+  __builtin_cpu_init();
+  bool hasAvx512 = __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  bool hasAvx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  EXPECT_EQ(host.vectorBits, hasAvx512 ? 512u : hasAvx2 ? 256u : 128u);
+  EXPECT_EQ(host.vectorRegisters, hasAvx512 ? 32u : 16u);
+  EXPECT_EQ(host.hasFma, hasAvx512 || hasAvx2);
+  EXPECT_GE(host.l2Bytes, 128 * 1024);
+}
+
+// The string stands in manifests: the same in every run, each feature with its sign, once.
+TEST(TargetInfo, HostFeaturesAreSorted) {
+  TargetInfo host = getTarget("host");
+  EXPECT_EQ(host.features, getTarget("host").features);
+  llvm::SmallVector<llvm::StringRef> features;
+  llvm::StringRef(host.features).split(features, ',');
+  EXPECT_TRUE(llvm::is_sorted(features));
+  EXPECT_NE(llvm::find(features, "+sse2"), features.end());
+  for (size_t i = 0; i < features.size(); ++i) {
+    EXPECT_TRUE(features[i].starts_with("+") || features[i].starts_with("-")) << features[i].str();
+    EXPECT_TRUE(i == 0 || features[i - 1] != features[i]) << features[i].str();
+  }
+}
+
+} // namespace
