@@ -63,12 +63,12 @@ def of(
     *,
     scale: Any,
     causal: Any,
-    window: Any,
-    align: Any,
+    window: Any = None,
+    align: Any = None,
     softcap: Any,
     bias: Array | None,
     mask: Array | None,
-    layout: str,
+    layout: str = "bhsd",
     return_lse: bool,
 ) -> Problem:
     """The problem of a call.

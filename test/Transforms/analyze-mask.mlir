@@ -309,16 +309,3 @@ func.func @given_ranges(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
                                      full_lower = (d0, d1) -> (3), full_upper = (d0, d1) -> (4)>} -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
-
-// A window bounds the keys from both sides; bottom_right of 4 queries and 6 keys puts the diagonal at i + 2.
-// CHECK-LABEL: func.func @window_attribute
-// CHECK: visited_lower = (d0, d1) -> (d0 + 1)
-// CHECK-SAME: visited_upper = (d0, d1) -> (d1 + 2)
-// CHECK-SAME: full_lower = (d0, d1) -> (d1)
-// CHECK-SAME: full_upper = (d0, d1) -> (d0 + 3)
-func.func @window_attribute(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-remark @below {{predicate: 0 conjuncts always hold, 2 became key ranges, 0 are tested on every key}}
-  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
-      {window = #attn.window<left = 1, right = 0>, align = #attn.causal<bottom_right>} -> tensor<4x8xf32>
-  return %r : tensor<4x8xf32>
-}
