@@ -60,12 +60,10 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   auto type = cast<MemRefType>(op.getOutput().getType());
   Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
   int64_t paddedRows = getStaticRows(output, numBatch), columns = getStaticSize(op, DimKind::HeadSize);
-  // Bytes move in vectors as wide in elements as those of the scores that they will mask: f32, or f64 whose tiles may
-  // have fewer rows than f32 has lanes.
-  auto elementType = dyn_cast<FloatType>(type.getElementType());
-  if (!elementType)
-    elementType = paddedRows % target.getLanes(32) == 0 ? FloatType(rewriter.getF32Type()) : rewriter.getF64Type();
-  VectorBuilder vb(rewriter, loc, target, elementType);
+  // Whatever moves (a mask's bytes, a narrow bias), it moves in vectors of as many elements as the scores that it will
+  // join: f32, or f64 whose tiles may have fewer rows than f32 has lanes.
+  bool isSingle = type.getElementTypeBitWidth() <= 32 && paddedRows % target.getLanes(32) == 0;
+  VectorBuilder vb(rewriter, loc, target, isSingle ? rewriter.getF32Type() : rewriter.getF64Type());
   if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
       paddedRows % vb.lanes != 0)
     return op.emitOpError("expected a static output with query rows innermost, a multiple of ")
