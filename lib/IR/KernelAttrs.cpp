@@ -38,7 +38,8 @@ static bool isArgument(Attribute attribute) {
 static bool isConvention(NamedAttribute entry) {
   return llvm::StringSwitch<bool>(entry.getName())
       .Cases({"scale", "softcap"}, isa<FloatAttr>(entry.getValue()))
-      .Case("causal", isa<StringAttr>(entry.getValue()))
+      .Cases({"causal", "align"}, isa<StringAttr>(entry.getValue()))
+      .Cases({"window_left", "window_right"}, isa<IntegerAttr>(entry.getValue()))
       .Cases({"mask", "bias", "lse"}, isa<UnitAttr>(entry.getValue()))
       .Default(false);
 }
@@ -60,8 +61,8 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     auto entries = dyn_cast<DictionaryAttr>(value);
     if (!entries || !llvm::all_of(entries, isConvention))
       return op->emitError("expected ") << kConventionsAttr
-                                        << " to hold scale and softcap as floats, causal as a string, mask, bias and "
-                                        << "lse as units, found " << value;
+                                        << " to hold scale and softcap as floats, causal and align as strings, "
+                                        << "window_left and window_right as integers, mask, bias and lse as units, found " << value;
   }
   return success();
 }

@@ -4,7 +4,7 @@
 // DEFINE: %{lower} = --convert-linalg-to-loops --expand-strided-metadata --lower-affine --convert-scf-to-cf \
 // DEFINE:   --convert-vector-to-llvm --convert-math-to-libm --expand-strided-metadata --lower-affine --convert-to-llvm \
 // DEFINE:   --reconcile-unrealized-casts
-// DEFINE: %{execute} = mlir-runner -e run --entry-point-result=void \
+// DEFINE: %{execute} = mlir-runner -e examples --entry-point-result=void \
 // DEFINE:   --shared-libs=%mlir_lib_dir/libmlir_runner_utils.so,%mlir_lib_dir/libmlir_c_runner_utils.so
 // RUN: attn-opt %s --attn-to-reference %{bufferize} %{lower} | %{execute} | FileCheck %s
 // RUN: attn-opt %s --attn-to-reference=compute-type=f64 %{bufferize} %{lower} | %{execute} | FileCheck %s
@@ -389,7 +389,7 @@ func.func private @every_part(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: 
 }
 
 // CHECK-NOT: {{^}}[0]
-func.func @run() {
+func.func @examples() {
   %q = arith.constant dense<[[[-1.50, -0.60, 0.30, 1.20],
                              [0.60, 1.50, -1.50, -0.60],
                              [-1.20, -0.30, 0.60, 1.50],

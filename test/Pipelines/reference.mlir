@@ -2,7 +2,7 @@
 // DEFINE: %{lower} = --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
 // DEFINE:   --convert-linalg-to-loops --expand-strided-metadata --lower-affine --convert-scf-to-cf --convert-math-to-libm \
 // DEFINE:   --convert-to-llvm --reconcile-unrealized-casts
-// DEFINE: %{execute} = mlir-runner -e run --entry-point-result=void \
+// DEFINE: %{execute} = mlir-runner -e examples --entry-point-result=void \
 // DEFINE:   --shared-libs=%mlir_lib_dir/libmlir_runner_utils.so,%mlir_lib_dir/libmlir_c_runner_utils.so
 // RUN: attn-opt %s --attn-to-reference %{lower} | %{execute} | FileCheck %s
 // RUN: attn-opt %s --attn-to-reference=compute-type=f64 %{lower} | %{execute} | FileCheck %s
@@ -149,7 +149,7 @@ func.func private @causal_weights() {
   return
 }
 
-func.func @run() {
+func.func @examples() {
   // CHECK-COUNT-2: {{\[\[}}0.673344, 0.670061]]
   call @one_query() : () -> ()
   // CHECK:      {{\[\[}}0.2, 0.3],

@@ -76,20 +76,6 @@ func.func @window(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf
   return %r : tensor<8x8xf32>
 }
 
-// The attribute says the same: i - 3 <= j <= i.
-// CHECK-LABEL: func @window_attribute(
-//       CHECK:   attn.sdpa
-//   CHECK-NOT:   window
-//       CHECK:   visited_lower = (d0, d1) -> (d0 - 3), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (d1 - 4), full_upper = (d0, d1) -> (d0 + 1)
-func.func @window_attribute(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
-                            %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // expected-remark @below {{2 became key ranges}}
-  %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<11x16xf32>, tensor<11x8xf32>)
-      outs(%o : tensor<8x8xf32>) {align = #attn.causal<top_left>, window = #attn.window<left = 3, right = 0>} -> tensor<8x8xf32>
-  return %r : tensor<8x8xf32>
-}
-
 // j < 7 is the same for all rows; 0 <= j always holds and is dropped.
 // CHECK-LABEL: func @key_length(
 //       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (7),

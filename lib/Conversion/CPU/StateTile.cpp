@@ -60,8 +60,8 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   auto type = cast<MemRefType>(op.getOutput().getType());
   Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
   int64_t paddedRows = getStaticRows(output, numBatch), columns = getStaticSize(op, DimKind::HeadSize);
-  // Whatever moves, it moves in as many lanes as the scores have that it will join: those of f32, or of f64 where only
-  // they divide the tile.
+  // Whatever moves (a mask's bytes, a narrow bias), it moves in vectors of as many elements as the scores that it will
+  // join: f32, or f64 whose tiles may have fewer rows than f32 has lanes.
   bool isSingle = type.getElementTypeBitWidth() <= 32 && paddedRows % target.getLanes(32) == 0;
   VectorBuilder vb(rewriter, loc, target, isSingle ? rewriter.getF32Type() : rewriter.getF64Type());
   if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||

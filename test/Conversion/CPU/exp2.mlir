@@ -3,7 +3,6 @@
 
 // Degree 5 in f32.
 // CHECK-LABEL: func @single(
-// 1.5 * 2^23 + 127: the low bits of the shifted number are the biased exponent.
 //   CHECK-DAG:   %[[MAGIC:.*]] = arith.constant dense<0x4B40007F> : vector<4xf32>
 //   CHECK-DAG:   %[[BITS:.*]] = arith.constant dense<23> : vector<4xi32>
 //   CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<-1.260000e+02> : vector<4xf32>
