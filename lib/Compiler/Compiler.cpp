@@ -12,6 +12,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -120,6 +121,19 @@ LogicalResult Compiler::runReference() {
   return pm.run(*module);
 }
 
+/// True where an earlier run has bufferised the module, deallocations included: making them again is refused.
+static bool isBufferized(ModuleOp module) {
+  bool hasDeallocation = false;
+  WalkResult result = module->walk([&](Operation *op) {
+    hasDeallocation |= isa<memref::DeallocOp>(op);
+    auto isTensor = llvm::IsaPred<TensorType>;
+    return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return hasDeallocation && !result.wasInterrupted();
+}
+
 LogicalResult Compiler::run(Phase last) {
   bool isReference = options.reference || options.unfused;
   for (Phase phase : getAllPhases()) {
@@ -132,7 +146,7 @@ LogicalResult Compiler::run(Phase last) {
     if (isReference && isFlashPhase) {
       if (phase == Phase::Fuse && failed(runReference()))
         return failure();
-    } else if (failed(runPhase(phase))) {
+    } else if (!(phase == Phase::Bufferize && isBufferized(*module)) && failed(runPhase(phase))) {
       return failure();
     }
     if (phase == Phase::Fuse && !isReference)

@@ -334,12 +334,25 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   return success();
 }
 
+/// True for what this pass has made already: it lies in a parallel loop, or, where one tile is all and the loops have
+/// folded away, its queries are packed. A tile without keys has no queries; that its function was here is noted on it.
+static bool isTiled(FinalizeOp finalize) {
+  if (finalize->getParentOfType<scf::ForallOp>())
+    return true;
+  Value state = finalize.getAcc();
+  while (auto loop = state.getDefiningOp<scf::ForOp>())
+    state = loop.getYieldedValues()[cast<OpResult>(state).getResultNumber()];
+  if (auto step = state.getDefiningOp<OnlineStepOp>())
+    return step.getQuery().getDefiningOp<PackOp>();
+  return state.getDefiningOp<InitStateOp>() && finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
+}
+
 namespace {
 struct TilePass : public attn::impl::TilePassBase<TilePass> {
   void runOnOperation() override {
     SmallVector<FinalizeOp> ops;
     getOperation().walk([&](FinalizeOp op) {
-      if (op->getNumResults() > 0 && !op->getParentOfType<scf::ForallOp>())
+      if (op->getNumResults() > 0 && !isTiled(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

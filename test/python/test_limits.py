@@ -31,7 +31,7 @@ def test_peak_memory(tmp_path, causal):
     compiler = shutil.which("clang-22") or shutil.which("cc")
     source = CALLER.with_name("peak_memory.c")
     sources = [source, tmp_path / "kernel.o", "-lm", "-o", tmp_path / "program"]
-    subprocess.run([compiler, "-std=gnu11", f"-I{tmp_path}", f"-DSIZE={size}", *sources], check=True)
+    subprocess.run([compiler, "-std=c11", f"-I{tmp_path}", f"-DSIZE={size}", *sources], check=True)
     result = subprocess.run([tmp_path / "program"], capture_output=True, check=True)
     peak, tensors = 1024 * int(result.stdout), 4 * size * 4
     assert tensors < peak <= tensors + MEMORY_BEYOND_TENSORS

@@ -76,6 +76,8 @@ CASES = {
     "one query": Case(Shape(1, 203, 64, 64, b=2, hq=4, hkv=1)),
     "no keys": Case(Shape(5, 0, 8, 4, hq=2, hkv=2)),
     "empty rows": Case(Shape(203, 113, 16, 16), options={"causal": "bottom_right"}),
+    "one tile": Case(Shape(5, 1000, 8, 8), options={"causal": "bottom_right"}),
+    "one tile, no keys": Case(Shape(1, 0, 8, 8)),
     "one by one": Case(Shape(1, 1, 1, 1), np.float64),
 }
 
