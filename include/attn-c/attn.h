@@ -21,8 +21,8 @@ extern "C" {
 /* What a call came to. The codes 1 to 9 are those of a kernel's checked entry as well. */
 typedef enum attn_status {
   ATTN_OK = 0,
-  ATTN_NULL_ARGUMENT = 1,  /* a tensor, its data, shape, or the argument array is null */
-  ATTN_WRONG_COUNT = 2,    /* not as many tensors as the kernel has arguments */
+  ATTN_NULL_ARGUMENT = 1, /* a tensor, its data, shape, or the argument array is null */
+  ATTN_WRONG_COUNT = 2,   /* not as many tensors as the kernel has arguments */
   ATTN_WRONG_RANK = 3,
   ATTN_WRONG_SHAPE = 4,
   ATTN_WRONG_TYPE = 5,
@@ -42,10 +42,10 @@ typedef enum attn_source_kind {
 
 /* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */
 typedef struct attn_compile_options {
-  const char *target;    /* "host" (default), "x86-64", "x86-64-v3", "x86-64-v4", … */
-  const char *parallel;  /* "openmp" (default) or "none" */
-  int reference;         /* nonzero: the materialised reference pipeline, computed in f64 */
-  int fail_on_fallback;  /* nonzero: a missed flash lowering is an error */
+  const char *target;   /* "host" (default), "x86-64", "x86-64-v3", "x86-64-v4", … */
+  const char *parallel; /* "openmp" (default) or "none" */
+  int reference;        /* nonzero: the materialised reference pipeline, computed in f64 */
+  int fail_on_fallback; /* nonzero: a missed flash lowering is an error */
 } attn_compile_options;
 
 #define ATTN_DEFAULT_OPTIONS {NULL, NULL, 0, 0}

@@ -21,7 +21,6 @@ llvm::ArrayRef<Phase> getAllPhases();
 llvm::StringRef getPhaseName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
-
 /// Phases AnalyzeMask to Tile.
 struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),

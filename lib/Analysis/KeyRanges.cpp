@@ -88,7 +88,8 @@ private:
   static std::optional<LinearForm> combine(LinearForm a, LinearForm b, int64_t factor) {
     auto add = [&](int64_t left, int64_t right) { return left + factor * right; };
     LinearForm sum{add(a.constant, b.constant), add(a.query, b.query), add(a.key, b.key)};
-    bool isSmall = llvm::isIntN(kMaxBits, sum.constant) && llvm::isIntN(kMaxBits, sum.query) && llvm::isIntN(kMaxBits, sum.key);
+    bool isSmall =
+        llvm::isIntN(kMaxBits, sum.constant) && llvm::isIntN(kMaxBits, sum.query) && llvm::isIntN(kMaxBits, sum.key);
     return isSmall ? std::optional(sum) : std::nullopt;
   }
 
@@ -146,8 +147,8 @@ SmallVector<Conjunct> attn::analyzePredicate(Region &maskMod, int64_t numQueries
                    conjuncts);
   for (Conjunct &conjunct : conjuncts)
     conjunct.alwaysHolds = conjunct.forms && llvm::all_of(*conjunct.forms, [&](const LinearForm &form) {
-      return isAlwaysNonNegative(form, numQueries, numKeys);
-    });
+                             return isAlwaysNonNegative(form, numQueries, numKeys);
+                           });
   return conjuncts;
 }
 

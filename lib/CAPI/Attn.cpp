@@ -41,8 +41,7 @@ static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind,
 }
 
 static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kind, const char *text,
-                                                            const CompileOptions &options,
-                                                            raw_ostream &diagnostics) {
+                                                            const CompileOptions &options, raw_ostream &diagnostics) {
   Expected<std::unique_ptr<MemoryBuffer>> source = openSource(kind, text);
   if (!source)
     return source.takeError();
@@ -104,8 +103,8 @@ attn_status attn_compile(attn_source_kind kind, const char *text, const attn_com
   raw_string_ostream stream(diagnostics);
   CompileOptions options;
   StringRef parallel = given && given->parallel ? given->parallel : "openmp";
-  Expected<std::unique_ptr<attn_module>> result = createStringError("expected parallel to be openmp or none, found " +
-                                                                    parallel);
+  Expected<std::unique_ptr<attn_module>> result =
+      createStringError("expected parallel to be openmp or none, found " + parallel);
   if (parallel == "openmp" || parallel == "none") {
     consumeError(result.takeError());
     options.parallel = parallel == "openmp";

@@ -38,9 +38,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   const Target *backend = TargetRegistry::lookupTarget(triple, error);
   if (!backend)
     return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
-  std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(triple, target.cpu, target.features,
-                                                                      TargetOptions(), Reloc::PIC_, std::nullopt,
-                                                                      CodeGenOptLevel::Aggressive));
+  std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
+      triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
     return createStringError("LLVM refuses the target '" + target.name + "'");
   return machine;

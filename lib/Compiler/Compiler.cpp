@@ -171,7 +171,8 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
     if (auto align = sdpa.getAlignAttr())
       entries.push_back(b.getNamedAttr("align", b.getStringAttr(stringifyCausalAlignment(align.getValue()))));
     if (auto window = sdpa.getWindowAttr())
-      for (auto [name, bound] : {std::pair("window_left", window.getLeft()), std::pair("window_right", window.getRight())})
+      for (auto [name, bound] :
+           {std::pair("window_left", window.getLeft()), std::pair("window_right", window.getRight())})
         if (bound)
           entries.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(*bound)));
     for (auto [name, present] : {std::pair("mask", bool(sdpa.getMask())), std::pair("bias", bool(sdpa.getBias())),

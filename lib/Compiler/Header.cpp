@@ -81,7 +81,8 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   os << ");\n\n";
   os << "/* The same on " << kernel.arguments.size()
      << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
-        " * device, overlap. Returns 0, or a code of attn.h with a message (at most `size` bytes; may be NULL); nothing\n"
+        " * device, overlap. Returns 0, or a code of attn.h with a message (at most `size` bytes; may be NULL); "
+        "nothing\n"
         " * is written when it refuses. */\nint32_t "
      << getCheckedName(kernel.name)
      << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";

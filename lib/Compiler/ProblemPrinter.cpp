@@ -19,14 +19,10 @@ using llvm::StringRef;
 
 static StringRef printElement(Problem::Element element) {
   switch (element) {
-  case Problem::Element::F32:
-    return "f32";
-  case Problem::Element::F64:
-    return "f64";
-  case Problem::Element::BF16:
-    return "bf16";
-  case Problem::Element::F16:
-    return "f16";
+  case Problem::Element::F32: return "f32";
+  case Problem::Element::F64: return "f64";
+  case Problem::Element::BF16: return "bf16";
+  case Problem::Element::F16: return "f16";
   }
   llvm_unreachable("all element types are handled");
 }

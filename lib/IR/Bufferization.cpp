@@ -8,10 +8,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "ExternalModels.h"
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 
 using namespace mlir;
@@ -59,8 +59,7 @@ struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<Structur
   }
 };
 
-template <typename... OpTys>
-void attachModels(MLIRContext *ctx) {
+template <typename... OpTys> void attachModels(MLIRContext *ctx) {
   (OpTys::template attachInterface<StructuredModel<OpTys>>(*ctx), ...);
 }
 

@@ -88,15 +88,15 @@ public:
       if (llvm::is_contained(reduced, kind))
         iterators[numBatch + i] = utils::IteratorType::reduction;
     domain.assign(kept.begin(), kept.end());
-    auto op = linalg::GenericOp::create(
-        builder, loc, output.getType(), inputs, output, genericMaps, iterators,
-        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
-          Values elements;
-          for (Value arg : args)
-            elements.push_back(convert(nested, arg, type));
-          Value result = body(nested, nestedLoc, elements);
-          linalg::YieldOp::create(nested, nestedLoc, convert(nested, result, args.back().getType()));
-        });
+    auto op = linalg::GenericOp::create(builder, loc, output.getType(), inputs, output, genericMaps, iterators,
+                                        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
+                                          Values elements;
+                                          for (Value arg : args)
+                                            elements.push_back(convert(nested, arg, type));
+                                          Value result = body(nested, nestedLoc, elements);
+                                          linalg::YieldOp::create(nested, nestedLoc,
+                                                                  convert(nested, result, args.back().getType()));
+                                        });
     return op.getResult(0);
   }
 
@@ -111,8 +111,7 @@ public:
     case IndexKind::Head: return at(numBatch - 1);
     case IndexKind::Query: return at(numBatch);
     case IndexKind::Key: return at(numBatch + 1);
-    case IndexKind::KvHead:
-      return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), at(numBatch - 1));
+    case IndexKind::KvHead: return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), at(numBatch - 1));
     }
     llvm_unreachable("covered switch");
   }
@@ -166,8 +165,8 @@ Value buildApply(Formula &f, Value weights, AffineMap weightsMap, Value value, A
 
 /// x * scale, where the scale is an attribute or a value.
 Value scaleElement(Formula &f, OpBuilder &b, Location loc, Value x, Value scaleValue, std::optional<APFloat> scale) {
-  Value factor = scaleValue ? f.convert(b, scaleValue, f.type)
-                            : createFloatConstant(b, loc, f.type, scale->convertToDouble());
+  Value factor =
+      scaleValue ? f.convert(b, scaleValue, f.type) : createFloatConstant(b, loc, f.type, scale->convertToDouble());
   return arith::MulFOp::create(b, loc, x, factor);
 }
 
@@ -208,18 +207,16 @@ Value guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m) {
 
 /// max_j s[i, j], into `init`
 Value buildRowMax(Formula &f, Value scores, AffineMap scoresMap, Value init, AffineMap initMap) {
-  return f.generic({Query, Key}, {Key}, {scores}, {scoresMap}, init, initMap,
-                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     return arith::MaximumFOp::create(b, loc, x[1], x[0]);
-                   });
+  return f.generic(
+      {Query, Key}, {Key}, {scores}, {scoresMap}, init, initMap,
+      [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::MaximumFOp::create(b, loc, x[1], x[0]); });
 }
 
 /// init[i] + sum_j p[i, j]
 Value buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value init, AffineMap initMap) {
-  return f.generic({Query, Key}, {Key}, {weights}, {weightsMap}, init, initMap,
-                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     return arith::AddFOp::create(b, loc, x[1], x[0]);
-                   });
+  return f.generic(
+      {Query, Key}, {Key}, {weights}, {weightsMap}, init, initMap,
+      [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[1], x[0]); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,8 +254,9 @@ Values decomposeMask(Formula &f, MaskOp op) {
 Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
   AffineMap rowMap = f.getMap({Query}), wideMap = f.getMap({Query, Key});
   Value max = buildRowMax(f, op.getInput(), f.maps[0], f.filled({Query}, -kInfinity), rowMap);
-  Value weights = f.generic({Query, Key}, {}, {op.getInput(), max}, {f.maps[0], rowMap}, f.empty({Query, Key}), wideMap,
-                            [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
+  Value weights =
+      f.generic({Query, Key}, {}, {op.getInput(), max}, {f.maps[0], rowMap}, f.empty({Query, Key}), wideMap,
+                [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
   Value sum = buildRowSum(f, weights, wideMap, f.filled({Query}, 0), rowMap);
   return {f.generic({Query, Key}, {}, {weights, sum}, {wideMap, rowMap}, op.getOutput(), f.maps[1],
                     [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
@@ -271,8 +269,8 @@ Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
 
 Values decomposeApply(Formula &f, ApplyOp op) {
   AffineMap wideMap = f.getMap({Query, DimKind::ValueSize});
-  Value wide = buildApply(f, op.getWeights(), f.maps[0], op.getValue(), f.maps[1], f.filled({Query, DimKind::ValueSize}, 0),
-                          wideMap);
+  Value wide = buildApply(f, op.getWeights(), f.maps[0], op.getValue(), f.maps[1],
+                          f.filled({Query, DimKind::ValueSize}, 0), wideMap);
   return {f.generic({Query, DimKind::ValueSize}, {}, {wide}, {wideMap}, op.getOutput(), f.maps[2],
                     [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
 }
@@ -320,8 +318,9 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
                             Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
                             return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
                           });
-  Value weights = f.generic({Query, Key}, {}, {scores, max}, {scoresMap, rowMap}, f.empty({Query, Key}), scoresMap,
-                            [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
+  Value weights =
+      f.generic({Query, Key}, {}, {scores, max}, {scoresMap, rowMap}, f.empty({Query, Key}), scoresMap,
+                [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
   auto rescale = [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
     return arith::MulFOp::create(b, loc, x[0], x[1]);
   };
@@ -337,10 +336,9 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
 
 Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
   AffineMap rowMap = f.getMap({Query});
-  Value max = f.generic({Query}, {}, {op.getOtherMax(), op.getRowMax()}, {f.maps[1], f.maps[4]}, f.empty({Query}),
-                        rowMap, [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                          return arith::MaximumFOp::create(b, loc, x[0], x[1]);
-                        });
+  Value max = f.generic(
+      {Query}, {}, {op.getOtherMax(), op.getRowMax()}, {f.maps[1], f.maps[4]}, f.empty({Query}), rowMap,
+      [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::MaximumFOp::create(b, loc, x[0], x[1]); });
   // f = (m == -inf) ? 0 : exp(m - n)
   auto factor = [&](Value old, AffineMap oldMap) {
     return f.generic({Query}, {}, {max, old}, {rowMap, oldMap}, f.empty({Query}), rowMap,
@@ -384,8 +382,8 @@ Values decomposeFinalize(Formula &f, FinalizeOp op) {
   };
   Values results;
   // out = (l == 0) ? 0 : acc / l
-  results.push_back(f.generic({Query, DimKind::ValueSize}, {}, {acc, sum}, {f.maps[0], f.maps[2]}, op.getOutput(), f.maps[3],
-                              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+  results.push_back(f.generic({Query, DimKind::ValueSize}, {}, {acc, sum}, {f.maps[0], f.maps[2]}, op.getOutput(),
+                              f.maps[3], [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
                                 Value ratio = arith::DivFOp::create(b, loc, x[0], x[1]);
                                 Value zero = createFloatConstant(b, loc, f.type, 0);
                                 return arith::SelectOp::create(b, loc, isEmpty(b, loc, x[1]), zero, ratio);

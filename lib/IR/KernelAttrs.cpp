@@ -60,9 +60,9 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   } else if (attribute.getName() == kConventionsAttr) {
     auto entries = dyn_cast<DictionaryAttr>(value);
     if (!entries || !llvm::all_of(entries, isConvention))
-      return op->emitError("expected ") << kConventionsAttr
-                                        << " to hold scale and softcap as floats, causal and align as strings, "
-                                        << "window_left and window_right as integers, mask, bias and lse as units, found " << value;
+      return op->emitError("expected ")
+             << kConventionsAttr << " to hold scale and softcap as floats, causal and align as strings, "
+             << "window_left and window_right as integers, mask, bias and lse as units, found " << value;
   }
   return success();
 }

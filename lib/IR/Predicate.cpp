@@ -45,7 +45,8 @@ static OpFoldResult getOffset(OpBuilder &builder, Operation *op, Attribute align
   if (!attr || attr.getValue() == CausalAlignment::TopLeft)
     return builder.getIndexAttr(0);
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
-  OpFoldResult queries = sizes[getDomainPosition(op, DimKind::Query)], keys = sizes[getDomainPosition(op, DimKind::Key)];
+  OpFoldResult queries = sizes[getDomainPosition(op, DimKind::Query)],
+               keys = sizes[getDomainPosition(op, DimKind::Key)];
   auto staticQueries = getConstantIntValue(queries), staticKeys = getConstantIntValue(keys);
   if (staticQueries && staticKeys)
     return builder.getIndexAttr(*staticKeys - *staticQueries);
@@ -89,9 +90,8 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
       keepIf(arith::CmpIPredicate::sle, *window.getRight());
   }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
-    conjuncts.push_back(inlinePredicate(builder, *maskMod, [&](IndexOp index) -> Value {
-      return builder.clone(*index)->getResult(0);
-    }));
+    conjuncts.push_back(inlinePredicate(builder, *maskMod,
+                                        [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));
   // A window without bounds, alone, keeps everything.
   if (conjuncts.empty())
     conjuncts.push_back(arith::ConstantIntOp::create(builder, loc, 1, 1));

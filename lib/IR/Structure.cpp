@@ -31,8 +31,8 @@ bool isStructuredOp(Operation *op) {
 
 ArrayRef<DimKind> getDomainDims(Operation *op) {
   static constexpr DimKind queryKeyHead[] = {Query, Key, HeadSize}, queryKeyValue[] = {Query, Key, ValueSize},
-                           all[] = {Query, Key, HeadSize, ValueSize}, queryKey[] = {Query, Key}, queryValue[] = {Query, ValueSize},
-                           queryHead[] = {Query, HeadSize};
+                           all[] = {Query, Key, HeadSize, ValueSize}, queryKey[] = {Query, Key},
+                           queryValue[] = {Query, ValueSize}, queryHead[] = {Query, HeadSize};
   return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
       .Case<ScoresOp>([](auto) { return ArrayRef(queryKeyHead); })
       .Case<ScaleOp, SoftcapOp, MaskOp, SoftmaxOp>([](auto) { return ArrayRef(queryKey); })
@@ -50,8 +50,7 @@ static void addState(SmallVectorImpl<OperandSpec> &specs, OperandRole role = Pla
 }
 
 /// Q, K, V and the dense operands of a predicate, for `sdpa` and `online_step`.
-template <typename OpTy>
-static void addAttentionInputs(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
+template <typename OpTy> static void addAttentionInputs(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
   specs.push_back({"query", {Query, HeadSize}});
   specs.push_back({"key", {Key, HeadSize}, SharedHead});
   specs.push_back({"value", {Key, ValueSize}, SharedHead});
@@ -67,8 +66,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<ScoresOp>([&](auto) {
         specs = {{"query", {Query, HeadSize}}, {"key", {Key, HeadSize}, SharedHead}, {"output", {Query, Key}}};
       })
-      .Case<ScaleOp, SoftcapOp, SoftmaxOp>(
-          [&](auto) { specs = {{"input", {Query, Key}}, {"output", {Query, Key}}}; })
+      .Case<ScaleOp, SoftcapOp, SoftmaxOp>([&](auto) { specs = {{"input", {Query, Key}}, {"output", {Query, Key}}}; })
       .Case<MaskOp>([&](MaskOp mask) {
         specs.push_back({"input", {Query, Key}});
         if (mask.getBias())
@@ -101,7 +99,8 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
         if (finalize.getLse())
           specs.push_back({"lse", {Query}});
       })
-      .Case<PackOp>([&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
+      .Case<PackOp>(
+          [&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
   return specs;
 }
 
@@ -172,8 +171,8 @@ SmallVector<AffineMap> getMaps(Operation *op) {
   return llvm::map_to_vector(getIndexingMaps(op).getAsValueRange<AffineMapAttr>(), [](AffineMap map) { return map; });
 }
 
-/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast: one of
-/// static size where there is one. A padded state comes last: it may be larger than the domain.
+/// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast: one
+/// of static size where there is one. A padded state comes last: it may be larger than the domain.
 static std::optional<std::pair<unsigned, unsigned>> findDim(Operation *op, unsigned position) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
@@ -237,8 +236,7 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
   // The iteration domain was asked for in another place: the same dimension of the same operand is the same size.
   auto value = dyn_cast<Value>(size);
   auto sizeOp = value ? value.getDefiningOp<ShapedDimOpInterface>() : ShapedDimOpInterface();
-  return sizeOp && sizeOp.getShapedValue() == operand &&
-         isConstantIntValue(sizeOp.getDimension(), dim->second);
+  return sizeOp && sizeOp.getShapedValue() == operand && isConstantIntValue(sizeOp.getDimension(), dim->second);
 }
 
 //===----------------------------------------------------------------------===//
@@ -347,8 +345,8 @@ AffineMap getKvHeadMap(Operation *op) {
     if (spec.role == SharedHead)
       for (AffineExpr expr : map.getResults())
         if (expr.isFunctionOfDim(head))
-          return AffineMap::get(1, 0,
-                                expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
+          return AffineMap::get(
+              1, 0, expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
   return AffineMap::get(1, 0, getAffineConstantExpr(0, op->getContext())); // K is the same for all heads
 }
 

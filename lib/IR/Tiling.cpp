@@ -29,8 +29,8 @@ bool writesRowStatistics(Operation *op) {
   return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
 }
 
-/// True where a tile of `size` heads holds whole groups of `groupSize`, or a part of one group. Offsets are multiples of
-/// the size, as loops make them.
+/// True where a tile of `size` heads holds whole groups of `groupSize`, or a part of one group. Offsets are multiples
+/// of the size, as loops make them.
 bool isAlignedGroup(OpFoldResult size, int64_t groupSize) {
   std::optional<int64_t> numHeads = getConstantIntValue(size);
   return numHeads && *numHeads > 0 && (*numHeads % groupSize == 0 || groupSize % *numHeads == 0);
@@ -117,9 +117,9 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   expandMask(op, builder, tiled, offsets, sizes);
   for (Region &region : tiled->getRegions())
     shiftIndex(builder, region, offsets, getNumBatchDims(op));
-  return TilingResult{{tiled},
-                      SmallVector<Value>(tiled->getResults()),
-                      llvm::map_to_vector(slices, [](Value slice) { return slice.getDefiningOp(); })};
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), llvm::map_to_vector(slices, [](Value slice) {
+                        return slice.getDefiningOp();
+                      })};
 }
 
 /// The tile of the domain that produces a slice of a result: a result's map is a permutation of parallel dimensions.
@@ -138,8 +138,7 @@ LogicalResult getDomainTile(Operation *op, OpBuilder &builder, AffineMap map, Ar
   return success();
 }
 
-template <typename OpTy>
-struct TilingModel : public TilingInterface::ExternalModel<TilingModel<OpTy>, OpTy> {
+template <typename OpTy> struct TilingModel : public TilingInterface::ExternalModel<TilingModel<OpTy>, OpTy> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *op) const { return getIteratorTypes(op); }
 
   SmallVector<Range> getIterationDomain(Operation *op, OpBuilder &builder) const {
@@ -196,11 +195,10 @@ private:
 
 /// Splits the keys of online_step: each part folds into a state of its own, started empty, and attn.merge_states joins
 /// the parts into the state that was given. Only the sequential strategy (one partial state) is offered.
-struct OnlineStepReduction
-    : public PartialReductionOpInterface::ExternalModel<OnlineStepReduction, OnlineStepOp> {
-  FailureOr<SmallVector<Value>>
-  generateInitialTensorForPartialReduction(Operation *op, OpBuilder &builder, Location loc, ArrayRef<OpFoldResult>,
-                                           const llvm::SetVector<unsigned> &dims) const {
+struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<OnlineStepReduction, OnlineStepOp> {
+  FailureOr<SmallVector<Value>> generateInitialTensorForPartialReduction(Operation *op, OpBuilder &builder,
+                                                                         Location loc, ArrayRef<OpFoldResult>,
+                                                                         const llvm::SetVector<unsigned> &dims) const {
     if (failed(checkDims(op, dims)))
       return failure();
     auto step = cast<OnlineStepOp>(op);
@@ -255,11 +253,12 @@ private:
   }
 
   /// The maps of the step's state, over the domain (batch…, query, value) of init_state and merge_states.
-  static ArrayAttr getStateMapsAttr(OnlineStepOp step) { return Builder(step.getContext()).getAffineMapArrayAttr(getStateMaps(step)); }
+  static ArrayAttr getStateMapsAttr(OnlineStepOp step) {
+    return Builder(step.getContext()).getAffineMapArrayAttr(getStateMaps(step));
+  }
 };
 
-template <typename... OpTys>
-void attachModels(MLIRContext *ctx) {
+template <typename... OpTys> void attachModels(MLIRContext *ctx) {
   (OpTys::template attachInterface<TilingModel<OpTys>>(*ctx), ...);
 }
 

@@ -41,8 +41,8 @@ LogicalResult verifyForm(Operation *op, unsigned numShaped) {
   auto dps = cast<DestinationStyleOpInterface>(op);
   unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
   if (op->getNumResults() != expected)
-    return op->emitOpError("C11: expected ") << expected << " results, one for each output tensor, found "
-                                             << op->getNumResults();
+    return op->emitOpError("C11: expected ")
+           << expected << " results, one for each output tensor, found " << op->getNumResults();
   for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
     if (result.getType() != init.getType())
       return op->emitOpError("C11: expected a result of its output's type ")
@@ -125,12 +125,10 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
     if (fits)
       continue;
     if (spec.role == OperandRole::Broadcast)
-      return op->emitOpError("C7: expected the ")
-             << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected
-             << " or 1, found " << found;
+      return op->emitOpError("C7: expected the ") << getDimName(op, position) << " dimension of " << spec.name
+                                                  << " to be " << expected << " or 1, found " << found;
     return op->emitOpError("C2: expected the ")
-           << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected << ", found "
-           << found;
+           << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected << ", found " << found;
   }
   return success();
 }
@@ -145,8 +143,8 @@ LogicalResult verifyFloat(Operation *op, Value operand, StringRef name, Type exp
   if (!isa<FloatType>(type))
     return op->emitOpError("C4: expected ") << name << " to be floating point, found " << type;
   if (expected && type != expected)
-    return op->emitOpError("C4: expected ") << name << " to have element type " << expected << reason << ", found "
-                                            << type;
+    return op->emitOpError("C4: expected ")
+           << name << " to have element type " << expected << reason << ", found " << type;
   return success();
 }
 
@@ -179,8 +177,7 @@ LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal) {
 }
 
 /// C12: a window is placed by the causal alignment or by one of its own.
-template <typename OpTy>
-LogicalResult verifyWindow(OpTy op) {
+template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
   if (op.getAlign() && (!op.getWindow() || op.getCausal()))
     return op.emitOpError("C12: expected align only for a window without causal, found it ")
            << (op.getCausal() ? "beside causal" : "without a window");
@@ -253,8 +250,7 @@ LogicalResult verifyMaskMod(Operation *op, Region &region) {
 }
 
 /// What sdpa and online_step share.
-template <typename OpTy>
-LogicalResult verifyAttention(OpTy op, Value accumulator) {
+template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulator) {
   Type type = getElementTypeOrSelf(op.getQuery().getType());
   if (failed(verifyFloat(op, op.getQuery(), "query")) ||
       failed(verifyFloat(op, op.getKey(), "key", type, ", that of query")) ||
@@ -274,15 +270,14 @@ LogicalResult attn::verifyStructure(Operation *op) {
     return failure();
   auto explicitMaps = op->getAttrOfType<ArrayAttr>("maps");
   if (explicitMaps && explicitMaps.size() != specs.size())
-    return op->emitOpError("C1: expected ") << specs.size() << " maps, one for each shaped operand, found "
-                                            << explicitMaps.size();
+    return op->emitOpError("C1: expected ")
+           << specs.size() << " maps, one for each shaped operand, found " << explicitMaps.size();
   ShapedType first = getShaped(op->getOperand(0));
   int64_t numNamed = specs.front().dims.size();
   if (!explicitMaps && first.getRank() < numNamed)
     return op->emitOpError("C1: expected ")
            << specs.front().name << " to have at least " << numNamed << " dimensions, found " << first;
-  if (explicitMaps &&
-      cast<AffineMapAttr>(explicitMaps[0]).getAffineMap().getNumDims() < getDomainDims(op).size())
+  if (explicitMaps && cast<AffineMapAttr>(explicitMaps[0]).getAffineMap().getNumDims() < getDomainDims(op).size())
     return op->emitOpError("C1: expected maps of at least ")
            << getDomainDims(op).size() << " dimensions, found " << explicitMaps[0];
 
@@ -296,9 +291,8 @@ LogicalResult attn::verifyStructure(Operation *op) {
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
     for (unsigned position = 0, e = getNumBatchDims(op); position < e; ++position)
       if (llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext())) != 1)
-        return op->emitOpError("C1: expected the map of ")
-               << spec.name << " to hold the " << getDimName(op, position) << " dimension once, found "
-               << AffineMapAttr::get(map);
+        return op->emitOpError("C1: expected the map of ") << spec.name << " to hold the " << getDimName(op, position)
+                                                           << " dimension once, found " << AffineMapAttr::get(map);
   SmallVector<int64_t> domain = getStaticDomain(op);
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifySizes(op, operand, map, spec, domain)))
@@ -342,8 +336,7 @@ LogicalResult SoftcapOp::verify() {
 LogicalResult MaskOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
       (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifyCausal(*this, getCausal())) ||
-      failed(verifyWindow(*this)) ||
-      failed(verifyMask(*this, getMask())))
+      failed(verifyWindow(*this)) || failed(verifyMask(*this, getMask())))
     return failure();
   return verifyMaskMod(*this, getMaskMod());
 }
@@ -421,6 +414,7 @@ LogicalResult IndexOp::verify() {
   if (needsBatch && numBatch == 0)
     return emitOpError("expected the enclosing op to have a batch dimension, found none");
   if (getKind() == IndexKind::KvHead && isa<MaskOp>(parent))
-    return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in attn.mask");
+    return emitOpError(
+        "expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in attn.mask");
   return success();
 }

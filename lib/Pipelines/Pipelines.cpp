@@ -90,7 +90,8 @@ void buildTilePhase(OpPassManager &pm) {
 }
 
 void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
-  pm.addNestedPass<func::FuncOp>(createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
+  pm.addNestedPass<func::FuncOp>(
+      createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
 }
 
 void buildBufferizePhase(OpPassManager &pm) {

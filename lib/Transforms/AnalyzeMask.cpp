@@ -46,8 +46,8 @@ SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
       removeSpelledOutMasks(op);
     });
   }
-  SmallVector<Conjunct> conjuncts = analyzePredicate(op.getMaskMod(), getStaticSize(op, DimKind::Query),
-                                                     getStaticSize(op, DimKind::Key));
+  SmallVector<Conjunct> conjuncts =
+      analyzePredicate(op.getMaskMod(), getStaticSize(op, DimKind::Query), getStaticSize(op, DimKind::Key));
   unsigned numBefore = conjuncts.size();
   llvm::erase_if(conjuncts, [](const Conjunct &conjunct) { return conjunct.alwaysHolds; });
   bool isDense = op.getMask() || op.getBias();

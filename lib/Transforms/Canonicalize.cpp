@@ -84,8 +84,7 @@ bool isSplatZero(Value value) {
 }
 
 /// A mask that is true everywhere and a bias that is zero everywhere change nothing.
-template <typename OpTy>
-struct DropNeutralMask : public OpRewritePattern<OpTy> {
+template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {

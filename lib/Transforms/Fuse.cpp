@@ -57,8 +57,7 @@ private:
   }
 
   /// The producer of an intermediate, which nothing else may read.
-  template <typename OpTy>
-  OpTy getProducer(Value value) {
+  template <typename OpTy> OpTy getProducer(Value value) {
     return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
   }
 
@@ -72,8 +71,9 @@ private:
 
   LogicalResult enterStep(Step step, StringRef name) {
     if (step > current)
-      return fail(name + " stands before a later step of the formula (product, scale, softcap, bias, masks); no step is "
-                         "reordered");
+      return fail(name +
+                  " stands before a later step of the formula (product, scale, softcap, bias, masks); no step is "
+                  "reordered");
     current = step;
     return success();
   }
@@ -205,7 +205,8 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
     if (scale.getScale())
       factor *= scale.getScale()->convertToDouble();
   if (!std::isfinite(factor)) {
-    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: the product of its scales overflows";
+    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused")
+        << "chain not fused: the product of its scales overflows";
     return failure();
   }
   Type accumulation = getAccumulationType(getElementTypeOrSelf(query.getType()));
@@ -232,12 +233,11 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   }
   maps.push_back(toSdpaDomain(apply, applyMaps[2]));
 
-  auto sdpa = SdpaOp::create(rewriter, loc, apply.getResultTypes(), query, key, apply.getValue(), bias, mask,
-                             apply.getOutput(), /*lse=*/Value(), scaleValue,
-                             scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(),
-                             WindowAttr(), /*align=*/CausalAlignmentAttr(),
-                             chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
-                             rewriter.getAffineMapArrayAttr(maps), KeyRangesAttr(), ScheduleAttr());
+  auto sdpa = SdpaOp::create(
+      rewriter, loc, apply.getResultTypes(), query, key, apply.getValue(), bias, mask, apply.getOutput(),
+      /*lse=*/Value(), scaleValue, scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(),
+      WindowAttr(), /*align=*/CausalAlignmentAttr(), chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
+      rewriter.getAffineMapArrayAttr(maps), KeyRangesAttr(), ScheduleAttr());
   // A single spelled-out mask stays spelled out; several become one region.
   if (chain->predicates.size() == 1 && chain->predicates[0].getMaskMod().empty())
     copySpelledOutMasks(chain->predicates[0], sdpa);

@@ -69,9 +69,8 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     if (!isa<InitStateOp, FinalizeOp>(op) || !function)
       return false;
     // A tile without keys has no step; that its function was here before is noted on it.
-    WalkResult result = function.walk([](OnlineStepOp step) {
-      return step.getSchedule() ? WalkResult::interrupt() : WalkResult::advance();
-    });
+    WalkResult result = function.walk(
+        [](OnlineStepOp step) { return step.getSchedule() ? WalkResult::interrupt() : WalkResult::advance(); });
     return result.wasInterrupted() || function->hasAttr(kPathAttr);
   }
 
@@ -79,8 +78,9 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
   LogicalResult reportFallback(ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       if (failOnFallback)
-        return op->emitOpError("falls back to the materialised path (--fail-on-fallback); fuse the chain into attn.sdpa: "
-                               "--remarks=missed says what stands in the way");
+        return op->emitOpError(
+            "falls back to the materialised path (--fail-on-fallback); fuse the chain into attn.sdpa: "
+            "--remarks=missed says what stands in the way");
       emitRemark(op, RemarkOutcome::Missed, "materialized")
           << (op->getName().getStringRef() + " runs on the materialised path, not as a flash kernel").str();
     }

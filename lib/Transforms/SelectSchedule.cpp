@@ -64,10 +64,9 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     queryTile = lanes * laneVectors;
   }
   if (tileBytes(queryTile) > kMaxTileBytes)
-    return op.emitOpError("head sizes ")
-           << headSize << " and " << valueSize << " need " << tileBytes(queryTile)
-           << " bytes for the smallest tile, expected at most " << kMaxTileBytes
-           << "; lower with attn-lower-to-reference";
+    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << tileBytes(queryTile)
+                                         << " bytes for the smallest tile, expected at most " << kMaxTileBytes
+                                         << "; lower with attn-lower-to-reference";
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));

@@ -41,16 +41,14 @@ public:
     offsets.assign(batch.begin(), batch.end());
     sizes.assign(numBatch, b.getIndexAttr(1));
     offsets.append({first, b.getIndexAttr(0), b.getIndexAttr(0), b.getIndexAttr(0)});
-    sizes.append({rows, b.getIndexAttr(domain[keyPos]), b.getIndexAttr(domain[headPos]),
-                  b.getIndexAttr(domain[valuePos])});
+    sizes.append(
+        {rows, b.getIndexAttr(domain[keyPos]), b.getIndexAttr(domain[headPos]), b.getIndexAttr(domain[valuePos])});
     firstQuery = getValueOrCreateConstantIndexOp(b, loc, first);
     endQuery = end;
   }
 
   /// Q of the tile as (batch…, head, query), rows beyond the last one zero.
-  void packQuery() {
-    packedQuery = pack(step.getQuery(), maps[0], {queryPos, headPos}, {headPos, queryPos});
-  }
+  void packQuery() { packedQuery = pack(step.getQuery(), maps[0], {queryPos, headPos}, {headPos, queryPos}); }
 
   /// The empty state of the tile: acc (batch…, value, query), max and sum (batch…, query).
   State initState() {
@@ -104,8 +102,8 @@ public:
 
   SmallVector<AffineMap> getTileStateMaps() {
     SmallVector<unsigned> kept = getPositions({queryPos, valuePos});
-    AffineMap acc = AffineMap::getMultiDimMapWithTargets(domain.size(), getPositions({valuePos, queryPos}),
-                                                         b.getContext());
+    AffineMap acc =
+        AffineMap::getMultiDimMapWithTargets(domain.size(), getPositions({valuePos, queryPos}), b.getContext());
     AffineMap row = AffineMap::getMultiDimMapWithTargets(domain.size(), getPositions({queryPos}), b.getContext());
     return {restrictDomain(acc, kept), restrictDomain(row, kept), restrictDomain(row, kept)};
   }
@@ -318,9 +316,9 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
     slices.push_back(getOperandSlice(rewriter, loc, maps[3 + i], offsets, sizes));
     outputs.push_back(createSlice(rewriter, loc, argument, slices.back()));
   }
-  auto tiled = FinalizeOp::create(rewriter, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2],
-                                  outputs[0], outputs.size() > 1 ? outputs[1] : Value(),
-                                  rewriter.getAffineMapArrayAttr(tileMaps));
+  auto tiled =
+      FinalizeOp::create(rewriter, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2], outputs[0],
+                         outputs.size() > 1 ? outputs[1] : Value(), rewriter.getAffineMapArrayAttr(tileMaps));
   rewriter.setInsertionPointToStart(forall.getTerminator().getBody());
   for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), forall.getRegionIterArgs(), slices))
     tensor::ParallelInsertSliceOp::create(rewriter, loc, result, argument, slice.offsets, slice.sizes, slice.strides);

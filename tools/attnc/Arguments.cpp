@@ -47,7 +47,8 @@ static Expected<NpyArray> createArray(const KernelArgument &argument) {
   array.type = *type;
   array.shape.assign(argument.shape.begin(), argument.shape.end());
   size_t bytes = getNumElements(argument.shape) * getNpyTypeSize(*type);
-  array.buffer = WritableMemoryBuffer::getNewUninitMemBuffer(std::max<size_t>(bytes, 1), argument.name, kArrayAlignment);
+  array.buffer =
+      WritableMemoryBuffer::getNewUninitMemBuffer(std::max<size_t>(bytes, 1), argument.name, kArrayAlignment);
   if (!array.buffer)
     return createStringError("not enough memory for " + Twine(bytes) + " bytes of '" + argument.name + "'");
   array.data = array.buffer->getBufferStart();
@@ -55,8 +56,7 @@ static Expected<NpyArray> createArray(const KernelArgument &argument) {
   return array;
 }
 
-template <typename T>
-static void fillNormal(NpyArray &array, std::mt19937_64 &generator) {
+template <typename T> static void fillNormal(NpyArray &array, std::mt19937_64 &generator) {
   std::normal_distribution<T> distribution(0, 1);
   for (T &element : MutableArrayRef(reinterpret_cast<T *>(array.data), getNumElements(array.shape)))
     element = distribution(generator);
@@ -141,5 +141,6 @@ Error LoadedKernel::call(ArrayRef<NpyArray> arguments) const {
     pointers.push_back(&tensor);
   char message[512] = "";
   int32_t code = reinterpret_cast<Entry>(entry)(pointers.data(), pointers.size(), message, sizeof(message));
-  return code == 0 ? Error::success() : createStringError(Twine("kernel '") + description.name + "' refused: " + message);
+  return code == 0 ? Error::success()
+                   : createStringError(Twine("kernel '") + description.name + "' refused: " + message);
 }

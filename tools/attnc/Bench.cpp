@@ -7,9 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attnc.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Problem.h"
+#include "attnc.h"
 #include "llvm/Support/Format.h"
 #include <chrono>
 
@@ -38,7 +38,8 @@ public:
       return target.takeError();
     FmaPeak peak;
     peak.threads = threads;
-    Expected<std::unique_ptr<LoadedObject>> object = compileFmaLoop(*target, element == Problem::Element::F64 ? 64 : 32);
+    Expected<std::unique_ptr<LoadedObject>> object =
+        compileFmaLoop(*target, element == Problem::Element::F64 ? 64 : 32);
     if (!object)
       return object.takeError();
     peak.object = std::move(*object);

@@ -26,7 +26,8 @@ static void buildLoop(Module &module, const TargetInfo &target, unsigned bits) {
   auto *vector = FixedVectorType::get(element, target.getLanes(bits));
   auto *function = Function::Create(FunctionType::get(b.getDoubleTy(), {b.getInt64Ty()}, false),
                                     GlobalValue::ExternalLinkage, "fma_peak", module);
-  BasicBlock *entry = BasicBlock::Create(context, "entry", function), *loop = BasicBlock::Create(context, "loop", function),
+  BasicBlock *entry = BasicBlock::Create(context, "entry", function),
+             *loop = BasicBlock::Create(context, "loop", function),
              *exit = BasicBlock::Create(context, "exit", function);
   b.SetInsertPoint(entry);
   // Of the order of one and neither growing nor vanishing; read from a volatile so that nothing is folded.

@@ -24,7 +24,8 @@ namespace attn {
 struct Problem {
   enum class Element { F32, F64, BF16, F16 };
   enum class Causal { TopLeft, BottomRight };
-  /// Of q, k, v and out: (batch, head, row, column) or (batch, row, head, column). Scores and lse are as in BHSD always.
+  /// Of q, k, v and out: (batch, head, row, column) or (batch, row, head, column). Scores and lse are as in BHSD
+  /// always.
   enum class Layout { BHSD, BSHD };
   /// Sizes over (batch, head, query, key), each 1 or that of the problem.
   using ScoreShape = std::array<int64_t, 4>;

@@ -66,8 +66,8 @@ namespace {
 struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDestinationsPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      bool isOnTensors = llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) ||
-                         function.getNumResults() > 0;
+      bool isOnTensors =
+          llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) || function.getNumResults() > 0;
       if (function->hasAttr(kArgumentsAttr) && isOnTensors)
         bindDestinations(function);
     }

@@ -77,13 +77,14 @@ private:
 
   /// arguments[i]->data, at its byte_offset; a scalar argument is the element that it points to.
   Value loadArgument(Value tensors, int64_t i, Type type) {
-    Value tensor = LLVM::LoadOp::create(b, loc, pointer,
-                                        LLVM::GEPOp::create(b, loc, pointer, pointer, tensors, ArrayRef<LLVM::GEPArg>{int(i)}));
+    Value tensor = LLVM::LoadOp::create(
+        b, loc, pointer, LLVM::GEPOp::create(b, loc, pointer, pointer, tensors, ArrayRef<LLVM::GEPArg>{int(i)}));
     // DLTensor: data, {device_type, device_id}, ndim, {code, bits, lanes}, shape, strides, byte_offset
     Type i32 = b.getI32Type(), i64 = b.getI64Type(), i8 = b.getI8Type(), i16 = b.getI16Type();
     auto device = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32});
     auto dtype = LLVM::LLVMStructType::getLiteral(b.getContext(), {i8, i8, i16});
-    auto layout = LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, device, i32, dtype, pointer, pointer, i64});
+    auto layout =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, device, i32, dtype, pointer, pointer, i64});
     auto field = [&](int position, Type fieldType) -> Value {
       Value address = LLVM::GEPOp::create(b, loc, pointer, layout, tensor, ArrayRef<LLVM::GEPArg>{0, position});
       return LLVM::LoadOp::create(b, loc, fieldType, address);
@@ -110,8 +111,8 @@ private:
   LLVM::GlobalOp createSpecs(StringRef kernel, ArrayRef<KernelArgument> arguments) {
     Type i64 = b.getI64Type(), i32 = b.getI32Type(), i8 = b.getI8Type();
     auto padding = LLVM::LLVMArrayType::get(i8, 2);
-    auto specType = LLVM::LLVMStructType::getLiteral(b.getContext(),
-                                                     {pointer, pointer, pointer, i32, i32, i32, i8, i8, padding});
+    auto specType =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, pointer, i32, i32, i32, i8, i8, padding});
     auto tableType = LLVM::LLVMArrayType::get(specType, arguments.size());
     SmallVector<LLVM::GlobalOp> names, shapes;
     for (auto [i, argument] : llvm::enumerate(arguments)) {

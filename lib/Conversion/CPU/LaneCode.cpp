@@ -113,8 +113,8 @@ Value LaneCode::evaluatePredicate(Value key, Value lane) {
     }
     for (Value &operand : operands)
       operand = toVector(operand);
-    SmallVector<Type> types = llvm::map_to_vector(
-        op.getResultTypes(), [&](Type type) -> Type { return VectorType::get({vb.lanes}, type); });
+    SmallVector<Type> types =
+        llvm::map_to_vector(op.getResultTypes(), [&](Type type) -> Type { return VectorType::get({vb.lanes}, type); });
     OperationState state(loc, op.getName(), operands, types, op.getAttrs());
     mapping.map(op.getResults(), b.create(state)->getResults());
   }

@@ -132,8 +132,8 @@ private:
       return;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    auto declaration = func::FuncOp::create(
-        b, loc, kParallelFor, b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {}));
+    auto declaration =
+        func::FuncOp::create(b, loc, kParallelFor, b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {}));
     declaration.setPrivate();
   }
 

@@ -79,8 +79,8 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
   double minusInf = -std::numeric_limits<double>::infinity();
-  for (auto [memref, value] : {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf},
-                               {op.getRowSum(), 0.0}}) {
+  for (auto [memref, value] :
+       {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf}, {op.getRowSum(), 0.0}}) {
     auto type = cast<MemRefType>(memref.getType());
     if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getShape().back() == 0 ||
         type.getShape().back() % vb.lanes != 0)

@@ -112,8 +112,8 @@ private:
   bool partial;
 };
 
-/// dst[c][r] = r < rows ? src[r][c] : 0 (toLanes), or dst[r][c] = src[c][r] for r < rows: the transposes at the two ends
-/// of a tile. `source` and `target` give the element (row, column) of their side.
+/// dst[c][r] = r < rows ? src[r][c] : 0 (toLanes), or dst[r][c] = src[c][r] for r < rows: the transposes at the two
+/// ends of a tile. `source` and `target` give the element (row, column) of their side.
 struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
