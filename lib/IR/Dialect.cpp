@@ -43,10 +43,15 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
   return success();
 }
 
+/// Far beyond any length, and far enough from 2^63 that positions plus a bound do not wrap.
+static constexpr int64_t kMaxWindowBound = int64_t(1) << 40;
+
 LogicalResult attn::WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, std::optional<int64_t> left,
                                        std::optional<int64_t> right) {
   for (auto [name, bound] : {std::pair("left", left), std::pair("right", right)})
-    if (bound && *bound < 0)
-      return emitError() << "C12: expected the window's " << name << " bound to be 0 or greater, found " << *bound;
+    if (bound && (*bound < 0 || *bound > kMaxWindowBound))
+      return emitError() << "C12: expected the window's " << name
+                         << " bound to be 0 or greater and at most 2^40, found " << *bound
+                         << "; leave it out for no bound";
   return success();
 }

@@ -365,7 +365,7 @@ func.func @f(%s: tensor<2x4x6xf32>, %o: tensor<2x4x6xf32>) {
 
 // C12: a window that ends before it starts.
 func.func @f() attributes {
-  // expected-error @below {{C12: expected the window's left bound to be 0 or greater, found -1}}
+  // expected-error @below {{C12: expected the window's left bound to be 0 or greater and at most 2^40, found -1}}
   s = #attn.window<left = -1, right = 0>
 } {
   return
@@ -394,7 +394,7 @@ func.func @f() attributes {
 // -----
 
 // A window of -1 keys to the left has no meaning.
-// expected-error @below {{C12: expected the window's left bound to be 0 or greater, found -1}}
+// expected-error @below {{C12: expected the window's left bound to be 0 or greater and at most 2^40, found -1}}
 #window = #attn.window<left = -1>
 
 // -----

@@ -143,15 +143,18 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
       paddedRows % vb.lanes != 0)
     return op.emitOpError("expected a static state with query rows innermost; run attn-tile");
 
-  // acc = (l == 0) ? 0 : acc / l, in place; the state has no later use.
-  TransposeSide lanes = getSide(vb, acc, numBatch);
+  // quotient = (l == 0) ? 0 : acc / l, in the layout of the state, which is an input and stays as it is
+  AffineMap quotientMap = AffineMap::getMultiDimMapWithTargets(acc.map.getNumDims(), {numBatch + 1, numBatch},
+                                                               op.getContext());
+  Operand quotients{vb.stackBuffer({columns, paddedRows}), quotientMap};
+  TransposeSide state = getSide(vb, acc, numBatch), lanes = getSide(vb, quotients, numBatch);
   vb.loop(paddedRows, vb.lanes, {}, [&](Value lane, ValueRange) {
     SmallVector<Value> domain(numBatch);
     domain.append({lane, Value()});
     Value l = vb.load(sum.memref, sum.getIndices(vb, domain)), isEmpty = vb.isEqual(l, 0);
     vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
-      Value quotient = arith::DivFOp::create(rewriter, vb.loc, vb.load(acc.memref, lanes.getIndices(lane, column)), l);
-      vb.store(vb.select(isEmpty, vb.splat(0), quotient), acc.memref, lanes.getIndices(lane, column));
+      Value quotient = arith::DivFOp::create(rewriter, vb.loc, vb.load(acc.memref, state.getIndices(lane, column)), l);
+      vb.store(vb.select(isEmpty, vb.splat(0), quotient), quotients.memref, lanes.getIndices(lane, column));
       return Values();
     });
     return Values();
