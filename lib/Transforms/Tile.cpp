@@ -233,26 +233,31 @@ private:
   Value firstQuery, endQuery, packedQuery;
 };
 
+/// Query tiles that the remark counts one by one, at most.
+constexpr int64_t kMaxCountedTiles = 1 << 20;
+
 /// full, partial and skipped tiles of one head, for the remark.
 void emitTileCounts(OnlineStepOp step, KeyRangesAttr ranges, int64_t numQueries, int64_t numKeys) {
   int64_t queryTile = step.getSchedule()->getQueryTile(), keyTile = step.getSchedule()->getKeyTile();
-  int64_t full = 0, partial = 0, skipped = 0;
-  for (int64_t first = 0; first < numQueries; first += queryTile) {
-    KeyBounds bounds = evaluateKeyRanges(ranges, first, std::min(first + queryTile, numQueries), numKeys);
-    for (int64_t key = 0; key < numKeys; key += keyTile) {
-      int64_t end = std::min(key + keyTile, numKeys);
-      if (end <= bounds.visitedLower || key >= bounds.visitedUpper)
-        ++skipped;
-      else if (key >= bounds.fullLower && end <= bounds.fullUpper)
-        ++full;
-      else
-        ++partial;
+  int64_t numKeyTiles = llvm::divideCeil(numKeys, keyTile), full = 0, partial = 0, skipped = 0;
+  std::string counts;
+  if (numQueries / queryTile < kMaxCountedTiles) {
+    for (int64_t first = 0; first < numQueries; first += queryTile) {
+      KeyBounds bounds = evaluateKeyRanges(ranges, first, std::min(first + queryTile, numQueries), numKeys);
+      // In key tiles, the last of which may be short: visited [lower, upper), of these full [fullLower, fullUpper).
+      int64_t lower = bounds.visitedLower / keyTile, upper = llvm::divideCeil(bounds.visitedUpper, keyTile);
+      int64_t fullLower = std::max<int64_t>(lower, llvm::divideCeil(bounds.fullLower, keyTile));
+      int64_t fullUpper = std::min(upper, bounds.fullUpper >= numKeys ? numKeyTiles : bounds.fullUpper / keyTile);
+      int64_t visited = bounds.visitedLower < bounds.visitedUpper ? upper - lower : 0;
+      int64_t whole = std::min(visited, std::max<int64_t>(0, fullUpper - fullLower));
+      full += whole;
+      partial += visited - whole;
+      skipped += numKeyTiles - visited;
     }
+    counts = llvm::formatv(": {0} full, {1} partial, {2} skipped a head", full, partial, skipped).str();
   }
   emitRemark(step, RemarkOutcome::Passed, "tiled")
-      << llvm::formatv("flash loop over tiles of {0} queries and {1} keys: {2} full, {3} partial, {4} skipped a head",
-                       queryTile, keyTile, full, partial, skipped)
-             .str();
+      << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", queryTile, keyTile, counts).str();
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_DESCRIBEKERNELSPASS
@@ -86,6 +87,19 @@ Value attn::getDestination(Value value) {
 
 namespace {
 
+/// Bytes of an argument, at most: what a process can address.
+constexpr unsigned kMaxArgumentBits = 47;
+
+bool fitsInMemory(RankedTensorType type) {
+  int64_t bytes = getElementInfo(*getElementKind(type.getElementType())).bytes;
+  for (int64_t size : type.getShape()) {
+    // An empty dimension later on does not make the others fit: their strides count elements all the same.
+    if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes))
+      return false;
+  }
+  return bytes <= int64_t(1) << kMaxArgumentBits;
+}
+
 /// Collects one function's arguments and gives each a C identifier of its own.
 class Describer {
 public:
@@ -130,6 +144,8 @@ private:
              << getElementTypeOrSelf(type);
     if (shaped && !shaped.hasStaticShape())
       return function.emitOpError("expected static sizes, found ") << type << "; dynamic sizes have no CPU kernel yet";
+    if (shaped && !fitsInMemory(shaped))
+      return function.emitOpError("expected arguments of at most 2^") << kMaxArgumentBits << " bytes, found " << type;
     std::string unique = name;
     for (unsigned i = 2; !names.insert(unique).second; ++i)
       unique = name + std::to_string(i);
