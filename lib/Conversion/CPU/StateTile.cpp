@@ -144,8 +144,8 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
     return op.emitOpError("expected a static state with query rows innermost; run attn-tile");
 
   // quotient = (l == 0) ? 0 : acc / l, in the layout of the state, which is an input and stays as it is
-  AffineMap quotientMap = AffineMap::getMultiDimMapWithTargets(acc.map.getNumDims(), {numBatch + 1, numBatch},
-                                                               op.getContext());
+  AffineMap quotientMap =
+      AffineMap::getMultiDimMapWithTargets(acc.map.getNumDims(), {numBatch + 1, numBatch}, op.getContext());
   Operand quotients{vb.stackBuffer({columns, paddedRows}), quotientMap};
   TransposeSide state = getSide(vb, acc, numBatch), lanes = getSide(vb, quotients, numBatch);
   vb.loop(paddedRows, vb.lanes, {}, [&](Value lane, ValueRange) {
