@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "Formula.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -21,121 +22,9 @@
 using namespace mlir;
 using namespace attn;
 
-using BodyFn = function_ref<Value(OpBuilder &, Location, ValueRange)>;
-using Values = SmallVector<Value>;
-
-Value attn::createFloatConstant(OpBuilder &builder, Location loc, Type type, double value) {
-  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(type, value));
-}
-
-Value attn::convertFloat(OpBuilder &builder, Location loc, Value value, Type to) {
-  auto from = dyn_cast<FloatType>(value.getType());
-  auto target = dyn_cast<FloatType>(to);
-  if (!from || !target || from == target)
-    return value;
-  if (from.getWidth() < target.getWidth())
-    return arith::ExtFOp::create(builder, loc, to, value);
-  return arith::TruncFOp::create(builder, loc, to, value);
-}
-
-AffineMap attn::restrictDomain(AffineMap map, ArrayRef<unsigned> kept) {
-  SmallVector<AffineExpr> replacement(map.getNumDims(), getAffineConstantExpr(0, map.getContext()));
-  for (auto [i, position] : llvm::enumerate(kept))
-    replacement[position] = getAffineDimExpr(i, map.getContext());
-  return map.replaceDimsAndSymbols(replacement, {}, kept.size(), 0);
-}
-
 namespace {
 
 const double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Builds linalg over a part of one op's iteration domain. Intermediate tensors hold (batch…, named dimensions…).
-class Formula {
-public:
-  Formula(OpBuilder &builder, Operation *op, Type type)
-      : builder(builder), op(op), loc(op->getLoc()), type(type), numBatch(getNumBatchDims(op)),
-        sizes(getDomainSizes(builder, op)), maps(getMaps(op)) {}
-
-  /// The identity map of an intermediate with the given dimensions, over the whole domain.
-  AffineMap getMap(ArrayRef<DimKind> dims) {
-    return AffineMap::getMultiDimMapWithTargets(sizes.size(), getPositions(dims), op->getContext());
-  }
-
-  Value empty(ArrayRef<DimKind> dims, Type elementType = {}) {
-    SmallVector<OpFoldResult> shape;
-    for (unsigned position : getPositions(dims))
-      shape.push_back(sizes[position]);
-    return tensor::EmptyOp::create(builder, loc, shape, elementType ? elementType : type);
-  }
-
-  Value filled(ArrayRef<DimKind> dims, double value) { return fill(empty(dims), value); }
-  Value fill(Value tensor, double value) {
-    Value constant = createFloatConstant(builder, loc, getElementTypeOrSelf(tensor.getType()), value);
-    return linalg::FillOp::create(builder, loc, constant, tensor).getResult(0);
-  }
-
-  /// One generic over the dimensions `loops` (of which `reduced` are a reduction). Maps are over the whole domain. The
-  /// body gets its elements in the formula's type, the output's last, and returns the new element.
-  Value generic(ArrayRef<DimKind> loops, ArrayRef<DimKind> reduced, ValueRange inputs, ArrayRef<AffineMap> inputMaps,
-                Value output, AffineMap outputMap, BodyFn body) {
-    SmallVector<unsigned> kept = getPositions(loops);
-    SmallVector<AffineMap> genericMaps;
-    for (AffineMap map : inputMaps)
-      genericMaps.push_back(restrictDomain(map, kept));
-    genericMaps.push_back(restrictDomain(outputMap, kept));
-    SmallVector<utils::IteratorType> iterators(kept.size(), utils::IteratorType::parallel);
-    for (auto [i, kind] : llvm::enumerate(loops))
-      if (llvm::is_contained(reduced, kind))
-        iterators[numBatch + i] = utils::IteratorType::reduction;
-    domain.assign(kept.begin(), kept.end());
-    auto op = linalg::GenericOp::create(builder, loc, output.getType(), inputs, output, genericMaps, iterators,
-                                        [&](OpBuilder &nested, Location nestedLoc, ValueRange args) {
-                                          Values elements;
-                                          for (Value arg : args)
-                                            elements.push_back(convert(nested, arg, type));
-                                          Value result = body(nested, nestedLoc, elements);
-                                          linalg::YieldOp::create(nested, nestedLoc,
-                                                                  convert(nested, result, args.back().getType()));
-                                        });
-    return op.getResult(0);
-  }
-
-  /// The linalg.index of attn.index inside a generic's body. kv_head is head floordiv G, with G from the map of the
-  /// first operand that shares heads.
-  Value getIndex(OpBuilder &nested, IndexOp index) {
-    auto at = [&](unsigned position) -> Value {
-      return linalg::IndexOp::create(nested, loc, llvm::find(domain, position) - domain.begin());
-    };
-    switch (index.getKind()) {
-    case IndexKind::Batch: return at(0);
-    case IndexKind::Head: return at(numBatch - 1);
-    case IndexKind::Query: return at(numBatch);
-    case IndexKind::Key: return at(numBatch + 1);
-    case IndexKind::KvHead: return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), at(numBatch - 1));
-    }
-    llvm_unreachable("covered switch");
-  }
-
-  Value convert(OpBuilder &nested, Value value, Type to) { return convertFloat(nested, loc, value, to); }
-
-  OpBuilder &builder;
-  Operation *op;
-  Location loc;
-  Type type;
-  unsigned numBatch;
-  SmallVector<OpFoldResult> sizes;
-  SmallVector<AffineMap> maps;
-
-private:
-  SmallVector<unsigned> getPositions(ArrayRef<DimKind> dims) {
-    SmallVector<unsigned> positions(llvm::to_vector(llvm::seq<unsigned>(0, numBatch)));
-    for (DimKind kind : dims)
-      positions.push_back(getDomainPosition(op, kind));
-    return positions;
-  }
-
-  SmallVector<unsigned> domain; // of the generic being built
-};
 
 using enum DimKind;
 
