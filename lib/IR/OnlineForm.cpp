@@ -72,7 +72,7 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
 
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numInputs = maps.size() - op.getNumDpsInits();
-  SmallVector<AffineMap> stepMaps(ArrayRef(maps).take_front(numInputs));
+  SmallVector<AffineMap> stepMaps = llvm::to_vector(ArrayRef(maps).take_front(numInputs));
   stepMaps.append({accMap, rowMap, rowMap});
   SmallVector<unsigned> kept = getStatePositions(op);
   SmallVector<AffineMap> stateMaps;
