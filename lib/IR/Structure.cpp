@@ -29,17 +29,21 @@ bool isStructuredOp(Operation *op) {
              FinalizeOp, PackOp>(op);
 }
 
+static constexpr DimKind kQueryKeyHead[] = {Query, Key, HeadSize};
+static constexpr DimKind kQueryKeyValue[] = {Query, Key, ValueSize};
+static constexpr DimKind kQueryKeyHeadValue[] = {Query, Key, HeadSize, ValueSize};
+static constexpr DimKind kQueryKey[] = {Query, Key};
+static constexpr DimKind kQueryHead[] = {Query, HeadSize};
+static constexpr DimKind kQueryValue[] = {Query, ValueSize};
+
 ArrayRef<DimKind> getDomainDims(Operation *op) {
-  static constexpr DimKind queryKeyHead[] = {Query, Key, HeadSize}, queryKeyValue[] = {Query, Key, ValueSize},
-                           all[] = {Query, Key, HeadSize, ValueSize}, queryKey[] = {Query, Key},
-                           queryValue[] = {Query, ValueSize}, queryHead[] = {Query, HeadSize};
   return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
-      .Case<ScoresOp>([](auto) { return ArrayRef(queryKeyHead); })
-      .Case<ScaleOp, SoftcapOp, MaskOp, SoftmaxOp>([](auto) { return ArrayRef(queryKey); })
-      .Case<ApplyOp>([](auto) { return ArrayRef(queryKeyValue); })
-      .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(all); })
-      .Case<PackOp>([](auto) { return ArrayRef(queryHead); })
-      .Default([](Operation *) { return ArrayRef(queryValue); });
+      .Case<ScoresOp>([](auto) { return ArrayRef(kQueryKeyHead); })
+      .Case<ScaleOp, SoftcapOp, MaskOp, SoftmaxOp>([](auto) { return ArrayRef(kQueryKey); })
+      .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
+      .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
+      .Case<PackOp>([](auto) { return ArrayRef(kQueryHead); })
+      .Default([](Operation *) { return ArrayRef(kQueryValue); });
 }
 
 /// The state triple in the order acc, row max, row sum.
