@@ -23,7 +23,8 @@ static SmallVector<unsigned> getStatePositions(Operation *op) {
 SmallVector<AffineMap> attn::getStateMaps(OnlineStepOp op) {
   SmallVector<unsigned> kept = getStatePositions(op);
   SmallVector<AffineMap> maps;
-  for (AffineMap map : ArrayRef(getMaps(op)).take_back(3))
+  SmallVector<AffineMap> all = getMaps(op);
+  for (AffineMap map : ArrayRef(all).take_back(3))
     maps.push_back(restrictDomain(map, kept));
   return maps;
 }
