@@ -71,10 +71,10 @@ struct FoldTranspose : public RewritePattern {
   }
 };
 
-bool isSplatBool(Value value, bool expected) {
+bool isSplatTrue(Value value) {
   DenseElementsAttr elements;
   return value && matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         elements.getElementType().isInteger(1) && elements.getSplatValue<bool>() == expected;
+         elements.getElementType().isInteger(1) && elements.getSplatValue<bool>();
 }
 
 bool isSplatZero(Value value) {
@@ -88,7 +88,7 @@ template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> 
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    bool dropMask = isSplatBool(op.getMask(), true), dropBias = isSplatZero(op.getBias());
+    bool dropMask = isSplatTrue(op.getMask()), dropBias = isSplatZero(op.getBias());
     if (!dropMask && !dropBias)
       return rewriter.notifyMatchFailure(op, "expected a constant neutral mask or bias");
     SmallVector<AffineMap> kept;

@@ -25,8 +25,8 @@ static constexpr std::pair<int64_t, int64_t> kRegisterKernels[] = {{4, 4}, {6, 2
 static constexpr int64_t kKeyTile = 64;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
-/// Elements of Q and the accumulator that a tile may hold on a thread's stack, in bytes.
-static constexpr int64_t kMaxTileBytes = 1024 * 1024;
+/// Bytes of a thread's stack for the buffers of a tile: those above, and the quotient that finalize transposes.
+static constexpr int64_t kMaxStackBytes = 1024 * 1024;
 
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
   Type elementType = getElementTypeOrSelf(op.getQuery().getType());
@@ -57,15 +57,16 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
+  auto stackBytes = [&](int64_t rows) { return tileBytes(rows) + rows * valueSize * elementBytes; };
   while (queryTile > lanes * laneVectors && tileBytes(queryTile) > target.l2Bytes / kTileShareOfL2)
     queryTile -= lanes * laneVectors;
-  while (laneVectors > 1 && tileBytes(queryTile) > kMaxTileBytes) {
+  while (laneVectors > 1 && stackBytes(queryTile) > kMaxStackBytes) {
     laneVectors /= 2;
     queryTile = lanes * laneVectors;
   }
-  if (tileBytes(queryTile) > kMaxTileBytes)
-    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << tileBytes(queryTile)
-                                         << " bytes for the smallest tile, expected at most " << kMaxTileBytes
+  if (stackBytes(queryTile) > kMaxStackBytes)
+    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(queryTile)
+                                         << " bytes for the smallest tile, expected at most " << kMaxStackBytes
                                          << "; lower with attn-lower-to-reference";
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
