@@ -69,7 +69,8 @@ class Kernel:
         results: tuple[Any, ...]
         if out is None:
             sizes = _sizes(self.inputs, arrays)
-            targets = [np.empty([sizes.get(n, n) for n in x["shape"]], dtype=x["dtype"]) for x in self.outputs]
+            shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
+            targets = [np.empty(shape, dtype=x["dtype"]) for shape, x in zip(shapes, self.outputs, strict=True)]
             model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
@@ -147,7 +148,7 @@ def compile(  # noqa: A001 - the name of SPEC §5
 
 
 def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
-    """The dynamic sizes by their names, from the first input that has each; the checked entry compares the others."""
+    """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
     sizes: dict[str, int] = {}
     for argument, array in zip(arguments, arrays, strict=True):
         # A wrong rank is the checked entry's to refuse.
