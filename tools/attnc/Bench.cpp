@@ -136,7 +136,7 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   }
   Timing timing = summarize(times);
   double rate = getFlops(*problem) / timing.best * 1e-9;
-  outs() << printProblem(*problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
+  outs() << printProblemLine(*problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
          << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << " GFLOP/s, ceiling "
          << format("%.1f", ceiling) << " GFLOP/s (FMA, " << command.threads
          << (command.threads == 1 ? " thread), " : " threads), ") << format("%.1f", 100 * rate / ceiling) << " %";
