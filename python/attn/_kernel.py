@@ -26,7 +26,8 @@ class Kernel:
     Attributes:
       name: its name in the module.
       manifest: the module's manifest, as `attnc --manifest` writes it: target, kernels, their arguments, conventions.
-      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape.
+      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape; a name in a shape
+        is a size that each call chooses.
     """
 
     def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
@@ -67,7 +68,9 @@ class Kernel:
         ]
         results: tuple[Any, ...]
         if out is None:
-            targets = [np.empty(x["shape"], dtype=x["dtype"]) for x in self.outputs]
+            sizes = _sizes(self.inputs, arrays)
+            shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
+            targets = [np.empty(shape, dtype=x["dtype"]) for shape, x in zip(shapes, self.outputs, strict=True)]
             model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
@@ -142,6 +145,17 @@ def compile(  # noqa: A001 - the name of SPEC §5
         found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
         raise CompileError(f"expected a kernel named {name}, found {found}")
     return Kernel(module.value, manifest, entries[0])
+
+
+def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
+    """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
+    sizes: dict[str, int] = {}
+    for argument, array in zip(arguments, arrays, strict=True):
+        # A wrong rank is the checked entry's to refuse.
+        for name, size in zip(argument["shape"], array.shape, strict=False):
+            if isinstance(name, str):
+                sizes.setdefault(name, size)
+    return sizes
 
 
 def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
