@@ -43,6 +43,7 @@ struct AttentionNode {
   bool isBooleanMask = false;
   std::vector<MaskDimension> mask; ///< of the last dimensions of (batch, head, query, key)
   std::optional<double> scale, softcap;
+  std::optional<int64_t> softmaxPrecision; ///< a DataType
   bool isCausal = false;
   ScoresMode mode = ScoresMode::Scaled;
 
