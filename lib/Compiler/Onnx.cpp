@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #include "attn/Compiler/Onnx.h"
 #include "OnnxPrinter.h"
-#include "attn/Conversion/Kernels.h"
+#include "attn/Conversion/CNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"

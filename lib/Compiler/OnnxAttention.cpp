@@ -19,7 +19,7 @@ std::string attn::onnx::quote(StringRef text) {
   std::string quoted = "'";
   for (char c : text.take_front(kMaxQuoted))
     quoted += llvm::isPrint(c) ? c : '?';
-  return quoted + (text.size() > kMaxQuoted ? "…'" : "'");
+  return quoted + (text.size() > kMaxQuoted ? "...'" : "'");
 }
 
 StringRef attn::onnx::getFloatName(int64_t type) {

@@ -125,7 +125,7 @@ Error OperatorChecker::readReal(StringRef name, std::optional<double> &into) {
   if (!attribute)
     return Error::success();
   into = attribute->real;
-  return std::isfinite(*into) ? Error::success() : fail(formatv("expected a finite {0}, found {1}", name, *into));
+  return std::isfinite(*into) ? Error::success() : fail(formatv("expected a finite {0}, found {1:e}", name, *into));
 }
 
 Error OperatorChecker::checkAttributes() {
@@ -169,7 +169,7 @@ Error OperatorChecker::readAttributes() {
   result.softmaxPrecision = precision;
   result.mode = ScoresMode(mode.value_or(0));
   if (result.softcap && *result.softcap < 0)
-    return fail(formatv("expected softcap >= 0, found {0}; 0 is none", *result.softcap));
+    return fail(formatv("expected softcap >= 0, found {0:e}; 0 is none", *result.softcap));
   if (result.softcap == 0.0)
     result.softcap.reset();
   return Error::success();

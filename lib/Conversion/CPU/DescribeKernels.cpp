@@ -55,8 +55,6 @@ SmallVector<int64_t> KernelArgument::getStrides() const {
   return strides;
 }
 
-std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
-
 SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
   SmallVector<KernelArgument> arguments;
   for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {
