@@ -101,30 +101,44 @@ Tensor FunctionPrinter::splitHeads(const Tensor &packed, int64_t heads, int64_t 
   return split;
 }
 
+/// Rows as (batch, heads, rows, size), written to `target`.
+Tensor FunctionPrinter::addHeadMajor(const Rows &rows, const Tensor &target, StringRef name) {
+  Tensor result = {("%" + name).str(), target.sizes, target.element};
+  line("{0} = linalg.{1} ins({2} : {3}) outs({4} : {5}){6}", result.value, rows.isHeadMajor ? "copy" : "transpose",
+       rows.tensor.value, printType(rows.tensor), target.value, printType(target),
+       rows.isHeadMajor ? " -> " + printType(target) : " permutation = [0, 2, 1, 3]");
+  return result;
+}
+
 /// present = past, then the new rows, as (batch, heads, rows, size).
 Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, int64_t size) {
   Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.kvHeads), keys, fixed(size)}, node.element);
-  const Sizes strides(4, fixed(1));
-  auto insert = [&](const Tensor &source, const Size &first, StringRef into) {
-    std::string value = ("%" + into).str();
-    line("{0} = tensor.insert_slice {1} into {2}{3} {4} {5} : {6} into {7}", value, source.value, cache.value,
-         printSizes({fixed(0), fixed(0), first, fixed(0)}), printSizes(source.sizes), printSizes(strides),
-         printType(source), printType(cache));
+  Tensor before = getInput(past);
+  before.sizes = {batch, fixed(node.kvHeads), pastKeys, fixed(size)};
+  // One side without rows: the other is all of it, and a kernel returns no argument as it is.
+  if (!node.has[past] || pastKeys.number == 0)
+    return addHeadMajor(rows, cache, name);
+  if (newKeys.number == 0)
+    return addHeadMajor({before, /*isHeadMajor=*/true}, cache, name);
+
+  const Sizes ones(4, fixed(1));
+  auto getPlace = [&](const Size &first, const Sizes &sizes) {
+    return printSizes({fixed(0), fixed(0), first, fixed(0)}) + " " + printSizes(sizes) + " " + printSizes(ones);
+  };
+  auto insert = [&](const Tensor &source, const Size &first, const std::string &value) {
+    line("{0} = tensor.insert_slice {1} into {2}{3} : {4} into {5}", value, source.value, cache.value,
+         getPlace(first, source.sizes), printType(source), printType(cache));
     cache.value = value;
   };
-  if (node.has[past]) {
-    Tensor before = getInput(past);
-    before.sizes = {batch, fixed(node.kvHeads), pastKeys, fixed(size)};
-    insert(before, fixed(0), (name + "_past").str());
-  }
+  insert(before, fixed(0), ("%" + name + "_past").str());
   Tensor fresh = rows.tensor;
   if (!rows.isHeadMajor) {
-    fresh = addEmpty((name + "_new_init").str(), {batch, fixed(node.kvHeads), newKeys, fixed(size)}, node.element);
-    line("%{0}_new = linalg.transpose ins({1} : {2}) outs({3} : {4}) permutation = [0, 2, 1, 3]", name,
-         rows.tensor.value, printType(rows.tensor), fresh.value, printType(fresh));
-    fresh.value = ("%" + name + "_new").str();
+    Tensor slot = {("%" + name + "_slot").str(), {batch, fixed(node.kvHeads), newKeys, fixed(size)}, node.element};
+    line("{0} = tensor.extract_slice {1}{2} : {3} to {4}", slot.value, cache.value, getPlace(pastKeys, slot.sizes),
+         printType(cache), printType(slot));
+    fresh = addHeadMajor(rows, slot, (name + "_new").str());
   }
-  insert(fresh, node.has[past] ? pastKeys : fixed(0), name);
+  insert(fresh, pastKeys, ("%" + name).str());
   return cache;
 }
 
@@ -163,14 +177,14 @@ Tensor FunctionPrinter::padMask(const Tensor &mask) {
                           .Default("0xFF80 : bf16");
   Sizes sizes = mask.sizes;
   sizes.back() = keys;
-  Tensor padded = addEmpty("mask_init", sizes, mask.element);
+  Tensor padded = addEmpty("attn_mask_init", sizes, mask.element);
   line("%removed = arith.constant {0}", removed);
-  line("%mask_removed = linalg.fill ins(%removed : {0}) outs({1} : {2}) -> {2}", mask.element, padded.value,
+  line("%attn_mask_removed = linalg.fill ins(%removed : {0}) outs({1} : {2}) -> {2}", mask.element, padded.value,
        printType(padded));
-  line("%mask = tensor.insert_slice {0} into %mask_removed{1} {2} {3} : {4} into {5}", mask.value,
+  line("%attn_mask_full = tensor.insert_slice {0} into %attn_mask_removed{1} {2} {3} : {4} into {5}", mask.value,
        printSizes(Sizes(sizes.size(), fixed(0))), printSizes(mask.sizes), printSizes(Sizes(sizes.size(), fixed(1))),
        printType(mask), printType(padded));
-  padded.value = "%mask";
+  padded.value = "%attn_mask_full";
   return padded;
 }
 

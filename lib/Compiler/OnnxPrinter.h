@@ -60,6 +60,7 @@ private:
   Tensor addEmpty(llvm::StringRef name, Sizes sizes, llvm::StringRef element);
   Tensor splitHeads(const Tensor &packed, int64_t heads, int64_t size, llvm::StringRef name);
   Rows addRows(Input input, Input past, Output present, int64_t size);
+  Tensor addHeadMajor(const Rows &rows, const Tensor &target, llvm::StringRef name);
   Tensor addCache(const Rows &rows, Input past, llvm::StringRef name, int64_t size);
   Rows takePrefix(const Rows &rows, int64_t keys);
   Tensor padMask(const Tensor &mask);

@@ -1,8 +1,8 @@
 """attn: attention kernels, compiled for exactly your problem.
 
 `sdpa` runs attention on arrays, `compile` makes a kernel from a problem line or an IR file, `from_onnx` one from a
-node of an ONNX model, `reference` is the executable specification in NumPy. What every argument means is in SPEC; what the package adds to the C API
-(include/attn-c/attn.h) is arrays, checks and a cache of kernels: no compiler logic.
+node of an ONNX model, `reference` is the executable specification in NumPy. What every argument means is in SPEC; what
+the package adds to the C API (include/attn-c/attn.h) is arrays, checks and a cache of kernels: no compiler logic.
 """
 
 from attn import reference
