@@ -113,6 +113,7 @@ void buildBufferizePhase(OpPassManager &pm) {
 
 void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(mlir::createCanonicalizerPass());

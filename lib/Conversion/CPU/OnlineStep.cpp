@@ -91,7 +91,7 @@ private:
         keys.push_back(vb.add(first, row));
       Values zeros(rows * vectors, vb.splat(0));
       Values raw = emitRegisterKernel(
-          vb, rows, vectors, headSize, zeros,
+          vb, rows, vectors, vb.index(headSize), zeros,
           [&](int64_t row, Value d) -> Value {
             return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
           },
@@ -164,7 +164,7 @@ private:
         init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
       }
     Values result = emitRegisterKernel(
-        vb, rows, vectors, numKeys, init,
+        vb, rows, vectors, vb.index(numKeys), init,
         [&](int64_t row, Value keyIndex) -> Value {
           return memref::LoadOp::create(b, loc, value.memref, at(value, {}, keyIndex, {}, columns[row]));
         },

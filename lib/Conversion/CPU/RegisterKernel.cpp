@@ -13,10 +13,10 @@
 using namespace mlir;
 using namespace attn::cpu;
 
-Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, ValueRange init,
+Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, Value depth, ValueRange init,
                                      function_ref<Value(int64_t, Value)> scalarAt,
                                      function_ref<Value(Value, int64_t)> vectorAt) {
-  return vb.loop(depth, 1, init, [&](Value k, ValueRange acc) {
+  return vb.loop(vb.index(0), depth, 1, init, [&](Value k, ValueRange acc) {
     Values operands, next;
     for (int64_t v = 0; v < vectors; ++v)
       operands.push_back(vectorAt(k, v));

@@ -85,7 +85,7 @@ struct Operand {
 };
 
 /// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth).
-Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, mlir::ValueRange init,
+Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt);
 
