@@ -11,7 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "Matmul.h"
 #include "attn/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -41,76 +41,6 @@ static constexpr int64_t kMinPackedRows = 16;
 static constexpr int64_t kMinParallelWork = 1 << 20;
 
 namespace {
-
-/// What a contraction's operands and dimensions are for C[i][j] += A[i][k] B[k][j].
-struct Matmul {
-  Operand a, b, c;
-  std::optional<unsigned> row; ///< i; none for a product of a vector and a matrix
-  unsigned column = 0, depth = 0;
-  SmallVector<unsigned> batch; ///< all others, a loop each
-};
-
-bool involves(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }
-
-/// True where `dim` is a whole index of the operand and nothing else reads it.
-bool isPlainIndex(AffineMap map, unsigned dim) {
-  return llvm::count_if(map.getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); }) == 1 &&
-         llvm::is_contained(map.getResults(), getAffineDimExpr(dim, map.getContext()));
-}
-
-FailureOr<Matmul> matchMatmul(linalg::LinalgOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics())
-    return failure();
-  auto isMultiplyAdd = [](Operation *first, Operation *second) {
-    return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
-  };
-  if (!linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd))
-    return failure();
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  SmallVector<unsigned> reductions;
-  op.getReductionDims(reductions);
-  Matmul m;
-  m.a = {op.getDpsInputs()[0], maps[0]};
-  m.b = {op.getDpsInputs()[1], maps[1]};
-  m.c = {op.getDpsInits()[0], maps[2]};
-  Type type = getElementTypeOrSelf(m.c.memref.getType());
-  if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps[2].getNumResults() == 0)
-    return failure();
-  for (const Operand &operand : {m.a, m.b})
-    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(operand.memref.getType()));
-        !element || element.getWidth() > type.getIntOrFloatBitWidth())
-      return failure();
-
-  // The lanes are the innermost dimension of C; B is the input that has it.
-  auto column = dyn_cast<AffineDimExpr>(maps[2].getResults().back());
-  if (!column || !m.c.isInnermost(column.getPosition()))
-    return failure();
-  m.column = column.getPosition();
-  m.depth = reductions.front();
-  if (involves(m.a.map, m.column))
-    std::swap(m.a, m.b);
-  if (involves(m.a.map, m.column) || !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.a.map, m.depth) ||
-      !isPlainIndex(m.b.map, m.depth) || !isPlainIndex(m.c.map, m.column))
-    return failure();
-  // A panel is a transpose of B where B has its columns elsewhere; that is emitted for a known depth.
-  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  if (!m.b.isInnermost(m.column) && (!m.b.isInnermost(m.depth) || ShapedType::isDynamic(sizes[m.depth])))
-    return failure();
-
-  // The rows are the longest dimension that A and C share and B has not.
-  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
-    if (dim == m.column || dim == m.depth)
-      continue;
-    m.batch.push_back(dim);
-    bool isRow = isPlainIndex(m.a.map, dim) && isPlainIndex(m.c.map, dim) && !involves(m.b.map, dim);
-    if (isRow && (!m.row || ShapedType::isDynamic(sizes[dim]) ||
-                  (!ShapedType::isDynamic(sizes[*m.row]) && sizes[dim] >= sizes[*m.row])))
-      m.row = dim;
-  }
-  if (m.row)
-    llvm::erase(m.batch, *m.row);
-  return m;
-}
 
 /// Emits the loops of one contraction.
 class MatmulLowering {
@@ -368,6 +298,11 @@ struct LowerMatmulToVectorPass : public attn::impl::LowerMatmulToVectorPassBase<
       FailureOr<Matmul> matmul = matchMatmul(op);
       if (failed(matmul))
         continue;
+      if (FailureOr<linalg::LinalgOp> collapsed = collapseRows(rewriter, op, *matmul); succeeded(collapsed)) {
+        op = *collapsed;
+        matmul = matchMatmul(op);
+        assert(succeeded(matmul) && "expected the same product over fewer dimensions");
+      }
       rewriter.setInsertionPoint(op);
       auto type = cast<FloatType>(getElementTypeOrSelf(matmul->c.memref.getType()));
       VectorBuilder vb(rewriter, op.getLoc(), *info, type);

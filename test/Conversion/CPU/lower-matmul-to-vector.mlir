@@ -74,3 +74,24 @@ func.func @others(%a: memref<4x4xi32>, %x: memref<4x4xf32>, %y: memref<4x4xf32, 
   linalg.matmul ins(%x, %x : memref<4x4xf32>, memref<4x4xf32>) outs(%y : memref<4x4xf32, strided<[1, 4]>>)
   return
 }
+
+// A batch of short sequences: its rows are one dimension.
+// CHECK-LABEL: func @rows_of_a_batch(
+//       CHECK:   %[[A:.*]] = memref.collapse_shape %arg0 {{\[\[}}0, 1], [2]] : memref<?x3x32xf32> into memref<?x32xf32>
+//       CHECK:   %[[C:.*]] = memref.collapse_shape %arg2 {{\[\[}}0, 1], [2]]
+//       CHECK:   scf.forall (%{{.*}}) in (
+//       CHECK:     memref.load %[[A]][
+//       CHECK:     vector.store %{{.*}}, %[[C]][
+func.func @rows_of_a_batch(%x: memref<?x3x32xf32>, %w: memref<32x16xf32>, %y: memref<?x3x16xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(b, s, f, e) -> (b, s, e)>, affine_map<(b, s, f, e) -> (e, f)>,
+                       affine_map<(b, s, f, e) -> (b, s, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : memref<?x3x32xf32>, memref<32x16xf32>) outs(%y : memref<?x3x16xf32>) {
+  ^bb0(%x0: f32, %w0: f32, %z: f32):
+    %p = arith.mulf %x0, %w0 : f32
+    %t = arith.addf %z, %p : f32
+    linalg.yield %t : f32
+  }
+  return
+}
