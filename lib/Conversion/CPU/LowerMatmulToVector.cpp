@@ -35,8 +35,8 @@ static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
 static constexpr int64_t kMaxRegisterRows = 8;
 /// Rows of a tile: copying the panel is a hundredth of its work.
 static constexpr int64_t kTileRows = 128;
-/// With fewer rows a panel of contiguous columns is read where it is.
-static constexpr int64_t kMinPackedRows = 16;
+/// With fewer rows B is read where it is, once: a few of its rows at a time, along runs of this many bytes.
+static constexpr int64_t kMinPackedRows = 16, kStreamDepth = 8, kStreamBytes = 4096;
 /// Multiply-adds below which starting threads costs more than it saves.
 static constexpr int64_t kMinParallelWork = 1 << 20;
 
@@ -61,11 +61,13 @@ public:
     if (!ShapedType::isDynamic(numRows))
       registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
     tileRows = kTileRows / registerRows * registerRows;
-    panelDepth = kPanelBytes / (panelColumns * vb.elementType.getWidth() / 8);
-    if (!ShapedType::isDynamic(numDepth)) {
-      int64_t depth = std::max<int64_t>(1, numDepth);
-      panelDepth = isPacked ? llvm::divideCeil(depth, llvm::divideCeil(depth, panelDepth)) : depth;
-    }
+    int64_t elementBytes = vb.elementType.getWidth() / 8;
+    tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
+    panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) : kStreamDepth;
+    if (isPacked && numDepth > panelDepth) // blocks that are about equal
+      panelDepth = llvm::divideCeil(numDepth, llvm::divideCeil(numDepth, panelDepth));
+    else if (!ShapedType::isDynamic(numDepth))
+      panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
   }
 
   void emit() {
@@ -73,7 +75,7 @@ public:
     for (unsigned dim : m.batch)
       counts.push_back(getCount(dim, 1));
     counts.push_back(m.row ? getCount(*m.row, tileRows) : b.getIndexAttr(1));
-    counts.push_back(getCount(m.column, panelColumns));
+    counts.push_back(getCount(m.column, tileColumns));
     auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
     b.setInsertionPoint(forall.getTerminator());
     // In the loop: each thread has its own.
@@ -86,7 +88,7 @@ public:
     SmallVector<Value> ivs = forall.getInductionVars();
     for (auto [dim, iv] : llvm::zip(m.batch, ivs))
       domain[dim] = iv;
-    emitTile(multiply(ivs[ivs.size() - 2], tileRows), multiply(ivs.back(), panelColumns));
+    emitTile(multiply(ivs[ivs.size() - 2], tileRows), multiply(ivs.back(), tileColumns));
     b.setInsertionPointAfter(forall);
     if (isSerial()) {
       IRRewriter rewriter(b);
@@ -99,9 +101,6 @@ private:
   int64_t selectPanelVectors() const {
     int64_t registers = vb.target.vectorRegisters;
     int64_t most = std::min<int64_t>(kMaxPanelVectors, registers / kRegistersPerPanelVector);
-    // What is read where it is comes from far: the wider the panel, the longer its runs.
-    if (!isPacked)
-      most = std::max(most, (registers - 2) / (numRows + 1));
     if (ShapedType::isDynamic(numColumns))
       return most;
     int64_t total = std::max<int64_t>(1, llvm::divideCeil(numColumns, vb.lanes));
@@ -177,20 +176,21 @@ private:
 
   /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
   void emitTile(Value row, Value column) {
-    if (isPartial) {
-      Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
-      auto type = VectorType::get({vb.lanes}, b.getI1Type());
-      for (int64_t v = 0; v < panelVectors; ++v) {
-        Value left = arith::SubIOp::create(b, loc, count, vb.index(v * vb.lanes));
-        masks.push_back(vector::CreateMaskOp::create(b, loc, type, left));
-      }
-    }
     Value lastRow = m.row ? minimum(vb.add(row, tileRows), getSize(*m.row)) : vb.add(row, 1);
+    if (isPacked)
+      createMasks(column);
+    Value lastColumn = isPacked ? Value() : minimum(vb.add(column, tileColumns), getSize(m.column));
     auto emitBlock = [&](Value first, Value depth, int64_t staticDepth) {
-      if (isPacked)
+      if (isPacked) {
         pack(first, depth, staticDepth, column);
-      emitRows(row, lastRow, first, depth, column);
-      return Values();
+        emitRows(row, lastRow, first, depth, column);
+        return Values();
+      }
+      return vb.loop(column, lastColumn, panelColumns, {}, [&](Value panelColumn, ValueRange) {
+        createMasks(panelColumn);
+        emitRows(row, lastRow, first, depth, panelColumn);
+        return Values();
+      });
     };
     if (ShapedType::isDynamic(numDepth)) {
       Value end = getSize(m.depth);
@@ -202,6 +202,19 @@ private:
     }
     forEachBlock(vb, numDepth, panelDepth, {},
                  [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth), depth); });
+  }
+
+  /// Of the columns of a panel that are there.
+  void createMasks(Value column) {
+    if (!isPartial)
+      return;
+    masks.clear();
+    Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
+    auto type = VectorType::get({vb.lanes}, b.getI1Type());
+    for (int64_t v = 0; v < panelVectors; ++v) {
+      Value left = arith::SubIOp::create(b, loc, count, vb.index(v * vb.lanes));
+      masks.push_back(vector::CreateMaskOp::create(b, loc, type, left));
+    }
   }
 
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
@@ -276,7 +289,7 @@ private:
   SmallVector<int64_t> sizes;
   SmallVector<Value> domain; ///< the batch dimensions' positions
   int64_t numRows, numColumns, numDepth;
-  int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows;
+  int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows, tileColumns;
   bool isPartial, isPacked;
   Value panel;
   Values masks;
