@@ -58,6 +58,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 
 void buildCanonicalizePhase(OpPassManager &pm) {
   pm.addPass(createDescribeKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
   addVerification(pm, Phase::Canonicalize);
 }
@@ -104,9 +105,6 @@ void buildBufferizePhase(OpPassManager &pm) {
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass({kMaxStackBufferBytes, 0}));
-  bufferization::BufferDeallocationPipelineOptions deallocation;
-  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
-  pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
@@ -115,6 +113,11 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  // After the attn ops: deallocation takes no op with several regions.
+  if (options.deallocate) {
+    bufferization::BufferDeallocationPipelineOptions deallocation;
+    bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  }
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());

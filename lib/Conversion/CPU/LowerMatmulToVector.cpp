@@ -79,12 +79,8 @@ public:
     auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
     b.setInsertionPoint(forall.getTerminator());
     // In the loop: each thread has its own.
-    if (isPacked) {
-      // A transposed panel keeps B's own element type: it goes through registers as it is.
-      Type type = m.b.isInnermost(m.column) ? vb.elementType : getElementTypeOrSelf(m.b.memref.getType());
-      panel = memref::AllocaOp::create(b, loc, MemRefType::get({panelDepth, panelColumns}, type),
-                                       b.getI64IntegerAttr(kBufferAlignment));
-    }
+    if (isPacked)
+      panel = vb.stackBuffer({panelDepth, panelColumns});
     SmallVector<Value> ivs = forall.getInductionVars();
     for (auto [dim, iv] : llvm::zip(m.batch, ivs))
       domain[dim] = iv;
@@ -160,10 +156,7 @@ private:
     return indices;
   }
 
-  Value widen(Value value) {
-    Type type = value.getType().isIntOrFloat() ? Type(vb.elementType) : Type(vb.vectorType);
-    return value.getType() == type ? value : arith::ExtFOp::create(b, loc, type, value).getResult();
-  }
+  Value widen(Value value) { return vb.convert(value, vb.elementType); }
 
   /// Lanes beyond the last column read as zero, and are not touched in memory.
   Value loadColumns(const Operand &operand, ArrayRef<Value> indices, int64_t v) {
@@ -180,9 +173,9 @@ private:
     if (isPacked)
       createMasks(column);
     Value lastColumn = isPacked ? Value() : minimum(vb.add(column, tileColumns), getSize(m.column));
-    auto emitBlock = [&](Value first, Value depth, int64_t staticDepth) {
+    auto emitBlock = [&](Value first, Value depth) {
       if (isPacked) {
-        pack(first, depth, staticDepth, column);
+        pack(first, depth, column);
         emitRows(row, lastRow, first, depth, column);
         return Values();
       }
@@ -196,12 +189,12 @@ private:
       Value end = getSize(m.depth);
       vb.loop(vb.index(0), end, panelDepth, {}, [&](Value first, ValueRange) {
         Value depth = minimum(vb.index(panelDepth), arith::SubIOp::create(b, loc, end, first));
-        return emitBlock(first, depth, ShapedType::kDynamic);
+        return emitBlock(first, depth);
       });
       return;
     }
-    forEachBlock(vb, numDepth, panelDepth, {},
-                 [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth), depth); });
+    forEachBlock(vb, b.getIndexAttr(numDepth), panelDepth, {},
+                 [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth)); });
   }
 
   /// Of the columns of a panel that are there.
@@ -218,7 +211,7 @@ private:
   }
 
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
-  void pack(Value first, Value depth, int64_t staticDepth, Value column) {
+  void pack(Value first, Value depth, Value column) {
     if (m.b.isInnermost(m.column)) {
       vb.loop(vb.index(0), depth, 1, {}, [&](Value k, ValueRange) {
         for (int64_t v = 0; v < panelVectors; ++v) {
@@ -233,7 +226,7 @@ private:
     source.getIndices = [&](Value j, Value k) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
     lanes.getIndices = [](Value j, Value k) { return Values{k, j}; };
     Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
-    emitPack(vb, source, lanes, count, panelColumns, staticDepth);
+    emitPack(vb, source, lanes, count, panelColumns, depth);
   }
 
   /// Blocks of rows of the register kernel's height, then what is left: known where the number of rows is, else singly.
@@ -266,7 +259,7 @@ private:
         },
         [&](Value k, int64_t v) {
           if (isPacked)
-            return widen(vb.load(panel, {k, vb.index(v * vb.lanes)}));
+            return vb.load(panel, {k, vb.index(v * vb.lanes)});
           return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
         });
     for (int64_t r = 0; r < rows; ++r)

@@ -61,9 +61,9 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   if (involves(m.a.map, m.column) || !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.a.map, m.depth) ||
       !isPlainIndex(m.b.map, m.depth) || !isPlainIndex(m.c.map, m.column))
     return failure();
-  // A panel is a transpose of B where B has its columns elsewhere; that is emitted for a known depth.
   SmallVector<int64_t> sizes = op.getStaticLoopRanges();
-  if (!m.b.isInnermost(m.column) && (!m.b.isInnermost(m.depth) || ShapedType::isDynamic(sizes[m.depth])))
+  // A panel is a transpose of B where B has its columns elsewhere.
+  if (!m.b.isInnermost(m.column) && !m.b.isInnermost(m.depth))
     return failure();
 
   // The rows are the longest dimension that can be rows.
