@@ -40,7 +40,6 @@ def multi_head(x, w_q, w_k, w_v, w_o, attributes: str, **options):
     y = np.empty((*x.shape[:2], w_o.shape[1]), x.dtype)
     text = fill(MULTI_HEAD, X=x, WQ=w_q, WK=w_k, WV=w_v, WO=w_o, Y=y).replace("ATTRIBUTES", attributes)
     kernel = attn.compile(text, fail_on_fallback=True, **options)
-    assert options or kernel.manifest["kernels"][0]["path"] == "flash"
     return kernel(x, w_q, w_k, w_v, w_o)
 
 
@@ -113,7 +112,6 @@ def scored(q, k, v, kind: str, weights):
     text = text.replace("ARGUMENTS", ", ".join(f"{x}: {t}" for x, t in zip(names, types, strict=True)))
     text = text.replace("WEIGHTS", f"{', '.join(names)} : {', '.join(types)}")
     kernel = attn.compile(text, fail_on_fallback=True)
-    assert kernel.manifest["kernels"][0]["path"] == "flash"
     return kernel(q, k, v, *weights)
 
 
