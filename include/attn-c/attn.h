@@ -18,7 +18,7 @@ extern "C" {
 
 #define ATTN_API __attribute__((visibility("default")))
 
-/* What a call came to. The codes 1 to 9 are those of a kernel's checked entry as well. */
+/* What a call came to. The codes 1 to 10 are those of a kernel's checked entry as well. */
 typedef enum attn_status {
   ATTN_OK = 0,
   ATTN_NULL_ARGUMENT = 1, /* a tensor, its data, shape, or the argument array is null */
@@ -30,14 +30,16 @@ typedef enum attn_status {
   ATTN_WRONG_ALIGNMENT = 7,
   ATTN_WRONG_DEVICE = 8,
   ATTN_WRONG_ALIASING = 9, /* an output overlaps an input or another output */
+  ATTN_WRONG_VALUE = 10,   /* a length, prefix sum, page number or position is out of its range */
   ATTN_COMPILE_ERROR = 20, /* the source was refused; the message holds the diagnostics */
   ATTN_NO_SUCH_KERNEL = 21
 } attn_status;
 
 /* What the text given to attn_compile is. */
 typedef enum attn_source_kind {
-  ATTN_SOURCE_MLIR = 0,   /* an IR file: every public function becomes a kernel */
-  ATTN_SOURCE_PROBLEM = 1 /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+  ATTN_SOURCE_MLIR = 0,    /* an IR file: every public function becomes a kernel */
+  ATTN_SOURCE_PROBLEM = 1, /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+  ATTN_SOURCE_ONNX = 2     /* a serialised ONNX model of Attention nodes, for attn_compile_bytes: a kernel a node */
 } attn_source_kind;
 
 /* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */
@@ -57,6 +59,9 @@ typedef struct attn_module attn_module;
  * `message` is not null, holds the diagnostics; free it with attn_free_string. */
 ATTN_API attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *options,
                                   attn_module **module, char **message);
+/* The same for `size` bytes at `data`, which may hold zeros: a source of any kind. */
+ATTN_API attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size,
+                                        const attn_compile_options *options, attn_module **module, char **message);
 ATTN_API void attn_module_destroy(attn_module *module);
 
 /* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */

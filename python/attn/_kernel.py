@@ -26,7 +26,8 @@ class Kernel:
     Attributes:
       name: its name in the module.
       manifest: the module's manifest, as `attnc --manifest` writes it: target, kernels, their arguments, conventions.
-      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape.
+      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape; a name in a shape
+        is a size that each call chooses.
     """
 
     def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
@@ -67,7 +68,9 @@ class Kernel:
         ]
         results: tuple[Any, ...]
         if out is None:
-            targets = [np.empty(x["shape"], dtype=x["dtype"]) for x in self.outputs]
+            sizes = _sizes(self.inputs, arrays)
+            shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
+            targets = [np.empty(shape, dtype=x["dtype"]) for shape, x in zip(shapes, self.outputs, strict=True)]
             model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
@@ -124,24 +127,61 @@ def compile(  # noqa: A001 - the name of SPEC §5
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
     is_mlir = isinstance(source, Path) or not MLIR_MARKS.isdisjoint(text.strip())
+    kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
+    what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
+    module, manifest = compile_bytes(
+        kind, text.encode(), what, target, parallel=parallel, reference=reference, fail_on_fallback=fail_on_fallback
+    )
+    entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
+    if not entries:
+        _library.load().attn_module_destroy(module)
+        found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
+        raise CompileError(f"expected a kernel named {name}, found {found}")
+    return Kernel(module, manifest, entries[0])
+
+
+def compile_bytes(
+    kind: int,
+    source: bytes,
+    what: str,
+    target: str,
+    *,
+    parallel: str = "openmp",
+    reference: bool = False,
+    fail_on_fallback: bool = False,
+) -> tuple[int, dict[str, Any]]:
+    """A compiled module, which the caller owns, and its manifest.
+
+    Args:
+      kind: one of the `_library.SOURCE_…`.
+      source: the bytes of the source.
+      what: names the source in an error.
+      target, parallel, reference, fail_on_fallback: as for `compile`.
+
+    Raises:
+      CompileError: the compiler refused it.
+    """
     library = _library.load()
     options = _library.CompileOptions(target.encode(), parallel.encode(), int(reference), int(fail_on_fallback))
     module, message = ctypes.c_void_p(), ctypes.c_void_p()
-    kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
-    status = library.attn_compile(
-        kind, text.encode(), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
+    status = library.attn_compile_bytes(
+        kind, source, len(source), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
     )
     diagnostics = _take(library, message)
     if status != _library.OK or module.value is None:
-        what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
         raise CompileError(f"{what} was refused for target {target}", diagnostics)
-    manifest = json.loads(library.attn_module_manifest(module))
-    entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
-    if not entries:
-        library.attn_module_destroy(module)
-        found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
-        raise CompileError(f"expected a kernel named {name}, found {found}")
-    return Kernel(module.value, manifest, entries[0])
+    return module.value, json.loads(library.attn_module_manifest(module))
+
+
+def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
+    """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
+    sizes: dict[str, int] = {}
+    for argument, array in zip(arguments, arrays, strict=True):
+        # A wrong rank is the checked entry's to refuse.
+        for name, size in zip(argument["shape"], array.shape, strict=False):
+            if isinstance(name, str):
+                sizes.setdefault(name, size)
+    return sizes
 
 
 def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
