@@ -240,7 +240,10 @@ void attn::copySpelledOutMasks(MaskOp from, SdpaOp to) {
   for (StringRef name : kSpelledOutMasks)
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
-  to.getQLengthsMutable().assign(from.getQLengths());
-  to.getKvLengthsMutable().assign(from.getKvLengths());
-  to.getCausalOffsetMutable().assign(from.getCausalOffset());
+  if (Value lengths = from.getQLengths())
+    to.getQLengthsMutable().assign(lengths);
+  if (Value lengths = from.getKvLengths())
+    to.getKvLengthsMutable().assign(lengths);
+  if (Value offset = from.getCausalOffset())
+    to.getCausalOffsetMutable().assign(offset);
 }
