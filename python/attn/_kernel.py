@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import numbers
 import weakref
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ class Kernel:
     Attributes:
       name: its name in the module.
       manifest: the module's manifest, as `attnc --manifest` writes it: target, kernels, their arguments, conventions.
-      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape.
+      inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape; a name in a shape
+        is a size that each call chooses.
     """
 
     def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
@@ -48,8 +50,8 @@ class Kernel:
         """Runs the kernel; the GIL is released meanwhile.
 
         Args:
-          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`. One that
-            is not C-contiguous is copied.
+          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
+            where the kernel takes a scalar. An array that is not C-contiguous is copied.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
             overlapping the inputs. Made new if it is None.
 
@@ -61,13 +63,14 @@ class Kernel:
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
         """
-        arrays = [
-            _tensor.contiguous(_tensor.as_array(name, x))
-            for name, x in zip(_names(self.inputs, len(inputs)), inputs, strict=True)
-        ]
+        _names(self.inputs, len(inputs))
+        arrays = [_tensor.contiguous(_as_input(argument, x)) for argument, x in zip(self.inputs, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:
-            targets = [np.empty(x["shape"], dtype=x["dtype"]) for x in self.outputs]
+            sizes = _sizes(self.inputs, arrays)
+            shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
+            dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
+            targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
             model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
@@ -142,6 +145,24 @@ def compile(  # noqa: A001 - the name of SPEC §5
         found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
         raise CompileError(f"expected a kernel named {name}, found {found}")
     return Kernel(module.value, manifest, entries[0])
+
+
+def _as_input(argument: dict[str, Any], value: Any) -> Array:
+    """A view of an input; a number, where the kernel takes a scalar, as an array without dimensions."""
+    if argument["passed_by"] == "value" and isinstance(value, numbers.Number):
+        return np.asarray(value, dtype=argument["dtype"])
+    return _tensor.as_array(argument["name"], value)
+
+
+def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
+    """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
+    sizes: dict[str, int] = {}
+    for argument, array in zip(arguments, arrays, strict=True):
+        # A wrong rank is the checked entry's to refuse.
+        for name, size in zip(argument["shape"], array.shape, strict=False):
+            if isinstance(name, str):
+                sizes.setdefault(name, size)
+    return sizes
 
 
 def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
