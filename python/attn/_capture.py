@@ -28,7 +28,7 @@ ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 
 
 class Captured(np.ndarray):  # type: ignore[type-arg]
-    """An array that traced values may index, all dimensions at once or one after the other; else a NumPy array."""
+    """An array that traced values may index; otherwise a NumPy array like others."""
 
     name: str = ""
 
@@ -41,7 +41,12 @@ class Captured(np.ndarray):  # type: ignore[type-arg]
         keys = key if isinstance(key, tuple) else (key,)
         if not any(isinstance(x, Symbol) for x in keys):
             return super().__getitem__(key)
-        return _Indexed(self, ())[keys]
+        if len(keys) != self.ndim:
+            raise TypeError(
+                f"expected {self.ndim} positions in the captured array {self.name or '(attn.capture)'} of shape "
+                f"{self.shape}, found {len(keys)}; write all of them in one pair of brackets, as table[h, i]"
+            )
+        return self.element(keys)
 
     def element(self, keys: tuple[Any, ...]) -> Symbol:
         """The symbol of the element at these positions, one a dimension."""
@@ -57,28 +62,6 @@ class Captured(np.ndarray):  # type: ignore[type-arg]
         values = Range(int(self.min()), int(self.max())) if self.size else Range()
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
-
-
-class _Indexed:
-    """A captured array with positions for its first dimensions: table[h] on the way to table[h][i]."""
-
-    def __init__(self, array: Captured, keys: tuple[Any, ...]) -> None:
-        self._array, self._keys = array, keys
-
-    def __getitem__(self, key: Any) -> Any:
-        keys = (*self._keys, *(key if isinstance(key, tuple) else (key,)))
-        if len(keys) < self._array.ndim and all(isinstance(x, Symbol | numbers.Integral) for x in keys):
-            return _Indexed(self._array, keys)
-        if len(keys) != self._array.ndim:
-            raise TypeError(
-                f"expected {self._array.ndim} positions in the captured array {self._array.name}, one a dimension of "
-                f"shape {self._array.shape}, found {len(keys)}"
-            )
-        return self._array.element(keys)
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        found = len(self._keys)
-        raise TypeError(f"expected {self._array.ndim} positions in {self._array.name}, found {found}; index it further")
 
 
 def _position(array: Captured, dim: int, key: Any) -> Symbol:

@@ -17,8 +17,9 @@ from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
 
-# What an IR file has and a problem line never has.
-MLIR_MARKS = frozenset("@%{(\n")
+# What an IR file has and a problem line never has; and what may follow a problem line.
+MLIR_MARKS = frozenset("@%{(")
+AFTER_LINE = ("captures(", "score_mod", "mask_mod")
 
 
 class Kernel:
@@ -109,7 +110,8 @@ def compile(  # noqa: A001 - the name of SPEC §5
     """Compiles a problem line, the text of an IR file, or the file at a Path, in memory.
 
     Args:
-      source: "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right", MLIR text, or a `pathlib.Path` to a .mlir file.
+      source: "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right", on further lines captures and regions if any; MLIR
+        text; or a `pathlib.Path` to a .mlir file.
       target: "host" or a name in `attn.targets()`.
       name: which kernel, where an IR file has several public functions; the first if it is None.
       parallel: "openmp" or "none".
@@ -126,7 +128,7 @@ def compile(  # noqa: A001 - the name of SPEC §5
     text = source.read_text() if isinstance(source, Path) else source
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
-    is_mlir = isinstance(source, Path) or not MLIR_MARKS.isdisjoint(text.strip())
+    is_mlir = isinstance(source, Path) or not is_problem(text)
     library = _library.load()
     options = _library.CompileOptions(target.encode(), parallel.encode(), int(reference), int(fail_on_fallback))
     module, message = ctypes.c_void_p(), ctypes.c_void_p()
@@ -163,6 +165,12 @@ def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, in
             if isinstance(name, str):
                 sizes.setdefault(name, size)
     return sizes
+
+
+def is_problem(text: str) -> bool:
+    """Whether a source is a problem line, with or without captures and regions below it, and not an IR file."""
+    line, _, rest = text.strip().partition("\n")
+    return MLIR_MARKS.isdisjoint(line) and (not rest.strip() or rest.lstrip().startswith(AFTER_LINE))
 
 
 def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
