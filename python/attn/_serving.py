@@ -60,7 +60,7 @@ def varlen_sdpa(
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, arrays["k"].shape[0])
     if rows.size != keys.size:
         raise ValueError(
-            f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size}, {keys.size}"
+            f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
         )
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
     problem = _problem.Problem(

@@ -134,9 +134,9 @@ def tiles(
     sizes = _checks.Sizes(b, hq, hq, sq, sk, 1, 1)
     kept = np.broadcast_to(reference.predicate(sizes, **structure), sizes.scores)[batch, head]
     kinds, counts = count_tiles(kept, tile)
+    figure = _figure((2 * PANEL_INCHES, 2 * PANEL_INCHES * min(max(sq / max(sk, 1), 0.4), 1.6) + 0.8))
     from matplotlib import colors, patches
 
-    figure = _figure((2 * PANEL_INCHES, 2 * PANEL_INCHES * min(max(sq / max(sk, 1), 0.4), 1.6) + 0.8))
     axes = figure.subplots()
     edges = [np.append(np.arange(0, size, step), size) for size, step in zip((sq, sk), tile, strict=True)]
     axes.pcolormesh(
