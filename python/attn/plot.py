@@ -134,7 +134,7 @@ def tiles(
     sizes = _checks.Sizes(b, hq, hq, sq, sk, 1, 1)
     kept = np.broadcast_to(reference.predicate(sizes, **structure), sizes.scores)[batch, head]
     kinds, counts = count_tiles(kept, tile)
-    figure = _figure((2 * PANEL_INCHES, 2 * PANEL_INCHES * min(max(sq / max(sk, 1), 0.4), 1.6) + 0.8))
+    figure = _figure((2 * PANEL_INCHES + 1.4, 2 * PANEL_INCHES * min(max(sq / max(sk, 1), 0.4), 1.6) + 0.8))
     from matplotlib import colors, patches
 
     axes = figure.subplots()
