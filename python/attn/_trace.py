@@ -58,6 +58,8 @@ def trace(
       TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
       ValueError: it indexes a captured array at positions that may be outside.
     """
+    if score_mod is None and mask_mod is None:
+        return Traced()
     printer = _Printer(element, dynamic)
     indices = [
         Symbol(INDEX, f"attn.index {kind} : index", (), Range(0), Range(0, size - 1), label=label)
