@@ -27,7 +27,7 @@ LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 
 
-class Captured(np.ndarray):  # type: ignore[type-arg]
+class Captured(Array):
     """An array that traced values may index; otherwise a NumPy array like others."""
 
     name: str = ""

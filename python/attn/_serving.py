@@ -141,6 +141,8 @@ def paged_sdpa(
     batch = arrays["q"].shape[0]
     table = np.asarray(block_table)
     lengths = _checks.lengths("kv_lengths", kv_lengths, batch, (table.shape[1] if table.ndim == 2 else 0) * page)
+    if lengths is None:
+        raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
     table = _checks.block_table(table, lengths, page, pages)
     # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
     k, v = (

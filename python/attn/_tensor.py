@@ -71,7 +71,8 @@ def dtype(name: str) -> np.dtype[Any]:
         raise ImportError(
             "expected ml_dtypes for arrays of bfloat16, found none; write pip install ml_dtypes"
         ) from error
-    return np.dtype(ml_dtypes.bfloat16)
+    narrow: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return narrow
 
 
 def describe(name: str, array: Array) -> _library.DLTensor:

@@ -52,7 +52,7 @@ def merge_states(out: Sequence[int], element: str, state: str) -> str:
 
 
 def kv_append(
-    cache: Sequence[int], new: Sequence[int], element: str, table: Sequence[int] | None, page_layout: str
+    cache: Sequence[int], new: Sequence[int], element: str, table: Sequence[int] | None, page_layout: str | None
 ) -> str:
     """The kernel of `attn.kv_append`: its last argument, the cache, is written in place."""
     types = {"new": tensor(new, element), "positions": tensor(new[:1], "i32")}

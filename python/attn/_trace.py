@@ -23,7 +23,7 @@ from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
 Array = npt.NDArray[Any]
 
 INDICES = {"b": "batch", "h": "head", "i": "query", "j": "key"}
-FLOAT_DTYPES = {"f32": np.float32, "f64": np.float64}
+DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": "i4", "i64": "i8"}
 # Names that are taken in a kernel: its other arguments, and what a region calls its own values.
 RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset", "cu_seqlens_q"}
 RESERVED |= {"cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights", "score", *INDICES}
@@ -144,16 +144,12 @@ class _Printer:
         array: Array = symbol.constant
         place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
         if place not in self.captures:
-            if array.dtype.kind == "b":
-                element, dtype = "i1", np.dtype(np.bool_)
-            elif array.dtype.kind in "iu":
-                element = _capture.integer_type(array.dtype)
-                dtype = np.dtype(np.int32 if element == "i32" else np.int64)
-            else:
-                element, dtype = self._element, np.dtype(FLOAT_DTYPES[self._element])
+            element = self._element
+            if array.dtype.kind in "biu":
+                element = "i1" if array.dtype.kind == "b" else _capture.integer_type(array.dtype)
             sizes = "".join("?x" if self._dynamic else f"{size}x" for size in array.shape)
             name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
-            self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(dtype, copy=False))
+            self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(DTYPES[element], copy=False))
         return self.captures[place]
 
 

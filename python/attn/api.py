@@ -121,7 +121,7 @@ def prepare(
 ) -> tuple[_problem.Problem, list[Array]]:
     """The problem of a call, and what its kernel takes after q, k, v, in order; `structure` as in `_problem.of`."""
     named = {"bias": bias, "mask": mask, "sink": sink}
-    dense = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
+    dense: dict[str, Any] = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
     problem = _problem.of(q, k, v, **dense, dropout=dropout, **structure)
     if sink is not None:
         dense["sink"] = as_sink(dense["sink"], problem)
