@@ -13,7 +13,6 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _text
