@@ -1,16 +1,17 @@
 //===- KeyRanges.cpp - from a predicate to ranges of keys -----------------===//
 //
-// Each affine conjunct c + a i + b j >= 0 bounds the keys of a query row from
-// one side. Over a tile of rows the bound is monotone in i, so its extremes lie
-// at the first or the last row: one extreme says which keys any row keeps
-// (visited), the other which keys all rows keep (full).
+// Each linear comparison R(i) + b j >= 0 bounds the keys of a row from one side.
+// Over a tile of rows, the extremes of R say which keys any row keeps (visited)
+// and which keys all rows keep (full). Conjunctions intersect, disjunctions
+// take the hull of what is visited and the larger of what is full. The bounds
+// are scalar arithmetic in a region: they may hold run-time values.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attn/Analysis/KeyRanges.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "LinearForm.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -18,191 +19,308 @@ using namespace attn;
 
 namespace {
 
-/// Sizes of the problem, and affine forms of values in a predicate.
-class FormBuilder {
-public:
-  FormBuilder(int64_t numQueries, int64_t numKeys) : numQueries(numQueries), numKeys(numKeys) {}
-
-  /// lhs ? rhs as forms that must be >= 0.
-  std::optional<SmallVector<LinearForm, 2>> getForms(arith::CmpIOp cmp) const {
-    std::optional<LinearForm> lhs = get(cmp.getLhs()), rhs = get(cmp.getRhs());
-    if (!lhs || !rhs)
-      return std::nullopt;
-    std::optional<LinearForm> less = combine(*rhs, *lhs, -1), greater = combine(*lhs, *rhs, -1); // rhs - lhs, lhs - rhs
-    if (!less || !greater)
-      return std::nullopt;
-    auto minusOne = [](LinearForm form) { return LinearForm{form.constant - 1, form.query, form.key}; };
-    switch (cmp.getPredicate()) {
-    case arith::CmpIPredicate::sle: return {{*less}};
-    case arith::CmpIPredicate::slt: return {{minusOne(*less)}};
-    case arith::CmpIPredicate::sge: return {{*greater}};
-    case arith::CmpIPredicate::sgt: return {{minusOne(*greater)}};
-    case arith::CmpIPredicate::eq: return {{*less, *greater}};
-    default: return std::nullopt;
-    }
-  }
-
-private:
-  /// Integers wrap where the form does not: a form is one of `value` only if no row and key leave its type.
-  std::optional<LinearForm> get(Value value) const {
-    std::optional<LinearForm> form = getUnbounded(value);
-    return form && fits(*form, value.getType()) ? form : std::nullopt;
-  }
-
-  std::optional<LinearForm> getUnbounded(Value value) const {
-    APInt constant;
-    if (matchPattern(value, m_ConstantInt(&constant))) {
-      if (constant.getSignificantBits() > kMaxBits)
-        return std::nullopt;
-      return LinearForm{constant.getSExtValue()};
-    }
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return std::nullopt;
-    if (auto index = dyn_cast<IndexOp>(op)) {
-      if (index.getKind() == IndexKind::Query)
-        return LinearForm{0, 1, 0};
-      if (index.getKind() == IndexKind::Key)
-        return LinearForm{0, 0, 1};
-      return std::nullopt;
-    }
-    if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
-      return get(op->getOperand(0));
-    if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
-      return std::nullopt;
-    std::optional<LinearForm> lhs = get(op->getOperand(0)), rhs = get(op->getOperand(1));
-    if (!lhs || !rhs)
-      return std::nullopt;
-    if (isa<arith::AddIOp>(op))
-      return combine(*lhs, *rhs, 1);
-    if (isa<arith::SubIOp>(op))
-      return combine(*lhs, *rhs, -1);
-    if (lhs->query || lhs->key)
-      std::swap(*lhs, *rhs);
-    if (lhs->query || lhs->key)
-      return std::nullopt; // a product of two indices
-    return combine({}, *rhs, lhs->constant);
-  }
-
-  /// a + factor * b, if its numbers are small enough to calculate with.
-  static std::optional<LinearForm> combine(LinearForm a, LinearForm b, int64_t factor) {
-    auto add = [&](int64_t left, int64_t right) { return left + factor * right; };
-    LinearForm sum{add(a.constant, b.constant), add(a.query, b.query), add(a.key, b.key)};
-    bool isSmall =
-        llvm::isIntN(kMaxBits, sum.constant) && llvm::isIntN(kMaxBits, sum.query) && llvm::isIntN(kMaxBits, sum.key);
-    return isSmall ? std::optional(sum) : std::nullopt;
-  }
-
-  bool fits(const LinearForm &form, Type type) const {
-    unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-    if (width == 64)
-      return true;
-    if (ShapedType::isDynamic(numQueries) || ShapedType::isDynamic(numKeys))
-      return form.query == 0 && form.key == 0;
-    int64_t largest = std::abs(form.constant) + std::abs(form.query) * numQueries + std::abs(form.key) * numKeys;
-    return llvm::isIntN(width, largest);
-  }
-
-  /// Numbers of a form, so that products of two, and of one with a size, stay within 64 bits.
-  static constexpr unsigned kMaxBits = 31;
-
-  int64_t numQueries, numKeys;
+/// Bounds of keys as index values; a null bound is none.
+struct Interval {
+  Value lower, upper;
+};
+struct Ranges {
+  Interval visited, full;
 };
 
-/// The smallest value over i in [0, numQueries), j in [0, numKeys) is >= 0.
-bool isAlwaysNonNegative(const LinearForm &form, int64_t numQueries, int64_t numKeys) {
-  auto minimum = [](int64_t coefficient, int64_t size) -> std::optional<int64_t> {
-    if (coefficient >= 0)
-      return 0;
-    if (ShapedType::isDynamic(size))
-      return std::nullopt;
-    return coefficient * (size - 1);
-  };
-  std::optional<int64_t> query = minimum(form.query, numQueries), key = minimum(form.key, numKeys);
-  return query && key && form.constant + *query + *key >= 0;
-}
+/// Emits the bounds of one predicate.
+class RangeBuilder {
+public:
+  RangeBuilder(OpBuilder &builder, Location loc, Region &maskMod, int64_t numQueries, int64_t numKeys)
+      : b(builder), loc(loc), region(maskMod), forms(maskMod, numQueries, numKeys) {
+    first = IndexOp::create(b, loc, b.getIndexType(), IndexKind::FirstQuery);
+    Value end = IndexOp::create(b, loc, b.getIndexType(), IndexKind::EndQuery);
+    last = arith::SubIOp::create(b, loc, end, constant(1));
+  }
 
-void collectConjuncts(Value value, const FormBuilder &builder, SmallVectorImpl<Conjunct> &conjuncts) {
+  /// The ranges of an i1 value, or of its negation.
+  Ranges analyze(Value value, bool negated) {
+    APInt bit;
+    if (matchPattern(value, m_ConstantInt(&bit)))
+      return bit.isZero() == negated ? Ranges() : getNone();
+    Dependence dependence = getDependence(value, region);
+    if (!dependence.query && !dependence.key) {
+      // A run-time flag: all or nothing.
+      Value flag = cloneSymbol(value), all = constant(kNoBound), none = constant(0);
+      Value upper = negated ? select(flag, none, all) : select(flag, all, none);
+      return {{{}, upper}, {{}, upper}};
+    }
+    Operation *op = value.getDefiningOp();
+    if (isa<arith::AndIOp, arith::OrIOp>(op)) {
+      Ranges lhs = analyze(op->getOperand(0), negated), rhs = analyze(op->getOperand(1), negated);
+      return isa<arith::AndIOp>(op) != negated ? intersect(lhs, rhs) : unite(lhs, rhs);
+    }
+    if (isa<arith::XOrIOp>(op))
+      for (unsigned i : {0, 1})
+        if (matchPattern(op->getOperand(i), m_One()))
+          return analyze(op->getOperand(1 - i), !negated);
+    if (auto choice = dyn_cast<arith::SelectOp>(op)) {
+      // (c and a) or (not c and b)
+      Ranges chosen = intersect(analyze(choice.getCondition(), false), analyze(choice.getTrueValue(), negated));
+      return unite(chosen, intersect(analyze(choice.getCondition(), true), analyze(choice.getFalseValue(), negated)));
+    }
+    if (auto cmp = dyn_cast<arith::CmpIOp>(op))
+      return compare(negated ? arith::invertPredicate(cmp.getPredicate()) : cmp.getPredicate(), cmp.getLhs(),
+                     cmp.getRhs());
+    return getUnsolved();
+  }
+
+  Ranges intersect(const Ranges &x, const Ranges &y) {
+    return {{max(x.visited.lower, y.visited.lower), min(x.visited.upper, y.visited.upper)},
+            {max(x.full.lower, y.full.lower), min(x.full.upper, y.full.upper)}};
+  }
+
+  Ranges getNone() { return {{{}, constant(0)}, {{}, constant(0)}}; }
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+  /// Whether every part of the predicate became a bound.
+  bool isSolved = true;
+
+private:
+  /// Any key may be kept, none is known to be.
+  Ranges getUnsolved() {
+    isSolved = false;
+    return {{}, {{}, constant(0)}};
+  }
+
+  Ranges compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    if (predicate == arith::CmpIPredicate::ne)
+      return unite(compare(arith::CmpIPredicate::slt, lhs, rhs), compare(arith::CmpIPredicate::sgt, lhs, rhs));
+    auto solved = forms.get(predicate, lhs, rhs);
+    if (!solved)
+      return getUnsolved();
+    Ranges result;
+    for (const LinearForm &form : *solved)
+      result = intersect(result, getRanges(form));
+    return result;
+  }
+
+  /// R(i) + b j >= 0 with smallest and largest R over the tile: b > 0 gives j >= ceil(-R / b), b < 0 gives
+  /// j < floor(R / -b) + 1.
+  Ranges getRanges(const LinearForm &form) {
+    Value smallest = getRowBound(form, /*largest=*/false), largest = getRowBound(form, /*largest=*/true);
+    if (form.key == 0) {
+      // Rows, not keys: all keys or none.
+      auto getUpper = [&](Value rest) {
+        Value holds = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, rest, constant(0));
+        return select(holds, constant(kNoBound), constant(0));
+      };
+      return {{{}, getUpper(largest)}, {{}, getUpper(smallest)}};
+    }
+    auto getBound = [&](Value rest) -> Value {
+      if (form.key < 0)
+        return add(b.createOrFold<arith::FloorDivSIOp>(loc, rest, constant(-form.key)), constant(1));
+      Value negative = b.createOrFold<arith::SubIOp>(loc, constant(0), rest);
+      return b.createOrFold<arith::CeilDivSIOp>(loc, negative, constant(form.key));
+    };
+    if (form.key > 0)
+      return {{getBound(largest), {}}, {getBound(smallest), {}}};
+    return {{{}, getBound(largest)}, {{}, getBound(smallest)}};
+  }
+
+  /// The extreme of what a form has beside the key, over the rows of the tile.
+  Value getRowBound(const LinearForm &form, bool largest) {
+    Value sum = constant(form.constant);
+    if (form.query != 0)
+      sum = add(sum, multiply((form.query > 0) == largest ? last : first, form.query));
+    for (auto [term, factor] : form.terms)
+      sum = add(sum, multiply(getBound(term, (factor > 0) == largest), factor));
+    return sum;
+  }
+
+  /// The smallest or largest value of a boundable term over the rows of the tile (isBoundable of LinearForm.h).
+  Value getBound(Value value, bool largest) {
+    if (!getDependence(value, region).query)
+      return toIndex(cloneSymbol(value));
+    Operation *op = value.getDefiningOp();
+    if (isa<IndexOp>(op))
+      return largest ? last : first;
+    if (auto subtract = dyn_cast<arith::SubIOp>(op))
+      return b.createOrFold<arith::SubIOp>(loc, getBound(subtract.getLhs(), largest),
+                                           getBound(subtract.getRhs(), !largest));
+    if (auto product = dyn_cast<arith::MulIOp>(op)) {
+      APInt factor;
+      bool isLeft = matchPattern(product.getLhs(), m_ConstantInt(&factor));
+      if (!isLeft)
+        (void)matchPattern(product.getRhs(), m_ConstantInt(&factor));
+      Value other = isLeft ? product.getRhs() : product.getLhs();
+      return multiply(getBound(other, factor.isNegative() != largest), factor.getSExtValue());
+    }
+    if (isa<arith::IndexCastOp>(op))
+      return getBound(op->getOperand(0), largest);
+    if (std::optional<Quotient> quotient = matchQuotient(value))
+      return b.createOrFold<arith::FloorDivSIOp>(loc, getBound(quotient->dividend, largest),
+                                                 constant(quotient->divisor));
+    if (auto choice = dyn_cast<arith::SelectOp>(op)) {
+      Value x = getBound(choice.getTrueValue(), largest), y = getBound(choice.getFalseValue(), largest);
+      return largest ? max(x, y) : min(x, y);
+    }
+    Value x = getBound(op->getOperand(0), largest), y = getBound(op->getOperand(1), largest);
+    if (isa<arith::AddIOp>(op))
+      return add(x, y);
+    return isa<arith::MaxSIOp>(op) ? max(x, y) : min(x, y);
+  }
+
+  /// The hull of what is visited; of what is full the union where the two meet, otherwise the longer one.
+  Ranges unite(const Ranges &x, const Ranges &y) {
+    Ranges result;
+    auto isEmpty = [&](const Interval &interval) {
+      return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, lowerOf(interval), upperOf(interval));
+    };
+    Value emptyX = isEmpty(x.visited), emptyY = isEmpty(y.visited);
+    auto hull = [&](Value ofX, Value ofY, Value both) { return select(emptyX, ofY, select(emptyY, ofX, both)); };
+    Value lowerX = lowerOf(x.visited), lowerY = lowerOf(y.visited);
+    Value upperX = upperOf(x.visited), upperY = upperOf(y.visited);
+    result.visited = {hull(lowerX, lowerY, min(lowerX, lowerY)), hull(upperX, upperY, max(upperX, upperY))};
+
+    lowerX = lowerOf(x.full), lowerY = lowerOf(y.full), upperX = upperOf(x.full), upperY = upperOf(y.full);
+    auto lengthOf = [&](Value lower, Value upper) {
+      return max(b.createOrFold<arith::SubIOp>(loc, upper, lower), constant(0));
+    };
+    Value lengthX = lengthOf(lowerX, upperX), lengthY = lengthOf(lowerY, upperY);
+    Value isX = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, lengthX, lengthY);
+    Value meets =
+        b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sle, max(lowerX, lowerY), min(upperX, upperY));
+    Value shorter = b.createOrFold<arith::MinSIOp>(loc, lengthX, lengthY);
+    Value areBoth = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, shorter, constant(0));
+    Value isUnion = b.createOrFold<arith::AndIOp>(loc, meets, areBoth);
+    result.full = {select(isUnion, min(lowerX, lowerY), select(isX, lowerX, lowerY)),
+                   select(isUnion, max(upperX, upperY), select(isX, upperX, upperY))};
+    return result;
+  }
+
+  Value lowerOf(const Interval &interval) { return interval.lower ? interval.lower : constant(0); }
+  Value upperOf(const Interval &interval) { return interval.upper ? interval.upper : constant(kNoBound); }
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+  Value multiply(Value x, int64_t factor) { return b.createOrFold<arith::MulIOp>(loc, x, constant(factor)); }
+  Value select(Value condition, Value x, Value y) { return b.createOrFold<arith::SelectOp>(loc, condition, x, y); }
+  Value max(Value x, Value y) { return x && y ? b.createOrFold<arith::MaxSIOp>(loc, x, y) : x ? x : y; }
+  Value min(Value x, Value y) { return x && y ? b.createOrFold<arith::MinSIOp>(loc, x, y) : x ? x : y; }
+  Value toIndex(Value value) {
+    return value.getType().isIndex() ? value : arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+  }
+
+  /// A value of the predicate that is the same for all rows and keys, in the region of the ranges.
+  Value cloneSymbol(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getParentRegion() != &region)
+      return value;
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    for (Value operand : op->getOperands())
+      mapping.map(operand, cloneSymbol(operand));
+    b.clone(*op, mapping);
+    return mapping.lookup(value);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Region &region;
+  LinearForms forms;
+  Value first, last; // rows of the tile
+  IRMapping mapping;
+};
+
+void collectConjuncts(Value value, SmallVectorImpl<Conjunct> &conjuncts) {
   if (auto conjunction = value.getDefiningOp<arith::AndIOp>()) {
-    collectConjuncts(conjunction.getLhs(), builder, conjuncts);
-    collectConjuncts(conjunction.getRhs(), builder, conjuncts);
+    collectConjuncts(conjunction.getLhs(), conjuncts);
+    collectConjuncts(conjunction.getRhs(), conjuncts);
     return;
   }
-  Conjunct conjunct{value, std::nullopt};
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    conjunct.forms = {LinearForm{constant.isZero() ? -1 : 0}};
-  else if (auto cmp = value.getDefiningOp<arith::CmpIOp>())
-    conjunct.forms = builder.getForms(cmp);
-  conjuncts.push_back(conjunct);
+  conjuncts.push_back({value});
+}
+
+/// `op` with constant operands, folded.
+LogicalResult foldConstants(Operation &op, DenseMap<Value, Attribute> &known) {
+  SmallVector<Attribute> operands;
+  for (Value operand : op.getOperands()) {
+    Attribute constant = known.lookup(operand);
+    if (!constant && !matchPattern(operand, m_Constant(&constant)))
+      return failure();
+    operands.push_back(constant);
+  }
+  SmallVector<OpFoldResult> results;
+  if (failed(op.fold(operands, results)))
+    return failure();
+  for (auto [value, folded] : llvm::zip_equal(op.getResults(), results)) {
+    // A fold may give one of the operands.
+    Attribute constant = isa<Attribute>(folded) ? cast<Attribute>(folded) : known.lookup(cast<Value>(folded));
+    if (!constant)
+      return failure();
+    known[value] = constant;
+  }
+  return success();
 }
 
 } // namespace
 
-SmallVector<Conjunct> attn::analyzePredicate(Region &maskMod, int64_t numQueries, int64_t numKeys) {
+SmallVector<Conjunct> attn::splitPredicate(Region &maskMod, int64_t numQueries, int64_t numKeys) {
   SmallVector<Conjunct> conjuncts;
   if (maskMod.empty())
     return conjuncts;
-  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), FormBuilder(numQueries, numKeys),
-                   conjuncts);
-  for (Conjunct &conjunct : conjuncts)
-    conjunct.alwaysHolds = conjunct.forms && llvm::all_of(*conjunct.forms, [&](const LinearForm &form) {
-                             return isAlwaysNonNegative(form, numQueries, numKeys);
-                           });
+  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), conjuncts);
+  LinearForms forms(maskMod, numQueries, numKeys);
+  for (Conjunct &conjunct : conjuncts) {
+    if (matchPattern(conjunct.value, m_One())) {
+      conjunct.alwaysHolds = true;
+      continue;
+    }
+    auto cmp = conjunct.value.getDefiningOp<arith::CmpIOp>();
+    auto solved = cmp ? forms.get(cmp.getPredicate(), cmp.getLhs(), cmp.getRhs()) : std::nullopt;
+    conjunct.alwaysHolds =
+        solved && llvm::all_of(*solved, [&](const LinearForm &form) { return forms.isAlwaysNonNegative(form); });
+  }
   return conjuncts;
 }
 
-KeyRangesAttr attn::getKeyRanges(MLIRContext *ctx, ArrayRef<Conjunct> conjuncts, bool isDense) {
-  AffineExpr first = getAffineDimExpr(0, ctx), last = getAffineDimExpr(1, ctx) - 1;
-  AffineExpr zero = getAffineConstantExpr(0, ctx);
-  SmallVector<AffineExpr> visitedLower, visitedUpper, fullLower, fullUpper;
-  bool hasFull = !isDense;
-  for (const Conjunct &conjunct : conjuncts) {
-    if (!conjunct.forms) {
-      hasFull = false;
-      continue;
-    }
-    for (const LinearForm &form : *conjunct.forms) {
-      if (form.key == 0) {
-        // Rows, not keys. A form without any index that is negative keeps nothing.
-        if (form.query == 0 && form.constant < 0)
-          visitedUpper.push_back(zero);
-        hasFull &= form.query == 0 && form.constant >= 0;
-        continue;
-      }
-      // At row i: b > 0 gives j >= ceil(-(c + a i) / b), b < 0 gives j < floor((c + a i) / -b) + 1.
-      auto boundAt = [&](AffineExpr row) {
-        AffineExpr rest = row * form.query + form.constant;
-        return form.key > 0 ? (-rest).ceilDiv(form.key) : rest.floorDiv(-form.key) + 1;
-      };
-      // The bound grows with i where -a/b > 0 (lower) or a/-b > 0 (upper): the same sign test for both.
-      bool grows = form.key > 0 ? form.query < 0 : form.query > 0;
-      AffineExpr smallest = boundAt(grows ? first : last), largest = boundAt(grows ? last : first);
-      if (form.key > 0) {
-        visitedLower.push_back(smallest);
-        fullLower.push_back(largest);
-      } else {
-        visitedUpper.push_back(largest);
-        fullUpper.push_back(smallest);
-      }
-    }
+KeyRangesSummary attn::buildKeyRanges(OpBuilder &builder, Location loc, Region &maskMod, int64_t numQueries,
+                                      int64_t numKeys, bool isDense, Region &ranges) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&ranges);
+  RangeBuilder rb(builder, loc, maskMod, numQueries, numKeys);
+  KeyRangesSummary summary;
+  Ranges result;
+  for (const Conjunct &conjunct : splitPredicate(maskMod, numQueries, numKeys)) {
+    rb.isSolved = true;
+    result = rb.intersect(result, rb.analyze(conjunct.value, /*negated=*/false));
+    ++(rb.isSolved ? summary.numSolved : summary.numTested);
   }
-  if (!hasFull) {
-    fullLower.assign({zero});
-    fullUpper.assign({zero});
-  }
-  auto getMap = [&](ArrayRef<AffineExpr> exprs) { return simplifyAffineMap(AffineMap::get(2, 0, exprs, ctx)); };
-  return KeyRangesAttr::get(ctx, getMap(visitedLower), getMap(visitedUpper), getMap(fullLower), getMap(fullUpper));
+  if (isDense || summary.numTested > 0)
+    result.full = rb.getNone().full;
+  auto orElse = [&](Value bound, int64_t none) { return bound ? bound : rb.constant(none); };
+  YieldOp::create(builder, loc,
+                  ValueRange{orElse(result.visited.lower, 0), orElse(result.visited.upper, kNoBound),
+                             orElse(result.full.lower, 0), orElse(result.full.upper, kNoBound)});
+  // What was analysed on the way and not used.
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(ranges.front().without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
+  return summary;
 }
 
-KeyBounds attn::evaluateKeyRanges(KeyRangesAttr ranges, int64_t first, int64_t end, int64_t numKeys) {
-  auto evaluate = [&](AffineMap map, int64_t start, bool takesMax) {
-    int64_t bound = start;
-    for (int64_t value : map.compose(ArrayRef<int64_t>{first, end}))
-      bound = takesMax ? std::max(bound, value) : std::min(bound, value);
-    return std::clamp<int64_t>(bound, 0, numKeys);
-  };
-  KeyBounds bounds{evaluate(ranges.getVisitedLower(), 0, true), evaluate(ranges.getVisitedUpper(), numKeys, false),
-                   evaluate(ranges.getFullLower(), 0, true), evaluate(ranges.getFullUpper(), numKeys, false)};
-  return bounds;
+std::optional<KeyBounds> attn::evaluateKeyRanges(Region &ranges, int64_t first, int64_t end, int64_t numKeys) {
+  Builder b(ranges.getContext());
+  DenseMap<Value, Attribute> known;
+  for (Operation &op : ranges.front().without_terminator()) {
+    if (auto index = dyn_cast<IndexOp>(op)) {
+      if (index.getKind() == IndexKind::FirstQuery || index.getKind() == IndexKind::EndQuery)
+        known[index.getResult()] = b.getIndexAttr(index.getKind() == IndexKind::FirstQuery ? first : end);
+    } else if (failed(foldConstants(op, known))) {
+      continue; // a bound that needs it is missing below
+    }
+  }
+  SmallVector<int64_t> bounds;
+  for (Value value : ranges.front().getTerminator()->getOperands()) {
+    Attribute constant = known.lookup(value);
+    if (!constant && !matchPattern(value, m_Constant(&constant)))
+      return std::nullopt;
+    bounds.push_back(std::clamp<int64_t>(cast<IntegerAttr>(constant).getInt(), 0, numKeys));
+  }
+  return KeyBounds{bounds[0], bounds[1], bounds[2], bounds[3]};
 }

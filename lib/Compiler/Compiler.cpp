@@ -95,6 +95,19 @@ LogicalResult Compiler::dump(Phase phase, unsigned number) {
   return success();
 }
 
+/// True where an earlier run has brought the module as far as deallocations: making them again is refused.
+static bool isBufferized(ModuleOp module) {
+  bool hasDeallocation = false;
+  WalkResult result = module->walk([&](Operation *op) {
+    hasDeallocation |= isa<memref::DeallocOp>(op);
+    auto isTensor = llvm::IsaPred<TensorType>;
+    return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return hasDeallocation && !result.wasInterrupted();
+}
+
 /// Verifies once a phase, not after each pass: a sixth of the time to compile.
 static LogicalResult runAndVerify(PassManager &pm, ModuleOp module) {
   return failure(failed(pm.run(module)) || failed(verify(module)));
@@ -108,6 +121,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;
+  cpu.deallocate = !isBufferized(*module);
   if (phase == Phase::Fuse) {
     buildFusePhase(pm);
     ReferenceOptions fallback;
@@ -127,19 +141,6 @@ LogicalResult Compiler::runReference() {
   reference.computeType = options.unfused ? "" : "f64";
   buildReferencePhase(pm, reference);
   return runAndVerify(pm, *module);
-}
-
-/// True where an earlier run has bufferised the module, deallocations included: making them again is refused.
-static bool isBufferized(ModuleOp module) {
-  bool hasDeallocation = false;
-  WalkResult result = module->walk([&](Operation *op) {
-    hasDeallocation |= isa<memref::DeallocOp>(op);
-    auto isTensor = llvm::IsaPred<TensorType>;
-    return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
-  return hasDeallocation && !result.wasInterrupted();
 }
 
 LogicalResult Compiler::run(Phase last) {

@@ -1,8 +1,8 @@
 //===- Bufferization.cpp - BufferizableOpInterface of the attn ops --------===//
 //
 // Destination-passing style decides everything: inputs are read, destinations
-// written in place. Only the running state of online_step and merge_states is
-// also read.
+// written in place. Only the running state of online_step and merge_states, and
+// the cache that kv_append writes a part of, are also read.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ namespace {
 template <typename OpTy>
 struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<StructuredModel<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
-    bool readsInits = isa<OnlineStepOp, MergeStatesOp>(op);
+    bool readsInits = isa<OnlineStepOp, MergeStatesOp, KvAppendOp>(op);
     return readsInits || !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
   }
 
@@ -67,7 +67,7 @@ template <typename... OpTys> void attachModels(MLIRContext *ctx) {
 
 void attn::registerBufferizationModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
-    attachModels<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
-                 MergeStatesOp, FinalizeOp, PackOp>(ctx);
+    attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
+                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, GatherPagesOp, KvAppendOp, MultiHeadOp>(ctx);
   });
 }

@@ -32,9 +32,18 @@ using enum DimKind;
 // Steps of the formula
 //===----------------------------------------------------------------------===//
 
-/// out[i, j] += sum_d q[i, d] * k[j, d]
+/// out[i, j] += sum_d q[i, d] * k[j, d], or with a weight sum_d w[d] * tanh(q[i, d] + k[j, d])
 Value buildScores(Formula &f, Value query, AffineMap queryMap, Value key, AffineMap keyMap, Value output,
-                  AffineMap outputMap) {
+                  AffineMap outputMap, Value weight = {}) {
+  if (weight) {
+    AffineMap weightMap =
+        AffineMap::get(f.sizes.size(), 0, {getAffineDimExpr(f.numBatch + 2, f.op->getContext())}, f.op->getContext());
+    return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key, weight}, {queryMap, keyMap, weightMap},
+                     f.fill(output, 0), outputMap, [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                       Value tanh = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, x[0], x[1]));
+                       return arith::AddFOp::create(b, loc, x[3], arith::MulFOp::create(b, loc, x[2], tanh));
+                     });
+  }
   return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key}, {queryMap, keyMap}, f.fill(output, 0), outputMap,
                    [](OpBuilder &b, Location loc, ValueRange x) -> Value {
                      Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
@@ -46,8 +55,12 @@ Value buildScores(Formula &f, Value query, AffineMap queryMap, Value key, Affine
 Value buildApply(Formula &f, Value weights, AffineMap weightsMap, Value value, AffineMap valueMap, Value output,
                  AffineMap outputMap) {
   return f.generic({Query, Key, DimKind::ValueSize}, {Key}, {weights, value}, {weightsMap, valueMap}, output, outputMap,
-                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     // A weight of 0 takes nothing: beyond the length V may hold NaN.
+                     Value zero = createFloatConstant(b, loc, f.type, 0);
+                     Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
                      Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
+                     product = arith::SelectOp::create(b, loc, isRemoved, zero, product);
                      return arith::AddFOp::create(b, loc, x[2], product);
                    });
 }
@@ -82,8 +95,17 @@ Value maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, V
     x = arith::SelectOp::create(b, loc, mask, x, minusInf);
   if (region.empty())
     return x;
-  Value keep = inlinePredicate(b, region, [&](IndexOp index) { return f.getIndex(b, index); });
+  Value keep = inlineRegion(b, region, {}, [&](IndexOp index) { return f.getIndex(b, index); }).front();
   return arith::SelectOp::create(b, loc, keep, x, minusInf);
+}
+
+/// score_mod or weight_mod of x, in the type that the region is written in
+Value modifyElement(Formula &f, OpBuilder &b, Value x, Region &region) {
+  if (region.empty())
+    return x;
+  Value argument = f.convert(b, x, region.getArgument(0).getType());
+  Value result = inlineRegion(b, region, argument, [&](IndexOp index) { return f.getIndex(b, index); }).front();
+  return f.convert(b, result, f.type);
 }
 
 /// (m == -inf) ? 0 : exp(x - m)
@@ -108,6 +130,17 @@ Value buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value init, A
       [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[1], x[0]); });
 }
 
+/// (l == 0) ? -inf : m + ln l
+Value buildLse(Formula &f, Value max, AffineMap maxMap, Value sum, AffineMap sumMap, Value output, AffineMap map) {
+  return f.generic(
+      {Query}, {}, {max, sum}, {maxMap, sumMap}, output, map, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+        Value lse = arith::AddFOp::create(b, loc, x[0], math::LogOp::create(b, loc, x[1]));
+        Value isEmpty =
+            arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], createFloatConstant(b, loc, f.type, 0));
+        return arith::SelectOp::create(b, loc, isEmpty, createFloatConstant(b, loc, f.type, -kInfinity), lse);
+      });
+}
+
 //===----------------------------------------------------------------------===//
 // The ops
 //===----------------------------------------------------------------------===//
@@ -115,7 +148,11 @@ Value buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value init, A
 Values decomposeScores(Formula &f, ScoresOp op) {
   // Accumulated wide, then rounded to the type of the scores.
   AffineMap wideMap = f.getMap({Query, Key});
-  Value wide = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), wideMap);
+  // Projections have become products of their own (attn-expand-layers); what is left is w of additive scoring.
+  if (op.getKind() && (*op.getKind() == ScoreKind::General || op.getWeights().size() != 1))
+    return {};
+  Value weight = op.getKind() ? op.getWeights().front() : Value();
+  Value wide = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), wideMap, weight);
   return {f.generic({Query, Key}, {}, {wide}, {wideMap}, op.getOutput(), f.maps[2],
                     [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
 }
@@ -130,7 +167,7 @@ Values decomposeMask(Formula &f, MaskOp op) {
   Region predicate;
   if (hasPredicate(op))
     buildPredicate(f.builder, op, predicate);
-  Values inputs(op->getOperands().drop_back());
+  Values inputs(op->getOperands().take_front(f.maps.size() - 1));
   return {f.generic({Query, Key}, {}, inputs, ArrayRef(f.maps).drop_back(), op.getOutput(), f.maps.back(),
                     [&](OpBuilder &b, Location loc, ValueRange x) {
                       unsigned next = 1;
@@ -140,20 +177,55 @@ Values decomposeMask(Formula &f, MaskOp op) {
                     })};
 }
 
+/// The score of a sink for a row of the generic being built: -inf beyond the number of queries.
+Value getSink(Formula &f, OpBuilder &b, Location loc, SoftmaxOp op, Value sink) {
+  if (!op.getQLengths())
+    return sink;
+  auto at = [&](unsigned position) -> Value { return linalg::IndexOp::create(b, loc, position); };
+  Value length = tensor::ExtractOp::create(b, loc, op.getQLengths(), at(0));
+  length = arith::IndexCastOp::create(b, loc, b.getIndexType(), length);
+  Value isRow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at(f.numBatch), length);
+  return arith::SelectOp::create(b, loc, isRow, sink, createFloatConstant(b, loc, f.type, -kInfinity));
+}
+
 Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
-  AffineMap rowMap = f.getMap({Query}), wideMap = f.getMap({Query, Key});
-  Value max = buildRowMax(f, op.getInput(), f.maps[0], f.filled({Query}, -kInfinity), rowMap);
+  AffineMap rowMap = f.getMap({Query}), wideMap = f.getMap({Query, Key}), sinkMap;
+  Value max = buildRowMax(f, op.getInput(), f.maps[0], f.filled({Query}, -kInfinity), rowMap), sinks;
+  if (op.getSink()) {
+    sinkMap = AffineMap::get(f.sizes.size(), 0, {getAffineDimExpr(f.numBatch - 1, op.getContext())}, op.getContext());
+    sinks = f.generic({Query}, {}, {op.getSink()}, {sinkMap}, f.empty({Query}), rowMap,
+                      [&](OpBuilder &b, Location loc, ValueRange x) { return getSink(f, b, loc, op, x[0]); });
+    max = f.generic({Query}, {}, {max, sinks}, {rowMap, rowMap}, f.empty({Query}), rowMap,
+                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                      return arith::MaximumFOp::create(b, loc, x[0], x[1]);
+                    });
+  }
   Value weights =
       f.generic({Query, Key}, {}, {op.getInput(), max}, {f.maps[0], rowMap}, f.empty({Query, Key}), wideMap,
                 [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
-  Value sum = buildRowSum(f, weights, wideMap, f.filled({Query}, 0), rowMap);
-  return {f.generic({Query, Key}, {}, {weights, sum}, {wideMap, rowMap}, op.getOutput(), f.maps[1],
-                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                      Value zero = createFloatConstant(b, loc, f.type, 0);
-                      Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], zero);
-                      Value ratio = arith::DivFOp::create(b, loc, x[0], x[1]);
-                      return arith::SelectOp::create(b, loc, isEmpty, zero, ratio);
-                    })};
+  Value sum = f.filled({Query}, 0);
+  if (sinks)
+    sum = f.generic({Query}, {}, {sinks, max}, {rowMap, rowMap}, f.empty({Query}), rowMap,
+                    [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
+  sum = buildRowSum(f, weights, wideMap, sum, rowMap);
+  Values results = {f.generic({Query, Key}, {}, {weights, sum}, {wideMap, rowMap}, op.getOutput(), f.maps[1],
+                              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                                Value zero = createFloatConstant(b, loc, f.type, 0);
+                                Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], zero);
+                                Value ratio = arith::DivFOp::create(b, loc, x[0], x[1]);
+                                return arith::SelectOp::create(b, loc, isEmpty, zero, ratio);
+                              })};
+  if (op.getLse())
+    results.push_back(buildLse(f, max, rowMap, sum, rowMap, op.getLse(), f.maps[2]));
+  return results;
+}
+
+Values decomposeDropout(Formula &f, DropoutOp op) {
+  Region region;
+  buildDropout(f.builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP().convertToDouble(),
+               getAccumulationType(getElementTypeOrSelf(op.getInput().getType())), region);
+  return decomposeElementwise(f, op.getInput(), op.getOutput(),
+                              [&](OpBuilder &b, Location, Value x) { return modifyElement(f, b, x, region); });
 }
 
 Values decomposeApply(Formula &f, ApplyOp op) {
@@ -165,7 +237,18 @@ Values decomposeApply(Formula &f, ApplyOp op) {
 }
 
 Values decomposeInitState(Formula &f, InitStateOp op) {
-  return {f.fill(op.getAcc(), 0), f.fill(op.getRowMax(), -kInfinity), f.fill(op.getRowSum(), 0)};
+  Value acc = f.fill(op.getAcc(), 0);
+  if (op.getStart().empty())
+    return {acc, f.fill(op.getRowMax(), -kInfinity), f.fill(op.getRowSum(), 0)};
+  // m = start, l = (m == -inf) ? 0 : 1
+  Value max = f.generic({Query}, {}, {}, {}, op.getRowMax(), f.maps[1], [&](OpBuilder &b, Location, ValueRange) {
+    Value start = inlineRegion(b, op.getStart(), {}, [&](IndexOp index) { return f.getIndex(b, index); }).front();
+    return f.convert(b, start, f.type);
+  });
+  Value sum =
+      f.generic({Query}, {}, {max}, {f.maps[1]}, op.getRowSum(), f.maps[2],
+                [&](OpBuilder &b, Location loc, ValueRange x) -> Value { return guardedExp(f, b, loc, x[0], x[0]); });
+  return {acc, max, sum};
 }
 
 Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
@@ -174,7 +257,8 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   AffineMap accMap = f.maps[accIndex], maxMap = f.maps[accIndex + 1], sumMap = f.maps[accIndex + 2];
 
   // s[i, j]: product, scale, softcap, bias, predicate, in this order
-  Value raw = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), scoresMap);
+  Value raw = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), scoresMap,
+                          op.getScoreWeight());
   Values inputs = {raw};
   SmallVector<AffineMap> inputMaps = {scoresMap};
   for (unsigned i = 3; i < accIndex; ++i) {
@@ -189,6 +273,7 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
                              Value s = x[0];
                              if (op.getScale() || op.getScaleValue())
                                s = scaleElement(f, b, loc, s, op.getScaleValue(), op.getScale());
+                             s = modifyElement(f, b, s, op.getScoreMod());
                              if (op.getSoftcap())
                                s = softcapElement(f, b, loc, s, op.getSoftcap()->convertToDouble());
                              return maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
@@ -216,7 +301,11 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   // l' = alpha * l + sum_j p
   Value sum = f.generic({Query}, {}, {alpha}, {rowMap}, op.getRowSum(), sumMap, rescale);
   sum = buildRowSum(f, weights, scoresMap, sum, sumMap);
-  // acc' = alpha * acc + p v
+  // acc' = alpha * acc + weight_mod(p) v
+  if (!op.getWeightMod().empty())
+    weights =
+        f.generic({Query, Key}, {}, {weights}, {scoresMap}, f.empty({Query, Key}), scoresMap,
+                  [&](OpBuilder &b, Location, ValueRange x) { return modifyElement(f, b, x[0], op.getWeightMod()); });
   Value acc = f.generic({Query, DimKind::ValueSize}, {}, {alpha}, {rowMap}, op.getAcc(), accMap, rescale);
   acc = buildApply(f, weights, scoresMap, op.getValue(), f.maps[2], acc, accMap);
   Value newMax = f.generic({Query}, {}, {max}, {rowMap}, op.getRowMax(), maxMap, copy);
@@ -279,14 +368,7 @@ Values decomposeFinalize(Formula &f, FinalizeOp op) {
                               }));
   if (!op.getLse())
     return results;
-  // lse = (l == 0) ? -inf : m + ln l
-  results.push_back(f.generic({Query}, {}, {max, sum}, {f.maps[1], f.maps[2]}, op.getLse(), f.maps[4],
-                              [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                                Value log = math::LogOp::create(b, loc, x[1]);
-                                Value lse = arith::AddFOp::create(b, loc, x[0], log);
-                                Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-                                return arith::SelectOp::create(b, loc, isEmpty(b, loc, x[1]), minusInf, lse);
-                              }));
+  results.push_back(buildLse(f, max, f.maps[1], sum, f.maps[2], op.getLse(), f.maps[4]));
   return results;
 }
 
@@ -315,12 +397,16 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   if (!isa<RankedTensorType>(op->getOperand(0).getType()))
     return failure();
   if (auto sdpa = dyn_cast<SdpaOp>(op)) {
+    if (sdpa.getCuSeqlensQ())
+      return padSequences(builder, sdpa);
     Type type = computeType ? computeType : getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
     FailureOr<FinalizeOp> finalize = buildOnlineForm(builder, sdpa, type, StateLayout::RowMajor);
     if (failed(finalize))
       return failure();
     return Values(finalize->getResults());
   }
+  if (getPackedSequences(op))
+    return failure();
   Type elementType = getElementTypeOrSelf(op->getOperand(0).getType());
   bool hasState = isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp>(op);
   if (auto step = dyn_cast<OnlineStepOp>(op))
@@ -328,7 +414,10 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   Type type = hasState || !computeType ? getAccumulationType(elementType) : computeType;
   Formula f(builder, op, type);
   return TypeSwitch<Operation *, FailureOr<Values>>(op)
-      .Case<ScoresOp>([&](auto op) { return decomposeScores(f, op); })
+      .Case<ScoresOp>([&](auto op) -> FailureOr<Values> {
+        Values values = decomposeScores(f, op);
+        return values.empty() ? FailureOr<Values>(failure()) : values;
+      })
       .Case<ScaleOp>([&](ScaleOp op) {
         return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location loc, Value x) {
           return scaleElement(f, b, loc, x, op.getScaleValue(), op.getScale());
@@ -339,7 +428,13 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
           return softcapElement(f, b, loc, x, op.getSoftcap().convertToDouble());
         });
       })
+      .Case<ModifyOp>([&](ModifyOp op) {
+        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location, Value x) {
+          return modifyElement(f, b, x, op.getScoreMod());
+        });
+      })
       .Case<MaskOp>([&](auto op) { return decomposeMask(f, op); })
+      .Case<DropoutOp>([&](auto op) { return decomposeDropout(f, op); })
       .Case<SoftmaxOp>([&](auto op) { return decomposeSoftmax(f, op); })
       .Case<ApplyOp>([&](auto op) { return decomposeApply(f, op); })
       .Case<InitStateOp>([&](auto op) { return decomposeInitState(f, op); })
@@ -356,9 +451,11 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
 ATTN_AGGREGATED_OP(ScoresOp)
 ATTN_AGGREGATED_OP(ScaleOp)
+ATTN_AGGREGATED_OP(ModifyOp)
 ATTN_AGGREGATED_OP(SoftcapOp)
 ATTN_AGGREGATED_OP(MaskOp)
 ATTN_AGGREGATED_OP(SoftmaxOp)
+ATTN_AGGREGATED_OP(DropoutOp)
 ATTN_AGGREGATED_OP(ApplyOp)
 ATTN_AGGREGATED_OP(SdpaOp)
 ATTN_AGGREGATED_OP(InitStateOp)

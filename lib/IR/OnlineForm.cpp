@@ -43,12 +43,16 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   Value scaleValue = op.getScaleValue();
   if (scaleValue)
     scaleValue = convertFloat(builder, op.getLoc(), scaleValue, stateType);
-  // Before the step, which captures what the region needs from outside.
-  Region predicate;
-  if (hasPredicate(op))
-    buildPredicate(builder, op, predicate);
-
   Location loc = op.getLoc();
+  // Before the step, which captures what the regions need from outside.
+  if (hasSpelledOutMask(op))
+    expandSpelledOutMasks(builder, op, op);
+  Type regionType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  Region dropout;
+  if (op.getDropoutP())
+    buildDropout(builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(),
+                 regionType, dropout);
+
   MLIRContext *ctx = op.getContext();
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
   unsigned numBatch = getNumBatchDims(op), numDims = sizes.size();
@@ -85,13 +89,18 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
 
   auto init = InitStateOp::create(builder, loc, stateTypes, inits[0], inits[1], inits[2],
                                   builder.getAffineMapArrayAttr(stateMaps));
-  auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-                                   op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2), scaleValue,
-                                   scale, op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps),
-                                   op.getKeyRangesAttr(), op.getScheduleAttr());
-  step.getMaskMod().takeBody(predicate);
+  init.getStart().takeBody(op.getStart());
+  auto step =
+      OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
+                           op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2), op.getCuSeqlensQ(),
+                           op.getCuSeqlensK(), op.getScoreWeight(), scaleValue, scale, op.getSoftcapAttr(),
+                           builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
+  step.getMaskMod().takeBody(op.getMaskMod());
+  step.getScoreMod().takeBody(op.getScoreMod());
+  step.getKeyRanges().takeBody(op.getKeyRanges());
+  step.getWeightMod().takeBody(dropout);
   builder.setInsertionPointAfter(step);
   return FinalizeOp::create(builder, loc, op.getResultTypes(), step->getResult(0), step->getResult(1),
-                            step->getResult(2), op.getOutput(), op.getLse(),
+                            step->getResult(2), op.getOutput(), op.getLse(), op.getCuSeqlensQ(),
                             builder.getAffineMapArrayAttr(finalizeMaps));
 }

@@ -51,9 +51,11 @@ static void getStructuredEffects(Operation *op, bool readsInits,
 
 ATTN_STRUCTURED_OP(ScoresOp, 1, false)
 ATTN_STRUCTURED_OP(ScaleOp, 1, false)
+ATTN_STRUCTURED_OP(ModifyOp, 1, false)
 ATTN_STRUCTURED_OP(SoftcapOp, 1, false)
 ATTN_STRUCTURED_OP(MaskOp, 1, false)
-ATTN_STRUCTURED_OP(SoftmaxOp, 1, false)
+ATTN_STRUCTURED_OP(SoftmaxOp, getLse() ? 2 : 1, false)
+ATTN_STRUCTURED_OP(DropoutOp, 1, false)
 ATTN_STRUCTURED_OP(ApplyOp, 1, false)
 ATTN_STRUCTURED_OP(SdpaOp, getLse() ? 2 : 1, false)
 ATTN_STRUCTURED_OP(InitStateOp, 3, false)
@@ -62,3 +64,12 @@ ATTN_STRUCTURED_OP(MergeStatesOp, 3, true)
 ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1, false)
 ATTN_STRUCTURED_OP(PackOp, 1, false)
 #undef ATTN_STRUCTURED_OP
+
+#define ATTN_LAYER_OP(OP, READS_INITS)                                                                                 \
+  void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
+    getStructuredEffects(*this, READS_INITS, effects);                                                                 \
+  }
+ATTN_LAYER_OP(GatherPagesOp, false)
+ATTN_LAYER_OP(KvAppendOp, true)
+ATTN_LAYER_OP(MultiHeadOp, false)
+#undef ATTN_LAYER_OP

@@ -1,8 +1,9 @@
-//===- Predicate.cpp - spelled-out masks become one mask_mod region -------===//
+//===- Predicate.cpp - spelled-out masks become regions -------------------===//
 //
-// The sugar of sdpa and mask (causal …) is turned into arith on attn.index, in
-// conjunction with the region that the op already has. After this nothing
-// knows the word causal.
+// The sugar of sdpa and mask (causal, window, lengths …) is turned into arith
+// on attn.index, in conjunction with the region that the op already has; a sink
+// into what a row starts with. After this nothing knows the word causal. A new
+// kind of spelled-out mask is one more `keepIf` in buildPredicate.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,87 +12,169 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <limits>
 
 using namespace mlir;
 using namespace attn;
 
+namespace {
+
 /// The attributes that buildPredicate turns into arith.
-static constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align"};
+constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align"};
 
-static Region *getMaskMod(Operation *op) { return op->getNumRegions() ? &op->getRegion(0) : nullptr; }
+/// The operands that it reads; each may be null.
+struct MaskOperands {
+  Value queryLengths, keyLengths, offset, querySequences, keySequences;
+};
 
-bool attn::hasSpelledOutMask(Operation *op) { return op->hasAttr("causal") || op->hasAttr("window"); }
+MaskOperands getMaskOperands(Operation *op) {
+  if (auto mask = dyn_cast<MaskOp>(op))
+    return {mask.getQLengths(), mask.getKvLengths(), mask.getCausalOffset(), {}, {}};
+  auto sdpa = cast<SdpaOp>(op);
+  return {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset(), sdpa.getCuSeqlensQ(), sdpa.getCuSeqlensK()};
+}
+
+Region *getMaskMod(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Region *>(op)
+      .Case<MaskOp, SdpaOp>([](auto masked) { return &masked.getMaskMod(); })
+      .Default([](Operation *) { return nullptr; });
+}
+
+/// Builds scalars inside of a region of `op`, and what they capture in front of it.
+class RegionBuilder {
+public:
+  RegionBuilder(OpBuilder &builder, Operation *op)
+      : b(builder), loc(op->getLoc()), op(op), operands(getMaskOperands(op)) {}
+
+  Value index(IndexKind kind) { return IndexOp::create(b, loc, b.getIndexType(), kind); }
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+  Value subtract(Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
+
+  /// array[position] as an index.
+  Value read(Value array, Value position) {
+    Value element = isa<TensorType>(array.getType()) ? tensor::ExtractOp::create(b, loc, array, position).getResult()
+                                                     : memref::LoadOp::create(b, loc, array, position).getResult();
+    return element.getType().isIndex() ? element : arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
+  }
+
+  /// The effective number of queries (or keys) of the batch index; null where it is that of the whole problem.
+  Value getLength(DimKind kind) {
+    Value lengths = kind == DimKind::Query ? operands.queryLengths : operands.keyLengths;
+    Value sequences = kind == DimKind::Query ? operands.querySequences : operands.keySequences;
+    if (lengths)
+      return read(lengths, index(IndexKind::Batch));
+    if (!sequences)
+      return {};
+    Value batch = index(IndexKind::Batch), first = read(sequences, batch);
+    return subtract(read(sequences, add(batch, constant(1))), first);
+  }
+
+  /// off of an alignment: 0 for top_left, Sk - Sq with effective lengths for bottom_right, or causal_offset[b].
+  Value getOffset(Attribute alignment) {
+    auto attr = dyn_cast_or_null<CausalAlignmentAttr>(alignment);
+    // Without an alignment the verifier has made sure that Sq = Sk.
+    if (!attr || attr.getValue() == CausalAlignment::TopLeft)
+      return constant(0);
+    if (attr.getValue() == CausalAlignment::Offset)
+      return read(operands.offset, index(IndexKind::Batch));
+    auto getSize = [&](DimKind kind) {
+      Value length = getLength(kind);
+      return length ? length : getDomainSize(kind);
+    };
+    Value keys = getSize(DimKind::Key);
+    return subtract(keys, getSize(DimKind::Query));
+  }
+
+private:
+  /// A size of the whole problem: a constant, or a value in front of the op that the region captures.
+  Value getDomainSize(DimKind kind) {
+    OpFoldResult size;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(op);
+      size = getDomainSizes(b, op)[getDomainPosition(op, kind)];
+    }
+    return getValueOrCreateConstantIndexOp(b, loc, size);
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Operation *op;
+  MaskOperands operands;
+};
+
+} // namespace
+
+bool attn::hasSpelledOutMask(Operation *op) {
+  if (!isa<MaskOp, SdpaOp>(op))
+    return false;
+  MaskOperands operands = getMaskOperands(op);
+  auto sdpa = dyn_cast<SdpaOp>(op);
+  return op->hasAttr("causal") || op->hasAttr("window") || operands.queryLengths || operands.keyLengths ||
+         (sdpa && (sdpa.getSink() || (sdpa.getCuSeqlensQ() && sdpa.getKeyRanges().empty())));
+}
 
 bool attn::hasPredicate(Operation *op) {
   Region *region = getMaskMod(op);
   return hasSpelledOutMask(op) || (region && !region->empty());
 }
 
-Value attn::inlinePredicate(OpBuilder &builder, Region &region, function_ref<Value(IndexOp)> getIndex) {
+Region *attn::getKeyRangesRegion(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Region *>(op)
+      .Case<SdpaOp, OnlineStepOp>([](auto ranged) { return &ranged.getKeyRanges(); })
+      .Default([](Operation *) { return nullptr; });
+}
+
+SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments,
+                                      function_ref<Value(IndexOp)> getIndex) {
   IRMapping mapping;
+  mapping.map(region.front().getArguments(), arguments);
   for (Operation &op : region.front().without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(op))
       mapping.map(index.getResult(), getIndex(index));
     else
       builder.clone(op, mapping);
   }
-  return mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue());
-}
-
-/// off of an alignment: 0 for top_left, Sk - Sq for bottom_right. Built outside of the region, which captures it.
-static OpFoldResult getOffset(OpBuilder &builder, Operation *op, Attribute alignment) {
-  auto attr = dyn_cast_or_null<CausalAlignmentAttr>(alignment);
-  // Without an alignment the verifier has made sure that Sq = Sk.
-  if (!attr || attr.getValue() == CausalAlignment::TopLeft)
-    return builder.getIndexAttr(0);
-  SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
-  OpFoldResult queries = sizes[getDomainPosition(op, DimKind::Query)],
-               keys = sizes[getDomainPosition(op, DimKind::Key)];
-  auto staticQueries = getConstantIntValue(queries), staticKeys = getConstantIntValue(keys);
-  if (staticQueries && staticKeys)
-    return builder.getIndexAttr(*staticKeys - *staticQueries);
-  Location loc = op->getLoc();
-  return arith::SubIOp::create(builder, loc, getValueOrCreateConstantIndexOp(builder, loc, keys),
-                               getValueOrCreateConstantIndexOp(builder, loc, queries))
-      .getResult();
+  return llvm::map_to_vector(region.front().getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
 void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
   Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(op);
+  builder.createBlock(&region);
+  RegionBuilder rb(builder, op);
+  SmallVector<Value> conjuncts;
+  auto keepIf = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    conjuncts.push_back(arith::CmpIOp::create(builder, loc, predicate, lhs, rhs));
+  };
+  using enum arith::CmpIPredicate;
+
+  if (Value length = rb.getLength(DimKind::Key))
+    keepIf(slt, rb.index(IndexKind::Key), length);
+  if (Value length = rb.getLength(DimKind::Query))
+    keepIf(slt, rb.index(IndexKind::Query), length);
   Attribute causal = op->getAttr("causal");
   auto window = op->getAttrOfType<WindowAttr>("window");
-  OpFoldResult offset;
-  if (causal || window)
-    offset = getOffset(builder, op, causal ? causal : op->getAttr("align"));
-
-  builder.createBlock(&region);
-  SmallVector<Value> conjuncts;
   if (causal || window) {
-    Value query = IndexOp::create(builder, loc, builder.getIndexType(), IndexKind::Query);
-    Value key = IndexOp::create(builder, loc, builder.getIndexType(), IndexKind::Key);
     // The key on the query's diagonal, i + off, and distances from it.
-    Value diagonal = query;
-    if (!isConstantIntValue(offset, 0))
-      diagonal = arith::AddIOp::create(builder, loc, query, getValueOrCreateConstantIndexOp(builder, loc, offset));
-    auto keepIf = [&](arith::CmpIPredicate predicate, int64_t distance) {
-      Value bound = diagonal;
-      if (distance != 0)
-        bound = arith::AddIOp::create(builder, loc, diagonal, arith::ConstantIndexOp::create(builder, loc, distance));
-      conjuncts.push_back(arith::CmpIOp::create(builder, loc, predicate, key, bound));
-    };
+    Value key = rb.index(IndexKind::Key);
+    Value diagonal = rb.add(rb.index(IndexKind::Query), rb.getOffset(causal ? causal : op->getAttr("align")));
     // causal: j <= i + off; window: i + off - left <= j <= i + off + right
     if (causal)
-      keepIf(arith::CmpIPredicate::sle, 0);
+      keepIf(sle, key, diagonal);
     if (window && window.getLeft())
-      keepIf(arith::CmpIPredicate::sge, -*window.getLeft());
+      keepIf(sge, key, rb.add(diagonal, rb.constant(-*window.getLeft())));
     if (window && window.getRight())
-      keepIf(arith::CmpIPredicate::sle, *window.getRight());
+      keepIf(sle, key, rb.add(diagonal, rb.constant(*window.getRight())));
   }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
-    conjuncts.push_back(inlinePredicate(builder, *maskMod,
-                                        [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));
+    conjuncts.append(inlineRegion(builder, *maskMod, {},
+                                  [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));
   // A window without bounds, alone, keeps everything.
   if (conjuncts.empty())
     conjuncts.push_back(arith::ConstantIntOp::create(builder, loc, 1, 1));
@@ -101,13 +184,63 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
   YieldOp::create(builder, loc, keep);
 }
 
-void attn::copySpelledOutMasks(Operation *from, Operation *to) {
+void attn::buildStart(OpBuilder &builder, SdpaOp op, Region &region, Type type) {
+  Location loc = op.getLoc();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&region);
+  RegionBuilder rb(builder, op);
+  Value head = rb.index(IndexKind::Head);
+  Value sink = isa<TensorType>(op.getSink().getType())
+                   ? tensor::ExtractOp::create(builder, loc, op.getSink(), head).getResult()
+                   : memref::LoadOp::create(builder, loc, op.getSink(), head).getResult();
+  sink = convertFloat(builder, loc, sink, type);
+  // Rows beyond the length are empty, sink or no sink.
+  if (Value length = rb.getLength(DimKind::Query)) {
+    Value isRow = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, rb.index(IndexKind::Query), length);
+    Value none = createFloatConstant(builder, loc, type, -std::numeric_limits<double>::infinity());
+    sink = arith::SelectOp::create(builder, loc, isRow, sink, none);
+  }
+  YieldOp::create(builder, loc, sink);
+}
+
+void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *target) {
+  if (!hasSpelledOutMask(op))
+    return;
+  Region predicate, start;
+  bool hasMask = hasPredicate(op);
+  if (auto sdpa = dyn_cast<SdpaOp>(op)) {
+    MaskOperands operands = getMaskOperands(op);
+    hasMask = op->hasAttr("causal") || op->hasAttr("window") || !sdpa.getMaskMod().empty() || operands.queryLengths ||
+              operands.keyLengths || operands.querySequences;
+    if (sdpa.getSink())
+      buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
+  }
+  if (hasMask)
+    buildPredicate(builder, op, predicate);
+  for (StringRef name : kSpelledOutMasks)
+    target->removeAttr(name);
+  if (hasMask)
+    getMaskMod(target)->takeBody(predicate);
+  if (auto mask = dyn_cast<MaskOp>(target)) {
+    mask.getQLengthsMutable().clear();
+    mask.getKvLengthsMutable().clear();
+    mask.getCausalOffsetMutable().clear();
+    return;
+  }
+  auto sdpa = cast<SdpaOp>(target);
+  if (!start.empty())
+    sdpa.getStart().takeBody(start);
+  sdpa.getSinkMutable().clear();
+  sdpa.getQLengthsMutable().clear();
+  sdpa.getKvLengthsMutable().clear();
+  sdpa.getCausalOffsetMutable().clear();
+}
+
+void attn::copySpelledOutMasks(MaskOp from, SdpaOp to) {
   for (StringRef name : kSpelledOutMasks)
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
-}
-
-void attn::removeSpelledOutMasks(Operation *op) {
-  for (StringRef name : kSpelledOutMasks)
-    op->removeAttr(name);
+  to.getQLengthsMutable().assign(from.getQLengths());
+  to.getKvLengthsMutable().assign(from.getKvLengths());
+  to.getCausalOffsetMutable().assign(from.getCausalOffset());
 }

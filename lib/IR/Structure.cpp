@@ -25,8 +25,8 @@ using enum OperandRole;
 //===----------------------------------------------------------------------===//
 
 bool isStructuredOp(Operation *op) {
-  return isa<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp, MergeStatesOp,
-             FinalizeOp, PackOp>(op);
+  return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
+             OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp>(op);
 }
 
 static constexpr DimKind kQueryKeyHead[] = {Query, Key, HeadSize};
@@ -39,7 +39,7 @@ static constexpr DimKind kQueryValue[] = {Query, ValueSize};
 ArrayRef<DimKind> getDomainDims(Operation *op) {
   return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
       .Case<ScoresOp>([](auto) { return ArrayRef(kQueryKeyHead); })
-      .Case<ScaleOp, SoftcapOp, MaskOp, SoftmaxOp>([](auto) { return ArrayRef(kQueryKey); })
+      .Case<ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp>([](auto) { return ArrayRef(kQueryKey); })
       .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
       .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
       .Case<PackOp>([](auto) { return ArrayRef(kQueryHead); })
@@ -70,7 +70,13 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<ScoresOp>([&](auto) {
         specs = {{"query", {Query, HeadSize}}, {"key", {Key, HeadSize}, SharedHead}, {"output", {Query, Key}}};
       })
-      .Case<ScaleOp, SoftcapOp, SoftmaxOp>([&](auto) { specs = {{"input", {Query, Key}}, {"output", {Query, Key}}}; })
+      .Case<ScaleOp, ModifyOp, SoftcapOp, DropoutOp>(
+          [&](auto) { specs = {{"input", {Query, Key}}, {"output", {Query, Key}}}; })
+      .Case<SoftmaxOp>([&](SoftmaxOp softmax) {
+        specs = {{"input", {Query, Key}}, {"output", {Query, Key}}};
+        if (softmax.getLse())
+          specs.push_back({"lse", {Query}});
+      })
       .Case<MaskOp>([&](MaskOp mask) {
         specs.push_back({"input", {Query, Key}});
         if (mask.getBias())
@@ -124,9 +130,17 @@ SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
 
 static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.getType()).getShape(); }
 
+Value getPackedSequences(Operation *op) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<SdpaOp, OnlineStepOp, FinalizeOp>([](auto packed) { return packed.getCuSeqlensQ(); })
+      .Default([](Operation *) { return Value(); });
+}
+
 unsigned getNumBatchDims(Operation *op) {
   if (auto maps = op->getAttrOfType<ArrayAttr>("maps"); maps && !maps.empty())
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
+  if (isa<SdpaOp, OnlineStepOp>(op) && getPackedSequences(op))
+    return 2; // sequence, head
   return getShape(op->getOperand(0)).size() - getOperandSpecs(op).front().dims.size();
 }
 
@@ -145,12 +159,23 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
   for (DimKind kind : spec.dims)
     exprs.push_back(getAffineDimExpr(getDomainPosition(op, kind), ctx));
 
+  // Packed sequences: (row, head, column), and (head, row) for lse. The state of a step is not packed.
+  bool isPacked = getPackedSequences(op) && !llvm::is_contained({"acc", "row_max", "row_sum"}, spec.name);
+  unsigned head = numBatch - 1;
+  if (isPacked) {
+    exprs.erase(exprs.begin());
+    head = 0;
+    if (spec.dims.size() > 1) {
+      std::swap(exprs[0], exprs[1]);
+      head = 1;
+    }
+  }
   // Heads of K and V: h floordiv G with G = Hq / Hkv.
   if (spec.role == SharedHead && numBatch > 0 && shape.size() == exprs.size()) {
-    int64_t queryHeads = queryShape[numBatch - 1], kvHeads = shape[numBatch - 1];
+    int64_t queryHeads = queryShape[head], kvHeads = shape[head];
     bool isStatic = !ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(kvHeads);
     if (isStatic && kvHeads > 0 && queryHeads > kvHeads)
-      exprs[numBatch - 1] = exprs[numBatch - 1].floorDiv(queryHeads / kvHeads);
+      exprs[head] = exprs[head].floorDiv(queryHeads / kvHeads);
   }
   if (spec.role == Broadcast && shape.size() <= exprs.size()) {
     exprs.erase(exprs.begin(), exprs.end() - shape.size());
@@ -175,12 +200,26 @@ SmallVector<AffineMap> getMaps(Operation *op) {
   return llvm::map_to_vector(getIndexingMaps(op).getAsValueRange<AffineMapAttr>(), [](AffineMap map) { return map; });
 }
 
+namespace {
+/// Where the size of a dimension of the domain stands: dimension `dim` of an operand, less `excess`.
+struct DimSource {
+  Value operand;
+  unsigned dim;
+  int64_t excess = 0;
+  int64_t getStaticSize() const {
+    int64_t size = getShape(operand)[dim];
+    return ShapedType::isDynamic(size) ? size : size - excess;
+  }
+};
+} // namespace
+
 /// The operand and its dimension that hold dimension `position` of the domain as it is, not grouped or broadcast: one
-/// of static size where there is one. A padded state comes last: it may be larger than the domain.
-static std::optional<std::pair<unsigned, unsigned>> findDim(Operation *op, unsigned position) {
+/// of static size where there is one. A padded state comes last: it may be larger than the domain. The number of packed
+/// sequences is that of their prefix sums, less one.
+static std::optional<DimSource> findDim(Operation *op, unsigned position) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
-  std::optional<std::pair<unsigned, unsigned>> dynamic;
+  std::optional<DimSource> dynamic;
   for (bool allowState : {false, true}) {
     if (dynamic)
       break;
@@ -190,13 +229,15 @@ static std::optional<std::pair<unsigned, unsigned>> findDim(Operation *op, unsig
       for (auto [j, expr] : llvm::enumerate(map.getResults())) {
         if (expr != getAffineDimExpr(position, op->getContext()))
           continue;
-        auto found = std::make_pair(unsigned(i), unsigned(j));
-        if (!ShapedType::isDynamic(getShape(op->getOperand(i))[j]))
+        DimSource found{op->getOperand(i), unsigned(j)};
+        if (!ShapedType::isDynamic(found.getStaticSize()))
           return found;
         dynamic = dynamic ? dynamic : found;
       }
     }
   }
+  if (Value sequences = getPackedSequences(op); sequences && position == 0 && !dynamic)
+    return DimSource{sequences, 0, 1};
   return dynamic;
 }
 
@@ -204,7 +245,7 @@ SmallVector<int64_t> getStaticDomain(Operation *op) {
   SmallVector<int64_t> sizes;
   for (unsigned i = 0, e = getNumBatchDims(op) + getDomainDims(op).size(); i < e; ++i) {
     auto dim = findDim(op, i);
-    sizes.push_back(dim ? getShape(op->getOperand(dim->first))[dim->second] : ShapedType::kDynamic);
+    sizes.push_back(dim ? dim->getStaticSize() : ShapedType::kDynamic);
   }
   return sizes;
 }
@@ -219,10 +260,17 @@ SmallVector<OpFoldResult> getDomainSizes(OpBuilder &builder, Operation *op) {
       sizes.push_back(builder.getIndexAttr(1));
       continue;
     }
-    Value operand = op->getOperand(dim->first);
-    sizes.push_back(isa<RankedTensorType>(operand.getType())
-                        ? tensor::getMixedSize(builder, op->getLoc(), operand, dim->second)
-                        : memref::getMixedSize(builder, op->getLoc(), operand, dim->second));
+    if (int64_t size = dim->getStaticSize(); !ShapedType::isDynamic(size)) {
+      sizes.push_back(builder.getIndexAttr(size));
+      continue;
+    }
+    OpFoldResult size = isa<RankedTensorType>(dim->operand.getType())
+                            ? tensor::getMixedSize(builder, op->getLoc(), dim->operand, dim->dim)
+                            : memref::getMixedSize(builder, op->getLoc(), dim->operand, dim->dim);
+    if (dim->excess)
+      size = affine::makeComposedFoldedAffineApply(builder, op->getLoc(), builder.getAffineDimExpr(0) - dim->excess,
+                                                   {size});
+    sizes.push_back(size);
   }
   return sizes;
 }
@@ -233,14 +281,15 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
   auto dim = findDim(op, position);
   if (!dim)
     return isConstantIntValue(size, 1);
-  Value operand = op->getOperand(dim->first);
-  int64_t staticSize = getShape(operand)[dim->second];
+  int64_t staticSize = dim->getStaticSize();
   if (!ShapedType::isDynamic(staticSize))
     return isConstantIntValue(size, staticSize);
+  if (dim->excess)
+    return false;
   // The iteration domain was asked for in another place: the same dimension of the same operand is the same size.
   auto value = dyn_cast<Value>(size);
   auto sizeOp = value ? value.getDefiningOp<ShapedDimOpInterface>() : ShapedDimOpInterface();
-  return sizeOp && sizeOp.getShapedValue() == operand && isConstantIntValue(sizeOp.getDimension(), dim->second);
+  return sizeOp && sizeOp.getShapedValue() == dim->operand && isConstantIntValue(sizeOp.getDimension(), dim->dim);
 }
 
 //===----------------------------------------------------------------------===//
@@ -318,25 +367,27 @@ static IndexOp expandKvHead(OpBuilder &builder, Operation *op, IndexOp index) {
   return head;
 }
 
-void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domainOffsets, unsigned numBatchDims) {
+void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domainOffsets, Operation *op) {
+  unsigned numBatch = getNumBatchDims(op);
   SmallVector<IndexOp> indices;
   region.walk([&](IndexOp index) { indices.push_back(index); });
   for (IndexOp index : indices) {
     if (index.getKind() == IndexKind::KvHead)
-      index = expandKvHead(builder, region.getParentOp(), index);
+      index = expandKvHead(builder, op, index);
     std::optional<unsigned> position;
     switch (index.getKind()) {
     case IndexKind::Batch: position = 0; break;
-    case IndexKind::Head: position = numBatchDims - 1; break;
-    case IndexKind::Query: position = numBatchDims; break;
-    case IndexKind::Key: position = numBatchDims + 1; break;
+    case IndexKind::Head: position = numBatch - 1; break;
+    case IndexKind::Query: position = numBatch; break;
+    case IndexKind::Key: position = numBatch + 1; break;
     case IndexKind::KvHead: llvm_unreachable("expanded above");
+    case IndexKind::FirstQuery:
+    case IndexKind::EndQuery: break; // of tiles of the whole problem
     }
     if (!position || isConstantIntValue(domainOffsets[*position], 0))
       continue;
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(region.getParentOp());
     Value offset = getValueOrCreateConstantIndexOp(builder, index.getLoc(), domainOffsets[*position]);
+    OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointAfter(index);
     auto shifted = arith::AddIOp::create(builder, index.getLoc(), index, offset);
     index.getResult().replaceAllUsesExcept(shifted, shifted);

@@ -68,22 +68,21 @@ void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<Op
                 ArrayRef<OpFoldResult> sizes) {
   if (!hasSpelledOutMask(op))
     return;
-  bool isWhole = llvm::all_of(ArrayRef({DimKind::Query, DimKind::Key}), [&](DimKind kind) {
-    unsigned position = getDomainPosition(op, kind);
-    return coversDim(op, position, offsets[position], sizes[position]);
-  });
+  // Batch dimensions, rows and keys: all that a mask, a length or a sink may ask for.
+  bool isWhole = true;
+  for (unsigned position = 0, e = getNumBatchDims(op) + 2; position < e; ++position)
+    isWhole &= coversDim(op, position, offsets[position], sizes[position]);
   if (isWhole)
     return;
-  Region predicate;
-  buildPredicate(builder, op, predicate);
-  tiled->getRegion(0).takeBody(predicate);
-  removeSpelledOutMasks(tiled);
+  expandSpelledOutMasks(builder, op, tiled);
 }
 
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
   if (failed(checkTile(op, offsets, sizes)))
     return failure();
+  if (getPackedSequences(op))
+    return op->emitOpError("cannot be tiled through TilingInterface: its sequences are packed; attn-tile can");
   Location loc = op->getLoc();
   auto dps = cast<DestinationStyleOpInterface>(op);
   SmallVector<Value> operands, slices;
@@ -108,15 +107,18 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
     state.addRegion();
   Operation *tiled = builder.create(state);
   tiled->setAttr("maps", maps);
-  // Bounds of the whole problem do not hold for its tiles.
-  tiled->removeAttr("key_ranges");
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
+    // Bounds of the whole problem do not hold for its tiles.
+    if (Region *ranges = getKeyRangesRegion(op); ranges == &from)
+      continue;
     IRMapping mapping;
     from.cloneInto(&to, mapping);
   }
   expandMask(op, builder, tiled, offsets, sizes);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(tiled);
   for (Region &region : tiled->getRegions())
-    shiftIndex(builder, region, offsets, getNumBatchDims(op));
+    shiftIndex(builder, region, offsets, op);
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), llvm::map_to_vector(slices, [](Value slice) {
                         return slice.getDefiningOp();
                       })};
@@ -266,7 +268,7 @@ template <typename... OpTys> void attachModels(MLIRContext *ctx) {
 
 void attn::registerTilingModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
-    attachModels<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
+    attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
                  MergeStatesOp, FinalizeOp, PackOp>(ctx);
     OnlineStepOp::attachInterface<OnlineStepReduction>(*ctx);
   });

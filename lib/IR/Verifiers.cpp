@@ -7,9 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "Verifiers.h"
 #include <cmath>
 
 using namespace mlir;
@@ -159,22 +157,27 @@ LogicalResult verifyState(Operation *op, Value acc, Value max, Value sum) {
 }
 
 /// C5: an alignment is spelled out unless the sizes make every alignment the same.
-LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal) {
+LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool hasLengths) {
   if (!causal || isa<CausalAlignmentAttr>(*causal))
     return success();
   if (!isa<UnitAttr>(*causal))
-    return op->emitOpError("C5: expected causal to be #attn.causal<top_left> or #attn.causal<bottom_right>, found ")
+    return op->emitOpError("C5: expected causal to be #attn.causal<top_left>, #attn.causal<bottom_right> or "
+                           "#attn.causal<offset>, found ")
            << *causal;
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
-  if (queries == keys && !ShapedType::isDynamic(queries))
+  if (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths)
     return success();
   auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
   return op->emitOpError("C5: causal needs an alignment unless the numbers of queries and keys are static and equal, "
                          "found Sq = ")
-         << print(queries) << " and Sk = " << print(keys)
+         << print(queries) << " and Sk = " << print(keys) << (hasLengths ? " with lengths of their own" : "")
          << "; write causal = #attn.causal<top_left> (keeps j <= i) or causal = #attn.causal<bottom_right> "
             "(keeps j <= i + Sk - Sq)";
 }
+
+/// Lengths of each batch index: their numbers of queries and keys may differ where those of the problem do not.
+bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
+bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
 
 /// C12: a window is placed by the causal alignment or by one of its own.
 template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
@@ -182,7 +185,8 @@ template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
     return op.emitOpError("C12: expected align only for a window without causal, found it ")
            << (op.getCausal() ? "beside causal" : "without a window");
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
-  bool isPlaced = op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries));
+  bool isPlaced =
+      op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
   if (!op.getWindow() || isPlaced)
     return success();
   return op.emitOpError("C12: a window without causal needs an alignment unless the numbers of queries and keys are "
@@ -222,31 +226,110 @@ LogicalResult verifyScale(Operation *op, Value value, std::optional<APFloat> sca
   return success();
 }
 
-/// C10: one block, pure scalar ops, an i1 at the end.
 LogicalResult verifyMaskMod(Operation *op, Region &region) {
-  if (region.empty())
+  return verifyScalarRegion(op, region, "mask_mod", {}, IntegerType::get(op->getContext(), 1), "i1 (true = keep)");
+}
+
+LogicalResult verifyScoreMod(Operation *op, Region &region, StringRef name, Type type) {
+  return verifyScalarRegion(op, region, name, type, type, "one float of the type that it takes");
+}
+
+LogicalResult verifyKeyRanges(Operation *op, Region &region) {
+  Type index = IndexType::get(op->getContext());
+  return verifyScalarRegion(op, region, "key_ranges", {}, {index, index, index, index},
+                            "four numbers of keys: visited lower and upper, full lower and upper");
+}
+
+/// C13: integers, `excess` more than there are batch indices.
+LogicalResult verifyPerBatch(Operation *op, Value operand, StringRef name, int64_t excess = 0) {
+  if (!operand)
     return success();
-  Block &block = region.front();
-  if (block.getNumArguments() != 0)
-    return op->emitOpError("C10: expected mask_mod to have no block arguments (positions come from attn.index), found ")
-           << block.getNumArguments();
-  auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());
-  if (!yield)
-    return op->emitOpError("C10: expected mask_mod to end with attn.yield");
-  if (!yield.getValue().getType().isInteger(1))
-    return op->emitOpError("C10: expected mask_mod to yield i1 (true = keep), found ") << yield.getValue().getType();
-  for (Operation &nested : block.without_terminator()) {
-    bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(nested.getDialect()) || isa<IndexOp>(nested);
-    bool isScalar = llvm::all_of(nested.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
-    if (!isKnown || !isScalar || !isPure(&nested)) {
-      InFlightDiagnostic diag = op->emitOpError("C10: expected only pure arith, math and attn.index ops on scalars in "
-                                                "mask_mod, found ")
-                                << nested.getName();
-      diag.attachNote(nested.getLoc()) << "the op is here";
-      return diag;
-    }
-  }
-  return success();
+  ShapedType type = getShaped(operand);
+  if (type.getRank() != 1 || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
+    return op->emitOpError("C13: expected ") << name << " to have one dimension of i32 or i64, found " << type;
+  if (getNumBatchDims(op) == 0)
+    return op->emitOpError("C13: expected a batch dimension beside ") << name << ", found none";
+  int64_t batch = getStaticDomain(op).front(), found = type.getDimSize(0);
+  if (ShapedType::isDynamic(batch) || ShapedType::isDynamic(found) || found == batch + excess)
+    return success();
+  return op->emitOpError("C13: expected ") << name << " to have " << batch + excess << " elements, one a batch index"
+                                           << (excess ? " and one more" : "") << ", found " << found;
+}
+
+/// C4, C2 of a sink: one float a query head.
+LogicalResult verifySink(Operation *op, Value sink) {
+  if (!sink)
+    return success();
+  if (failed(verifyFloat(op, sink, "sink")))
+    return failure();
+  if (getShaped(sink).getRank() != 1 || getNumBatchDims(op) == 0)
+    return op->emitOpError("C2: expected sink to have one dimension, the query heads, found ") << sink.getType();
+  int64_t heads = getStaticDomain(op)[getNumBatchDims(op) - 1], found = getShaped(sink).getDimSize(0);
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(found) || heads == found)
+    return success();
+  return op->emitOpError("C2: expected sink to have ") << heads << " elements, one a query head, found " << found;
+}
+
+/// C16.
+LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed) {
+  if (bool(p) != bool(seed))
+    return op->emitOpError("C16: expected dropout_p beside dropout(%seed, %offset), found ")
+           << (p ? "dropout_p" : "dropout") << " alone";
+  if (!p)
+    return success();
+  double value = p->convertToDouble();
+  if (value >= 0 && value <= 1)
+    return success();
+  return op->emitOpError("C16: expected dropout_p in [0, 1], found ") << value;
+}
+
+/// C13, C14 of sdpa and mask.
+template <typename OpTy> LogicalResult verifySpelledOutOperands(OpTy op) {
+  auto isOffset = [](std::optional<Attribute> attribute) {
+    auto alignment = attribute ? dyn_cast_or_null<CausalAlignmentAttr>(*attribute) : CausalAlignmentAttr();
+    return alignment && alignment.getValue() == CausalAlignment::Offset;
+  };
+  std::optional<Attribute> align = op.getAlignAttr() ? std::optional<Attribute>(op.getAlignAttr()) : std::nullopt;
+  if ((isOffset(op.getCausal()) || isOffset(align)) != bool(op.getCausalOffset()))
+    return op.emitOpError("C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found ")
+           << (op.getCausalOffset() ? "causal_offset" : "the alignment") << " alone";
+  if (failed(verifyPerBatch(op, op.getQLengths(), "q_lengths")) ||
+      failed(verifyPerBatch(op, op.getKvLengths(), "kv_lengths")))
+    return failure();
+  return verifyPerBatch(op, op.getCausalOffset(), "causal_offset");
+}
+
+/// C13, C15.
+LogicalResult verifyPacked(SdpaOp op) {
+  if (!op.getCuSeqlensQ())
+    return success();
+  if (getNumBatchDims(op) != 2)
+    return op.emitOpError("C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found ")
+           << getNumBatchDims(op);
+  StringRef other = op.getQLengths() || op.getKvLengths() ? "lengths, which cu_seqlens say themselves"
+                    : op.getBias()                        ? "bias"
+                    : op.getMask()                        ? "mask"
+                    : op.getDropoutP()                    ? "dropout"
+                                                          : "";
+  if (!other.empty())
+    return op.emitOpError("C15: expected cu_seqlens without ") << other << "; write a mask or bias as a region";
+  if (failed(verifyPerBatch(op, op.getCuSeqlensQ(), "cu_seqlens of queries", /*excess=*/1)))
+    return failure();
+  return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
+}
+
+/// C2 of additive scoring: one weight a column of Q and K.
+LogicalResult verifyScoreWeight(Operation *op, Value weight) {
+  if (!weight)
+    return success();
+  if (failed(verifyFloat(op, weight, "score_weight")))
+    return failure();
+  int64_t size = getStaticSize(op, DimKind::HeadSize),
+          found = getShaped(weight).getRank() == 1 ? getShaped(weight).getDimSize(0) : -1;
+  if (found == size || ShapedType::isDynamic(found))
+    return success();
+  return op->emitOpError("C2: expected score_weight to have ")
+         << size << " elements, one a column of query and key, found " << weight.getType();
 }
 
 /// What sdpa and online_step share.
@@ -256,7 +339,9 @@ template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulato
       failed(verifyFloat(op, op.getKey(), "key", type, ", that of query")) ||
       failed(verifyFloat(op, op.getValue(), "value", type, ", that of query")) ||
       (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
-      failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())))
+      failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())) ||
+      failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getAccumulationType(type))) ||
+      failed(verifyKeyRanges(op, op.getKeyRanges())) || failed(verifyScoreWeight(op, op.getScoreWeight())))
     return failure();
   Type accumulation = accumulator ? getElementTypeOrSelf(accumulator.getType()) : getAccumulationType(type);
   return verifyScale(op, op.getScaleValue(), op.getScale(), accumulation);
@@ -287,9 +372,11 @@ LogicalResult attn::verifyStructure(Operation *op) {
     if (failed(verifyMap(op, operand, map, spec, numDims)))
       return failure();
   // A destination without a batch dimension would be written again for each index of it.
+  // A packed one holds its sequence through cu_seqlens.
   unsigned numInputs = specs.size() - cast<DestinationStyleOpInterface>(op).getNumDpsInits();
+  bool isPackedOutput = isa<SdpaOp, FinalizeOp>(op) && getPackedSequences(op);
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
-    for (unsigned position = 0, e = getNumBatchDims(op); position < e; ++position)
+    for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
       if (llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext())) != 1)
         return op->emitOpError("C1: expected the map of ") << spec.name << " to hold the " << getDimName(op, position)
                                                            << " dimension once, found " << AffineMapAttr::get(map);
@@ -304,11 +391,49 @@ LogicalResult attn::verifyStructure(Operation *op) {
 // The ops
 //===----------------------------------------------------------------------===//
 
+/// C18: general has W (D, D); additive has w (D), or W_q (D, A), W_k (D, A), w (A).
+static LogicalResult verifyScoreKind(ScoresOp op) {
+  OperandRange weights = op.getWeights();
+  auto kind = op.getKind();
+  auto fail = [&](StringRef expected) {
+    InFlightDiagnostic diag = op.emitOpError("C18: expected ") << expected << ", found ";
+    if (weights.empty())
+      diag << "none";
+    llvm::interleaveComma(weights.getTypes(), diag);
+    return diag;
+  };
+  if (!kind)
+    return weights.empty() ? success()
+                           : LogicalResult(fail("kind = #attn.score_kind<general> or <additive> for weights"));
+  int64_t columns = getStaticSize(op, DimKind::HeadSize);
+  auto hasShape = [&](Value weight, ArrayRef<int64_t> shape) {
+    return getElementTypeOrSelf(weight.getType()) == getElementTypeOrSelf(op.getQuery().getType()) &&
+           succeeded(verifyCompatibleShape(getShaped(weight).getShape(), shape));
+  };
+  if (*kind == ScoreKind::General) {
+    bool fits = weights.size() == 1 && hasShape(weights[0], {columns, columns});
+    return fits ? success() : LogicalResult(fail("one weight W of the head size squared and the type of query"));
+  }
+  if (weights.size() == 1 && hasShape(weights[0], {columns}))
+    return success();
+  bool areProjections = weights.size() == 3 && getShaped(weights[2]).getRank() == 1;
+  if (areProjections) {
+    int64_t hidden = getShaped(weights[2]).getDimSize(0);
+    areProjections = hasShape(weights[0], {columns, hidden}) && hasShape(weights[1], {columns, hidden}) &&
+                     hasShape(weights[2], {hidden});
+  }
+  return areProjections
+             ? success()
+             : LogicalResult(fail("weights w (D), or W_q (D, A), W_k (D, A) and w (A), of the type of query"));
+}
+
 LogicalResult ScoresOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getQuery(), "query")) ||
       failed(verifyFloat(*this, getKey(), "key", getElementTypeOrSelf(getQuery().getType()), ", that of query")))
     return failure();
-  return verifyFloat(*this, getOutput(), "output");
+  if (failed(verifyFloat(*this, getOutput(), "output")))
+    return failure();
+  return verifyScoreKind(*this);
 }
 
 /// C4 of the elementwise ops: input and output are of one floating-point type.
@@ -335,13 +460,33 @@ LogicalResult SoftcapOp::verify() {
 
 LogicalResult MaskOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
-      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifyCausal(*this, getCausal())) ||
-      failed(verifyWindow(*this)) || failed(verifyMask(*this, getMask())))
+      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) ||
+      failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
+      failed(verifySpelledOutOperands(*this)) || failed(verifyMask(*this, getMask())))
     return failure();
   return verifyMaskMod(*this, getMaskMod());
 }
 
-LogicalResult SoftmaxOp::verify() { return verifyElementwise(*this, getInput(), getOutput()); }
+LogicalResult ModifyOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())))
+    return failure();
+  return verifyScoreMod(*this, getScoreMod(), "score_mod",
+                        getAccumulationType(getElementTypeOrSelf(getInput().getType())));
+}
+
+LogicalResult SoftmaxOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())) || failed(verifySink(*this, getSink())) ||
+      failed(verifyPerBatch(*this, getQLengths(), "q_lengths")))
+    return failure();
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(getInput().getType()));
+  return getLse() ? verifyFloat(*this, getLse(), "lse", accumulation, ", that of the accumulation") : success();
+}
+
+LogicalResult DropoutOp::verify() {
+  if (failed(verifyElementwise(*this, getInput(), getOutput())))
+    return failure();
+  return verifyDropout(*this, getDropoutP(), getDropoutSeed());
+}
 
 LogicalResult ApplyOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyFloat(*this, getWeights(), "weights")) ||
@@ -351,8 +496,12 @@ LogicalResult ApplyOp::verify() {
 }
 
 LogicalResult SdpaOp::verify() {
-  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, /*accumulator=*/{})) ||
-      failed(verifyCausal(*this, getCausal())) || failed(verifyWindow(*this)))
+  if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
+      failed(verifyAttention(*this, /*accumulator=*/{})) ||
+      failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
+      failed(verifySpelledOutOperands(*this)) || failed(verifySink(*this, getSink())) ||
+      failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) ||
+      failed(verifyScalarRegion(*this, getStart(), "start", {}, Type(), "one float")))
     return failure();
   if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
     return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");
@@ -365,13 +514,15 @@ LogicalResult SdpaOp::verify() {
 }
 
 LogicalResult InitStateOp::verify() {
-  if (failed(verifyStructure(*this)))
+  if (failed(verifyStructure(*this)) || failed(verifyScalarRegion(*this, getStart(), "start", {}, Type(), "one float")))
     return failure();
   return verifyState(*this, getAcc(), getRowMax(), getRowSum());
 }
 
 LogicalResult OnlineStepOp::verify() {
-  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, getAcc())))
+  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, getAcc())) ||
+      failed(verifyScoreMod(*this, getWeightMod(), "weight_mod",
+                            getAccumulationType(getElementTypeOrSelf(getQuery().getType())))))
     return failure();
   return verifyState(*this, getAcc(), getRowMax(), getRowSum());
 }
@@ -399,22 +550,9 @@ LogicalResult PackOp::verify() {
   if (failed(verifyStructure(*this)))
     return failure();
   Type input = getElementTypeOrSelf(getInput().getType()), output = getElementTypeOrSelf(getOutput().getType());
-  if (input == output || (input.isInteger(1) && output.isInteger(8)))
+  bool areFloat = isa<FloatType>(input) && isa<FloatType>(output);
+  if (input == output || areFloat || (input.isInteger(1) && output.isInteger(8)))
     return success();
-  return emitOpError("C4: expected input and output of one element type, or an i1 input and an i8 output, found ")
+  return emitOpError("C4: expected floats, one element type, or an i1 input and an i8 output, found ")
          << input << " and " << output;
-}
-
-LogicalResult IndexOp::verify() {
-  Operation *parent = (*this)->getParentOp();
-  if (!parent || !isa<MaskOp, SdpaOp, OnlineStepOp>(parent))
-    return emitOpError("expected to stand directly in a mask_mod region");
-  unsigned numBatch = getNumBatchDims(parent);
-  bool needsBatch = getKind() == IndexKind::Batch || getKind() == IndexKind::Head || getKind() == IndexKind::KvHead;
-  if (needsBatch && numBatch == 0)
-    return emitOpError("expected the enclosing op to have a batch dimension, found none");
-  if (getKind() == IndexKind::KvHead && isa<MaskOp>(parent))
-    return emitOpError(
-        "expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in attn.mask");
-  return success();
 }

@@ -104,9 +104,6 @@ void buildBufferizePhase(OpPassManager &pm) {
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass({kMaxStackBufferBytes, 0}));
-  bufferization::BufferDeallocationPipelineOptions deallocation;
-  bufferization::buildBufferDeallocationPipeline(pm, deallocation);
-  pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
@@ -114,6 +111,11 @@ void buildBufferizePhase(OpPassManager &pm) {
 void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  // After the attn ops: deallocation takes no op with several regions.
+  if (options.deallocate) {
+    bufferization::BufferDeallocationPipelineOptions deallocation;
+    bufferization::buildBufferDeallocationPipeline(pm, deallocation);
+  }
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());

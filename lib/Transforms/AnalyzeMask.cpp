@@ -38,34 +38,32 @@ static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<
 
 SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
   rewriter.setInsertionPoint(op);
-  if (hasSpelledOutMask(op)) {
-    Region predicate;
-    buildPredicate(rewriter, op, predicate);
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getMaskMod().takeBody(predicate);
-      removeSpelledOutMasks(op);
-    });
-  }
-  SmallVector<Conjunct> conjuncts =
-      analyzePredicate(op.getMaskMod(), getStaticSize(op, DimKind::Query), getStaticSize(op, DimKind::Key));
+  rewriter.modifyOpInPlace(op, [&] { expandSpelledOutMasks(rewriter, op, op); });
+  int64_t numQueries = getStaticSize(op, DimKind::Query), numKeys = getStaticSize(op, DimKind::Key);
+  SmallVector<Conjunct> conjuncts = splitPredicate(op.getMaskMod(), numQueries, numKeys);
   unsigned numBefore = conjuncts.size();
   llvm::erase_if(conjuncts, [](const Conjunct &conjunct) { return conjunct.alwaysHolds; });
   bool isDense = op.getMask() || op.getBias();
-  unsigned numSolved = llvm::count_if(conjuncts, [](const Conjunct &conjunct) { return conjunct.forms.has_value(); });
+  if (!conjuncts.empty() && conjuncts.size() < numBefore)
+    rebuildConjunction(rewriter, op.getMaskMod(), conjuncts);
+  KeyRangesSummary summary;
   rewriter.modifyOpInPlace(op, [&] {
-    op.setKeyRangesAttr(getKeyRanges(op.getContext(), conjuncts, isDense));
     if (conjuncts.empty() && !op.getMaskMod().empty()) {
       Region empty;
       op.getMaskMod().takeBody(empty);
     }
+    Region ranges;
+    summary = buildKeyRanges(rewriter, op.getLoc(), op.getMaskMod(), numQueries, numKeys, isDense, ranges);
+    op.getKeyRanges().takeBody(ranges);
+    op.setBlockMap(summary.numTested > 0);
   });
-  if (!conjuncts.empty() && conjuncts.size() < numBefore)
-    rebuildConjunction(rewriter, op.getMaskMod(), conjuncts);
   if (numBefore || isDense)
     emitRemark(op, RemarkOutcome::Analysis, "mask-analyzed")
-        << llvm::formatv("predicate: {0} conjuncts always hold, {1} became key ranges, {2} are tested on every key{3}",
-                         numBefore - conjuncts.size(), numSolved, conjuncts.size() - numSolved,
-                         isDense ? "; the dense mask or bias is read on every visited tile" : "")
+        << llvm::formatv(
+               "predicate: {0} conjuncts always hold, {1} became key ranges, {2} are tested on every key{3}{4}",
+               numBefore - conjuncts.size(), summary.numSolved, summary.numTested,
+               summary.numTested ? ", once a call, for a map of the tiles that they keep" : "",
+               isDense ? "; the dense mask or bias is read on every visited tile" : "")
                .str();
   return op;
 }
@@ -75,7 +73,7 @@ struct AnalyzeMaskPass : public attn::impl::AnalyzeMaskPassBase<AnalyzeMaskPass>
   void runOnOperation() override {
     SmallVector<SdpaOp> ops;
     getOperation().walk([&](SdpaOp op) {
-      if (!op.getKeyRanges())
+      if (op.getKeyRanges().empty())
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());

@@ -25,13 +25,15 @@ using namespace attn;
 namespace {
 
 /// The steps of the formula in their order; a chain may skip steps, not reorder them.
-enum class Step { Product, Scale, Softcap, Bias, Mask };
+enum class Step { Product, Scale, Modify, Softcap, Bias, Mask };
 
 /// What the walk from softmax back to the product has collected.
 struct Chain {
   ScoresOp scores;
   SoftmaxOp softmax;
+  DropoutOp dropout;
   SmallVector<ScaleOp> scales;
+  ModifyOp modify;
   SoftcapOp softcap;
   MaskOp biasSource, maskSource; // the ops that hold the one bias, the one boolean mask
   SmallVector<MaskOp> predicates;
@@ -71,15 +73,25 @@ private:
 
   LogicalResult enterStep(Step step, StringRef name) {
     if (step > current)
-      return fail(name +
-                  " stands before a later step of the formula (product, scale, softcap, bias, masks); no step is "
-                  "reordered");
+      return fail(
+          name +
+          " stands before a later step of the formula (product, scale, score_mod, softcap, bias, masks); no step "
+          "is reordered");
     current = step;
     return success();
   }
 
   LogicalResult matchBackwards(Chain &chain) {
     Value weights = apply.getWeights();
+    if (auto dropout = getProducer<DropoutOp>(weights)) {
+      if (!isIdentity(getMaps(dropout)[0]) || !isIdentity(getMaps(dropout)[1]) ||
+          dropout->getBlock() != apply->getBlock())
+        return fail("attn.dropout is not in the layout (batch…, query, key), or in another block");
+      if (getNumBatchDims(dropout) > 2)
+        return fail("attn.dropout has more batch dimensions than (batch, head)");
+      chain.dropout = dropout;
+      weights = dropout.getInput();
+    }
     if (!weights.getDefiningOp<SoftmaxOp>())
       return fail("the weights do not come from attn.softmax");
     chain.softmax = getProducer<SoftmaxOp>(weights);
@@ -95,7 +107,7 @@ private:
     Value scores = chain.softmax.getInput();
     while (true) {
       Operation *producer = scores.getDefiningOp();
-      if (!producer || !isa<ScoresOp, ScaleOp, SoftcapOp, MaskOp>(producer))
+      if (!producer || !isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp>(producer))
         return fail("the scores do not come from attn.scores");
       if (!scores.hasOneUse())
         return fail(producer->getName().getStringRef() + " has another use; fused, it would be computed twice");
@@ -105,7 +117,7 @@ private:
       if (!isIdentity(getMaps(producer).back()))
         return fail(producer->getName().getStringRef() + " is not in the layout (batch…, query, key)");
       if ((chain.scores = dyn_cast<ScoresOp>(producer)))
-        return success();
+        return checkScores(chain);
       if (!isIdentity(getMaps(producer).front()))
         return fail(producer->getName().getStringRef() + " is not in the layout (batch…, query, key)");
       if (failed(collect(chain, producer)))
@@ -114,7 +126,26 @@ private:
     }
   }
 
+  /// What the chain as a whole must have.
+  LogicalResult checkScores(Chain &chain) {
+    if (chain.scores.getKind() &&
+        (*chain.scores.getKind() == ScoreKind::General || chain.scores.getWeights().size() != 1))
+      return fail("the scores have projections; run attn-expand-layers");
+    // In a sdpa, rows beyond the length are empty, sink or no sink.
+    Value lengths = chain.softmax.getQLengths();
+    for (MaskOp mask : chain.predicates)
+      if (mask.getQLengths() && chain.softmax.getSink() && mask.getQLengths() != lengths)
+        return fail("attn.mask has q_lengths and attn.softmax a sink without them");
+    return success();
+  }
+
   LogicalResult collect(Chain &chain, Operation *producer) {
+    if (auto modify = dyn_cast<ModifyOp>(producer)) {
+      if (chain.modify)
+        return fail("there are two attn.modify");
+      chain.modify = modify;
+      return enterStep(Step::Modify, "attn.modify");
+    }
     if (auto scale = dyn_cast<ScaleOp>(producer)) {
       chain.scales.push_back(scale);
       return enterStep(Step::Scale, "a scale");
@@ -158,6 +189,13 @@ AffineMap toSdpaDomain(Operation *op, AffineMap map) {
   for (DimKind kind : getDomainDims(op))
     dims.push_back(getAffineDimExpr(numBatch + static_cast<unsigned>(kind), op->getContext()));
   return map.replaceDimsAndSymbols(dims, {}, numBatch + 4, 0);
+}
+
+/// Erases the ops of a chain from its dead end back to `op`, whose region has gone.
+void eraseBackwards(RewriterBase &rewriter, Operation *op) {
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+    eraseBackwards(rewriter, user);
+  rewriter.eraseOp(op);
 }
 
 /// A scale on Q or K before the product commutes with it: looks through the op and collects its factor.
@@ -233,15 +271,31 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   }
   maps.push_back(toSdpaDomain(apply, applyMaps[2]));
 
+  SmallVector<Type> types(apply.getResultTypes());
+  SoftmaxOp softmax = chain->softmax;
+  if (softmax.getLse()) {
+    types.push_back(softmax.getLse().getType());
+    maps.push_back(toSdpaDomain(softmax, getMaps(softmax)[2]));
+  }
   auto sdpa = SdpaOp::create(
-      rewriter, loc, apply.getResultTypes(), query, key, apply.getValue(), bias, mask, apply.getOutput(),
-      /*lse=*/Value(), scaleValue, scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(),
-      WindowAttr(), /*align=*/CausalAlignmentAttr(), chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
-      rewriter.getAffineMapArrayAttr(maps), KeyRangesAttr(), ScheduleAttr());
+      rewriter, loc, types, query, key, apply.getValue(), bias, mask, apply.getOutput(), softmax.getLse(),
+      softmax.getSink(), softmax.getQLengths(), /*kv_lengths=*/Value(), /*causal_offset=*/Value(),
+      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), scores.getKind() ? scores.getWeights().front() : Value(),
+      chain->dropout ? chain->dropout.getDropoutSeed() : Value(),
+      chain->dropout ? chain->dropout.getDropoutOffset() : Value(), scaleValue,
+      scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(), WindowAttr(),
+      /*align=*/CausalAlignmentAttr(), chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
+      chain->dropout ? chain->dropout.getDropoutPAttr() : FloatAttr(), rewriter.getAffineMapArrayAttr(maps),
+      /*block_map=*/UnitAttr(), ScheduleAttr());
+  if (chain->modify)
+    sdpa.getScoreMod().takeBody(chain->modify.getScoreMod());
   // A single spelled-out mask stays spelled out; several become one region.
-  if (chain->predicates.size() == 1 && chain->predicates[0].getMaskMod().empty())
+  if (chain->predicates.size() == 1 && chain->predicates[0].getMaskMod().empty()) {
+    Value lengths = sdpa.getQLengths();
     copySpelledOutMasks(chain->predicates[0], sdpa);
-  else
+    if (lengths)
+      sdpa.getQLengthsMutable().assign(lengths);
+  } else {
     for (MaskOp source : llvm::reverse(chain->predicates)) {
       Region predicate;
       buildPredicate(rewriter, source, predicate);
@@ -252,17 +306,28 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
       Operation *yield = sdpa.getMaskMod().front().getTerminator();
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPoint(yield);
-      Value second = inlinePredicate(rewriter, predicate,
-                                     [&](IndexOp index) -> Value { return rewriter.clone(*index)->getResult(0); });
+      Value second = inlineRegion(rewriter, predicate, {}, [&](IndexOp index) -> Value {
+                       return rewriter.clone(*index)->getResult(0);
+                     }).front();
       yield->setOperand(0, arith::AndIOp::create(rewriter, loc, yield->getOperand(0), second));
     }
+  }
   // The maps of the default layout are left out, as a reader would.
   ArrayAttr explicitMaps = sdpa.getMapsAttr();
   sdpa.removeMapsAttr();
   if (getNumBatchDims(sdpa) + 4 != maps[0].getNumDims() || attn::getIndexingMaps(sdpa) != explicitMaps)
     sdpa.setMapsAttr(explicitMaps);
 
-  rewriter.replaceOp(apply, sdpa->getResults());
+  rewriter.replaceOp(apply, sdpa->getResult(0));
+  if (softmax.getLse())
+    rewriter.replaceAllUsesWith(softmax->getResult(1), sdpa->getResult(1));
+  if (chain->modify) {
+    // Its region has moved: it must not be left behind.
+    for (Operation *op : SmallVector<Operation *>{chain->dropout, softmax})
+      if (op && op->use_empty())
+        rewriter.eraseOp(op);
+    eraseBackwards(rewriter, chain->modify);
+  }
   emitRemark(sdpa, RemarkOutcome::Passed, "chain-fused") << "chain fused into attn.sdpa";
   return sdpa;
 }

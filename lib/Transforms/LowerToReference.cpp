@@ -33,7 +33,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
     SmallVector<Operation *> worklist;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op) && !(chainOnly && belongsToFlashPath(op)))
+      if ((isStructuredOp(op) || isa<GatherPagesOp>(op)) && !(chainOnly && belongsToFlashPath(op)))
         worklist.push_back(op);
     });
     if (chainOnly && !worklist.empty() && failed(reportFallback(worklist)))
@@ -42,10 +42,17 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       Operation *op = worklist.pop_back_val();
       IRRewriter rewriter(op);
       Operation *before = op->getPrevNode();
-      FailureOr<SmallVector<Value>> values = decompose(rewriter, op, type);
+      FailureOr<SmallVector<Value>> values = failure();
+      if (auto gather = dyn_cast<GatherPagesOp>(op)) {
+        if (FailureOr<Value> dense = decomposeGatherPages(rewriter, gather); succeeded(dense))
+          values = SmallVector<Value>{*dense};
+      } else {
+        values = decompose(rewriter, op, type);
+      }
       if (failed(values)) {
         if (isa<RankedTensorType>(op->getOperand(0).getType()))
-          op->emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+          op->emitOpError("has no reference form: expected a static head size or a scale, projections expanded by "
+                          "attn-expand-layers, and packed rows in the order (row, head, column)");
         else
           op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
         return signalPassFailure();
@@ -61,7 +68,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
 
   /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
   static bool belongsToFlashPath(Operation *op) {
-    if (isa<SdpaOp, PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
+    if (isa<SdpaOp, PackOp, GatherPagesOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
       return true;
     if (auto step = dyn_cast<OnlineStepOp>(op))
       return step.getSchedule().has_value();

@@ -30,9 +30,12 @@ static constexpr int64_t kMaxStackBytes = 1024 * 1024;
 
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
   Type elementType = getElementTypeOrSelf(op.getQuery().getType());
-  if (!elementType.isF32() && !elementType.isF64())
+  if (!elementType.isF32() && !elementType.isF64() && !elementType.isF16() && !elementType.isBF16())
     return op.emitOpError("no CPU kernel for element type ")
-           << elementType << ", expected f32 or f64; convert the inputs, or lower with attn-lower-to-reference";
+           << elementType
+           << ", expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference";
+  // 16-bit elements are widened tile by tile.
+  elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
 
   // The first register kernel whose accumulators, operand vectors and broadcast leave a register free.

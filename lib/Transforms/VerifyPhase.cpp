@@ -38,7 +38,11 @@ const Contract kContracts[] = {
        return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
      },
      "a scale after phase canonicalize; run attn-canonicalize"},
-    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("key_ranges"); },
+    {"analyze-mask",
+     [](Operation *op) {
+       auto sdpa = dyn_cast<SdpaOp>(op);
+       return sdpa && sdpa.getKeyRanges().empty();
+     },
      "key ranges after phase analyze-mask; run attn-analyze-mask"},
     {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && hasSpelledOutMask(op); },
      "no spelled-out mask after phase analyze-mask; run attn-analyze-mask"},

@@ -11,32 +11,37 @@
 
 namespace attn {
 
-/// `constant + query * i + key * j` as a form over the query and key index.
-struct LinearForm {
-  int64_t constant = 0, query = 0, key = 0;
-};
+/// The upper bound that key_ranges yields where there is none.
+constexpr int64_t kNoBound = int64_t(1) << 40;
 
 /// One conjunct of a mask_mod region.
 struct Conjunct {
   mlir::Value value;
-  /// The conjunct holds iff every one of these forms is >= 0; nullopt where it is not affine in query and key.
-  std::optional<llvm::SmallVector<LinearForm, 2>> forms;
   /// Holds for every query and key of the problem, as far as its sizes are static.
   bool alwaysHolds = false;
 };
 
-/// Splits the yielded value of a mask_mod region at its conjunctions and solves each part.
-llvm::SmallVector<Conjunct> analyzePredicate(mlir::Region &maskMod, int64_t numQueries, int64_t numKeys);
+/// Splits the yielded value of a mask_mod region at its conjunctions. No conjunct for an empty region.
+llvm::SmallVector<Conjunct> splitPredicate(mlir::Region &maskMod, int64_t numQueries, int64_t numKeys);
 
-/// The key ranges of a tile of queries under the given conjuncts. With `isDense` (a boolean mask or a bias stands
-/// beside the predicate), no key is full.
-KeyRangesAttr getKeyRanges(mlir::MLIRContext *ctx, llvm::ArrayRef<Conjunct> conjuncts, bool isDense);
+/// What buildKeyRanges found.
+struct KeyRangesSummary {
+  unsigned numSolved = 0; ///< conjuncts that became bounds of keys
+  unsigned numTested = 0; ///< conjuncts that must be evaluated for every key to know where they hold
+};
 
-/// The ranges with numbers, for the queries [first, end) and `numKeys` keys.
+/// Fills the empty region `ranges` with the bounds of a tile of queries [first_query, end_query): no row of the tile
+/// keeps a key outside [visited lower, visited upper), every row keeps all keys inside [full lower, full upper). With
+/// `isDense` (a boolean mask or a bias stands beside the predicate), no key is full.
+KeyRangesSummary buildKeyRanges(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &maskMod, int64_t numQueries,
+                                int64_t numKeys, bool isDense, mlir::Region &ranges);
+
+/// The bounds with numbers, for the queries [first, end), clamped to `numKeys` keys; nullopt where they depend on
+/// run-time values.
 struct KeyBounds {
   int64_t visitedLower, visitedUpper, fullLower, fullUpper;
 };
-KeyBounds evaluateKeyRanges(KeyRangesAttr ranges, int64_t first, int64_t end, int64_t numKeys);
+std::optional<KeyBounds> evaluateKeyRanges(mlir::Region &ranges, int64_t first, int64_t end, int64_t numKeys);
 
 } // namespace attn
 

@@ -1,7 +1,7 @@
 //===- AttnAttrs.td - attributes of the attn dialect --------*- tablegen -*-===//
 //
-// Alignment of causal masks, the schedule of a kernel, and the key ranges that
-// the mask analysis finds for a tile of queries.
+// Alignment of causal masks, windows, kinds of scores, page layouts, and the
+// schedule of a kernel.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,8 @@ include "attn/IR/AttnBase.td"
 
 def Attn_CausalAlignment : I32EnumAttr<"CausalAlignment", "where the diagonal of a causal mask ends", [
     I32EnumAttrCase<"TopLeft", 0, "top_left">,
-    I32EnumAttrCase<"BottomRight", 1, "bottom_right">]> {
+    I32EnumAttrCase<"BottomRight", 1, "bottom_right">,
+    I32EnumAttrCase<"Offset", 2, "offset">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -23,7 +24,9 @@ def Attn_CausalAttr : EnumAttr<Attn_Dialect, Attn_CausalAlignment, "causal"> {
   let summary = "a causal mask: keeps key j for query i iff j <= i + off";
   let description = [{
     `#attn.causal<top_left>` has off = 0, `#attn.causal<bottom_right>` has
-    off = Sk - Sq. There is no default: other systems disagree about it.
+    off = Sk - Sq with the effective lengths of the batch index, and
+    `#attn.causal<offset>` has off = causal_offset[b]. There is no default:
+    other systems disagree about it.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
@@ -50,7 +53,8 @@ def Attn_WindowAttr : AttrDef<Attn_Dialect, "Window"> {
 def Attn_IndexKind : I32EnumAttr<"IndexKind", "a position in the score matrix", [
     I32EnumAttrCase<"Batch", 0, "batch">, I32EnumAttrCase<"Head", 1, "head">,
     I32EnumAttrCase<"KvHead", 2, "kv_head">, I32EnumAttrCase<"Query", 3, "query">,
-    I32EnumAttrCase<"Key", 4, "key">]> {
+    I32EnumAttrCase<"Key", 4, "key">, I32EnumAttrCase<"FirstQuery", 5, "first_query">,
+    I32EnumAttrCase<"EndQuery", 6, "end_query">]> {
   let cppNamespace = "::attn";
 }
 
@@ -77,27 +81,26 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
   let genVerifyDecl = 1;
 }
 
-def Attn_KeyRangesAttr : AttrDef<Attn_Dialect, "KeyRanges"> {
-  let mnemonic = "key_ranges";
-  let summary = "which keys a tile of queries must visit, and which of them need no predicate";
-  let description = [{
-    Maps from `(first, end)`, a tile of query rows [first, end), to bounds of
-    keys. No row of the tile keeps a key outside
-    [max(visited_lower), min(visited_upper)); every row keeps all keys inside
-    [max(full_lower), min(full_upper)). What lies between is partial: it needs
-    the predicate. Written by `attn-analyze-mask`; the tiler reads nothing else.
+def Attn_ScoreKind : I32EnumAttr<"ScoreKind", "how a query row scores a key row", [
+    I32EnumAttrCase<"General", 0, "general">, I32EnumAttrCase<"Additive", 1, "additive">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
 
-    ```mlir
-    #attn.key_ranges<visited_lower = (d0, d1) -> (0), visited_upper = (d0, d1) -> (128, d1),
-                     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (128, d0 + 1)>
-    ```
-  }];
-  let parameters = (ins "::mlir::AffineMap":$visitedLower, "::mlir::AffineMap":$visitedUpper,
-                        "::mlir::AffineMap":$fullLower, "::mlir::AffineMap":$fullUpper);
-  let assemblyFormat = [{
-    `<` `visited_lower` `=` $visitedLower `,` `visited_upper` `=` $visitedUpper `,`
-        `full_lower` `=` $fullLower `,` `full_upper` `=` $fullUpper `>`
-  }];
+def Attn_ScoreKindAttr : EnumAttr<Attn_Dialect, Attn_ScoreKind, "score_kind"> {
+  let summary = "general: q^T W k; additive: w^T tanh(W_q q + W_k k)";
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Attn_PageLayout : I32EnumAttr<"PageLayout", "the order of dimensions in a page of a cache", [
+    I32EnumAttrCase<"NHD", 0, "nhd">, I32EnumAttrCase<"HND", 1, "hnd">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_PageLayoutAttr : EnumAttr<Attn_Dialect, Attn_PageLayout, "page_layout"> {
+  let summary = "nhd: cache [pages, page, Hkv, D]; hnd: cache [pages, Hkv, page, D]";
+  let assemblyFormat = "`<` $value `>`";
 }
 
 #endif // ATTN_IR_ATTNATTRS_TD

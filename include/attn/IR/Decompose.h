@@ -20,17 +20,35 @@ namespace attn {
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> decompose(mlir::OpBuilder &builder, mlir::Operation *op,
                                                           mlir::Type computeType);
 
-/// True where `op` spells a mask out in attributes (causal, window …); and where it does or holds a mask_mod region.
+/// True where `op` spells a mask out in attributes or operands (causal, window, lengths, sink …); and where it does or
+/// holds a mask_mod region.
 bool hasSpelledOutMask(mlir::Operation *op);
 bool hasPredicate(mlir::Operation *op);
 
 /// Fills the empty `region` with the conjunction of the spelled-out masks of `op` (sdpa or mask) and its mask_mod. This
 /// is the only place that knows what causal means; a new kind of spelled-out mask is a few lines in it.
 void buildPredicate(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Region &region);
+/// Fills the empty `region` with what the rows of a sdpa with a sink start with: the sink of the head, in `type`.
+void buildStart(mlir::OpBuilder &builder, SdpaOp op, mlir::Region &region, mlir::Type type);
+/// Fills the empty `region` with dropout as a function of a weight of `type` (Dropout.cpp).
+void buildDropout(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value seed, mlir::Value offset, double p,
+                  mlir::Type type, mlir::Region &region);
 
-/// Copies those attributes; removes them, once a region stands for them.
-void copySpelledOutMasks(mlir::Operation *from, mlir::Operation *to);
-void removeSpelledOutMasks(mlir::Operation *op);
+/// Puts the regions that stand for the spelled-out masks of `op` into `target` (`op` itself or a copy of it) and takes
+/// the spelled-out forms away.
+void expandSpelledOutMasks(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target);
+/// Copies spelled-out masks of an attn.mask to an attn.sdpa.
+void copySpelledOutMasks(MaskOp from, SdpaOp to);
+
+/// The region of key ranges of a sdpa or online_step, null for other ops.
+mlir::Region *getKeyRangesRegion(mlir::Operation *op);
+
+/// A sdpa of packed sequences in terms of one of padded sequences (Packed.cpp): rows beyond a sequence are zero, and
+/// its lengths are q_lengths and kv_lengths. Needs memory for the padding: what runs the reference, not the kernels.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> padSequences(mlir::OpBuilder &builder, SdpaOp op);
+
+/// gather_pages as linalg on tensors, all of it in memory.
+mlir::FailureOr<mlir::Value> decomposeGatherPages(mlir::OpBuilder &builder, GatherPagesOp op);
 
 /// How the state of the online form is laid out.
 enum class StateLayout {
@@ -38,7 +56,8 @@ enum class StateLayout {
   LaneMajor, ///< acc (batch…, value, query): query rows are vector lanes
 };
 
-/// sdpa → init_state, online_step over all keys, finalize. Returns the finalize op.
+/// sdpa → init_state, online_step over all keys, finalize. Returns the finalize op; the regions of `op`, which is to be
+/// erased, have moved to the new ops.
 mlir::FailureOr<FinalizeOp> buildOnlineForm(mlir::OpBuilder &builder, SdpaOp op, mlir::Type stateType,
                                             StateLayout layout);
 
@@ -54,10 +73,10 @@ mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, ml
 /// A float value in another float type.
 mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type to);
 
-/// Clones the ops of a mask_mod region at the builder's position, with `getIndex` in the place of attn.index, and
-/// returns the yielded value.
-mlir::Value inlinePredicate(mlir::OpBuilder &builder, mlir::Region &region,
-                            llvm::function_ref<mlir::Value(IndexOp)> getIndex);
+/// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index and
+/// `arguments` in that of the region's, and returns the yielded values.
+llvm::SmallVector<mlir::Value> inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
+                                            llvm::function_ref<mlir::Value(IndexOp)> getIndex);
 
 } // namespace attn
 

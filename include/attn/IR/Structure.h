@@ -79,9 +79,14 @@ mlir::LogicalResult verifyStructure(mlir::Operation *op);
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 
+/// The cu_seqlens of the query rows, where sequences are packed; null otherwise.
+mlir::Value getPackedSequences(mlir::Operation *op);
+
 /// Adds the offsets of a tile to the positions that attn.index gives in `region`: what tiling does to a predicate.
+/// `op` is the structured op whose domain the region counts in; new values are built at the builder's position, which
+/// dominates the region.
 void shiftIndex(mlir::OpBuilder &builder, mlir::Region &region, llvm::ArrayRef<mlir::OpFoldResult> domainOffsets,
-                unsigned numBatchDims);
+                mlir::Operation *op);
 
 } // namespace attn
 

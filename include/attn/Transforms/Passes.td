@@ -69,12 +69,14 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
   let summary = "turn the masks of attn.sdpa into one predicate and find the key ranges of a query tile";
   let description = [{
     Spelled-out masks become one `mask_mod` region. Its conjuncts that are
-    affine in the query and key index are solved for the keys that a tile of
-    query rows visits, and for those that all its rows keep, as the attribute
-    `#attn.key_ranges`. A conjunct that is not affine, a boolean mask and a bias
-    leave every key partial; a conjunct that holds for every query and key of the
-    problem is dropped. After this pass nothing knows what kind of mask it
-    was.
+    linear in the query and key index, their quotients by constants and run-time
+    values (lengths, offsets), joined by and, or, not and select, are solved for
+    the keys that a tile of query rows visits, and for those that all its rows
+    keep: the region `key_ranges`. What is not solved (document ids) sets
+    `block_map`: the kernel finds out once a call which tiles are empty or full.
+    A boolean mask and a bias leave every key partial; a conjunct that holds for
+    every query and key of the problem is dropped. A sink becomes the region
+    `start`. After this pass nothing knows what kind of mask it was.
 
     Rejects nothing; an analysis remark says what became of each conjunct.
 
@@ -82,11 +84,15 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
     // before
     attn.sdpa … {causal = #attn.causal<top_left>}
     // after
-    attn.sdpa … {key_ranges = #attn.key_ranges<…, full_upper = (d0, d1) -> (128, d0 + 1)>} mask_mod {
+    attn.sdpa … mask_mod {
       %i = attn.index query : index
       %j = attn.index key : index
       %keep = arith.cmpi sle, %j, %i : index
       attn.yield %keep : i1
+    } key_ranges {
+      %first = attn.index first_query : index
+      …
+      attn.yield %c0, %end, %c0, %after : index, index, index, index // visited [0, end), full [0, first + 1)
     }
     ```
   }];
@@ -143,13 +149,15 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
     An `scf.forall` over batch dimensions and query tiles holds the whole of a
     tile: Q packed with query rows as lanes, an empty state, loops over key
     tiles that carry the state, `attn.finalize` into the tile's slice of the
-    outputs. The keys follow `#attn.key_ranges`: tiles left and right of the
-    visited range are never generated, partial tiles keep the predicate, full
-    ones are without it, and the rest of the keys that fills no tile is a step
-    of its own.
+    outputs. The keys follow `key_ranges`: no key outside of the visited range is
+    read, partial tiles keep the predicate, full ones are without it. With
+    `block_map`, `attn.classify_tile` says in front of the loop what each tile
+    is. Batch, heads and lengths may be dynamic; K and V may be views of pages
+    (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
+    widened tile by tile.
 
-    Needs a schedule on `attn.online_step`; a step without one, or with sizes
-    that are dynamic, is an error.
+    Needs a schedule on `attn.online_step`; a step without one, or with dynamic
+    head sizes, is an error.
 
     ```mlir
     // after

@@ -1,8 +1,6 @@
 //===- LaneCode.cpp - scale, softcap, bias and masks on a row of S^T ------===//
 //
-// A row of S^T holds the scores of one key for a vector of query rows. The
-// predicate region is inlined with the query index as a vector and everything
-// else as scalars, so what is the same for all lanes stays scalar.
+// A row of S^T holds the scores of one key for a vector of query rows.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,17 +14,26 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneCode::LaneCode(VectorBuilder &vb, OnlineStepOp step) : vb(vb), step(step) {
+LaneCode::LaneCode(VectorBuilder &vb, OnlineStepOp step)
+    : vb(vb), step(step), scoreMod(vb, step.getScoreMod()), maskMod(vb, step.getMaskMod()),
+      weightMod(vb, step.getWeightMod()) {
   SmallVector<AffineMap> maps = getMaps(step);
   unsigned next = 3;
   if (step.getBias())
     bias = {step.getBias(), maps[next++]};
   if (step.getMask())
     mask = {step.getMask(), maps[next++]};
-  partial = step.getBias() || step.getMask() || !step.getMaskMod().empty();
+  partial = step.getBias() || step.getMask() || !step.getMaskMod().empty() || !step.getScoreMod().empty();
 }
 
-Value LaneCode::apply(Value raw, Value key, Value lane) {
+void LaneCode::prepare(ArrayRef<Value> newLanes) {
+  lanes.assign(newLanes.begin(), newLanes.end());
+  scoreMod.prepare(lanes);
+  maskMod.prepare(lanes);
+  weightMod.prepare(lanes);
+}
+
+Value LaneCode::apply(Value raw, Value key, unsigned v) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   Value s = raw;
@@ -35,6 +42,8 @@ Value LaneCode::apply(Value raw, Value key, Value lane) {
     s = arith::MulFOp::create(b, loc, s, vb.splat(step.getScale()->convertToDouble()));
   else if (step.getScaleValue())
     s = arith::MulFOp::create(b, loc, s, vb.broadcast(step.getScaleValue()));
+  if (!scoreMod.isEmpty())
+    s = scoreMod.evaluate(v, key, s);
   // c * tanh(s / c)
   if (step.getSoftcap()) {
     double cap = step.getSoftcap()->convertToDouble();
@@ -45,18 +54,22 @@ Value LaneCode::apply(Value raw, Value key, Value lane) {
   Value removed = partial ? vb.splat(minusInf) : Value();
   // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
   if (bias.memref) {
-    Value added = getDense(bias, key, lane, vb.elementType);
+    Value added = getDense(bias, key, lanes[v], vb.elementType);
     s = vb.select(vb.isEqual(added, minusInf), removed, arith::AddFOp::create(b, loc, s, added));
   }
   // keep ? s : -inf
   if (mask.memref) {
-    Value bytes = getDense(mask, key, lane, b.getI8Type());
+    Value bytes = getDense(mask, key, lanes[v], b.getI8Type());
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(bytes.getType()));
     s = vb.select(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, zero), s, removed);
   }
-  if (!step.getMaskMod().empty())
-    s = vb.select(evaluatePredicate(key, lane), s, removed);
+  if (!maskMod.isEmpty())
+    s = vb.select(maskMod.evaluate(v, key, Value()), s, removed);
   return s;
+}
+
+Value LaneCode::modifyWeight(Value weight, Value key, unsigned v) {
+  return weightMod.isEmpty() ? weight : weightMod.evaluate(v, key, weight);
 }
 
 /// A packed operand is a vector of lanes; one without a query dimension is a scalar for all of them.
@@ -68,55 +81,14 @@ Value LaneCode::getDense(const Operand &operand, Value key, Value lane, Type ele
   Values indices = operand.getIndices(vb, domain);
   auto convert = [&](Value value) -> Value {
     Type type = getElementTypeOrSelf(value.getType());
-    if (type == elementType)
-      return value;
+    if (!type.isInteger(1))
+      return vb.convert(value, elementType);
     Type to = elementType;
     if (auto vector = dyn_cast<VectorType>(value.getType()))
       to = vector.clone(elementType);
-    if (type.isInteger(1))
-      return arith::ExtUIOp::create(vb.b, vb.loc, to, value);
-    if (type.getIntOrFloatBitWidth() < elementType.getIntOrFloatBitWidth())
-      return arith::ExtFOp::create(vb.b, vb.loc, to, value);
-    return arith::TruncFOp::create(vb.b, vb.loc, to, value);
+    return arith::ExtUIOp::create(vb.b, vb.loc, to, value);
   };
   if (operand.map.isFunctionOfDim(numBatch))
     return convert(vb.load(operand.memref, indices));
   return vb.broadcast(convert(memref::LoadOp::create(vb.b, vb.loc, operand.memref, indices)));
-}
-
-Value LaneCode::evaluatePredicate(Value key, Value lane) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
-  IRMapping mapping;
-  auto toVector = [&](Value value) { return isa<VectorType>(value.getType()) ? value : vb.broadcast(value); };
-  for (Operation &op : step.getMaskMod().front().without_terminator()) {
-    if (auto index = dyn_cast<IndexOp>(op)) {
-      Value value = vb.index(0); // a tile holds one batch and one head; attn-tile added their offsets
-      if (index.getKind() == IndexKind::Key)
-        value = key;
-      else if (index.getKind() == IndexKind::Query)
-        value = arith::AddIOp::create(
-            b, loc, vb.broadcast(lane),
-            vector::StepOp::create(b, loc, VectorType::get({vb.lanes}, b.getIndexType())).getResult());
-      mapping.map(index.getResult(), value);
-      continue;
-    }
-    Values operands;
-    bool isVector = false;
-    for (Value operand : op.getOperands()) {
-      operands.push_back(mapping.lookupOrDefault(operand));
-      isVector |= isa<VectorType>(operands.back().getType());
-    }
-    if (!isVector) {
-      b.clone(op, mapping);
-      continue;
-    }
-    for (Value &operand : operands)
-      operand = toVector(operand);
-    SmallVector<Type> types =
-        llvm::map_to_vector(op.getResultTypes(), [&](Type type) -> Type { return VectorType::get({vb.lanes}, type); });
-    OperationState state(loc, op.getName(), operands, types, op.getAttrs());
-    mapping.map(op.getResults(), b.create(state)->getResults());
-  }
-  return toVector(mapping.lookupOrDefault(cast<YieldOp>(step.getMaskMod().front().getTerminator()).getValue()));
 }

@@ -10,6 +10,7 @@
 
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -34,7 +35,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     }
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op))
+      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp>(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
@@ -48,6 +49,8 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<PackOp>([&](auto op) { return cpu::lowerPack(rewriter, op, *info); })
               .Case<InitStateOp>([&](auto op) { return cpu::lowerInitState(rewriter, op, *info); })
               .Case<OnlineStepOp>([&](auto op) { return cpu::lowerOnlineStep(rewriter, op, *info); })
+              .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
+              .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
               .Default([](Operation *op) {
                 return op->emitOpError("no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse) "
@@ -56,9 +59,13 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (failed(result))
         return signalPassFailure();
     }
-    // The tanh of a softcap on f32 lanes, by upstream's rational approximation; f64 stays a call a lane.
+    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane. bf16 by
+    // its bits: few targets convert it.
     RewritePatternSet patterns(&getContext());
-    populatePolynomialApproximateTanhPattern(patterns);
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
+    });
+    arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

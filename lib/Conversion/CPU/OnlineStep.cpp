@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 #include <numbers>
 
@@ -39,7 +41,10 @@ public:
     rowSum = {step.getRowSum(), maps[maps.size() - 1]};
     SmallVector<int64_t> domain = getStaticDomain(step);
     numLanes = domain[numBatch];
-    numKeys = domain[numBatch + 1];
+    numKeys = getDomainSizes(b, step)[numBatch + 1];
+    keyCount = getValueOrCreateConstantIndexOp(b, loc, numKeys);
+    maxKeys = getConstantIntValue(numKeys).value_or(schedule.getKeyTile());
+    scoreWeight = step.getScoreWeight();
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
     vectors = schedule.getLaneVectors();
@@ -47,21 +52,26 @@ public:
   }
 
   void emit() {
-    scores = vb.stackBuffer({numKeys, numLanes});
+    scores = vb.stackBuffer({maxKeys, numLanes});
     alpha = vb.stackBuffer({numLanes});
     vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
+      Values starts;
+      for (int64_t v = 0; v < vectors; ++v)
+        starts.push_back(vb.add(lane, v * vb.lanes));
+      laneCode.prepare(starts);
       Values oldMax = loadRow(rowMax, lane);
       Values newMax = emitScores(lane, oldMax);
       emitSoftmax(lane, oldMax, newMax);
       return Values();
     });
-    forEachBlock(vb, valueSize, schedule.getRowBlock(), {}, [&](Value column, int64_t rows, ValueRange) {
-      vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
-        emitOutput(column, rows, lane);
-        return Values();
-      });
-      return Values();
-    });
+    forEachBlock(vb, b.getIndexAttr(valueSize), schedule.getRowBlock(), {},
+                 [&](Value column, int64_t rows, ValueRange) {
+                   vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
+                     emitOutput(column, rows, lane);
+                     return Values();
+                   });
+                   return Values();
+                 });
   }
 
 private:
@@ -90,17 +100,24 @@ private:
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
       Values zeros(rows * vectors, vb.splat(0));
+      // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
+      auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
+        Value weight = memref::LoadOp::create(b, loc, scoreWeight, d);
+        Value tanh = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, q, k));
+        return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
+      };
       Values raw = emitRegisterKernel(
-          vb, rows, vectors, headSize, zeros,
+          vb, rows, vectors, vb.index(headSize), zeros,
           [&](int64_t row, Value d) -> Value {
             return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
           },
-          [&](Value d, int64_t v) { return vb.load(query.memref, at(query, vb.add(lane, v * vb.lanes), {}, d, {})); });
+          [&](Value d, int64_t v) { return vb.load(query.memref, at(query, vb.add(lane, v * vb.lanes), {}, d, {})); },
+          scoreWeight ? Combine(addScore) : Combine());
       Values newMax(max);
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v) {
           Value vectorLane = vb.add(lane, v * vb.lanes);
-          Value score = laneCode.apply(raw[row * vectors + v], keys[row], vectorLane);
+          Value score = laneCode.apply(raw[row * vectors + v], keys[row], v);
           vb.store(score, scores, {keys[row], vectorLane});
           newMax[v] = vb.max(score, newMax[v]);
         }
@@ -125,7 +142,7 @@ private:
       maxima.push_back(max);
     }
     Values zeros(vectors, vb.splat(0));
-    Values sums = vb.loop(numKeys, 1, zeros, [&](Value keyIndex, ValueRange partial) {
+    Values sums = vb.loop(vb.index(0), keyCount, 1, zeros, [&](Value keyIndex, ValueRange partial) {
       Values next;
       for (int64_t v = 0; v < vectors; ++v) {
         Value vectorLane = vb.add(lane, v * vb.lanes);
@@ -134,7 +151,7 @@ private:
         Value weight = scaledExp(score, maxima[v]);
         if (laneCode.isPartial())
           weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
-        vb.store(weight, scores, {keyIndex, vectorLane});
+        vb.store(laneCode.modifyWeight(weight, keyIndex, v), scores, {keyIndex, vectorLane});
         next.push_back(arith::AddFOp::create(b, loc, partial[v], weight));
       }
       return next;
@@ -164,7 +181,7 @@ private:
         init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
       }
     Values result = emitRegisterKernel(
-        vb, rows, vectors, numKeys, init,
+        vb, rows, vectors, keyCount, init,
         [&](int64_t row, Value keyIndex) -> Value {
           return memref::LoadOp::create(b, loc, value.memref, at(value, {}, keyIndex, {}, columns[row]));
         },
@@ -181,8 +198,10 @@ private:
   unsigned numBatch;
   ScheduleAttr schedule;
   Operand query, key, value, acc, rowMax, rowSum;
-  int64_t numLanes, numKeys, headSize, valueSize, vectors, blockLanes;
-  Value scores, alpha;
+  OpFoldResult numKeys;
+  Value keyCount;
+  int64_t numLanes, maxKeys, headSize, valueSize, vectors, blockLanes;
+  Value scores, alpha, scoreWeight;
 };
 
 } // namespace
@@ -195,13 +214,21 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
     return op.emitOpError("no CPU kernel for inputs of type ")
            << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
   SmallVector<int64_t> domain = getStaticDomain(op);
-  if (llvm::any_of(domain, ShapedType::isDynamic))
-    return op.emitOpError("expected a tile of static size; run attn-tile");
   unsigned numBatch = getNumBatchDims(op);
+  for (auto [position, size] : llvm::enumerate(domain))
+    if (ShapedType::isDynamic(size) && position != numBatch + 1)
+      return op.emitOpError("expected a tile of static size but for its keys; run attn-tile");
+  // Scores of more keys than the schedule's tile have no buffer.
+  if (domain[numBatch + 1] > op.getSchedule()->getKeyTile())
+    return op.emitOpError("expected at most ")
+           << op.getSchedule()->getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     if (size != 1)
       return op.emitOpError("expected a tile of one batch index and head, found ") << size << "; run attn-tile";
   SmallVector<AffineMap> maps = getMaps(op);
+  for (Value rows : {op.getKey(), op.getValue()})
+    if (getElementTypeOrSelf(rows.getType()) != type)
+      return op.emitOpError("expected keys and values of the type of the state, ") << type << "; run attn-tile";
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");

@@ -13,31 +13,46 @@
 using namespace mlir;
 using namespace attn::cpu;
 
-Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, ValueRange init,
+Values attn::cpu::emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, Value depth, ValueRange init,
                                      function_ref<Value(int64_t, Value)> scalarAt,
-                                     function_ref<Value(Value, int64_t)> vectorAt) {
-  return vb.loop(depth, 1, init, [&](Value k, ValueRange acc) {
+                                     function_ref<Value(Value, int64_t)> vectorAt, Combine combine) {
+  return vb.loop(vb.index(0), depth, 1, init, [&](Value k, ValueRange acc) {
     Values operands, next;
     for (int64_t v = 0; v < vectors; ++v)
       operands.push_back(vectorAt(k, v));
     for (int64_t row = 0; row < rows; ++row) {
       Value scalar = vb.broadcast(scalarAt(row, k));
-      for (int64_t v = 0; v < vectors; ++v)
-        next.push_back(vb.multiplyAdd(scalar, operands[v], acc[row * vectors + v]));
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value old = acc[row * vectors + v];
+        next.push_back(combine ? combine(k, scalar, operands[v], old) : vb.multiplyAdd(scalar, operands[v], old));
+      }
     }
     return next;
   });
 }
 
-Values attn::cpu::forEachBlock(VectorBuilder &vb, int64_t count, int64_t block, ValueRange init,
+Values attn::cpu::forEachBlock(VectorBuilder &vb, OpFoldResult count, int64_t block, ValueRange init,
                                function_ref<Values(Value, int64_t, ValueRange)> body) {
-  int64_t whole = count / block * block;
   Values state(init);
-  if (whole > 0)
-    state = vb.loop(whole, block, state, [&](Value first, ValueRange carried) { return body(first, block, carried); });
-  if (count > whole)
-    state = body(vb.index(whole), count - whole, state);
-  return state;
+  auto inBlocks = [&](Value upper) {
+    state = vb.loop(vb.index(0), upper, block, state,
+                    [&](Value first, ValueRange carried) { return body(first, block, carried); });
+  };
+  if (std::optional<int64_t> constant = getConstantIntValue(count)) {
+    int64_t whole = *constant / block * block;
+    if (whole > 0)
+      inBlocks(vb.index(whole));
+    return *constant > whole ? body(vb.index(whole), *constant - whole, state) : state;
+  }
+  Value total = cast<Value>(count);
+  if (block == 1) {
+    inBlocks(total);
+    return state;
+  }
+  Value rest = arith::RemUIOp::create(vb.b, vb.loc, total, vb.index(block));
+  Value whole = arith::SubIOp::create(vb.b, vb.loc, total, rest);
+  inBlocks(whole);
+  return vb.loop(whole, total, 1, state, [&](Value first, ValueRange carried) { return body(first, 1, carried); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,6 +90,18 @@ Value VectorBuilder::max(Value x, Value y) {
 
 Value VectorBuilder::isEqual(Value x, double constant) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, splat(constant));
+}
+
+Value VectorBuilder::convert(Value value, Type to) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from == to)
+    return value;
+  Type type = to;
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = vector.clone(to);
+  if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::TruncFOp::create(b, loc, type, value);
 }
 
 Values VectorBuilder::loop(Value lower, Value upper, int64_t step, ValueRange init,

@@ -43,13 +43,97 @@ static int64_t getStaticRows(const Operand &operand, unsigned numBatch) {
   return ShapedType::kDynamic;
 }
 
-/// Booleans are bytes in memory; as bytes they have a vector form.
-static Value viewAsBytes(OpBuilder &b, Location loc, Value memref) {
+Value attn::cpu::viewAsBytes(OpBuilder &b, Location loc, Value memref) {
   auto type = cast<MemRefType>(memref.getType());
   if (!type.getElementType().isInteger(1))
     return memref;
   auto bytes = MemRefType::get(type.getShape(), b.getI8Type(), type.getLayout(), type.getMemorySpace());
   return UnrealizedConversionCastOp::create(b, loc, bytes, memref).getResult(0);
+}
+
+/// Copies a row of `columns` elements, widened: vectors, then single elements.
+static void copyRow(VectorBuilder &vb, Value from, function_ref<Values(Value)> fromAt, Value to,
+                    function_ref<Values(Value)> toAt, int64_t columns, bool isContiguous) {
+  Type type = getElementTypeOrSelf(to.getType());
+  int64_t whole = isContiguous ? columns / vb.lanes * vb.lanes : 0;
+  if (whole > 0)
+    vb.loop(whole, vb.lanes, {}, [&](Value column, ValueRange) {
+      vb.store(vb.convert(vb.load(from, fromAt(column)), type), to, toAt(column));
+      return Values();
+    });
+  if (columns > whole)
+    vb.loop(vb.index(whole), vb.index(columns), 1, {}, [&](Value column, ValueRange) {
+      Value element = memref::LoadOp::create(vb.b, vb.loc, from, fromAt(column));
+      memref::StoreOp::create(vb.b, vb.loc, vb.convert(element, type), to, toAt(column));
+      return Values();
+    });
+}
+
+/// A copy that keeps rows as they are: K or V, widened.
+static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op.getOutput().getType()));
+  int64_t columns = getStaticSize(op, DimKind::HeadSize);
+  if (!type || ShapedType::isDynamic(columns))
+    return op.emitOpError("expected rows of floats, of a static size; run attn-tile");
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numBatch = getNumBatchDims(op);
+  Operand input{op.getInput(), maps[0]}, output{op.getOutput(), maps[1]};
+  VectorBuilder vb(rewriter, op.getLoc(), target, type);
+  TransposeSide from = getSide(vb, input, numBatch), to = getSide(vb, output, numBatch);
+  vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
+    copyRow(
+        vb, input.memref, [&](Value column) { return from.getIndices(row, column); }, output.memref,
+        [&](Value column) { return to.getIndices(row, column); }, columns, from.columnsContiguous);
+    return Values();
+  });
+  rewriter.eraseOp(op);
+  return success();
+}
+
+LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target) {
+  Location loc = op.getLoc();
+  auto cache = cast<MemRefType>(op.getCache().getType()), output = cast<MemRefType>(op.getOutput().getType());
+  auto type = dyn_cast<FloatType>(output.getElementType());
+  bool rowsFirst = op.getPageLayout() == PageLayout::NHD;
+  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2), columns = cache.getDimSize(3);
+  if (!op.getBatch() || !type || output.getRank() != 4 || output.getDimSize(3) != columns)
+    return op.emitOpError("expected a tile of keys (1, 1, keys, D); run attn-tile, which reads pages through the view");
+  rewriter.setInsertionPoint(op);
+  VectorBuilder vb(rewriter, loc, target, type);
+  auto toIndex = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(rewriter, loc, rewriter.getIndexType(), value);
+  };
+  Value length = toIndex(memref::LoadOp::create(rewriter, loc, op.getLengths(), op.getBatch()));
+  Value rows = vb.b.createOrFold<memref::DimOp>(loc, op.getOutput(), 2), size = vb.index(page), zero = vb.index(0);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool isContiguous = succeeded(cache.getStridesAndOffset(strides, offset)) && strides.back() == 1;
+  vb.loop(vb.index(0), rows, 1, {}, [&](Value row, ValueRange) {
+    Value key = vb.add(op.getFirstKey(), row);
+    auto toAt = [&](Value column) { return Values{zero, zero, row, column}; };
+    Value isInside = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, key, length);
+    auto branch = scf::IfOp::create(rewriter, loc, isInside, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    Value entry = arith::DivUIOp::create(rewriter, loc, key, size),
+          place = arith::RemUIOp::create(rewriter, loc, key, size);
+    Value pageIndex =
+        toIndex(memref::LoadOp::create(rewriter, loc, op.getBlockTable(), ValueRange{op.getBatch(), entry}));
+    auto fromAt = [&](Value column) {
+      return rowsFirst ? Values{pageIndex, place, op.getHead(), column}
+                       : Values{pageIndex, op.getHead(), place, column};
+    };
+    copyRow(vb, op.getCache(), fromAt, op.getOutput(), toAt, columns, isContiguous);
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    Value nothing = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
+    vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
+      memref::StoreOp::create(rewriter, loc, nothing, op.getOutput(), toAt(column));
+      return Values();
+    });
+    return Values();
+  });
+  rewriter.eraseOp(op);
+  return success();
 }
 
 LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
@@ -59,13 +143,15 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   unsigned numBatch = getNumBatchDims(op);
   auto type = cast<MemRefType>(op.getOutput().getType());
   Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
-  int64_t paddedRows = getStaticRows(output, numBatch), columns = getStaticSize(op, DimKind::HeadSize);
+  OpFoldResult columns = getDomainSizes(rewriter, op)[numBatch + 1];
+  if (!output.isInnermost(numBatch) && output.isInnermost(numBatch + 1))
+    return copyRows(rewriter, op, target);
+  int64_t paddedRows = getStaticRows(output, numBatch);
   // Whatever moves (a mask's bytes, a narrow bias), it moves in vectors of as many elements as the scores that it will
   // join: f32, or f64 whose tiles may have fewer rows than f32 has lanes.
   bool isSingle = type.getElementTypeBitWidth() <= 32 && paddedRows % target.getLanes(32) == 0;
   VectorBuilder vb(rewriter, loc, target, isSingle ? rewriter.getF32Type() : rewriter.getF64Type());
-  if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
-      paddedRows % vb.lanes != 0)
+  if (!output.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || paddedRows % vb.lanes != 0)
     return op.emitOpError("expected a static output with query rows innermost, a multiple of ")
            << vb.lanes << "; run attn-tile";
   Value rows = getNumRows(vb, input, numBatch);
@@ -79,6 +165,7 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
   double minusInf = -std::numeric_limits<double>::infinity();
+  LaneRegion start(vb, op.getStart());
   for (auto [memref, value] :
        {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf}, {op.getRowSum(), 0.0}}) {
     auto type = cast<MemRefType>(memref.getType());
@@ -89,9 +176,17 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
     int64_t columns = type.getNumElements() / type.getShape().back(), rank = type.getRank();
     if (rank > 1 && columns != type.getDimSize(rank - 2))
       return op.emitOpError("expected the state of one batch index and head; run attn-tile");
-    Value vector = vb.splat(value), buffer = memref;
+    Value buffer = memref;
+    bool isMax = memref == op.getRowMax(), isSum = memref == op.getRowSum();
     vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
       vb.loop(type.getShape().back(), vb.lanes, {}, [&](Value lane, ValueRange) {
+        Value vector = vb.splat(value);
+        if (!start.isEmpty() && (isMax || isSum)) {
+          // m = start, l = (m == -inf) ? 0 : 1
+          start.prepare(lane);
+          Value max = vb.convert(start.evaluate(0, /*key=*/Value(), /*argument=*/Value()), vb.elementType);
+          vector = isMax ? max : vb.select(vb.isEqual(max, minusInf), vb.splat(0), vb.splat(1));
+        }
         Values indices(rank, vb.index(0));
         if (rank > 1)
           indices[rank - 2] = column;
@@ -122,6 +217,7 @@ static void emitLse(VectorBuilder &vb, const Operand &lse, const Operand &max, c
     Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, l, constant(0));
     Value result = arith::AddFOp::create(b, loc, m, math::LogOp::create(b, loc, l));
     result = arith::SelectOp::create(b, loc, isEmpty, constant(-std::numeric_limits<double>::infinity()), result);
+    result = vb.convert(result, getElementTypeOrSelf(lse.memref.getType()));
     memref::StoreOp::create(b, loc, result, lse.memref, lse.getIndices(vb, domain));
     return Values();
   });
@@ -130,7 +226,7 @@ static void emitLse(VectorBuilder &vb, const Operand &lse, const Operand &max, c
 LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target) {
   rewriter.setInsertionPoint(op);
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
-  if (getElementTypeOrSelf(op.getOutput().getType()) != type)
+  if (getElementTypeOrSelf(op.getOutput().getType()).getIntOrFloatBitWidth() > type.getWidth())
     return op.emitOpError("no CPU kernel for an output of type ")
            << getElementTypeOrSelf(op.getOutput().getType()) << " with a state of type " << type;
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
@@ -160,7 +256,7 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
     return Values();
   });
   Value rows = getNumRows(vb, output, numBatch);
-  emitUnpack(vb, lanes, getSide(vb, output, numBatch), rows, paddedRows, columns);
+  emitUnpack(vb, lanes, getSide(vb, output, numBatch), rows, paddedRows, rewriter.getIndexAttr(columns));
   if (op.getLse())
     emitLse(vb, {op.getLse(), maps[4]}, max, sum, numBatch, rows);
   rewriter.eraseOp(op);

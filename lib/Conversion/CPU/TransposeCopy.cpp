@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -40,26 +41,32 @@ public:
   TransposeCopy(VectorBuilder &vb, const TransposeSide &outer, const TransposeSide &lanes, bool toLanes)
       : vb(vb), b(vb.b), loc(vb.loc), outer(outer), lanes(lanes), toLanes(toLanes) {}
 
-  void emit(Value rows, int64_t paddedRows, int64_t columns) {
+  void emit(Value rows, int64_t paddedRows, OpFoldResult columnCount) {
+    Value columns = getValueOrCreateConstantIndexOp(b, loc, columnCount), squares = vb.index(0);
+    std::optional<int64_t> constant = getConstantIntValue(columnCount);
+    bool hasSquares = outer.columnsContiguous && (!constant || *constant >= vb.lanes);
+    if (hasSquares && constant)
+      squares = vb.index(*constant / vb.lanes * vb.lanes);
+    else if (hasSquares)
+      squares = arith::SubIOp::create(b, loc, columns, arith::RemUIOp::create(b, loc, columns, vb.index(vb.lanes)));
     vb.loop(paddedRows, vb.lanes, {}, [&](Value first, ValueRange) {
       Value last = vb.add(first, vb.lanes);
       Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, rows);
       auto branch = scf::IfOp::create(b, loc, isWhole, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
-      int64_t squares = outer.columnsContiguous ? columns / vb.lanes * vb.lanes : 0;
-      if (squares > 0)
-        vb.loop(squares, vb.lanes, {}, [&](Value column, ValueRange) {
+      if (hasSquares)
+        vb.loop(vb.index(0), squares, vb.lanes, {}, [&](Value column, ValueRange) {
           copySquare(first, column);
           return Values();
         });
       copyElements(first, last, squares, columns, /*rows=*/Value());
       b.setInsertionPointToStart(branch.elseBlock());
       if (toLanes) {
-        copyElements(first, last, 0, columns, rows);
+        copyElements(first, last, vb.index(0), columns, rows);
       } else {
         Value end = arith::MinSIOp::create(b, loc, last, rows);
-        copyElements(first, end, 0, columns, /*rows=*/Value());
+        copyElements(first, end, vb.index(0), columns, /*rows=*/Value());
       }
       return Values();
     });
@@ -71,8 +78,10 @@ private:
     Values vectors;
     for (int64_t i = 0; i < vb.lanes; ++i)
       vectors.push_back(vb.load(from.operand.memref, getVectorIndices(from, row, column, i)));
+    Type type = getElementTypeOrSelf(to.operand.memref.getType());
     for (auto [i, vector] : llvm::enumerate(transposeSquare(vb, std::move(vectors))))
-      vb.store(vector, to.operand.memref, getVectorIndices(to, row, column, i));
+      vb.store(isa<FloatType>(type) ? vb.convert(vector, type) : vector, to.operand.memref,
+               getVectorIndices(to, row, column, i));
   }
 
   /// Vector i of a square: row i of the outer side, column i of the lanes.
@@ -82,8 +91,8 @@ private:
   }
 
   /// Rows [first, last), columns [firstColumn, lastColumn). Where `rows` is given, rows from there on become zero.
-  void copyElements(Value first, Value last, int64_t firstColumn, int64_t lastColumn, Value rows) {
-    if (firstColumn == lastColumn)
+  void copyElements(Value first, Value last, Value firstColumn, Value lastColumn, Value rows) {
+    if (getConstantIntValue(firstColumn) && getConstantIntValue(firstColumn) == getConstantIntValue(lastColumn))
       return;
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
     auto copy = [&](Value row, Value column) {
@@ -107,10 +116,13 @@ private:
       } else {
         element = memref::LoadOp::create(b, loc, from.operand.memref, from.getIndices(row, column));
       }
+      Type target = getElementTypeOrSelf(to.operand.memref.getType());
+      if (isa<FloatType>(target))
+        element = vb.convert(element, target);
       memref::StoreOp::create(b, loc, element, to.operand.memref, to.getIndices(row, column));
     };
     vb.loop(first, last, 1, {}, [&](Value row, ValueRange) {
-      vb.loop(vb.index(firstColumn), vb.index(lastColumn), 1, {}, [&](Value column, ValueRange) {
+      vb.loop(firstColumn, lastColumn, 1, {}, [&](Value column, ValueRange) {
         copy(row, column);
         return Values();
       });
@@ -128,11 +140,11 @@ private:
 } // namespace
 
 void attn::cpu::emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, Value rows,
-                         int64_t paddedRows, int64_t columns) {
+                         int64_t paddedRows, OpFoldResult columns) {
   TransposeCopy(vb, source, lanes, /*toLanes=*/true).emit(rows, paddedRows, columns);
 }
 
 void attn::cpu::emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, Value rows,
-                           int64_t paddedRows, int64_t columns) {
+                           int64_t paddedRows, OpFoldResult columns) {
   TransposeCopy(vb, target, lanes, /*toLanes=*/false).emit(rows, paddedRows, columns);
 }

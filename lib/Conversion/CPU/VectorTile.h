@@ -15,7 +15,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include <functional>
 
 namespace attn::cpu {
@@ -31,6 +33,12 @@ public:
   VectorBuilder(mlir::OpBuilder &builder, mlir::Location loc, const TargetInfo &target, mlir::FloatType elementType)
       : b(builder), loc(loc), target(target), elementType(elementType), lanes(target.getLanes(elementType.getWidth())),
         vectorType(mlir::VectorType::get({lanes}, elementType)) {}
+
+  /// As many lanes as another element type has.
+  void setLanes(int64_t count) {
+    lanes = count;
+    vectorType = mlir::VectorType::get({count}, elementType);
+  }
 
   mlir::Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
@@ -48,6 +56,8 @@ public:
   mlir::Value max(mlir::Value a, mlir::Value b);
   /// Lane-wise a == constant.
   mlir::Value isEqual(mlir::Value a, double constant);
+  /// A float, or a vector of them, in another float type.
+  mlir::Value convert(mlir::Value value, mlir::Type to);
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
     return mlir::arith::SelectOp::create(this->b, loc, condition, a, b);
   }
@@ -84,30 +94,62 @@ struct Operand {
   bool isInnermost(unsigned position) const;
 };
 
-/// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth).
-Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, int64_t depth, mlir::ValueRange init,
+/// rows x vectors accumulators: acc[r][v] += sum_k scalarAt(r, k) * vectorAt(k, v), for k in [0, depth). Where
+/// `combine` is given it makes the next accumulator: from k, the scalar in all lanes, the vector, and the accumulator.
+using Combine = llvm::function_ref<mlir::Value(mlir::Value k, mlir::Value scalar, mlir::Value vector, mlir::Value acc)>;
+Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value depth, mlir::ValueRange init,
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
-                          llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt);
+                          llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
-/// Calls `body` for blocks of `block` rows over [0, count), then once for the rest with fewer rows.
-Values forEachBlock(VectorBuilder &vb, int64_t count, int64_t block, mlir::ValueRange init,
+/// Calls `body` for blocks of `block` rows over [0, count), then for the rest with fewer rows: once where count is a
+/// constant, otherwise row by row.
+Values forEachBlock(VectorBuilder &vb, mlir::OpFoldResult count, int64_t block, mlir::ValueRange init,
                     llvm::function_ref<Values(mlir::Value first, int64_t rows, mlir::ValueRange)> body);
 
-/// Score modifications of one row of S^T: scale, softcap, bias, masks (LaneCode.cpp).
+/// Booleans are bytes in memory; as bytes they have a vector form. Other memrefs as they are.
+mlir::Value viewAsBytes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);
+
+/// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
+class LaneRegion {
+public:
+  LaneRegion(VectorBuilder &vb, mlir::Region &region);
+  bool isEmpty() const { return region.empty(); }
+  /// Evaluates what depends on neither key nor argument, for vectors of lanes that start at each of `lanes`.
+  void prepare(llvm::ArrayRef<mlir::Value> lanes);
+  /// What the region yields for vector `v` of those; `key` and `argument` may be null where it has none.
+  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument);
+
+private:
+  void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value lane, mlir::Value key);
+  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value toVector(mlir::Value value);
+
+  VectorBuilder &vb;
+  mlir::Region &region;
+  llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
+  llvm::SmallVector<mlir::IRMapping> prepared;
+};
+
+/// Score modifications of one row of S^T: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
 class LaneCode {
 public:
   LaneCode(VectorBuilder &vb, OnlineStepOp step);
   /// True where a key may be removed or carry a bias: the guarded softmax is needed.
   bool isPartial() const { return partial; }
-  /// The scores of key `key` for the lanes [lane, lane + lanes).
-  mlir::Value apply(mlir::Value raw, mlir::Value key, mlir::Value lane);
+  /// Starts a block of lanes: vectors that start at each of `lanes`.
+  void prepare(llvm::ArrayRef<mlir::Value> lanes);
+  /// The scores of key `key` for vector `v` of the block.
+  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v);
+  /// What a weight has become when it multiplies V.
+  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v);
 
 private:
   mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value lane, mlir::Type elementType);
-  mlir::Value evaluatePredicate(mlir::Value key, mlir::Value lane);
 
   VectorBuilder &vb;
   OnlineStepOp step;
+  LaneRegion scoreMod, maskMod, weightMod;
+  llvm::SmallVector<mlir::Value> lanes;
   Operand bias, mask;
   bool partial;
 };
@@ -120,14 +162,16 @@ struct TransposeSide {
   bool columnsContiguous = false;
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
-              int64_t paddedRows, int64_t columns);
+              int64_t paddedRows, mlir::OpFoldResult columns);
 void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, mlir::Value rows,
-                int64_t paddedRows, int64_t columns);
+                int64_t paddedRows, mlir::OpFoldResult columns);
 
 // One function an op; an error where the op has not the form that attn-tile leaves.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
 mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
+mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
+mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
 mlir::LogicalResult lowerFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 
 } // namespace attn::cpu

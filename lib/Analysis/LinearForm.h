@@ -1,0 +1,66 @@
+//===- LinearForm.h - comparisons as linear forms over positions -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_ANALYSIS_LINEARFORM_H
+#define ATTN_LIB_ANALYSIS_LINEARFORM_H
+
+#include "attn/IR/Attn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace attn {
+
+/// constant + query * i + key * j + sum of factor * term. A term is an integer of the region that knows no key, and
+/// whose extremes over a tile of rows can be found: a run-time value (a length), or a quotient of the row index.
+struct LinearForm {
+  int64_t constant = 0, query = 0, key = 0;
+  llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
+};
+
+/// Which positions a value of a region depends on.
+struct Dependence {
+  bool query = false, key = false;
+};
+Dependence getDependence(mlir::Value value, mlir::Region &region);
+
+/// True where findBound of KeyRanges.cpp can bound the value over a tile of rows.
+bool isBoundable(mlir::Value value, mlir::Region &region);
+
+/// x floordiv n (or x div n of an x that is never negative) with a constant n > 0.
+struct Quotient {
+  mlir::Value dividend;
+  int64_t divisor;
+};
+std::optional<Quotient> matchQuotient(mlir::Value value);
+
+/// Puts comparisons of a mask_mod region into linear forms. Integers narrower than 64 bits wrap where a form does not:
+/// there is a form only if no row and key of the problem leaves the type.
+class LinearForms {
+public:
+  LinearForms(mlir::Region &region, int64_t numQueries, int64_t numKeys)
+      : region(region), numQueries(numQueries), numKeys(numKeys) {}
+
+  /// Forms that are all >= 0 exactly where `lhs predicate rhs` holds; nullopt where there are none. Not for ne, which
+  /// is no conjunction.
+  std::optional<llvm::SmallVector<LinearForm, 2>> get(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
+                                                      mlir::Value rhs) const;
+
+  /// The smallest value over all rows and keys is >= 0, as far as sizes are static.
+  bool isAlwaysNonNegative(const LinearForm &form) const;
+
+private:
+  std::optional<LinearForm> get(mlir::Value value) const;
+  std::optional<LinearForm> getWide(mlir::Value value) const;
+  /// lhs <= rhs, of which one may be a quotient that holds the key.
+  std::optional<LinearForm> getLessEqual(mlir::Value lhs, mlir::Value rhs, int64_t slack) const;
+  bool fits(const LinearForm &form, mlir::Type type) const;
+
+  mlir::Region &region;
+  int64_t numQueries, numKeys;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_ANALYSIS_LINEARFORM_H

@@ -1,0 +1,231 @@
+//===- Packed.cpp - packed sequences and pages as dense tensors -----------===//
+//
+// The reference of cu_seqlens and of paged caches: what they stand for is
+// written out in memory, padded with zeros. The kernels read them in place.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+using Values = SmallVector<Value>;
+
+Value extractIndex(OpBuilder &b, Location loc, Value tensor, ValueRange position) {
+  Value element = tensor::ExtractOp::create(b, loc, tensor, position);
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
+}
+
+/// A tensor of `sizes` whose element at (ivs) is `body`'s.
+Value generate(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> sizes, Type type,
+               function_ref<Value(OpBuilder &, Location, ValueRange)> body) {
+  Value empty = tensor::EmptyOp::create(b, loc, sizes, type);
+  AffineMap identity = b.getMultiDimIdentityMap(sizes.size());
+  SmallVector<utils::IteratorType> parallel(sizes.size(), utils::IteratorType::parallel);
+  return linalg::GenericOp::create(b, loc, empty.getType(), ValueRange(), empty, identity, parallel,
+                                   [&](OpBuilder &nested, Location at, ValueRange) {
+                                     Values ivs;
+                                     for (unsigned i = 0; i < sizes.size(); ++i)
+                                       ivs.push_back(linalg::IndexOp::create(nested, at, i));
+                                     linalg::YieldOp::create(nested, at, body(nested, at, ivs));
+                                   })
+      .getResult(0);
+}
+
+/// isInside ? element : 0, without reading outside.
+Value guard(OpBuilder &b, Location loc, Value isInside, Type type, function_ref<Value(OpBuilder &)> element) {
+  return scf::IfOp::create(
+             b, loc, isInside,
+             [&](OpBuilder &nested, Location at) { scf::YieldOp::create(nested, at, element(nested)); },
+             [&](OpBuilder &nested, Location at) {
+               Value zero = arith::ConstantOp::create(nested, at, nested.getZeroAttr(type));
+               scf::YieldOp::create(nested, at, zero);
+             })
+      .getResult(0);
+}
+
+Value isLess(OpBuilder &b, Location loc, Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
+}
+
+class Padder {
+public:
+  Padder(OpBuilder &builder, SdpaOp op) : b(builder), loc(op.getLoc()), op(op), sizes(getDomainSizes(builder, op)) {}
+
+  /// (sequence, head, row, column) of a packed (row, head, column).
+  Value pad(Value packed, AffineMap map, Value sequences, OpFoldResult rows) {
+    if (map != getDefaultRows(map))
+      return {};
+    Type type = getElementTypeOrSelf(packed.getType());
+    SmallVector<OpFoldResult> shape = {sizes[0], tensor::getMixedSize(b, loc, packed, 1), rows,
+                                       tensor::getMixedSize(b, loc, packed, 2)};
+    return generate(b, loc, shape, type, [&](OpBuilder &nested, Location at, ValueRange ivs) {
+      Value first = extractIndex(nested, at, sequences, ivs[0]), row = arith::AddIOp::create(nested, at, first, ivs[2]);
+      return guard(nested, at, isLess(nested, at, row, getEnd(nested, at, sequences, ivs[0])), type,
+                   [&](OpBuilder &inside) -> Value {
+                     return tensor::ExtractOp::create(inside, at, packed, ValueRange{row, ivs[1], ivs[3]});
+                   });
+    });
+  }
+
+  /// cu_seqlens[b + 1] - cu_seqlens[b] as i32.
+  Value getLengths(Value sequences) {
+    return generate(b, loc, sizes[0], b.getI32Type(), [&](OpBuilder &nested, Location at, ValueRange ivs) -> Value {
+      Value first = extractIndex(nested, at, sequences, ivs[0]);
+      Value length = arith::SubIOp::create(nested, at, getEnd(nested, at, sequences, ivs[0]), first);
+      return arith::IndexCastOp::create(nested, at, nested.getI32Type(), length);
+    });
+  }
+
+  /// The rows of each sequence, put one after the other into `output`; `headFirst` for (head, row).
+  Value unpad(Value padded, Value output, bool headFirst) {
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+    Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);
+    auto type = cast<RankedTensorType>(output.getType());
+    return scf::ForOp::create(
+               b, loc, zero, count, one, output,
+               [&](OpBuilder &nested, Location at, Value sequence, ValueRange carried) {
+                 Value first = extractIndex(nested, at, op.getCuSeqlensQ(), sequence);
+                 Value end = getEnd(nested, at, op.getCuSeqlensQ(), sequence);
+                 auto rows = scf::ForOp::create(
+                     nested, at, first, end, one, carried[0],
+                     [&](OpBuilder &inner, Location, Value row, ValueRange state) {
+                       // One row of all heads: (1, head, 1, column) → (1, head, column), or (head, 1).
+                       Value local = arith::SubIOp::create(inner, at, row, first);
+                       OpFoldResult unit = inner.getIndexAttr(1), origin = inner.getIndexAttr(0);
+                       OpFoldResult heads = tensor::getMixedSize(inner, at, padded, 1);
+                       SmallVector<OpFoldResult> from = {OpFoldResult(sequence), origin, OpFoldResult(local)};
+                       SmallVector<OpFoldResult> to = {OpFoldResult(row), origin}, extent = {unit, heads, unit};
+                       SmallVector<OpFoldResult> target = {unit, heads};
+                       int64_t numHeads = type.getDimSize(headFirst ? 0 : 1);
+                       SmallVector<int64_t> shape = {numHeads};
+                       if (headFirst) {
+                         std::swap(to[0], to[1]);
+                         std::swap(target[0], target[1]);
+                       } else {
+                         OpFoldResult columns = tensor::getMixedSize(inner, at, padded, 3);
+                         from.push_back(origin), extent.push_back(columns);
+                         to.push_back(origin), target.push_back(columns);
+                         shape.push_back(type.getDimSize(2));
+                       }
+                       SmallVector<OpFoldResult> steps(from.size(), unit), targetSteps(to.size(), unit);
+                       Value slice = tensor::ExtractSliceOp::create(
+                           inner, at, RankedTensorType::get(shape, type.getElementType()), padded, from, extent, steps);
+                       Value inserted =
+                           tensor::InsertSliceOp::create(inner, at, slice, state[0], to, target, targetSteps);
+                       scf::YieldOp::create(inner, at, inserted);
+                     });
+                 scf::YieldOp::create(nested, at, rows.getResults());
+               })
+        .getResult(0);
+  }
+
+private:
+  Value getEnd(OpBuilder &nested, Location at, Value sequences, Value sequence) {
+    Value next = arith::AddIOp::create(nested, at, sequence, arith::ConstantIndexOp::create(nested, at, 1));
+    return extractIndex(nested, at, sequences, next);
+  }
+
+  /// The map with its results in the order (row, head, column), which is the only one that is padded.
+  static AffineMap getDefaultRows(AffineMap map) {
+    bool isDefault =
+        map.getNumResults() == 3 && isa<AffineDimExpr>(map.getResult(0)) && map.getResult(1).isFunctionOfDim(1) &&
+        isa<AffineDimExpr>(map.getResult(2)) &&
+        cast<AffineDimExpr>(map.getResult(0)).getPosition() < cast<AffineDimExpr>(map.getResult(2)).getPosition();
+    return isDefault ? map : AffineMap();
+  }
+
+  OpBuilder &b;
+  Location loc;
+  SdpaOp op;
+  SmallVector<OpFoldResult> sizes;
+};
+
+} // namespace
+
+FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
+  Location loc = op.getLoc();
+  Padder padder(builder, op);
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
+  OpFoldResult rows = sizes[2], keys = sizes[3];
+  Value query = padder.pad(op.getQuery(), maps[0], op.getCuSeqlensQ(), rows);
+  Value key = padder.pad(op.getKey(), maps[1], op.getCuSeqlensK(), keys);
+  Value value = padder.pad(op.getValue(), maps[2], op.getCuSeqlensK(), keys);
+  if (!query || !key || !value)
+    return failure();
+  SmallVector<OpFoldResult> outShape = {sizes[0], sizes[1], rows, sizes[5]}, lseShape = {sizes[0], sizes[1], rows};
+  Value out = tensor::EmptyOp::create(builder, loc, outShape, getElementTypeOrSelf(op.getOutput().getType()));
+  Value lse =
+      op.getLse()
+          ? tensor::EmptyOp::create(builder, loc, lseShape, getElementTypeOrSelf(op.getLse().getType())).getResult()
+          : Value();
+  Value queryLengths = padder.getLengths(op.getCuSeqlensQ()), keyLengths = padder.getLengths(op.getCuSeqlensK());
+
+  IRMapping mapping;
+  auto padded = cast<SdpaOp>(builder.clone(*op, mapping));
+  SmallVector<Type> types = {out.getType()};
+  if (lse)
+    types.push_back(lse.getType());
+  for (auto [result, type] : llvm::zip_equal(padded->getResults(), types))
+    result.setType(type);
+  padded.removeMapsAttr();
+  padded.getQueryMutable().assign(query);
+  padded.getKeyMutable().assign(key);
+  padded.getValueMutable().assign(value);
+  padded.getOutputMutable().assign(out);
+  if (lse)
+    padded.getLseMutable().assign(lse);
+  padded.getCuSeqlensQMutable().clear();
+  padded.getCuSeqlensKMutable().clear();
+  padded.getQLengthsMutable().assign(queryLengths);
+  padded.getKvLengthsMutable().assign(keyLengths);
+  // The default map of heads that are shared and dynamic would not share them.
+  SmallVector<AffineMap> paddedMaps = getMaps(padded);
+  unsigned numDims = maps[0].getNumDims();
+  for (unsigned i : {1u, 2u}) {
+    SmallVector<AffineExpr> exprs(paddedMaps[i].getResults());
+    exprs[1] = maps[i].getResult(1);
+    paddedMaps[i] = AffineMap::get(numDims, 0, exprs, op.getContext());
+  }
+  padded.setMapsAttr(builder.getAffineMapArrayAttr(paddedMaps));
+
+  Values results = {padder.unpad(padded->getResult(0), op.getOutput(), /*headFirst=*/false)};
+  if (lse)
+    results.push_back(padder.unpad(padded->getResult(1), op.getLse(), /*headFirst=*/true));
+  return results;
+}
+
+FailureOr<Value> attn::decomposeGatherPages(OpBuilder &builder, GatherPagesOp op) {
+  if (!isa<RankedTensorType>(op.getOutput().getType()) || op.getBatch())
+    return failure();
+  Location loc = op.getLoc();
+  auto cache = cast<RankedTensorType>(op.getCache().getType());
+  bool rowsFirst = op.getPageLayout() == PageLayout::NHD;
+  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2);
+  Type type = cache.getElementType();
+  SmallVector<OpFoldResult> shape = tensor::getMixedSizes(builder, loc, op.getOutput());
+  Value result = generate(builder, loc, shape, type, [&](OpBuilder &b, Location at, ValueRange ivs) {
+    Value length = extractIndex(b, at, op.getLengths(), ivs[0]);
+    return guard(b, at, isLess(b, at, ivs[2], length), type, [&](OpBuilder &inside) -> Value {
+      Value size = arith::ConstantIndexOp::create(inside, at, page);
+      Value entry = arith::DivUIOp::create(inside, at, ivs[2], size),
+            row = arith::RemUIOp::create(inside, at, ivs[2], size);
+      Value place = extractIndex(inside, at, op.getBlockTable(), ValueRange{ivs[0], entry});
+      Value second = rowsFirst ? row : ivs[1], third = rowsFirst ? ivs[1] : row;
+      return tensor::ExtractOp::create(inside, at, op.getCache(), ValueRange{place, second, third, ivs[3]});
+    });
+  });
+  if (result.getType() != op.getOutput().getType())
+    result = tensor::CastOp::create(builder, loc, op.getOutput().getType(), result);
+  return result;
+}

@@ -1,0 +1,109 @@
+//===- RegionVerifiers.cpp - C10: what may stand in a region --------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Verifiers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// A read of a tensor from outside, or of the buffer that it has become.
+static bool isCapturedRead(Operation &op, Region &region) {
+  return isa<tensor::ExtractOp, memref::LoadOp>(op) && op.getOperand(0).getParentRegion() != &region;
+}
+
+static bool isScalarOp(Operation &op, Region &region) {
+  if (isCapturedRead(op, region) || isa<IndexOp>(op))
+    return true;
+  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
+  bool isScalar = llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
+  return isKnown && isScalar && isPure(&op);
+}
+
+LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef name, ArrayRef<Type> arguments,
+                                       ArrayRef<Type> results, StringRef meaning) {
+  if (region.empty())
+    return success();
+  auto fits = [](Type found, Type expected) { return expected ? found == expected : isa<FloatType>(found); };
+  auto print = [](InFlightDiagnostic &diag, TypeRange types) {
+    if (types.empty())
+      diag << "nothing";
+    llvm::interleaveComma(types, diag);
+  };
+  Block &block = region.front();
+  if (arguments.empty() && block.getNumArguments() != 0)
+    return op->emitOpError("C10: expected ")
+           << name << " to have no block arguments (positions come from attn.index), found " << block.getNumArguments();
+  if (!llvm::equal(block.getArgumentTypes(), arguments, fits)) {
+    InFlightDiagnostic diag = op->emitOpError("C10: expected ")
+                              << name << " to take one argument, the score: write ^bb0(%"
+                              << "score: " << arguments.front() << "), found ";
+    print(diag, block.getArgumentTypes());
+    return diag;
+  }
+  auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op->emitOpError("C10: expected ") << name << " to end with attn.yield";
+  if (!llvm::equal(yield.getOperandTypes(), results, fits)) {
+    InFlightDiagnostic diag = op->emitOpError("C10: expected ") << name << " to yield " << meaning << ", found ";
+    print(diag, yield.getOperandTypes());
+    return diag;
+  }
+  for (Operation &nested : block.without_terminator())
+    if (!isScalarOp(nested, region)) {
+      InFlightDiagnostic diag =
+          op->emitOpError("C10: expected only pure arith, math and attn.index ops on scalars, and "
+                          "tensor.extract of tensors from outside, in ")
+          << name << ", found " << nested.getName();
+      diag.attachNote(nested.getLoc()) << "the op is here";
+      return diag;
+    }
+  return success();
+}
+
+LogicalResult ClassifyTileOp::verify() {
+  return verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, IntegerType::get(getContext(), 1), "i1 (true = keep)");
+}
+
+LogicalResult IndexOp::verify() {
+  Operation *parent = (*this)->getParentOp();
+  if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp>(parent))
+    return emitOpError("expected to stand directly in a region of an attn op, as mask_mod or score_mod");
+  bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false;
+  if (auto sdpa = dyn_cast<SdpaOp>(parent))
+    isRanges = &sdpa.getKeyRanges() == (*this)->getParentRegion();
+  else if (auto step = dyn_cast<OnlineStepOp>(parent))
+    isRanges = &step.getKeyRanges() == (*this)->getParentRegion();
+  switch (getKind()) {
+  case IndexKind::KvHead:
+    if (!isa<SdpaOp, OnlineStepOp>(parent))
+      return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in ")
+             << parent->getName();
+    [[fallthrough]];
+  case IndexKind::Batch:
+  case IndexKind::Head:
+    if (!isClassify && getNumBatchDims(parent) == 0)
+      return emitOpError("expected the enclosing op to have a batch dimension, found none");
+    return success();
+  case IndexKind::FirstQuery:
+  case IndexKind::EndQuery:
+    if (!isRanges)
+      return emitOpError("expected ") << stringifyIndexKind(getKind()) << " in key_ranges; write attn.index query";
+    return success();
+  case IndexKind::Key:
+    if (isRanges || isa<InitStateOp>(parent))
+      return emitOpError("expected no key in a region that is evaluated once a row or tile");
+    return success();
+  case IndexKind::Query:
+    if (isRanges)
+      return emitOpError("expected first_query and end_query in key_ranges, found query");
+    return success();
+  }
+  llvm_unreachable("covered switch");
+}

@@ -1,0 +1,96 @@
+//===- TileBuilder.h - the body of the flash loop ---------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TRANSFORMS_TILEBUILDER_H
+#define ATTN_LIB_TRANSFORMS_TILEBUILDER_H
+
+#include "attn/Analysis/KeyRanges.h"
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+namespace attn {
+
+/// Builds one tile of queries of an online_step: the loops over key tiles that fold into its state.
+class TileBuilder {
+public:
+  /// acc, row max, row sum.
+  using State = llvm::SmallVector<mlir::Value>;
+
+  TileBuilder(mlir::OpBuilder &builder, OnlineStepOp step);
+
+  /// The number of query tiles of a batch index, at most; built in front of the parallel loop.
+  mlir::OpFoldResult getNumQueryTiles();
+  /// A map of the kinds of all tiles (attn.classify_tile), where the ranges of keys cannot say them; also in front.
+  void createBlockMap();
+
+  /// Starts query tile `tile` of the batch indices `batch`.
+  void setTile(mlir::ValueRange batch, mlir::Value tile);
+  /// Q of the tile as (batch…, head, query), rows beyond the last one zero.
+  void packQuery();
+  /// The empty state of the tile: acc (batch…, value, query), max and sum (batch…, query).
+  State initState(InitStateOp init);
+  /// Folds every key that the tile visits into `state`.
+  State foldKeys(State state);
+
+  /// The maps of the tile's state over (batch…, query, value).
+  llvm::SmallVector<mlir::AffineMap> getTileStateMaps();
+  /// The part of a row operand (an output) that the tile covers; `map` is over the domain of sdpa.
+  Slice getSlice(mlir::AffineMap map);
+
+  const llvm::SmallVector<mlir::OpFoldResult> &getSizes() const { return domainSizes; }
+  unsigned getNumBatch() const { return numBatch; }
+
+private:
+  mlir::Value index(int64_t value);
+  mlir::Value toValue(mlir::OpFoldResult value) { return getValueOrCreateConstantIndexOp(b, loc, value); }
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value clampedDifference(mlir::Value upper, mlir::Value lower, int64_t largest);
+  mlir::Value getSequenceStart(mlir::Value sequences, mlir::Value batch);
+  mlir::Value getSequenceLength(mlir::Value sequences, mlir::Value batch);
+  mlir::OpFoldResult getRows(mlir::Value first, mlir::Value batch);
+
+  llvm::SmallVector<mlir::Value> getKeyBounds(mlir::Region &ranges);
+  mlir::Value evaluateIndex(IndexOp op);
+  llvm::SmallVector<unsigned> getPositions(llvm::ArrayRef<unsigned> named);
+  mlir::AffineMap getTileMap(llvm::ArrayRef<unsigned> named);
+  mlir::Value emptyTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
+  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim);
+  mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
+                   llvm::ArrayRef<unsigned> to);
+  mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
+  void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
+
+  State createTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state);
+  State createFullTiles(mlir::Value lower, mlir::Value upper, State state, mlir::Value &end);
+  State createMappedTiles(mlir::Value lower, mlir::Value upper, State state);
+  State createLoop(mlir::Value lower, mlir::Value upper, State state,
+                   llvm::function_ref<State(mlir::Value, State)> body);
+  State createStep(mlir::Value firstKey, mlir::OpFoldResult count, bool isPartial, mlir::ValueRange state);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  OnlineStepOp step;
+  ScheduleAttr schedule;
+  llvm::SmallVector<mlir::AffineMap> maps;
+  llvm::SmallVector<mlir::OpFoldResult> domainSizes;
+  unsigned numBatch, queryPos, keyPos, headPos, valuePos;
+  int64_t keyTile;
+  bool hasPredicate, isDense;
+  mlir::FloatType stateType;
+
+  // Of the current tile: its place in the domain, its rows, and where its sequence starts.
+  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
+  mlir::OpFoldResult rows;
+  mlir::Value tile, firstQuery, endQuery, packedQuery, queryStart, keyStart;
+
+  // The block map, and which of (batch, head) it tells apart.
+  mlir::Value blockMap;
+  bool mapsBatch = false, mapsHead = false;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_TRANSFORMS_TILEBUILDER_H
