@@ -78,7 +78,7 @@ class Problem:
     def with_dynamic_sizes(self) -> Problem:
         """The problem with batch, lengths and, where Hq = Hkv, heads left open, so that one kernel serves them all."""
         sizes = self.sizes._replace(b=DYNAMIC, sq=DYNAMIC, sk=DYNAMIC)
-        if sizes.hq == sizes.hkv:
+        if sizes.hq == sizes.hkv and self.layout != "bsd":  # which has no dimension for heads
             sizes = sizes._replace(hq=DYNAMIC, hkv=DYNAMIC)
 
         def opened(shape: _checks.Shape | None) -> _checks.Shape | None:
