@@ -28,7 +28,7 @@ DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": 
 RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset", "cu_seqlens_q"}
 RESERVED |= {"cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights", "score", *INDICES}
 RESERVED |= {"keys", "values", "scores", "scaled", "modified", "capped", "masked", "probabilities", "dropped"}
-TEMPORARY = re.compile(r"t\d+|.*_(init|heads)|size.*|index.*|wide|narrow|rounded")
+TEMPORARY = re.compile(r"t\d+|.*_(init|heads)|wide|narrow|rounded")
 
 
 class Traced(NamedTuple):
