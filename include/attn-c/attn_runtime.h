@@ -30,27 +30,55 @@ int attn_runtime_get_num_threads(void);
 /* DLPack's type code of booleans, which DLPack before 0.8 has no name for. */
 #define ATTN_DLPACK_BOOL 6
 
+/* What the integers of an argument have to be. The limit is the product of the sizes limit and factor. */
+typedef enum attn_value_kind {
+  ATTN_LENGTHS = 1,      /* each in 0 to the limit */
+  ATTN_PREFIX_SUMS = 2,  /* the first 0, none less than the one before, the last at most the limit */
+  ATTN_BLOCK_TABLE = 3,  /* [batch, page]: each in 0 to the limit - 1, for the pages that hold rows 0 to length - 1;
+                            entries beyond those are not read */
+  ATTN_POSITIONS = 4,    /* each at least 0, and the limit holds `rows` rows from it on */
+  ATTN_APPEND_TABLE = 5, /* as a block table, for the pages that hold the `rows` rows from each position on */
+} attn_value_kind;
+
+/* A size: dimension `dim` of argument `argument`, or the number `dim` where `argument` is -1. */
+typedef struct attn_size {
+  int64_t argument, dim;
+} attn_size;
+
+/* Ten int64, in this order, for emitters of constants. */
+typedef struct attn_value_check {
+  int64_t kind; /* attn_value_kind */
+  attn_size limit, factor;
+  int64_t lengths; /* tables: the argument that holds the lengths or positions, one a batch */
+  attn_size page;  /* tables: rows of a page */
+  attn_size rows;  /* positions and append tables: rows that are written */
+} attn_value_check;
+
 /* What a kernel expects of one argument. An emitter of constants writes it as the LLVM struct
- *   { ptr name, ptr shape, ptr symbols, i32 rank, i32 alignment, i32 is_output, i8 type_code, i8 bits, [2 x i8] }
- * which has 40 bytes and no padding of its own on a 64-bit target. */
+ *   { ptr name, ptr shape, ptr symbols, ptr checks, i32 rank, i32 alignment, i32 is_output, i32 num_checks,
+ *     i8 type_code, i8 bits, [6 x i8] }
+ * which has 56 bytes and no padding of its own on a 64-bit target. */
 typedef struct attn_argument_spec {
   const char *name;
   const int64_t *shape;   /* `rank` sizes; -1 is a size known at run time only */
   const int32_t *symbols; /* for each -1 in shape, the id of the size: equal ids are equal sizes, a negative id is any
                              size; null: every -1 is any size */
+  const attn_value_check *checks; /* `num_checks` of them, for int32 and int64 elements */
   int32_t rank;
   int32_t alignment; /* of the first element, in bytes; 0 is the natural alignment of the element */
   int32_t is_output;
+  int32_t num_checks;
   uint8_t type_code; /* DLDataTypeCode, or ATTN_DLPACK_BOOL, which accepts 8-bit kDLUInt as well */
   uint8_t bits;
-  uint8_t padding[2];
+  uint8_t padding[6];
 } attn_argument_spec;
 
-/* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 9, see
+/* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 10, see
  * attn.h) of the first test that fails. Count and the argument array come first, then for each argument in turn the
- * tests in the order of their codes, then overlaps of outputs with anything else. Tensors are C-contiguous: null
- * strides mean that, and strides of dimensions of size 1 and of empty tensors are free, as is the address of an empty
- * tensor. `message` receives at most `size` bytes, terminated; it may be null. Reads no element of any tensor. */
+ * tests in the order of their codes, then overlaps of outputs with anything else, then values. Tensors are
+ * C-contiguous: null strides mean that, and strides of dimensions of size 1 and of empty tensors are free, as is the
+ * address of an empty tensor. `message` receives at most `size` bytes, terminated; it may be null. Reads no element of
+ * any tensor but those that `checks` is about, and those only where all else has passed. */
 int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
                              int64_t expected, char *message, size_t size);
 

@@ -218,6 +218,7 @@ void Compiler::collectKernels() {
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.arguments = getKernelArguments(&function);
+    kernel.sizes = getKernelSizes(&function);
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
     auto conventions = function.getAttrOfType<DictionaryAttr>(kConventionsAttr);
     if (auto scale = conventions.getAs<FloatAttr>("scale"))

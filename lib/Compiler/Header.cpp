@@ -19,7 +19,19 @@ static std::string printNumber(double value) {
   return std::string(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
 }
 
-static void writeArgument(raw_ostream &os, const KernelArgument &argument) {
+/// What the plain entry trusts and the checked one tests.
+static StringRef describeValues(ValueCheck::Kind kind) {
+  switch (kind) {
+  case ValueCheck::Kind::Lengths: return "lengths, each from 0 to the number of rows";
+  case ValueCheck::Kind::PrefixSums: return "prefix sums that start with 0, at most the number of rows";
+  case ValueCheck::Kind::BlockTable: return "page numbers, read for the pages within the lengths";
+  case ValueCheck::Kind::Positions: return "positions that leave room for the new rows";
+  case ValueCheck::Kind::AppendTable: return "page numbers, read for the pages of the new rows";
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+static void writeArgument(raw_ostream &os, const KernelArgument &argument, ArrayRef<std::string> sizes) {
   os << " *   " << argument.name << ": " << (argument.isOutput ? "output" : "input") << ", ";
   const ElementInfo &element = getElementInfo(argument.element);
   if (argument.isScalar) {
@@ -27,19 +39,26 @@ static void writeArgument(raw_ostream &os, const KernelArgument &argument) {
     return;
   }
   os << element.cName << "[";
-  interleave(argument.shape, os, "][");
+  interleave(argument.printShape(sizes), os, "][");
   os << "], strides (";
-  interleaveComma(argument.getStrides(), os);
+  interleaveComma(argument.printStrides(sizes), os);
   os << ") elements, aligned to " << element.bytes << " bytes";
   if (argument.element == ElementKind::I1)
     os << ", 0 or 1";
+  for (const ValueCheck &check : argument.checks)
+    os << ", " << describeValues(check.kind);
   os << "\n";
 }
 
 static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOptions &options) {
   os << "/* " << kernel.name << "\n *\n * Arguments, contiguous in row-major order:\n";
   for (const KernelArgument &argument : kernel.arguments)
-    writeArgument(os, argument);
+    writeArgument(os, argument, kernel.sizes);
+  if (!kernel.sizes.empty()) {
+    os << " *   then the sizes ";
+    interleaveComma(kernel.sizes, os);
+    os << ", int64_t by value\n";
+  }
   os << " * Outputs must not overlap any other argument; inputs may overlap each other and are not written.\n *\n";
   os << " * Conventions: heads of K and V are shared by contiguous groups of query heads; a row that keeps no key has\n"
         " * output 0 (and lse -inf).";
@@ -78,10 +97,13 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     else
       os << (argument.isOutput ? "" : "const ") << getElementInfo(argument.element).cName << " *" << argument.name;
   });
+  for (const std::string &size : kernel.sizes)
+    os << ", int64_t " << size;
   os << ");\n\n";
   os << "/* The same on " << kernel.arguments.size()
      << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
-        " * device, overlap. Returns 0, or a code of attn.h with a message (at most `size` bytes; may be NULL); "
+        " * device, overlap, values. Returns 0, or a code of attn.h with a message (at most `size` bytes; may be "
+        "NULL); "
         "nothing\n"
         " * is written when it refuses. */\nint32_t "
      << getCheckedName(kernel.name)

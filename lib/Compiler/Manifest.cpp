@@ -6,11 +6,20 @@
 
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Version.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
 namespace attn {
+
+/// Numbers as they are, names and products of names as strings.
+static json::Array toJSON(ArrayRef<int64_t> numbers, ArrayRef<std::string> texts) {
+  json::Array array;
+  for (auto [number, text] : zip_equal(numbers, texts))
+    array.push_back(mlir::ShapedType::isDynamic(number) ? json::Value(text) : json::Value(number));
+  return array;
+}
 
 static json::Value toJSON(const Kernel &kernel) {
   json::Array arguments;
@@ -20,8 +29,8 @@ static json::Value toJSON(const Kernel &kernel) {
                                      {"role", argument.isOutput ? "output" : "input"},
                                      {"passed_by", argument.isScalar ? "value" : "pointer"},
                                      {"dtype", element.numpyName},
-                                     {"shape", json::Array(argument.shape)},
-                                     {"strides", json::Array(argument.getStrides())},
+                                     {"shape", toJSON(argument.shape, argument.printShape(kernel.sizes))},
+                                     {"strides", toJSON(argument.getStrides(), argument.printStrides(kernel.sizes))},
                                      {"alignment", element.bytes}});
   }
   auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
@@ -42,6 +51,7 @@ static json::Value toJSON(const Kernel &kernel) {
                       {"checked_entry", getCheckedName(kernel.name)},
                       {"path", kernel.path},
                       {"arguments", std::move(arguments)},
+                      {"sizes", json::Array(kernel.sizes)},
                       {"workspace_bytes", 0},
                       {"conventions", std::move(conventions)}};
 }

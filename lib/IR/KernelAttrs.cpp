@@ -19,20 +19,87 @@ static bool isIdentifier(StringRef text) {
          llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
-/// A number, or a ranked tensor of numbers whose sizes are known.
-static bool isArgumentType(Type type) {
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
-    return tensor.hasStaticShape() && tensor.getElementType().isIntOrFloat();
-  return type.isIntOrFloat();
+/// A number or a ranked tensor of numbers, with the place of each dynamic size in attn.sizes.
+static bool isArgumentType(Type type, DenseI32ArrayAttr places, int64_t numSizes) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return type.isIntOrFloat() && !places;
+  if (!tensor.getElementType().isIntOrFloat() || (!places && !tensor.hasStaticShape()))
+    return false;
+  if (!places)
+    return true;
+  if (places.size() != tensor.getRank())
+    return false;
+  return llvm::all_of(llvm::zip(tensor.getShape(), places.asArrayRef()), [&](auto dim) {
+    auto [size, place] = dim;
+    return ShapedType::isDynamic(size) ? place >= 0 && place < numSizes : place == -1;
+  });
 }
 
-static bool isArgument(Attribute attribute) {
+/// Pairs (argument, dimension) of the function, or (-1, number).
+static bool isSizePlaces(Attribute attribute, int64_t count, ArrayAttr arguments) {
+  auto numbers = dyn_cast_or_null<DenseI64ArrayAttr>(attribute);
+  if (!numbers || numbers.size() != 2 * count)
+    return false;
+  for (int64_t i = 0; i < 2 * count; i += 2) {
+    int64_t argument = numbers[i], dim = numbers[i + 1];
+    if (argument < -1 || argument >= int64_t(arguments.size()) || dim < 0)
+      return false;
+    auto entry = argument < 0 ? DictionaryAttr() : dyn_cast<DictionaryAttr>(arguments[argument]);
+    auto type = entry ? entry.getAs<TypeAttr>("type") : TypeAttr();
+    auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+    if (argument >= 0 && (!tensor || dim >= tensor.getRank()))
+      return false;
+  }
+  return true;
+}
+
+/// True for a tensor of that many dimensions of i32 or i64.
+static bool isIntegers(Attribute attribute, int64_t rank) {
   auto entry = dyn_cast<DictionaryAttr>(attribute);
-  if (!entry || entry.size() != 3)
+  auto type = entry ? entry.getAs<TypeAttr>("type") : TypeAttr();
+  auto tensor = type ? dyn_cast<RankedTensorType>(type.getValue()) : RankedTensorType();
+  return tensor && tensor.getRank() == rank &&
+         (tensor.getElementType().isInteger(32) || tensor.getElementType().isInteger(64));
+}
+
+/// One entry of `checks` of an argument, as Kernels.h has it: the checked entry reads memory by it.
+static bool isValueCheck(Attribute attribute, Attribute argument, ArrayAttr arguments) {
+  auto check = dyn_cast<DictionaryAttr>(attribute);
+  auto kind = check ? check.getAs<StringAttr>("kind") : StringAttr();
+  auto lengths = check ? check.getAs<IntegerAttr>("lengths") : IntegerAttr();
+  if (!kind || !lengths || check.size() != 5 || !isSizePlaces(check.get("limit"), 2, arguments) ||
+      !isSizePlaces(check.get("page"), 1, arguments) || !isSizePlaces(check.get("rows"), 1, arguments))
+    return false;
+  bool isTable = llvm::is_contained({"block_table", "append_table"}, kind.getValue());
+  bool isList = llvm::is_contained({"lengths", "prefix_sums", "positions"}, kind.getValue());
+  if (!isTable && !isList)
+    return false;
+  uint64_t other = lengths.getValue().getZExtValue();
+  return isIntegers(argument, isTable ? 2 : 1) &&
+         (isList || (other < arguments.size() && isIntegers(arguments[other], 1)));
+}
+
+static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSizes) {
+  auto entry = dyn_cast<DictionaryAttr>(attribute);
+  if (!entry)
+    return false;
+  auto isCheck = [&](Attribute check) { return isValueCheck(check, attribute, arguments); };
+  auto checks = entry.getAs<ArrayAttr>("checks");
+  if (checks && !llvm::all_of(checks, isCheck))
     return false;
   auto name = entry.getAs<StringAttr>("name");
   auto type = entry.getAs<TypeAttr>("type");
-  return name && isIdentifier(name) && entry.getAs<BoolAttr>("output") && type && isArgumentType(type.getValue());
+  auto places = entry.getAs<DenseI32ArrayAttr>("sizes");
+  return entry.size() == 3u + bool(places) + bool(checks) && name && isIdentifier(name) &&
+         entry.getAs<BoolAttr>("output") && type && isArgumentType(type.getValue(), places, numSizes);
+}
+
+static bool isSizeNames(Attribute attribute) {
+  auto names = dyn_cast_or_null<ArrayAttr>(attribute);
+  return names && llvm::all_of(names, [](Attribute name) {
+           return isa<StringAttr>(name) && isIdentifier(cast<StringAttr>(name).getValue());
+         });
 }
 
 static bool isConvention(NamedAttribute entry) {
@@ -48,9 +115,16 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   Attribute value = attribute.getValue();
   if (attribute.getName() == kArgumentsAttr) {
     auto entries = dyn_cast<ArrayAttr>(value);
-    if (!entries || !llvm::all_of(entries, isArgument))
+    auto sizes = op->getAttrOfType<ArrayAttr>(kSizesAttr);
+    if (!entries ||
+        !llvm::all_of(entries, [&](Attribute entry) { return isArgument(entry, entries, sizes ? sizes.size() : 0); }))
       return op->emitError("expected ") << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
-                                        << "with C identifiers and static types, found " << value;
+                                        << "with C identifiers, and sizes = array<i32: …> of places in " << kSizesAttr
+                                        << " where a type is dynamic, and checks of integers; found " << value;
+  } else if (attribute.getName() == kSizesAttr) {
+    if (!isSizeNames(value) || !op->hasAttr(kArgumentsAttr))
+      return op->emitError("expected ") << kSizesAttr << " to be an array of C identifiers beside " << kArgumentsAttr
+                                        << ", found " << value;
   } else if (attribute.getName() == kPathAttr) {
     auto path = dyn_cast<StringAttr>(value);
     if (!path || !llvm::is_contained({"flash", "mixed", "reference"}, path.getValue()))

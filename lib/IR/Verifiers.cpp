@@ -371,16 +371,17 @@ LogicalResult attn::verifyStructure(Operation *op) {
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifyMap(op, operand, map, spec, numDims)))
       return failure();
-  // A destination without a batch dimension would be written again for each index of it.
+  // A destination without a batch dimension would be written again for each index of it, unless there is one index.
   // A packed one holds its sequence through cu_seqlens.
+  SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numInputs = specs.size() - cast<DestinationStyleOpInterface>(op).getNumDpsInits();
   bool isPackedOutput = isa<SdpaOp, FinalizeOp>(op) && getPackedSequences(op);
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
     for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
-      if (llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext())) != 1)
+      if (int64_t count = llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext()));
+          count > 1 || (count == 0 && domain[position] != 1))
         return op->emitOpError("C1: expected the map of ") << spec.name << " to hold the " << getDimName(op, position)
                                                            << " dimension once, found " << AffineMapAttr::get(map);
-  SmallVector<int64_t> domain = getStaticDomain(op);
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
     if (failed(verifySizes(op, operand, map, spec, domain)))
       return failure();

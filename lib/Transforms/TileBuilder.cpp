@@ -239,7 +239,8 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
   bool readsRows = false;
   to.walk([&](tensor::ExtractOp) { readsRows = true; });
   if (readsRows && !isConstantIntValue(rows, schedule.getQueryTile())) {
-    Value lastRow = clampedDifference(toValue(rows), index(1), schedule.getQueryTile());
+    Value lastRow = b.createOrFold<arith::SubIOp>(loc, endQuery, index(1));
+    lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(0));
     SmallVector<IndexOp> queries;
     to.walk([&](IndexOp op) {
       if (op.getKind() == IndexKind::Query)

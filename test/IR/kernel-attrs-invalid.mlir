@@ -4,7 +4,7 @@
 // in another form is refused, not believed.
 
 // No array.
-// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers and static types, found 3 : i64}}
+// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, and sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
 func.func private @arguments() attributes {attn.arguments = 3}
 
 // -----
@@ -24,6 +24,42 @@ func.func private @name() attributes {attn.arguments = [{name = "*/", output = f
 // A size that nobody knows.
 // expected-error @+1 {{expected attn.arguments to be an array}}
 func.func private @size() attributes {attn.arguments = [{name = "q", output = false, type = tensor<?xf32>}]}
+
+// -----
+
+// A place beyond the names.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @place() attributes {attn.sizes = ["n"], attn.arguments = [
+    {name = "q", output = false, sizes = array<i32: 1>, type = tensor<?xf32>}]}
+
+// -----
+
+// A place for a size that is static.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @static_place() attributes {attn.sizes = ["n"], attn.arguments = [
+    {name = "q", output = false, sizes = array<i32: 0>, type = tensor<4xf32>}]}
+
+// -----
+
+// A name of a size that is no C identifier.
+// expected-error @+1 {{expected attn.sizes to be an array of C identifiers beside attn.arguments, found ["a b"]}}
+func.func private @size_name() attributes {attn.arguments = [], attn.sizes = ["a b"]}
+
+// -----
+
+// Lengths that are no integers: the checked entry would read other memory.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @check() attributes {attn.arguments = [
+    {name = "q", output = false, type = tensor<4xf32>, checks = [{kind = "lengths", limit = array<i64: -1, 5, -1, 1>,
+     lengths = -1, page = array<i64: -1, 1>, rows = array<i64: -1, 1>}]}]}
+
+// -----
+
+// A limit that is a dimension of no argument.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @limit() attributes {attn.arguments = [
+    {name = "n", output = false, type = tensor<4xi32>, checks = [{kind = "lengths", limit = array<i64: 0, 1, -1, 1>,
+     lengths = -1, page = array<i64: -1, 1>, rows = array<i64: -1, 1>}]}]}
 
 // -----
 

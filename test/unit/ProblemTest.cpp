@@ -65,7 +65,7 @@ TEST(Problem, WindowIsPlacedByOneAlignment) {
   EXPECT_EQ(canonical("sq9 sk8 d1 window=1,0 align=bottom_right"),
             "b1 hq1 hkv1 sq9 sk8 d1 dv1 f32 window=1,0 align=bottom_right");
   EXPECT_EQ(reason("sq9 sk8 d1 window=1,0"), "expected an alignment of the window, as 9 queries and 8 keys differ; "
-                                             "write align=top_left or align=bottom_right");
+                                             "write align=top_left, align=bottom_right or align=offset");
   EXPECT_EQ(reason("sq9 d1 align=top_left"),
             "expected align only with a window, found no window; write causal=... or window=...");
   EXPECT_EQ(reason("sq9 d1 causal=top_left window=1,0 align=top_left"),
@@ -75,29 +75,30 @@ TEST(Problem, WindowIsPlacedByOneAlignment) {
 TEST(Problem, LayoutBhsdIsTheDefault) { EXPECT_EQ(canonical("sq1 d1 layout=bhsd"), canonical("sq1 d1")); }
 
 TEST(Problem, ErrorsShowThePlace) {
-  EXPECT_EQ(canonical("b2 sq4\thq0 d64"),
-            "problem line, column 8: expected a number of query heads, at least 1, found 'hq0'; write a number as hq8\n"
-            "  b2 sq4 hq0 d64\n"
-            "         ^~~");
+  EXPECT_EQ(canonical("b2 sq4\thq0 d64"), "problem line, column 8: expected a number of query heads, at least 1, found "
+                                          "'hq0'; write a number as hq8, or hq?\n"
+                                          "  b2 sq4 hq0 d64\n"
+                                          "         ^~~");
   EXPECT_EQ(canonical("b2 d64  "),
             "problem line, column 7: expected a query length of at least 0, found no 'sq'; write "
-            "a number as sq128\n"
+            "a number as sq128, or sq?\n"
             "  b2 d64\n"
             "        ^");
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, causal, softcap, scale, bias, mask, layout, out, window, align\n"
+      "d, dv, f32, f64, bf16, f16, causal, softcap, scale, bias, mask, layout, out, window, align, sink, q_lengths, "
+      "kv_lengths, dropout, paged, pages\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
 
 TEST(Problem, Sizes) {
-  EXPECT_EQ(reason("sq-1 d64"), "expected a query length of at least 0, found 'sq-1'; write a number as sq128");
+  EXPECT_EQ(reason("sq-1 d64"), "expected a query length of at least 0, found 'sq-1'; write a number as sq128, or sq?");
   for (llvm::StringRef wrong :
        {"sq", "sq=4", "sq1x", "sq2147483648", "sq99999999999999999999999", "sq+1", "sq1.5", "sq0x1"})
     EXPECT_EQ(reason(wrong.str() + " d64"),
-              "expected a query length of at least 0, found '" + wrong.str() + "'; write a number as sq128");
+              "expected a query length of at least 0, found '" + wrong.str() + "'; write a number as sq128, or sq?");
   for (llvm::StringRef zero : {"b0", "hq0", "hkv0", "d0", "dv0"})
     EXPECT_TRUE(llvm::StringRef(reason("sq1 d1 " + zero.str())).contains("found '" + zero.str() + "'")) << zero.str();
   EXPECT_EQ(reason("sq1"), "expected a head size of at least 1, found no 'd'; write a number as d64");
@@ -118,8 +119,8 @@ TEST(Problem, HeadsAreGroups) {
 
 TEST(Problem, CausalNeedsAnAlignment) {
   for (llvm::StringRef wrong : {"causal", "causal=", "causal=yes"})
-    EXPECT_EQ(reason("sq1 d1 " + wrong.str()),
-              "expected an alignment, found '" + wrong.str() + "'; write causal=top_left or causal=bottom_right");
+    EXPECT_EQ(reason("sq1 d1 " + wrong.str()), "expected an alignment, found '" + wrong.str() +
+                                                   "'; write causal=top_left, causal=bottom_right or causal=offset");
 }
 
 TEST(Problem, Numbers) {
@@ -145,7 +146,8 @@ TEST(Problem, BiasAndMaskBroadcast) {
 TEST(Problem, NothingTwice) {
   EXPECT_EQ(reason("sq1 d1 sq2"), "expected 'sq1' alone, found 'sq2' as well; leave one out");
   EXPECT_EQ(reason("sq1 d1 f32 f64"), "expected 'f32' alone, found 'f64' as well; leave one out");
-  EXPECT_EQ(reason("sq1 d1 out=lse,lse"), "expected further outputs, found 'out=lse,lse'; write out=lse");
+  EXPECT_EQ(reason("sq1 d1 out=lse,lse"),
+            "expected further outputs, found 'out=lse,lse'; write out=lse, out=weights or out=lse,weights");
 }
 
 TEST(Problem, UnknownTokens) {
@@ -154,13 +156,107 @@ TEST(Problem, UnknownTokens) {
   EXPECT_EQ(reason("sq1 d1 fp32"), "expected a token of problem lines, found 'fp32'; did you mean 'f32'?");
 }
 
-TEST(Problem, TokensOfLaterVersions) {
-  for (llvm::StringRef later : {"sink=1", "dropout=0.1,1,2", "kv_lengths=3"})
-    EXPECT_EQ(reason("sq1 d1 " + later.str()), "'" + later.str() + "' is not supported yet; leave it out");
-  EXPECT_EQ(reason("sq? d1"), "'sq?' is not supported yet; write a number as sq128");
-  EXPECT_EQ(reason("sq1 d1 layout=bsd"), "'layout=bsd' is not supported yet; write layout=bhsd or layout=bshd");
-  EXPECT_EQ(reason("sq1 d1 out=lse,weights"), "'out=lse,weights' is not supported yet; write out=lse");
-  EXPECT_EQ(reason("sq1 d1 bias=1,1,?,1"), "'bias=1,1,?,1' is not supported yet; write bias=1,8,113,203 or the like");
+TEST(Problem, DynamicSizes) {
+  EXPECT_EQ(canonical("b? hq? sq? sk? d64"), "b? hq? hkv? sq? sk? d64 dv64 f32");
+  EXPECT_EQ(canonical("b? hq8 hkv2 sq? d64 mask=bool bias=1,8,?,1"),
+            "b? hq8 hkv2 sq? sk? d64 dv64 f32 bias=1,8,?,1 mask=?,8,?,?");
+  EXPECT_EQ(reason("sq? d64 bias=1,1,3,1"),
+            "expected 1 or ? in the query dimension of bias, found 3; write bias=1,1,?,?, with 1 where it broadcasts");
+  EXPECT_EQ(reason("sq3 d64 bias=1,1,?,1"),
+            "expected 1 or 3 in the query dimension of bias, found ?; write bias=1,1,3,3, with 1 where it broadcasts");
+  EXPECT_EQ(reason("sq1 d?"), "expected a head size of at least 1, found 'd?'; write a number as d64");
+  EXPECT_EQ(reason("hq? hkv2 sq1 d1"), "expected both numbers of heads to be dynamic, which means equal, or neither, "
+                                       "found hq? and hkv2; write hq? hkv?, or numbers of both");
+  EXPECT_EQ(reason("hq? sq1 d1 layout=bsd"), "expected numbers of heads in layout=bsd, which has no dimension for "
+                                             "them, found 'hq?'; write a number as hq8");
+}
+
+TEST(Problem, NewTokensRoundTrip) {
+  constexpr llvm::StringRef lines[] = {
+      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=offset sink q_lengths kv_lengths dropout=0.1 out=lse,weights",
+      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 window=1,2 align=offset layout=bsd out=weights",
+      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right sink dropout=1 layout=varlen out=lse",
+      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 kv_lengths paged=16",
+      "b? hq8 hkv2 sq113 sk? d64 dv64 f32 mask=1,8,113,1 kv_lengths paged=5,hnd pages=70 layout=bsd",
+  };
+  for (llvm::StringRef line : lines)
+    EXPECT_EQ(canonical(line), line);
+  EXPECT_EQ(canonical("sq1 d1 kv_lengths paged=16,nhd"), canonical("sq1 d1 kv_lengths paged=16"));
+}
+
+TEST(Problem, MalformedNewTokens) {
+  for (llvm::StringRef wrong : {"dropout=1.5", "dropout=-0.1", "dropout=nan", "dropout=", "dropout"})
+    EXPECT_EQ(reason("sq1 d1 " + wrong.str()),
+              "expected a probability from 0 to 1, found '" + wrong.str() + "'; write dropout=0.1 or the like");
+  for (llvm::StringRef wrong : {"paged=0", "paged=", "paged=16,", "paged=16,ndh", "paged=16,nhd,hnd"})
+    EXPECT_EQ(reason("sq1 d1 kv_lengths " + wrong.str()),
+              "expected a page size of at least 1 and a page layout, found '" + wrong.str() +
+                  "'; write paged=16 or paged=16,hnd");
+  EXPECT_EQ(reason("sq1 d1 sink=1"), "expected a token of problem lines, found 'sink=1'; did you mean 'sink'?");
+}
+
+TEST(Problem, ConflictsAreRefused) {
+  std::pair<llvm::StringRef, llvm::StringRef> cases[] = {
+      {"layout=varlen q_lengths",
+       "expected no q_lengths with layout=varlen, whose cu_seqlens say the lengths; leave it out"},
+      {"layout=varlen kv_lengths",
+       "expected no kv_lengths with layout=varlen, whose cu_seqlens say the lengths; leave it out"},
+      {"layout=varlen mask=bool", "expected no mask with layout=varlen, whose sequences have scores of different "
+                                  "sizes; leave it out, or write a region"},
+      {"layout=varlen out=lse,weights", "expected no weights with layout=varlen, whose sequences have scores of "
+                                        "different sizes; write out=lse, or leave it out"},
+      {"layout=varlen paged=4", "expected no pages with layout=varlen; leave one out"},
+      {"paged=4", "expected kv_lengths with paged, which say what of the pages is in use; write kv_lengths as well"},
+      {"pages=4", "expected pages only with paged, found none; write paged=16 or the like"},
+      {"paged=4 kv_lengths out=weights",
+       "expected no weights with paged, found out=weights; write out=lse, or leave it out"},
+      {"sk? paged=4 kv_lengths bias=1,1,1,?", "expected size 1 in the key dimension of bias with paged and sk?, found "
+                                              "?; write sk as a number, or 1"},
+      {"causal=offset window=1,0 align=offset",
+       "expected align only without causal, which says the alignment itself; leave it out"}};
+  for (auto [line, text] : cases)
+    EXPECT_EQ(reason("sq9 d1 " + line.str()), text);
+  for (llvm::StringRef mayDiffer : {"kv_lengths", "q_lengths", "layout=varlen", "sk?"})
+    EXPECT_EQ(reason("sq9 d1 window=1,0 " + mayDiffer.str()),
+              "expected an alignment of the window, as the numbers of queries and keys may differ from call to call; "
+              "write align=top_left, align=bottom_right or align=offset");
+}
+
+TEST(Problem, RegionsFollowTheLine) {
+  constexpr llvm::StringRef text = "b1 hq8 hkv8 sq3 sk3 d4 dv4 f32\n"
+                                   "captures(%slopes : tensor<8xf32>, %doc : tensor<1x3xi32>)\n"
+                                   "score_mod {\n^bb0(%s: f32):\n  attn.yield %s : f32\n}\n"
+                                   "mask_mod { %t = arith.constant true attn.yield %t : i1 }";
+  llvm::Expected<Problem> problem = parseProblem(text);
+  ASSERT_TRUE(bool(problem)) << llvm::toString(problem.takeError());
+  EXPECT_EQ(printProblem(*problem), text);
+  EXPECT_EQ(printProblemLine(*problem), text.split('\n').first);
+  ASSERT_EQ(problem->captures.size(), 2u);
+  EXPECT_EQ(problem->captures[1].name, "doc");
+  EXPECT_EQ(problem->captures[1].type, "tensor<1x3xi32>");
+  std::string owned = problemToMLIR(*problem);
+  llvm::StringRef ir = owned;
+  EXPECT_TRUE(ir.contains("%slopes: tensor<8xf32> {attn.name = \"slopes\"}, %doc: tensor<1x3xi32>"));
+  EXPECT_TRUE(ir.contains("outs(%out_init : tensor<1x8x3x4xf32>) score_mod {"));
+  EXPECT_TRUE(ir.contains("} mask_mod { %t = arith.constant true attn.yield %t : i1 } -> tensor<1x8x3x4xf32>"));
+}
+
+TEST(Problem, MalformedRegions) {
+  std::pair<llvm::StringRef, llvm::StringRef> cases[] = {
+      {"nonsense", "problem regions: expected captures(...), score_mod { ... } and mask_mod { ... }, in this order, "
+                   "found 'nonsense'"},
+      {"mask_mod {} score_mod {}",
+       "problem regions: expected captures(...), score_mod { ... } and mask_mod { ... }, in "
+       "this order, found 'score_mod {}'"},
+      {"score_mod { {}", "problem regions: expected { ... } after score_mod, found '{ {}'"},
+      {"score_mod", "problem regions: expected { ... } after score_mod, found ''"},
+      {"captures", "problem captures: expected (%name : type, ...), found ''"},
+      {"captures(%a : f32", "problem captures: expected (%name : type, ...), found '%a : f32'"},
+      {"captures(a : f32)", "problem captures: expected %name : type, found 'a : f32'"},
+      {"captures(%a)", "problem captures: expected %name : type, found '%a'"},
+      {"captures(%a : f32, %a : f32)", "problem captures: expected each name once, found %a twice"}};
+  for (auto [text, message] : cases)
+    EXPECT_EQ(canonical(("sq1 d1\n" + text).str()), message);
 }
 
 TEST(Problem, LongLines) {
@@ -214,6 +310,79 @@ func.func @sdpa(%q: tensor<2x4x3x8xf64> {attn.name = "q"}, %k: tensor<2x2x5x8xf6
   return %out, %lse : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
 }
 )");
+}
+
+/// The part of the IR after the result types.
+std::string bodyOf(llvm::StringRef line) {
+  llvm::Expected<Problem> problem = parseProblem(line);
+  if (!problem)
+    return llvm::toString(problem.takeError());
+  std::string text = problemToMLIR(*problem);
+  return llvm::StringRef(text).split(") {\n").second.str();
+}
+
+TEST(Problem, IROfPackedHeads) {
+  EXPECT_EQ(bodyOf("b? hq4 hkv2 sq3 sk5 d8 layout=bsd"), R"(  %index.q0 = arith.constant 0 : index
+  %size.b = tensor.dim %q, %index.q0 : tensor<?x3x32xf32>
+  %q_heads = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
+  %k_heads = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
+  %v_heads = tensor.expand_shape %v [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
+  %out_init = tensor.empty(%size.b) : tensor<?x3x32xf32>
+  %out_init_heads = tensor.expand_shape %out_init [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
+  %out_heads = attn.sdpa ins(%q_heads, %k_heads, %v_heads : tensor<?x3x4x8xf32>, tensor<?x5x2x8xf32>, tensor<?x5x2x8xf32>)
+      outs(%out_init_heads : tensor<?x3x4x8xf32>) {maps = [affine_map<(b, h, i, j, d, e) -> (b, i, h, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, e)>, affine_map<(b, h, i, j, d, e) -> (b, i, h, e)>]} -> tensor<?x3x4x8xf32>
+  %out = tensor.collapse_shape %out_heads [[0], [1], [2, 3]] : tensor<?x3x4x8xf32> into tensor<?x3x32xf32>
+  return %out : tensor<?x3x32xf32>
+}
+)");
+}
+
+TEST(Problem, IROfPages) {
+  EXPECT_EQ(bodyOf("b2 hq4 hkv2 sq3 sk9 d8 dv7 kv_lengths causal=bottom_right paged=4,hnd"),
+            R"(  %keys_init = tensor.empty() : tensor<2x2x9x8xf32>
+  %keys = attn.gather_pages ins(%k, %block_table : tensor<6x2x4x8xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
+      outs(%keys_init : tensor<2x2x9x8xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x8xf32>
+  %values_init = tensor.empty() : tensor<2x2x9x7xf32>
+  %values = attn.gather_pages ins(%v, %block_table : tensor<6x2x4x7xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
+      outs(%values_init : tensor<2x2x9x7xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x7xf32>
+  %out_init = tensor.empty() : tensor<2x4x3x7xf32>
+  %out = attn.sdpa ins(%q, %keys, %values : tensor<2x4x3x8xf32>, tensor<2x2x9x8xf32>, tensor<2x2x9x7xf32>)
+      kv_lengths(%kv_lengths : tensor<2xi32>)
+      outs(%out_init : tensor<2x4x3x7xf32>) {causal = #attn.causal<bottom_right>} -> tensor<2x4x3x7xf32>
+  return %out : tensor<2x4x3x7xf32>
+}
+)");
+}
+
+TEST(Problem, IROfSequences) {
+  EXPECT_EQ(bodyOf("b3 hq4 hkv2 sq9 sk8 d8 sink dropout=0.5 causal=offset layout=varlen out=lse"),
+            R"(  %out_init = tensor.empty() : tensor<9x4x8xf32>
+  %lse_init = tensor.empty() : tensor<4x9xf32>
+  %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<9x4x8xf32>, tensor<8x2x8xf32>, tensor<8x2x8xf32>)
+      sink(%sink : tensor<4xf32>)
+      causal_offset(%causal_offset : tensor<3xi32>)
+      cu_seqlens(%cu_seqlens_q, %cu_seqlens_k : tensor<4xi32>, tensor<4xi32>)
+      dropout(%seed, %offset : i64, i64)
+      outs(%out_init, %lse_init : tensor<9x4x8xf32>, tensor<4x9xf32>) {causal = #attn.causal<offset>, dropout_p = 0.5 : f64} -> tensor<9x4x8xf32>, tensor<4x9xf32>
+  return %out, %lse : tensor<9x4x8xf32>, tensor<4x9xf32>
+}
+)");
+}
+
+TEST(Problem, IROfWeights) {
+  std::string text = bodyOf("b2 hq4 hkv4 sq3 sk5 d4 bf16 mask=bool sink q_lengths dropout=0.5 out=weights");
+  for (llvm::StringRef step :
+       {"%scores = attn.scores ins(%q, %k : tensor<2x4x3x4xbf16>, tensor<2x4x5x4xbf16>)",
+        "%scaled = attn.scale ins(%scores : tensor<2x4x3x5xf32>)", "{scale = 0.5 : f64}",
+        "%masked = attn.mask ins(%scaled : tensor<2x4x3x5xf32>)\n      mask(%mask : tensor<2x4x3x5xi1>)\n"
+        "      q_lengths(%q_lengths : tensor<2xi32>)",
+        "%probabilities = attn.softmax ins(%masked : tensor<2x4x3x5xf32>)\n      sink(%sink : tensor<4xf32>)\n"
+        "      q_lengths(%q_lengths : tensor<2xi32>)",
+        "%dropped = attn.dropout ins(%probabilities : tensor<2x4x3x5xf32>)\n      dropout(%seed, %offset : i64, i64)",
+        "%rounded = arith.truncf %wide : f32 to bf16",
+        "%out = attn.apply ins(%weights, %v :", "return %out, %weights : tensor<2x4x3x4xbf16>, tensor<2x4x3x5xbf16>"}) {
+    EXPECT_TRUE(llvm::StringRef(text).contains(step)) << step.str() << "\n" << text;
+  }
 }
 
 } // namespace

@@ -6,8 +6,10 @@
 
 #include "attnc.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cstring>
 #include <dlpack/dlpack.h>
+#include <map>
 #include <random>
 
 using namespace llvm;
@@ -17,107 +19,131 @@ using namespace attn::driver;
 /// What dlpack.h before 0.8 has no name for.
 static constexpr uint8_t kDLBool = 6;
 static const Align kArrayAlignment(64);
-/// Share of a random boolean mask that is true.
-static constexpr double kKeptShare = 0.75;
+/// Dynamic sizes that nobody gives are drawn from 1 to these, by name.
+static constexpr int64_t kMaxDrawnHeads = 4, kMaxDrawnSize = 80;
 
-static Expected<NpyType> getNpyType(const KernelArgument &argument) {
+static NpyType getNpyType(const KernelArgument &argument) {
   switch (argument.element) {
   case ElementKind::F32: return NpyType::Float32;
   case ElementKind::F64: return NpyType::Float64;
+  case ElementKind::BF16: return NpyType::BFloat16;
+  case ElementKind::F16: return NpyType::Float16;
   case ElementKind::I1: return NpyType::Bool;
+  case ElementKind::I8: return NpyType::Int8;
   case ElementKind::I32: return NpyType::Int32;
-  default:
-    return createStringError("attnc run takes float32, float64, bool and int32, found " +
-                             getElementInfo(argument.element).numpyName + " argument '" + argument.name + "'");
+  case ElementKind::I64: return NpyType::Int64;
   }
+  llvm_unreachable("all element kinds are handled");
 }
 
-static int64_t getNumElements(ArrayRef<int64_t> shape) {
+int64_t driver::getNumElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape)
     count *= size;
   return count;
 }
 
-static Expected<NpyArray> createArray(const KernelArgument &argument) {
-  Expected<NpyType> type = getNpyType(argument);
-  if (!type)
-    return type.takeError();
+Expected<NpyArray> driver::createZeros(const KernelArgument &argument, ArrayRef<int64_t> shape) {
   NpyArray array;
-  array.type = *type;
-  array.shape.assign(argument.shape.begin(), argument.shape.end());
-  size_t bytes = getNumElements(argument.shape) * getNpyTypeSize(*type);
-  array.buffer =
-      WritableMemoryBuffer::getNewUninitMemBuffer(std::max<size_t>(bytes, 1), argument.name, kArrayAlignment);
+  array.type = getNpyType(argument);
+  array.shape.assign(shape.begin(), shape.end());
+  // Empty dimensions do not make the others fit.
+  int64_t bytes = getNpyTypeSize(array.type);
+  bool overflows = false;
+  for (int64_t size : shape)
+    overflows |= MulOverflow(bytes, std::max<int64_t>(size, 1), bytes);
+  bytes = is_contained(shape, 0) ? 0 : bytes;
+  if (!overflows)
+    array.buffer =
+        WritableMemoryBuffer::getNewUninitMemBuffer(std::max<size_t>(bytes, 1), argument.name, kArrayAlignment);
   if (!array.buffer)
-    return createStringError("not enough memory for " + Twine(bytes) + " bytes of '" + argument.name + "'");
+    return createStringError("not enough memory for '" + argument.name + "'" +
+                             (overflows ? Twine() : " of " + Twine(bytes) + " bytes"));
   array.data = array.buffer->getBufferStart();
   std::memset(array.data, 0, bytes);
   return array;
 }
 
-template <typename T> static void fillNormal(NpyArray &array, std::mt19937_64 &generator) {
-  std::normal_distribution<T> distribution(0, 1);
-  for (T &element : MutableArrayRef(reinterpret_cast<T *>(array.data), getNumElements(array.shape)))
-    element = distribution(generator);
-}
+static std::string printShape(ArrayRef<std::string> sizes) { return "[" + join(sizes, ", ") + "]"; }
 
-static void fillRandom(NpyArray &array, std::mt19937_64 &generator) {
-  switch (array.type) {
-  case NpyType::Float32: return fillNormal<float>(array, generator);
-  case NpyType::Float64: return fillNormal<double>(array, generator);
-  case NpyType::Bool: {
-    std::bernoulli_distribution distribution(kKeptShare);
-    for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
-      element = distribution(generator);
-    return;
-  }
-  case NpyType::Int32: return;
-  }
-}
-
-static Error checkShape(const NpyArray &array, const KernelArgument &argument, StringRef path) {
-  Expected<NpyType> type = getNpyType(argument);
-  if (!type)
-    return type.takeError();
-  if (array.type != *type)
-    return createStringError(path + ": expected " + getNpyTypeName(*type) + " for input '" + argument.name +
+/// Tests a file against its argument, and learns the dynamic sizes from it.
+static Error checkInput(const NpyArray &array, const KernelArgument &argument, StringRef path, const Kernel &kernel,
+                        std::map<std::string, int64_t> &sizes) {
+  NpyType type = getNpyType(argument);
+  if (array.type != type)
+    return createStringError(path + ": expected " + getNpyTypeName(type) + " for input '" + argument.name +
                              "', found " + getNpyTypeName(array.type));
-  if (ArrayRef(array.shape) == ArrayRef(argument.shape))
-    return Error::success();
-  auto print = [](ArrayRef<int64_t> shape) {
-    return "[" + join(map_range(shape, [](int64_t size) { return std::to_string(size); }), ", ") + "]";
+  SmallVector<std::string> found;
+  for (int64_t size : array.shape)
+    found.push_back(std::to_string(size));
+  auto refuse = [&] {
+    return createStringError(path + ": expected shape " + printShape(argument.printShape(kernel.sizes)) +
+                             " for input '" + argument.name + "', found " + printShape(found));
   };
-  return createStringError(path + ": expected shape " + print(argument.shape) + " for input '" + argument.name +
-                           "', found " + print(array.shape));
+  if (array.shape.size() != argument.shape.size())
+    return refuse();
+  for (auto [size, expected, symbol] : zip_equal(array.shape, argument.shape, argument.symbols)) {
+    if (symbol < 0 && size != expected)
+      return refuse();
+    if (symbol < 0)
+      continue;
+    auto [known, isNew] = sizes.try_emplace(kernel.sizes[symbol], size);
+    if (known->second != size)
+      return createStringError(path + ": expected " + known->first + " to be " + Twine(known->second) +
+                               " as before, found " + Twine(size) + " in input '" + argument.name + "'");
+  }
+  return Error::success();
 }
 
-Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, ArrayRef<std::string> inputs,
-                                                        uint64_t seed) {
+Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, const ArgumentOptions &options) {
   size_t expected = count_if(kernel.arguments, [](const KernelArgument &argument) { return !argument.isOutput; });
-  if (!inputs.empty() && inputs.size() != expected)
+  if (!options.inputs.empty() && options.inputs.size() != expected)
     return createStringError("expected " + Twine(expected) + " --input files for kernel '" + kernel.name + "', found " +
-                             Twine(inputs.size()));
-  std::vector<NpyArray> arrays;
-  std::mt19937_64 generator(seed);
+                             Twine(options.inputs.size()));
+  std::map<std::string, int64_t> sizes = options.sizes;
+  for (const auto &[name, size] : sizes)
+    if (!is_contained(kernel.sizes, name))
+      return createStringError("expected --size of a dynamic size of kernel '" + kernel.name + "' (" +
+                               (kernel.sizes.empty() ? "it has none" : join(kernel.sizes, ", ")) + "), found '" + name +
+                               "'");
+  std::vector<NpyArray> inputs;
+  ArrayRef<std::string> paths = options.inputs;
   for (const KernelArgument &argument : kernel.arguments) {
-    if (argument.isOutput || inputs.empty()) {
-      Expected<NpyArray> array = createArray(argument);
-      if (!array)
-        return array.takeError();
-      if (!argument.isOutput)
-        fillRandom(*array, generator);
-      arrays.push_back(std::move(*array));
+    if (argument.isOutput || paths.empty())
       continue;
-    }
-    Expected<NpyArray> array = readNpy(inputs.front());
+    Expected<NpyArray> array = readNpy(paths.front());
     if (!array)
       return array.takeError();
-    if (Error error = checkShape(*array, argument, inputs.front()))
+    if (Error error = checkInput(*array, argument, paths.front(), kernel, sizes))
       return error;
-    arrays.push_back(std::move(*array));
-    inputs = inputs.drop_front();
+    inputs.push_back(std::move(*array));
+    paths = paths.drop_front();
   }
+  std::mt19937_64 generator(options.seed);
+  for (const std::string &name : kernel.sizes) {
+    bool isSmall = name == "b" || name == "hq";
+    std::uniform_int_distribution<int64_t> distribution(1, isSmall ? kMaxDrawnHeads : kMaxDrawnSize);
+    sizes.try_emplace(name, distribution(generator));
+  }
+
+  std::vector<NpyArray> arrays;
+  auto next = inputs.begin();
+  for (const KernelArgument &argument : kernel.arguments) {
+    if (!argument.isOutput && next != inputs.end()) {
+      arrays.push_back(std::move(*next++));
+      continue;
+    }
+    SmallVector<int64_t> shape = argument.shape;
+    for (auto [size, symbol] : zip_equal(shape, argument.symbols))
+      if (symbol >= 0)
+        size = sizes[kernel.sizes[symbol]];
+    Expected<NpyArray> array = createZeros(argument, shape);
+    if (!array)
+      return array.takeError();
+    arrays.push_back(std::move(*array));
+  }
+  if (options.inputs.empty())
+    fillRandom(kernel, arrays, options);
   return arrays;
 }
 

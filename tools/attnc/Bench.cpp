@@ -10,6 +10,7 @@
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Problem.h"
 #include "attnc.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include <chrono>
 
@@ -87,9 +88,10 @@ Timing summarize(std::vector<double> times) {
 } // namespace
 
 /// 4 B Hq Sq Sk D for D = Dv; halved when causal, or times the share of the keys that a window holds
-/// (docs/Performance.md).
+/// (docs/Performance.md). Lengths are full, and packed sequences of equal length.
 static double getFlops(const Problem &problem) {
-  double flops = 2.0 * problem.b * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv);
+  double sequences = problem.layout == Problem::Layout::Varlen ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
+  double flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv);
   std::optional<int64_t> left, right;
   if (problem.window) {
     left = problem.window->left;
@@ -100,6 +102,22 @@ static double getFlops(const Problem &problem) {
   return problem.causal ? flops / 2 : flops;
 }
 
+/// The problem with the sizes of this run.
+static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
+                                      const std::map<std::string, int64_t> &sizes) {
+  for (const std::string &name : kernel.sizes) {
+    auto found = sizes.find(name);
+    if (found == sizes.end())
+      return createStringError("expected --size of every dynamic size of '" + printProblemLine(problem) +
+                               "', found none of " + name + "; write --size=" + join(kernel.sizes, "=N,") + "=N");
+    for (auto [ours, size] :
+         {std::pair("b", &problem.b), {"hq", &problem.hq}, {"sq", &problem.sq}, {"sk", &problem.sk}})
+      if (name == ours)
+        *size = found->second;
+  }
+  return problem;
+}
+
 static Error benchProblem(const BenchCommand &command, const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
@@ -108,7 +126,13 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options);
   if (!kernel)
     return kernel.takeError();
-  Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), {}, /*seed=*/0);
+  Expected<Problem> resolved = resolveSizes(*problem, kernel->getDescription(), command.sizes);
+  if (!resolved)
+    return resolved.takeError();
+  ArgumentOptions argumentOptions;
+  argumentOptions.sizes = command.sizes;
+  argumentOptions.fullLengths = true;
+  Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), argumentOptions);
   if (!arguments)
     return arguments.takeError();
   std::optional<LoadedKernel> unfused;
@@ -135,8 +159,8 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
     times.push_back(getSeconds() - before);
   }
   Timing timing = summarize(times);
-  double rate = getFlops(*problem) / timing.best * 1e-9;
-  outs() << printProblem(*problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
+  double rate = getFlops(*resolved) / timing.best * 1e-9;
+  outs() << printProblemLine(*problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
          << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << " GFLOP/s, ceiling "
          << format("%.1f", ceiling) << " GFLOP/s (FMA, " << command.threads
          << (command.threads == 1 ? " thread), " : " threads), ") << format("%.1f", 100 * rate / ceiling) << " %";

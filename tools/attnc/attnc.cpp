@@ -84,6 +84,8 @@ cl::list<std::string> outputs("output", cl::desc("outputs in the order of the re
                               inRun, inCategory);
 cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: the first)"), inRun, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inRun, inCategory);
+cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
+                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 
 // attnc bench
@@ -134,11 +136,29 @@ int runCompile() {
   return compile(command);
 }
 
+/// NAME=N, each name once.
+Expected<std::map<std::string, int64_t>> getSizes() {
+  std::map<std::string, int64_t> parsed;
+  for (StringRef text : sizes) {
+    auto [name, number] = text.split('=');
+    int64_t size;
+    if (name.empty() || number.getAsInteger(10, size) || size < 0)
+      return createStringError("expected --size=NAME=N with a number of at least 0, found '" + text + "'");
+    if (!parsed.try_emplace(name.str(), size).second)
+      return createStringError("expected each name once in --size, found '" + name + "' twice");
+  }
+  return parsed;
+}
+
 int runRun() {
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
-  return driver::run({*source, getOptions(), kernelName, inputs, outputs, seed, check});
+  Expected<std::map<std::string, int64_t>> given = getSizes();
+  if (!given)
+    return reportError(given.takeError());
+  return driver::run(
+      {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check});
 }
 
 int runBench() {
@@ -157,7 +177,10 @@ int runBench() {
     return reportError(createStringError("expected --problem=LINE or --problems=FILE, found neither"));
   if (threads < 1)
     return reportError(createStringError("expected --threads to be at least 1, found " + Twine(threads)));
-  return bench({lines, getOptions(), threads, seconds, unfused});
+  Expected<std::map<std::string, int64_t>> given = getSizes();
+  if (!given)
+    return reportError(given.takeError());
+  return bench({lines, getOptions(), *given, threads, seconds, unfused});
 }
 
 } // namespace

@@ -13,6 +13,8 @@
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Npy.h"
 
+#include <map>
+
 namespace attn::driver {
 
 enum class EmitKind { Mlir, Llvm, Assembly, Object, Shared };
@@ -33,18 +35,27 @@ struct CompileCommand {
   std::string output, header, manifest;
 };
 
+/// Where the values of arguments come from.
+struct ArgumentOptions {
+  std::vector<std::string> inputs; ///< .npy files; random where there are none
+  uint64_t seed = 0;
+  std::map<std::string, int64_t> sizes; ///< of the dynamic sizes, by name; the rest from the files or random
+  bool fullLengths = false;             ///< lengths as large as they may be, sequences of equal length
+};
+
 struct RunCommand {
   Source source;
   CompileOptions options;
   std::string kernel; ///< which one, where the source has several
-  std::vector<std::string> inputs, outputs;
-  uint64_t seed = 0;
+  ArgumentOptions arguments;
+  std::vector<std::string> outputs;
   bool check = false;
 };
 
 struct BenchCommand {
   std::vector<std::string> problems; ///< lines
   CompileOptions options;
+  std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
   int threads = 1;
   double seconds = 1.0; ///< a problem
   bool compareUnfused = false;
@@ -74,10 +85,19 @@ private:
   void *entry = nullptr;
 };
 
-/// Buffers for a kernel's arguments: inputs from .npy files where given (checked against the kernel), otherwise random
-/// from `seed`; outputs zero.
-llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, llvm::ArrayRef<std::string> inputs,
-                                                      uint64_t seed);
+/// Buffers for a kernel's arguments: inputs from the files (checked against the kernel), or random; outputs zero.
+llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
+/// A buffer of zeros for one argument.
+llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
+/// Random values for the inputs of a kernel, within what its checks allow.
+void fillRandom(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, const ArgumentOptions &options);
+
+int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
+/// An element of an integer array.
+int64_t readInteger(const NpyArray &array, int64_t index);
+/// Bits of float16 and bfloat16.
+uint16_t toNarrowFloat(NpyType type, double value);
+double fromNarrowFloat(NpyType type, uint16_t bits);
 
 /// Independent multiply-add chains of the FMA ceiling: latency times rate of current processors, within 16 registers.
 constexpr int kFmaChains = 12;

@@ -1,7 +1,8 @@
 //===- Npy.h - NumPy's .npy files -------------------------------*- C++ -*-===//
 //
 // Reads and writes C-contiguous little-endian arrays of the types that kernels
-// take: float32, float64, bool, int32.
+// take: float32, float64, float16, bfloat16, bool, int8, int32, int64. NumPy has no
+// bfloat16: files hold it as ml_dtypes writes it, as elements of two bytes ('<V2').
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +22,7 @@
 
 namespace attn {
 
-enum class NpyType { Float32, Float64, Bool, Int32 };
+enum class NpyType { Float32, Float64, Float16, BFloat16, Bool, Int8, Int32, Int64 };
 
 /// NumPy's name of the type, as "float32", and the bytes of one element.
 llvm::StringRef getNpyTypeName(NpyType type);

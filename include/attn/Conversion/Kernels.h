@@ -27,20 +27,53 @@ struct ElementInfo {
 const ElementInfo &getElementInfo(ElementKind kind);
 std::optional<ElementKind> getElementKind(mlir::Type type);
 
+/// A size that a call knows: dimension `dim` of argument `argument`, or the number `dim` where `argument` is -1.
+struct SizePlace {
+  int64_t argument = -1, dim = 1;
+  bool operator==(const SizePlace &) const = default;
+};
+
+/// What the integers of an argument must be, beside their type: tested by the checked entry, last of all.
+struct ValueCheck {
+  /// In the order of attn_value_kind of attn_runtime.h, from 1.
+  enum class Kind { Lengths = 1, PrefixSums, BlockTable, Positions, AppendTable };
+  Kind kind = Kind::Lengths;
+  /// The values go up to limit[0] * limit[1].
+  SizePlace limit[2];
+  /// Tables: the argument that holds the lengths or positions, and the rows of a page.
+  int64_t lengths = -1;
+  SizePlace page;
+  /// Positions and tables that are appended to: how many rows are written from each position on.
+  SizePlace rows;
+
+  bool operator==(const ValueCheck &) const = default;
+  mlir::Attribute toAttribute(mlir::MLIRContext *ctx) const;
+  static ValueCheck fromAttribute(mlir::Attribute attribute);
+  static llvm::StringRef getName(Kind kind);
+};
+
 /// One argument of a kernel, in the order of its C entry: inputs, then outputs. C-contiguous.
 struct KernelArgument {
   std::string name;
   ElementKind element = ElementKind::F32;
-  llvm::SmallVector<int64_t> shape; ///< empty for a scalar
+  llvm::SmallVector<int64_t> shape; ///< empty for a scalar; kDynamic where only the call says it
+  /// For each dimension the place of its size in the kernel's list of dynamic sizes, -1 where it is static.
+  llvm::SmallVector<int32_t> symbols;
+  llvm::SmallVector<ValueCheck, 0> checks;
   bool isOutput = false;
   bool isScalar = false; ///< passed by value, not by pointer
 
-  /// Elements between neighbours of each dimension, row-major.
+  /// Elements between neighbours of each dimension, row-major; kDynamic where a dynamic size is a factor.
   llvm::SmallVector<int64_t> getStrides() const;
+  /// The sizes as text: a number, or the name in `sizes`; the strides likewise, as "sk * 64".
+  llvm::SmallVector<std::string> printShape(llvm::ArrayRef<std::string> sizes) const;
+  llvm::SmallVector<std::string> printStrides(llvm::ArrayRef<std::string> sizes) const;
 };
 
 /// The arguments that attn-describe-kernels has attached to a function.
 llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
+/// The names of its dynamic sizes: int64 parameters of the plain C entry, after the arguments.
+llvm::SmallVector<std::string> getKernelSizes(mlir::Operation *function);
 
 /// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
 mlir::Value getDestination(mlir::Value value);

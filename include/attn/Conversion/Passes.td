@@ -18,8 +18,14 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
     attn op calls the operand. Runs before bufferisation, which drops what is a
     result and what is an argument.
 
+    Dynamic sizes that the ops take to be equal are one name in `attn.sizes`,
+    and `sizes` of an argument says which of them each of its dimensions is.
+    `checks` of an argument of integers says what they must be where an op uses
+    them as lengths, prefix sums, a block table or positions.
+
     Rejects functions with results that are not ranked tensors, with dynamic
-    sizes, or that return an argument as it is.
+    sizes of results that are those of no argument, or that return an argument
+    as it is.
 
     ```mlir
     // after: attn.arguments lists query, key, value, output with their types
@@ -111,11 +117,12 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
 }
 
 def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
-  let summary = "give each kernel its C entry: plain pointers";
+  let summary = "give each kernel its C entry: plain pointers and sizes";
   let description = [{
     Replaces the memref arguments of each function with `attn.arguments` by
-    pointers, from which it builds the descriptors of the static shapes. Buffers
-    without elements are taken as well; their pointers may be null.
+    pointers, from which it builds the descriptors of the shapes; an int64 for
+    each name in `attn.sizes` follows. Buffers without elements are taken as
+    well; their pointers may be null.
 
     Rejects a kernel whose arguments are not those that `attn-describe-kernels`
     recorded, and one that another function calls.
@@ -138,7 +145,7 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
     `i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`.
     It calls `attn_check_arguments` with a constant table of what each argument
     must be, returns its code where it refuses, and otherwise calls the kernel
-    with the tensors' data pointers.
+    with the tensors' data pointers and the dynamic sizes.
 
     Rejects nothing; functions without the attribute are left alone.
 

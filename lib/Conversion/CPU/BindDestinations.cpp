@@ -12,6 +12,8 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace attn {
 #define GEN_PASS_DEF_BINDDESTINATIONSPASS
@@ -20,6 +22,24 @@ namespace attn {
 
 using namespace mlir;
 using namespace attn;
+
+/// The tensor.empty of the result's own type that it is computed in, through reshapes that are views; null where there
+/// is none, or where something else uses it.
+static tensor::EmptyOp findEmptyOfResult(Value result) {
+  Value value = result;
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      value = op->getOperand(0);
+    else if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+      value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
+    else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+      value = loop.getTiedLoopInit(cast<OpResult>(value))->get();
+    else
+      break;
+  }
+  auto empty = value.getDefiningOp<tensor::EmptyOp>();
+  return empty && empty->hasOneUse() && empty.getType() == result.getType() ? empty : nullptr;
+}
 
 static void bindDestinations(func::FuncOp kernel) {
   OpBuilder b(kernel.getContext());
@@ -51,9 +71,19 @@ static void bindDestinations(func::FuncOp kernel) {
     argument.replaceAllUsesExcept(tensor.getResult(), tensor);
   }
   b.setInsertionPoint(terminator);
-  for (auto [result, destination] : llvm::zip(terminator.getOperands(), destinations))
+  for (auto [result, destination] : llvm::zip(terminator.getOperands(), destinations)) {
+    // Upstream's eliminate-empty-tensors does this, but does not look through reshapes.
+    if (tensor::EmptyOp empty = findEmptyOfResult(result); empty && result.getDefiningOp<tensor::CollapseShapeOp>()) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(empty);
+      auto buffer = bufferization::ToTensorOp::create(b, loc, empty.getType(), destination, /*restrict=*/true,
+                                                      /*writable=*/true);
+      empty.replaceAllUsesWith(buffer.getResult());
+      empty.erase();
+    }
     bufferization::MaterializeInDestinationOp::create(b, loc, /*result=*/Type(), result, destination,
                                                       /*restrict=*/true, /*writable=*/true);
+  }
   func::ReturnOp::create(b, loc);
   terminator.erase();
   kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));

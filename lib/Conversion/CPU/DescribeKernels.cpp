@@ -2,12 +2,13 @@
 //
 // Before: public functions on tensors, as the user wrote them. After: the same,
 // each with attn.arguments, which says what its C entry will take once results
-// have become destinations.
+// have become destinations, and attn.sizes where sizes are dynamic.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "SizeClasses.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
@@ -21,59 +22,6 @@ namespace attn {
 
 using namespace mlir;
 using namespace attn;
-
-const ElementInfo &attn::getElementInfo(ElementKind kind) {
-  // bf16 and f16 are their bits in C.
-  static constexpr ElementInfo table[] = {
-      {"float32", "float", 4, 2},    {"float64", "double", 8, 2}, {"bfloat16", "uint16_t", 2, 4},
-      {"float16", "uint16_t", 2, 2}, {"bool", "uint8_t", 1, 6},   {"int8", "int8_t", 1, 0},
-      {"int32", "int32_t", 4, 0},    {"int64", "int64_t", 8, 0},
-  };
-  return table[static_cast<unsigned>(kind)];
-}
-
-std::optional<ElementKind> attn::getElementKind(Type type) {
-  if (type.isF32())
-    return ElementKind::F32;
-  if (type.isF64())
-    return ElementKind::F64;
-  if (type.isBF16())
-    return ElementKind::BF16;
-  if (type.isF16())
-    return ElementKind::F16;
-  for (auto [bits, kind] : {std::pair(1, ElementKind::I1), std::pair(8, ElementKind::I8),
-                            std::pair(32, ElementKind::I32), std::pair(64, ElementKind::I64)})
-    if (type.isInteger(bits))
-      return kind;
-  return std::nullopt;
-}
-
-SmallVector<int64_t> KernelArgument::getStrides() const {
-  SmallVector<int64_t> strides(shape.size(), 1);
-  for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i)
-    strides[i] = strides[i + 1] * shape[i + 1];
-  return strides;
-}
-
-std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
-
-SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
-  SmallVector<KernelArgument> arguments;
-  for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {
-    auto entry = cast<DictionaryAttr>(attribute);
-    KernelArgument argument;
-    argument.name = entry.getAs<StringAttr>("name").str();
-    argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
-    Type type = entry.getAs<TypeAttr>("type").getValue();
-    argument.element = *getElementKind(getElementTypeOrSelf(type));
-    if (auto shaped = dyn_cast<ShapedType>(type))
-      argument.shape = SmallVector<int64_t>(shaped.getShape());
-    else
-      argument.isScalar = true;
-    arguments.push_back(std::move(argument));
-  }
-  return arguments;
-}
 
 Value attn::getDestination(Value value) {
   while (auto result = dyn_cast<OpResult>(value)) {
@@ -93,7 +41,8 @@ constexpr unsigned kMaxArgumentBits = 47;
 bool fitsInMemory(RankedTensorType type) {
   int64_t bytes = getElementInfo(*getElementKind(type.getElementType())).bytes;
   for (int64_t size : type.getShape()) {
-    // An empty dimension later on does not make the others fit: their strides count elements all the same.
+    // An empty dimension later on does not make the others fit: their strides count elements all the same. A dynamic
+    // one counts as 1: the checked entry tests the whole.
     if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes))
       return false;
   }
@@ -103,7 +52,7 @@ bool fitsInMemory(RankedTensorType type) {
 /// Collects one function's arguments and gives each a C identifier of its own.
 class Describer {
 public:
-  explicit Describer(func::FuncOp function) : function(function), b(function.getContext()) {}
+  explicit Describer(func::FuncOp function) : function(function), b(function.getContext()), classes(function) {}
 
   LogicalResult run() {
     llvm::SmallDenseSet<Value> destinations;
@@ -119,13 +68,15 @@ public:
         return function.emitOpError("expected each result to have a destination of its own, found one for two results");
     }
     for (BlockArgument argument : function.getArguments())
-      if (failed(add(argument.getType(), getArgumentName(argument), destinations.contains(argument))))
+      if (failed(add(argument, getArgumentName(argument), destinations.contains(argument))))
         return failure();
     for (auto [i, result] : llvm::enumerate(terminator.getOperands()))
       if (!isa<BlockArgument>(getDestination(result)) &&
-          failed(add(result.getType(), getResultName(i, result), /*isOutput=*/true)))
+          failed(add(result, getResultName(i, result), /*isOutput=*/true)))
         return failure();
     function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
+    if (!symbols.empty())
+      function->setAttr(kSizesAttr, b.getArrayAttr(getSizeNames()));
     // The names have their place now; later passes and LLVM would not know them.
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, kNameAttr);
@@ -135,24 +86,72 @@ public:
   }
 
 private:
-  LogicalResult add(Type type, std::string name, bool isOutput) {
+  LogicalResult add(Value value, std::string name, bool isOutput) {
+    Type type = value.getType();
     auto shaped = dyn_cast<RankedTensorType>(type);
     if (!shaped && !type.isIntOrFloat())
       return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
     if (!getElementKind(getElementTypeOrSelf(type)))
       return function.emitOpError("expected element type f32, f64, bf16, f16, i1, i8, i32 or i64, found ")
              << getElementTypeOrSelf(type);
-    if (shaped && !shaped.hasStaticShape())
-      return function.emitOpError("expected static sizes, found ") << type << "; dynamic sizes have no CPU kernel yet";
     if (shaped && !fitsInMemory(shaped))
       return function.emitOpError("expected arguments of at most 2^") << kMaxArgumentBits << " bytes, found " << type;
+    std::string unique = makeUnique(name);
+    SmallVector<NamedAttribute> entry = {b.getNamedAttr("name", b.getStringAttr(unique)),
+                                         b.getNamedAttr("output", b.getBoolAttr(isOutput)),
+                                         b.getNamedAttr("type", TypeAttr::get(type))};
+    if (shaped && !shaped.hasStaticShape()) {
+      FailureOr<SmallVector<int32_t>> sizes = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
+      if (failed(sizes))
+        return failure();
+      entry.push_back(b.getNamedAttr("sizes", b.getDenseI32ArrayAttr(*sizes)));
+    }
+    entries.push_back(b.getDictionaryAttr(entry));
+    return success();
+  }
+
+  /// For each dimension its place among the dynamic sizes, -1 where it is static.
+  FailureOr<SmallVector<int32_t>> addSizes(Value tensor, StringRef name, bool isResult) {
+    SmallVector<int32_t> places;
+    for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(tensor.getType()).getShape())) {
+      places.push_back(-1);
+      if (!ShapedType::isDynamic(size))
+        continue;
+      unsigned id = classes.find(tensor, dim);
+      if (int64_t known = classes.getStaticSize(id); !ShapedType::isDynamic(known))
+        return function.emitOpError("expected '") << name << "' to have size " << known << " in dimension " << dim
+                                                  << ", as the tensors that it is used with, found ?";
+      auto *place = llvm::find(symbols, id);
+      // The caller makes the results: it must know their sizes from what it passes.
+      if (place == symbols.end() && isResult)
+        return function.emitOpError("expected dynamic sizes of results to be those of an argument, as tensor.dim gives "
+                                    "them to tensor.empty, found another in dimension ")
+               << dim << " of '" << name << "'";
+      places.back() = place - symbols.begin();
+      if (place == symbols.end())
+        symbols.push_back(id);
+    }
+    return places;
+  }
+
+  /// One C identifier a dynamic size: what the domain calls it, or n0, n1, …
+  SmallVector<Attribute> getSizeNames() {
+    SmallVector<Attribute> attributes;
+    unsigned numUnnamed = 0;
+    for (unsigned id : symbols) {
+      std::string name = classes.getName(id).str();
+      if (name.empty())
+        name = "n" + std::to_string(numUnnamed++);
+      attributes.push_back(b.getStringAttr(makeUnique(name)));
+    }
+    return attributes;
+  }
+
+  std::string makeUnique(const std::string &name) {
     std::string unique = name;
     for (unsigned i = 2; !names.insert(unique).second; ++i)
       unique = name + std::to_string(i);
-    entries.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(unique)),
-                                           b.getNamedAttr("output", b.getBoolAttr(isOutput)),
-                                           b.getNamedAttr("type", TypeAttr::get(type))}));
-    return success();
+    return unique;
   }
 
   /// What the user wrote as attn.name, or what the first attn op calls the operand.
@@ -183,7 +182,9 @@ private:
 
   func::FuncOp function;
   Builder b;
+  SizeClasses classes;
   SmallVector<Attribute> entries;
+  SmallVector<unsigned> symbols; ///< the classes of the dynamic sizes, in the order of their first use
   llvm::StringSet<> names;
 };
 

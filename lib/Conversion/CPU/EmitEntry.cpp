@@ -1,8 +1,8 @@
 //===- EmitEntry.cpp - attn-emit-entry ------------------------------------===//
 //
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
-// on plain pointers, the C entry; memref descriptors are built from the static
-// shapes inside. Upstream's bare-pointer convention does the same, but not for
+// on plain pointers, the C entry, and an int64 for each dynamic size; memref
+// descriptors are built from the shapes inside. Upstream's bare-pointer convention does the same, but not for
 // buffers of no elements. Private functions become internal to the object, which
 // so exports nothing but kernels.
 //
@@ -24,12 +24,36 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+/// The descriptor of a contiguous buffer, whose dynamic sizes are `sizes[symbols[dim]]`.
+static Value createDescriptor(OpBuilder &b, Location loc, LLVMTypeConverter &converter, MemRefType type, Value buffer,
+                              const KernelArgument &argument, ValueRange sizes) {
+  if (type.hasStaticShape())
+    return MemRefDescriptor::fromStaticShape(b, loc, converter, type, buffer);
+  auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  descriptor.setAllocatedPtr(b, loc, buffer);
+  descriptor.setAlignedPtr(b, loc, buffer);
+  descriptor.setConstantOffset(b, loc, 0);
+  // stride[i] = stride[i + 1] * size[i + 1]; the caller's buffer exists, so nothing overflows
+  Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(1));
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    Value size = argument.symbols[dim] < 0
+                     ? LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(argument.shape[dim]))
+                     : sizes[argument.symbols[dim]];
+    descriptor.setSize(b, loc, dim, size);
+    descriptor.setStride(b, loc, dim, stride);
+    if (dim > 0)
+      stride = LLVM::MulOp::create(b, loc, stride, size);
+  }
+  return descriptor;
+}
+
 static LogicalResult emitEntry(func::FuncOp kernel) {
   // A kernel that has its entry already: IR that was printed after this pass and read again.
   if (llvm::all_of(kernel.getArgumentTypes(), [](Type type) { return !isa<MemRefType>(type); }) &&
       llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<LLVM::LLVMPointerType>))
     return success();
-  size_t described = getKernelArguments(kernel).size();
+  SmallVector<KernelArgument> arguments = getKernelArguments(kernel);
+  size_t described = arguments.size();
   if (kernel.getNumArguments() != described || kernel.getNumResults() != 0)
     return kernel.emitOpError("expected ")
            << described << " buffers and no results after bufferisation, as attn.arguments says, found "
@@ -41,12 +65,18 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
   Type pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   Block &entry = kernel.getBody().front();
   b.setInsertionPointToStart(&entry);
-  for (BlockArgument argument : entry.getArguments()) {
+  SmallVector<Value> sizes;
+  for (size_t i = 0, e = getKernelSizes(kernel).size(); i < e; ++i)
+    sizes.push_back(entry.addArgument(b.getI64Type(), kernel.getLoc()));
+  for (auto [argument, description] : llvm::zip(entry.getArguments(), arguments)) {
     auto type = dyn_cast<MemRefType>(argument.getType());
     if (!type)
       continue;
+    if (type.getShape() != ArrayRef(description.shape))
+      return kernel.emitOpError("expected buffers of the shapes that attn.arguments says, found ")
+             << type << " for '" << description.name << "'";
     argument.setType(pointer);
-    Value descriptor = MemRefDescriptor::fromStaticShape(b, kernel.getLoc(), converter, type, argument);
+    Value descriptor = createDescriptor(b, kernel.getLoc(), converter, type, argument, description, sizes);
     auto memref = UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, descriptor);
     // All but the descriptor itself reads the memref.
     argument.replaceUsesWithIf(memref.getResult(0),

@@ -25,11 +25,23 @@ func.func @shared_destination(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> (tens
 
 // -----
 
-// The C entry has the sizes in it.
-// expected-error @below {{expected static sizes, found 'tensor<?x6xf32>'; dynamic sizes have no CPU kernel yet}}
-func.func @dynamic(%s: tensor<?x6xf32>, %o: tensor<?x6xf32>) -> tensor<?x6xf32> {
-  %p = attn.softmax ins(%s : tensor<?x6xf32>) outs(%o : tensor<?x6xf32>) -> tensor<?x6xf32>
-  return %p : tensor<?x6xf32>
+// One operand says the size that the other leaves open.
+// expected-error @below {{expected 'input' to have size 4 in dimension 0, as the tensors that it is used with, found ?}}
+func.func @half_dynamic(%s: tensor<?x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %p = attn.softmax ins(%s : tensor<?x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// -----
+
+// The caller cannot know how large the result is.
+// expected-error @below {{expected dynamic sizes of results to be those of an argument, as tensor.dim gives them to tensor.empty, found another in dimension 0 of 'output'}}
+func.func @unknown_size(%s: tensor<6xf32>) -> tensor<?xf32> {
+  %n = arith.constant 7 : index
+  %zero = arith.constant 0.0 : f32
+  %o = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%o : tensor<?xf32>) -> tensor<?xf32>
+  return %f : tensor<?xf32>
 }
 
 // -----

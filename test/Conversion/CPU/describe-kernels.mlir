@@ -45,6 +45,24 @@ func.func @self_attention(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
   return %r : tensor<4x16xf32>
 }
 
+// Sizes that one dimension of the domain indexes are one size, with its name; a result has those of its destination.
+// CHECK-LABEL: func @dynamic(
+//  CHECK-SAME:   {name = "query", output = false, sizes = array<i32: 0, -1, 1, -1>, type = tensor<?x4x?x8xf32>}
+//  CHECK-SAME:   {name = "key", output = false, sizes = array<i32: 0, -1, 2, -1>,
+//  CHECK-SAME:   {name = "value", output = false, sizes = array<i32: 0, -1, 2, -1>,
+//  CHECK-SAME:   {name = "output", output = true, sizes = array<i32: 0, -1, 1, -1>,
+//  CHECK-SAME:   attn.sizes = ["b", "sq", "sk"]
+func.func @dynamic(%q: tensor<?x4x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<?x2x?x8xf32>) -> tensor<?x4x?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x8xf32>
+  %n = tensor.dim %q, %c2 : tensor<?x4x?x8xf32>
+  %o = tensor.empty(%b, %n) : tensor<?x4x?x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<?x4x?x8xf32>, tensor<?x2x?x8xf32>, tensor<?x2x?x8xf32>)
+      outs(%o : tensor<?x4x?x8xf32>) -> tensor<?x4x?x8xf32>
+  return %r : tensor<?x4x?x8xf32>
+}
+
 // CHECK-LABEL: func private @private(
 //   CHECK-NOT:   attn.arguments
 func.func private @private(%s: tensor<4x?xf32>) -> tensor<4x?xf32> {

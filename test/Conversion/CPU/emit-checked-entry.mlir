@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-emit-checked-entry | FileCheck %s
+// RUN: attn-opt %s --attn-emit-checked-entry --split-input-file | FileCheck %s
 
 // The table holds rank, direction, DLPack code and bits of each argument; a boolean is a byte.
 //       CHECK: llvm.func @attn_check_arguments(!llvm.ptr, i64, !llvm.ptr, i64, !llvm.ptr, i64) -> i32
@@ -39,5 +39,24 @@ llvm.func @kernel(%m: !llvm.ptr, %s: f64) attributes {attn.arguments = [
 
 // CHECK-NOT: @helper_checked
 llvm.func @helper() {
+  llvm.return
+}
+
+// -----
+
+// A dynamic size is -1 with the place of its symbol, and is read from the first tensor that has it; checks are a table
+// of ten numbers each.
+//       CHECK: llvm.mlir.global private constant @dynamic_argument0_symbols() {{.*}} : !llvm.array<2 x i32>
+//       CHECK: llvm.mlir.global private constant @dynamic_argument1_checks() {{.*}} : !llvm.array<10 x i64>
+// CHECK-LABEL: llvm.func @dynamic_checked(
+//       CHECK:   llvm.getelementptr %{{.*}}[0, 4]
+//  CHECK-NEXT:   %[[SIZES:.*]] = llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
+//       CHECK:   %[[PLACE:.*]] = llvm.getelementptr %[[SIZES]][1] : (!llvm.ptr) -> !llvm.ptr, i64
+//       CHECK:   %[[N:.*]] = llvm.load %[[PLACE]] : !llvm.ptr -> i64
+//       CHECK:   llvm.call @dynamic(%{{.*}}, %{{.*}}, %[[N]])
+llvm.func @dynamic(%q: !llvm.ptr, %n: !llvm.ptr, %size: i64) attributes {attn.sizes = ["n"], attn.arguments = [
+    {name = "q", output = true, sizes = array<i32: -1, 0>, type = tensor<3x?xf32>},
+    {name = "lengths", output = false, type = tensor<3xi32>, checks = [{kind = "lengths",
+     limit = array<i64: 0, 1, -1, 1>, lengths = -1, page = array<i64: -1, 1>, rows = array<i64: -1, 1>}]}]} {
   llvm.return
 }

@@ -1,0 +1,207 @@
+//===- ProblemIR.cpp - problems as IR files -------------------------------===//
+//
+// Arguments, sizes and views. Layouts are maps; packed layouts (batch, row,
+// head * column) are reshapes, which are views in memory; pages are
+// attn.gather_pages, which the tiler reads through.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProblemIR.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace attn;
+using llvm::formatv;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+std::string attn::joinEach(llvm::ArrayRef<TypedValue> values, const char *format) {
+  auto print = [&](const TypedValue &value) { return formatv(false, format, value.name, value.type).str(); };
+  return llvm::join(llvm::map_range(values, print), ", ");
+}
+
+std::string attn::printOperands(llvm::ArrayRef<TypedValue> values) {
+  return joinEach(values, "%{0}") + " : " + joinEach(values, "{1}");
+}
+
+IRPrinter::IRPrinter(const Problem &problem)
+    : problem(problem), element(printElement(problem.element)),
+      wide(problem.element == Problem::Element::F64 ? "f64" : "f32"),
+      isHeadMajor(problem.layout == Problem::Layout::BHSD), isKeyHeadMajor(isHeadMajor || problem.paged),
+      b(getDim(problem.b, "b")), hq(getDim(problem.hq, "hq")), hkv(getDim(problem.hkv, "hq")),
+      sq(getDim(problem.sq, "sq")), sk(getDim(problem.sk, "sk")) {}
+
+std::string IRPrinter::printType(llvm::ArrayRef<Dim> dims, StringRef element) {
+  std::string text = "tensor<";
+  for (const Dim &dim : dims)
+    text += printSize(dim.size) + "x";
+  return text + element.str() + ">";
+}
+
+/// Of q, k, v or out as an argument.
+SmallVector<Dim> IRPrinter::rows(Dim heads, Dim length, int64_t columns) const {
+  switch (problem.layout) {
+  case Problem::Layout::BHSD: return {b, heads, length, {columns, ""}};
+  case Problem::Layout::BSHD: return {b, length, heads, {columns, ""}};
+  case Problem::Layout::BSD: return {b, length, {heads.size * columns, ""}};
+  case Problem::Layout::Varlen: return {length, heads, {columns, ""}};
+  }
+  llvm_unreachable("all layouts are handled");
+}
+
+SmallVector<Dim> IRPrinter::scoreDims(const Problem::ScoreShape &shape) const {
+  SmallVector<Dim> dims = {b, hq, sq, sk};
+  for (auto [dim, size] : llvm::zip_equal(dims, shape))
+    dim.size = size;
+  return dims;
+}
+
+const TypedValue *IRPrinter::find(StringRef name) const {
+  const auto *found = llvm::find_if(arguments, [&](const TypedValue &argument) { return argument.name == name; });
+  return found == arguments.end() ? nullptr : found;
+}
+
+void IRPrinter::addArguments() {
+  arguments.push_back(tensor("q", rows(hq, sq, problem.d), element));
+  for (auto [name, columns] : {std::pair("k", problem.d), {"v", problem.dv}}) {
+    if (!problem.paged) {
+      arguments.push_back(tensor(name, rows(hkv, sk, columns), element));
+      continue;
+    }
+    int64_t entries = problem.getTablePages();
+    bool isKnown = problem.b != Problem::kDynamic && entries != Problem::kDynamic;
+    Dim pages = {problem.pages.value_or(isKnown ? problem.b * entries : Problem::kDynamic), ""};
+    Dim page = {problem.paged->size, ""};
+    SmallVector<Dim> cache = {pages, page, hkv, {columns, ""}};
+    if (problem.paged->isHeadMajor)
+      std::swap(cache[1], cache[2]);
+    arguments.push_back(tensor(name, cache, element));
+  }
+  if (problem.bias)
+    arguments.push_back(tensor("bias", scoreDims(*problem.bias), element));
+  if (problem.mask)
+    arguments.push_back(tensor("mask", scoreDims(*problem.mask), "i1"));
+  if (problem.sink)
+    arguments.push_back(tensor("sink", {hq}, wide));
+  if (problem.qLengths)
+    arguments.push_back(lengths("q_lengths"));
+  if (problem.kvLengths)
+    arguments.push_back(lengths("kv_lengths"));
+  if (problem.hasOffset())
+    arguments.push_back(lengths("causal_offset"));
+  Dim sums = {problem.b == Problem::kDynamic ? Problem::kDynamic : problem.b + 1, ""};
+  if (problem.layout == Problem::Layout::Varlen)
+    for (StringRef name : {"cu_seqlens_q", "cu_seqlens_k"})
+      arguments.push_back(tensor(name, {sums}, "i32"));
+  if (problem.paged)
+    arguments.push_back(tensor("block_table", {b, {problem.getTablePages(), ""}}, "i32"));
+  if (problem.dropout)
+    for (const char *name : {"seed", "offset"})
+      arguments.push_back({name, "i64", {}});
+  for (const Problem::Capture &capture : problem.captures)
+    arguments.push_back({capture.name, capture.type, {}});
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes and views
+//===----------------------------------------------------------------------===//
+
+void IRPrinter::addSize(const Dim &dim, StringRef tensor, unsigned position) {
+  if (dim.size != Problem::kDynamic)
+    return;
+  line(formatv("%index.{0}{1} = arith.constant {1} : index", tensor, position));
+  line(formatv("{0} = tensor.dim %{1}, %index.{1}{2} : {3}", dim.value, tensor, position, find(tensor)->type));
+}
+
+/// The values of the dynamic sizes, from the arguments that have them.
+void IRPrinter::addSizes() {
+  bool isPacked = problem.layout == Problem::Layout::Varlen;
+  unsigned row = isHeadMajor ? 2 : isPacked ? 0 : 1;
+  unsigned head = problem.layout == Problem::Layout::BSHD ? 2 : 1;
+  if (!isPacked)
+    addSize(b, "q", 0);
+  addSize(hq, "q", head);
+  addSize(sq, "q", row);
+  if (problem.paged && sk.size == Problem::kDynamic) {
+    // The view has the rows of all pages of the table.
+    addSize({Problem::kDynamic, "%size.table"}, "block_table", 1);
+    line(formatv("%size.page = arith.constant {0} : index", problem.paged->size));
+    line("%size.sk = arith.muli %size.table, %size.page : index");
+  } else {
+    addSize(sk, "k", row);
+  }
+}
+
+/// A tensor.empty named NAME_init of the type of `like`.
+TypedValue IRPrinter::addEmpty(StringRef name, const TypedValue &like) {
+  SmallVector<std::string> sizes;
+  for (const Dim &dim : like.dims)
+    if (dim.size == Problem::kDynamic)
+      sizes.push_back(dim.value);
+  TypedValue empty = {(name + "_init").str(), like.type, like.dims};
+  line(formatv("%{0} = tensor.empty({1}) : {2}", empty.name, llvm::join(sizes, ", "), empty.type));
+  return empty;
+}
+
+/// The rows of a cache one after the other, (batch, head, row, column).
+void IRPrinter::addPages(TypedValue &view, StringRef cache) {
+  TypedValue empty = addEmpty(view.name, view);
+  const TypedValue &table = *find("block_table"), &lengths = *find("kv_lengths");
+  line(formatv("%{0} = attn.gather_pages ins(%{1}, %block_table : {2}, {3}) lengths(%kv_lengths : {4})\n"
+               "      outs(%{5} : {6}) {{page_layout = #attn.page_layout<{7}>} -> {6}",
+               view.name, cache, find(cache)->type, table.type, lengths.type, empty.name, view.type,
+               problem.paged->isHeadMajor ? "hnd" : "nhd"));
+}
+
+/// (batch, row, head * column) as (batch, row, head, column): a view.
+TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns) {
+  SmallVector<Dim> dims = {b, length, {heads, ""}, {columns, ""}};
+  StringRef type = packed.type;
+  TypedValue split = tensor(packed.name + "_heads", dims, type.drop_back().rsplit('x').second);
+  auto printDim = [](const Dim &dim) { return dim.size == Problem::kDynamic ? dim.value : std::to_string(dim.size); };
+  line(formatv("%{0} = tensor.expand_shape %{1} [[0], [1], [2, 3]] output_shape [{2}] : {3} into {4}", split.name,
+               packed.name, llvm::join(llvm::map_range(dims, printDim), ", "), packed.type, split.type));
+  return split;
+}
+
+std::string IRPrinter::print() {
+  addArguments();
+  results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
+  if (problem.lse && problem.layout == Problem::Layout::Varlen)
+    results.push_back(tensor("lse", {hq, sq}, wide));
+  else if (problem.lse)
+    results.push_back(tensor("lse", {b, hq, sq}, wide));
+  if (problem.weights)
+    results.push_back(tensor("weights", {b, hq, sq, sk}, element));
+
+  addSizes();
+  query = arguments[0];
+  key = arguments[1];
+  value = arguments[2];
+  if (problem.layout == Problem::Layout::BSD) {
+    query = addSplitHeads(query, sq, problem.hq, problem.d);
+    if (!problem.paged) {
+      key = addSplitHeads(key, sk, problem.hkv, problem.d);
+      value = addSplitHeads(value, sk, problem.hkv, problem.dv);
+    }
+  }
+  if (problem.paged) {
+    key = tensor("keys", {b, hkv, sk, {problem.d, ""}}, element);
+    value = tensor("values", {b, hkv, sk, {problem.dv, ""}}, element);
+    addPages(key, "k");
+    addPages(value, "v");
+  }
+  problem.weights ? addChain() : addSdpa();
+  if (problem.layout == Problem::Layout::BSD)
+    line(formatv("%out = tensor.collapse_shape %out_heads [[0], [1], [2, 3]] : {0} into {1}",
+                 printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
+
+  std::string text = "// " + printProblemLine(problem) + "\n";
+  text += "func.func @sdpa(" + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
+  text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ") {\n";
+  return text + body + "  return " + printOperands(results) + "\n}\n";
+}
+
+std::string attn::problemToMLIR(const Problem &problem) { return IRPrinter(problem).print(); }

@@ -1,0 +1,201 @@
+//===- ProblemOps.cpp - the attn ops of a problem -------------------------===//
+//
+// One attn.sdpa, or the unfused chain where weights are asked for.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProblemIR.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace attn;
+using llvm::formatv;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+/// A float attribute in MLIR's syntax, which wants a decimal point in front of the exponent.
+static std::string printRealAttr(double real) {
+  std::string text = printReal(real);
+  if (!StringRef(text).contains('.'))
+    text.insert(std::min(text.find('e'), text.size()), ".0");
+  return text + " : f64";
+}
+
+/// #attn.window<left = 127, right = 0>, with the sides that are bounded.
+static std::string printWindow(const Problem::Window &window) {
+  SmallVector<std::string> sides;
+  if (window.left)
+    sides.push_back("left = " + std::to_string(*window.left));
+  if (window.right)
+    sides.push_back("right = " + std::to_string(*window.right));
+  return "#attn.window<" + llvm::join(sides, ", ") + ">";
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+std::string IRPrinter::kvHead() const {
+  return problem.hq == problem.hkv ? "h" : formatv("h floordiv {0}", problem.hq / problem.hkv).str();
+}
+
+std::string IRPrinter::mapRows(StringRef head, StringRef row, StringRef column, bool isHeadMajor) const {
+  return isHeadMajor ? formatv("b, {0}, {1}, {2}", head, row, column) : formatv("b, {1}, {0}, {2}", head, row, column);
+}
+
+std::string IRPrinter::printMaps(StringRef domain, llvm::ArrayRef<std::string> results) {
+  auto print = [&](const std::string &result) { return ("affine_map<(" + domain + ") -> (" + result + ")>").str(); };
+  return "maps = [" + llvm::join(llvm::map_range(results, print), ", ") + "]";
+}
+
+//===----------------------------------------------------------------------===//
+// The ops
+//===----------------------------------------------------------------------===//
+
+/// NAME(%a, %b : type, type), where the problem has those arguments.
+std::string IRPrinter::clause(StringRef name, llvm::ArrayRef<StringRef> names) const {
+  if (!find(names.front()))
+    return "";
+  SmallVector<TypedValue> values;
+  for (StringRef each : names)
+    values.push_back(*find(each));
+  return formatv("      {0}({1})\n", name, printOperands(values));
+}
+
+std::string IRPrinter::maskAttributes() const {
+  SmallVector<std::string> attributes;
+  if (problem.causal)
+    attributes.push_back(formatv("causal = #attn.causal<{0}>", printCausal(*problem.causal)));
+  if (problem.window)
+    attributes.push_back("window = " + printWindow(*problem.window));
+  if (problem.align)
+    attributes.push_back(formatv("align = #attn.causal<{0}>", printCausal(*problem.align)));
+  return llvm::join(attributes, ", ");
+}
+
+void IRPrinter::addSdpa() {
+  SmallVector<std::string> attributes;
+  if (std::string masks = maskAttributes(); !masks.empty())
+    attributes.push_back(masks);
+  // Packed sequences have a default layout of their own.
+  if (problem.layout != Problem::Layout::Varlen && !isHeadMajor) {
+    SmallVector<std::string> maps = {mapRows("h", "i", "d", isHeadMajor), mapRows(kvHead(), "j", "d", isKeyHeadMajor),
+                                     mapRows(kvHead(), "j", "e", isKeyHeadMajor)};
+    constexpr StringRef names[] = {"b", "h", "i", "j"};
+    for (const std::optional<Problem::ScoreShape> &shape : {problem.bias, problem.mask})
+      if (shape)
+        maps.push_back(llvm::join(llvm::map_range(llvm::seq<size_t>(0, shape->size()),
+                                                  [&](size_t i) { return (*shape)[i] == 1 ? "0" : names[i]; }),
+                                  ", "));
+    maps.push_back(mapRows("h", "i", "e", isHeadMajor));
+    if (problem.lse)
+      maps.push_back("b, h, i");
+    attributes.push_back(printMaps("b, h, i, j, d, e", maps));
+  }
+  if (problem.scale)
+    attributes.push_back("scale = " + printRealAttr(*problem.scale));
+  if (problem.softcap)
+    attributes.push_back("softcap = " + printRealAttr(*problem.softcap));
+  if (problem.dropout)
+    attributes.push_back("dropout_p = " + printRealAttr(*problem.dropout));
+
+  SmallVector<TypedValue> outputs = results, inits;
+  for (TypedValue &output : outputs)
+    inits.push_back(addEmpty(output.name, output));
+  if (problem.layout == Problem::Layout::BSD) {
+    inits.front() = addSplitHeads(inits.front(), sq, problem.hq, problem.dv);
+    outputs.front() = {"out_heads", inits.front().type, inits.front().dims};
+  }
+  line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
+  for (StringRef name : {"bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset"})
+    body += clause(name, name);
+  body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
+  body += clause("dropout", {"seed", "offset"});
+  body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
+  if (!problem.scoreMod.empty())
+    body += " score_mod " + problem.scoreMod;
+  if (!problem.maskMod.empty())
+    body += " mask_mod " + problem.maskMod;
+  body += " -> " + joinEach(outputs, "{1}") + "\n";
+}
+
+TypedValue IRPrinter::addStep(StringRef op, StringRef name, llvm::ArrayRef<TypedValue> inputs,
+                              const std::string &clauses, llvm::ArrayRef<Dim> dims, StringRef element,
+                              SmallVector<std::string> attributes, const std::string &region) {
+  TypedValue output = tensor(name, dims, element);
+  TypedValue init = addEmpty(name, output);
+  line(formatv("%{0} = attn.{1} ins({2})", name, op, printOperands(inputs)));
+  body +=
+      clauses + "      outs(" + printOperands(init) + ")" + joinMaps(attributes) + region + " -> " + output.type + "\n";
+  return output;
+}
+
+/// SPEC §2 step by step, with the weights in memory.
+void IRPrinter::addChain() {
+  const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
+  SmallVector<std::string> maps;
+  if (!isHeadMajor)
+    maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
+                                               mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
+  TypedValue scores = addStep("scores", "scores", {query, key}, "", scoreShape, wide, maps);
+  double scale = problem.scale.value_or(1 / std::sqrt(double(problem.d)));
+  scores = addStep("scale", "scaled", {scores}, "", scoreShape, wide, {"scale = " + printRealAttr(scale)});
+  if (!problem.scoreMod.empty())
+    scores = addStep("modify", "modified", {scores}, "", scoreShape, wide, {}, " score_mod " + problem.scoreMod);
+  if (problem.softcap)
+    scores =
+        addStep("softcap", "capped", {scores}, "", scoreShape, wide, {"softcap = " + printRealAttr(*problem.softcap)});
+  std::string clauses, region = problem.maskMod.empty() ? "" : " mask_mod " + problem.maskMod;
+  for (StringRef name : {"bias", "mask", "q_lengths", "kv_lengths", "causal_offset"})
+    clauses += clause(name, name);
+  SmallVector<std::string> attributes;
+  if (std::string masks = maskAttributes(); !masks.empty())
+    attributes.push_back(masks);
+  if (!clauses.empty() || !attributes.empty() || !region.empty())
+    scores = addStep("mask", "masked", {scores}, clauses, scoreShape, wide, attributes, region);
+
+  // The last step writes what is returned, unless it has to be rounded first.
+  bool isWide = element == wide;
+  TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "probabilities", scoreShape, wide);
+  SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
+  if (problem.lse) {
+    outputs.push_back(results[1]);
+    inits.push_back(addEmpty("lse", results[1]));
+  }
+  line(joinEach(outputs, "%{0}") + " = attn.softmax ins(" + printOperands(scores) + ")");
+  body += clause("sink", StringRef("sink"));
+  if (problem.sink)
+    body += clause("q_lengths", StringRef("q_lengths"));
+  body += "      outs(" + printOperands(inits) + ") -> " + joinEach(outputs, "{1}") + "\n";
+  if (problem.dropout)
+    weights = addStep("dropout", isWide ? "weights" : "dropped", {weights}, clause("dropout", {"seed", "offset"}),
+                      scoreShape, wide, {"dropout_p = " + printRealAttr(*problem.dropout)});
+  if (!isWide) {
+    TypedValue rounded = tensor("weights", scoreShape, element);
+    TypedValue init = addEmpty("weights", rounded);
+    std::string map = "affine_map<(b, h, i, j) -> (b, h, i, j)>";
+    std::string parallel = "\"parallel\", \"parallel\", \"parallel\", \"parallel\"";
+    line(formatv("%weights = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [{1}]}\n"
+                 "      ins({2}) outs({3}) {{\n  ^bb0(%wide: {4}, %narrow: {5}):\n"
+                 "    %rounded = arith.truncf %wide : {4} to {5}\n    linalg.yield %rounded : {5}\n  } -> {6}",
+                 map, parallel, printOperands(weights), printOperands(init), wide, element, rounded.type));
+    weights = rounded;
+  }
+
+  maps.clear();
+  if (!isHeadMajor)
+    maps.push_back(printMaps("b, h, i, j, e", {"b, h, i, j", mapRows(kvHead(), "j", "e", isKeyHeadMajor),
+                                               mapRows("h", "i", "e", isHeadMajor)}));
+  if (problem.layout != Problem::Layout::BSD) {
+    addStep("apply", "out", {weights, value}, "", results.front().dims, element, maps);
+    return;
+  }
+  TypedValue init = addSplitHeads(addEmpty("out", results.front()), sq, problem.hq, problem.dv);
+  line(formatv("%out_heads = attn.apply ins({0}) outs({1}){2} -> {3}", printOperands({weights, value}),
+               printOperands(init), joinMaps(maps), init.type));
+}

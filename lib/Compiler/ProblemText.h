@@ -1,0 +1,23 @@
+//===- ProblemText.h - words that lines and IR share ------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COMPILER_PROBLEMTEXT_H
+#define ATTN_COMPILER_PROBLEMTEXT_H
+
+#include "attn/Compiler/Problem.h"
+
+namespace attn {
+
+llvm::StringRef printElement(Problem::Element element);
+llvm::StringRef printCausal(Problem::Causal causal);
+/// A number, or `?`.
+std::string printSize(int64_t size);
+/// The shortest decimal that reads back as the same number.
+std::string printReal(double real);
+
+} // namespace attn
+
+#endif // ATTN_COMPILER_PROBLEMTEXT_H

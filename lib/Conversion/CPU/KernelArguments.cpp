@@ -1,0 +1,142 @@
+//===- KernelArguments.cpp - attn.arguments as a structure ----------------===//
+//
+// Reads what attn-describe-kernels has written; every surface of a kernel (its
+// entries, header, manifest) asks here.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Kernels.h"
+#include "attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace attn;
+
+const ElementInfo &attn::getElementInfo(ElementKind kind) {
+  // bf16 and f16 are their bits in C.
+  static constexpr ElementInfo table[] = {
+      {"float32", "float", 4, 2},    {"float64", "double", 8, 2}, {"bfloat16", "uint16_t", 2, 4},
+      {"float16", "uint16_t", 2, 2}, {"bool", "uint8_t", 1, 6},   {"int8", "int8_t", 1, 0},
+      {"int32", "int32_t", 4, 0},    {"int64", "int64_t", 8, 0},
+  };
+  return table[static_cast<unsigned>(kind)];
+}
+
+std::optional<ElementKind> attn::getElementKind(Type type) {
+  if (type.isF32())
+    return ElementKind::F32;
+  if (type.isF64())
+    return ElementKind::F64;
+  if (type.isBF16())
+    return ElementKind::BF16;
+  if (type.isF16())
+    return ElementKind::F16;
+  for (auto [bits, kind] : {std::pair(1, ElementKind::I1), std::pair(8, ElementKind::I8),
+                            std::pair(32, ElementKind::I32), std::pair(64, ElementKind::I64)})
+    if (type.isInteger(bits))
+      return kind;
+  return std::nullopt;
+}
+
+SmallVector<int64_t> KernelArgument::getStrides() const {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i) {
+    bool isDynamic = ShapedType::isDynamic(strides[i + 1]) || ShapedType::isDynamic(shape[i + 1]);
+    strides[i] = isDynamic ? ShapedType::kDynamic : strides[i + 1] * shape[i + 1];
+  }
+  return strides;
+}
+
+SmallVector<std::string> KernelArgument::printShape(ArrayRef<std::string> sizes) const {
+  SmallVector<std::string> texts;
+  for (auto [size, symbol] : llvm::zip_equal(shape, symbols))
+    texts.push_back(symbol < 0 ? std::to_string(size) : sizes[symbol]);
+  return texts;
+}
+
+SmallVector<std::string> KernelArgument::printStrides(ArrayRef<std::string> sizes) const {
+  SmallVector<std::string> texts(shape.size());
+  std::string names;
+  int64_t factor = 1;
+  for (int64_t i = static_cast<int64_t>(shape.size()) - 1; i >= 0; --i) {
+    texts[i] = names.empty() ? std::to_string(factor) : factor == 1 ? names : names + " * " + std::to_string(factor);
+    if (symbols[i] < 0)
+      factor *= shape[i];
+    else
+      names = sizes[symbols[i]] + (names.empty() ? "" : " * " + names);
+  }
+  return texts;
+}
+
+StringRef ValueCheck::getName(Kind kind) {
+  static constexpr StringLiteral names[] = {"lengths", "prefix_sums", "block_table", "positions", "append_table"};
+  return names[static_cast<unsigned>(kind) - 1];
+}
+
+/// {kind = "…", limit = array<i64: argument, dim, argument, dim>, lengths = …, page = …, rows = …}
+Attribute ValueCheck::toAttribute(MLIRContext *ctx) const {
+  Builder b(ctx);
+  auto print = [&](ArrayRef<SizePlace> places) {
+    SmallVector<int64_t> numbers;
+    for (const SizePlace &place : places)
+      numbers.append({place.argument, place.dim});
+    return b.getDenseI64ArrayAttr(numbers);
+  };
+  return b.getDictionaryAttr({b.getNamedAttr("kind", b.getStringAttr(getName(kind))),
+                              b.getNamedAttr("limit", print(limit)),
+                              b.getNamedAttr("lengths", b.getI64IntegerAttr(lengths)),
+                              b.getNamedAttr("page", print(page)), b.getNamedAttr("rows", print(rows))});
+}
+
+ValueCheck ValueCheck::fromAttribute(Attribute attribute) {
+  auto entry = cast<DictionaryAttr>(attribute);
+  auto read = [&](StringRef name, unsigned i) {
+    ArrayRef<int64_t> numbers = entry.getAs<DenseI64ArrayAttr>(name).asArrayRef();
+    return SizePlace{numbers[2 * i], numbers[2 * i + 1]};
+  };
+  ValueCheck check;
+  for (Kind kind : {Kind::Lengths, Kind::PrefixSums, Kind::BlockTable, Kind::Positions, Kind::AppendTable})
+    if (entry.getAs<StringAttr>("kind") == getName(kind))
+      check.kind = kind;
+  check.limit[0] = read("limit", 0);
+  check.limit[1] = read("limit", 1);
+  check.lengths = entry.getAs<IntegerAttr>("lengths").getInt();
+  check.page = read("page", 0);
+  check.rows = read("rows", 0);
+  return check;
+}
+
+std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
+
+SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
+  SmallVector<KernelArgument> arguments;
+  for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {
+    auto entry = cast<DictionaryAttr>(attribute);
+    KernelArgument argument;
+    argument.name = entry.getAs<StringAttr>("name").str();
+    argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
+    Type type = entry.getAs<TypeAttr>("type").getValue();
+    argument.element = *getElementKind(getElementTypeOrSelf(type));
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      argument.shape = SmallVector<int64_t>(shaped.getShape());
+    else
+      argument.isScalar = true;
+    argument.symbols.assign(argument.shape.size(), -1);
+    if (auto sizes = entry.getAs<DenseI32ArrayAttr>("sizes"))
+      argument.symbols = SmallVector<int32_t>(sizes.asArrayRef());
+    if (auto checks = entry.getAs<ArrayAttr>("checks"))
+      for (Attribute check : checks)
+        argument.checks.push_back(ValueCheck::fromAttribute(check));
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+SmallVector<std::string> attn::getKernelSizes(Operation *function) {
+  SmallVector<std::string> names;
+  if (auto sizes = function->getAttrOfType<ArrayAttr>(kSizesAttr))
+    for (StringAttr name : sizes.getAsRange<StringAttr>())
+      names.push_back(name.str());
+  return names;
+}

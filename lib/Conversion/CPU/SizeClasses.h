@@ -1,0 +1,46 @@
+//===- SizeClasses.h - which sizes of a kernel are equal --------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_CPU_SIZECLASSES_H
+#define ATTN_CONVERSION_CPU_SIZECLASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace attn {
+
+/// The dimensions of a function's tensors in classes of equal size: those that one dimension of an op's domain indexes,
+/// a result and its destination, and what tensor.dim carries into a tensor.empty.
+class SizeClasses {
+public:
+  explicit SizeClasses(mlir::func::FuncOp function);
+
+  /// The class of a dimension of a tensor.
+  unsigned find(mlir::Value tensor, unsigned dim);
+  /// What the iteration domain calls it, as "sq"; empty where no attn op uses it.
+  llvm::StringRef getName(unsigned id) const { return classes[id].name; }
+  /// The size where one of the tensors says it, otherwise kDynamic.
+  int64_t getStaticSize(unsigned id) const { return classes[id].size; }
+
+private:
+  struct Class {
+    unsigned parent;
+    llvm::StringRef name;
+    int64_t size = mlir::ShapedType::kDynamic;
+  };
+  unsigned create();
+  unsigned findRoot(unsigned id);
+  void unite(unsigned a, unsigned b);
+  void addIndexedOp(mlir::Operation *op, mlir::ValueRange operands, llvm::ArrayRef<mlir::AffineMap> maps);
+  void addOp(mlir::Operation *op);
+
+  std::vector<Class> classes;
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, unsigned> ids;
+};
+
+} // namespace attn
+
+#endif // ATTN_CONVERSION_CPU_SIZECLASSES_H

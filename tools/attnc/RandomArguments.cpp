@@ -1,0 +1,179 @@
+//===- RandomArguments.cpp - inputs that a kernel accepts -----------------===//
+//
+// Floats are normal, booleans mostly true; integers are what their checks
+// (attn.arguments) allow: lengths, prefix sums, block tables, positions.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attnc.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/STLExtras.h"
+#include <numeric>
+#include <random>
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Share of a random boolean mask that is true.
+static constexpr double kKeptShare = 0.75;
+/// Causal offsets are in -kMaxOffset to kMaxOffset.
+static constexpr int64_t kMaxOffset = 8;
+/// Integers that nothing is known about are in 0 to this: they may index a small table.
+static constexpr int64_t kMaxCaptured = 3;
+/// The dropout seed and offset of the known answers of SPEC §3.
+static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
+/// Entries of a block table that no kernel may read.
+static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
+
+static const fltSemantics &getSemantics(NpyType type) {
+  return type == NpyType::BFloat16 ? APFloat::BFloat() : APFloat::IEEEhalf();
+}
+
+uint16_t driver::toNarrowFloat(NpyType type, double value) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(getSemantics(type), APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.bitcastToAPInt().getZExtValue();
+}
+
+double driver::fromNarrowFloat(NpyType type, uint16_t bits) {
+  return APFloat(getSemantics(type), APInt(16, bits)).convertToDouble();
+}
+
+int64_t driver::readInteger(const NpyArray &array, int64_t index) {
+  switch (array.type) {
+  case NpyType::Int64: return reinterpret_cast<const int64_t *>(array.data)[index];
+  case NpyType::Int32: return reinterpret_cast<const int32_t *>(array.data)[index];
+  default: return array.data[index];
+  }
+}
+
+static void writeInteger(NpyArray &array, int64_t index, int64_t value) {
+  switch (array.type) {
+  case NpyType::Int64: reinterpret_cast<int64_t *>(array.data)[index] = value; return;
+  case NpyType::Int32: reinterpret_cast<int32_t *>(array.data)[index] = value; return;
+  default: array.data[index] = value; return;
+  }
+}
+
+namespace {
+
+class Filler {
+public:
+  Filler(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, const ArgumentOptions &options)
+      : kernel(kernel), arrays(arrays), options(options), generator(options.seed) {}
+
+  void run() {
+    // Tables hold what the lengths say: they come last.
+    for (bool tables : {false, true})
+      for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
+        if (!argument.isOutput && isTable(argument) == tables)
+          fill(argument, array);
+  }
+
+private:
+  static bool isTable(const KernelArgument &argument) {
+    return any_of(argument.checks, [](const ValueCheck &check) {
+      return check.kind == ValueCheck::Kind::BlockTable || check.kind == ValueCheck::Kind::AppendTable;
+    });
+  }
+  int64_t draw(int64_t low, int64_t high) {
+    return high <= low ? low : std::uniform_int_distribution<int64_t>(low, high)(generator);
+  }
+  int64_t getSize(const SizePlace &place) const {
+    return place.argument < 0 ? place.dim : arrays[place.argument].shape[place.dim];
+  }
+  int64_t getLimit(const ValueCheck &check) const { return getSize(check.limit[0]) * getSize(check.limit[1]); }
+
+  template <typename T> void fillNormal(NpyArray &array) {
+    std::normal_distribution<T> distribution(0, 1);
+    for (T &element : MutableArrayRef(reinterpret_cast<T *>(array.data), getNumElements(array.shape)))
+      element = distribution(generator);
+  }
+
+  void fill(const KernelArgument &argument, NpyArray &array) {
+    switch (array.type) {
+    case NpyType::Float32: return fillNormal<float>(array);
+    case NpyType::Float64: return fillNormal<double>(array);
+    case NpyType::Float16:
+    case NpyType::BFloat16: {
+      std::normal_distribution<double> distribution(0, 1);
+      for (uint16_t &element : MutableArrayRef(reinterpret_cast<uint16_t *>(array.data), getNumElements(array.shape)))
+        element = toNarrowFloat(array.type, distribution(generator));
+      return;
+    }
+    case NpyType::Bool: {
+      std::bernoulli_distribution distribution(kKeptShare);
+      for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
+        element = distribution(generator);
+      return;
+    }
+    case NpyType::Int8:
+    case NpyType::Int32:
+    case NpyType::Int64: return fillIntegers(argument, array);
+    }
+  }
+
+  void fillIntegers(const KernelArgument &argument, NpyArray &array) {
+    if (argument.isScalar)
+      return writeInteger(array, 0, argument.name == "seed" ? kSeed : kDropoutOffset);
+    if (isTable(argument))
+      return fillTable(argument.checks, array);
+    if (!argument.checks.empty() && argument.checks.front().kind == ValueCheck::Kind::PrefixSums)
+      return fillPrefixSums(getLimit(argument.checks.front()), array);
+    // Lengths and positions: what all of their uses allow.
+    int64_t low = argument.name == "causal_offset" ? -kMaxOffset : 0;
+    int64_t high = argument.name == "causal_offset" ? kMaxOffset : kMaxCaptured;
+    if (!argument.checks.empty())
+      high = std::numeric_limits<int64_t>::max();
+    for (const ValueCheck &check : argument.checks)
+      high = std::min(high, getLimit(check) - (check.kind == ValueCheck::Kind::Positions ? getSize(check.rows) : 0));
+    for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i)
+      writeInteger(array, i, options.fullLengths && !argument.checks.empty() ? high : draw(low, high));
+  }
+
+  /// A random partition of the limit; an even one where lengths are to be full.
+  void fillPrefixSums(int64_t limit, NpyArray &array) {
+    int64_t count = getNumElements(array.shape);
+    std::vector<int64_t> sums(count);
+    for (int64_t i = 1; i < count; ++i)
+      sums[i] = options.fullLengths ? limit * i / (count - 1) : draw(0, limit);
+    sort(sums);
+    if (count > 1)
+      sums.back() = limit;
+    for (auto [i, sum] : enumerate(sums))
+      writeInteger(array, i, sum);
+  }
+
+  /// A random permutation of the pages, over again where the table has more entries.
+  void fillTable(ArrayRef<ValueCheck> checks, NpyArray &array) {
+    int64_t numPages = std::numeric_limits<int64_t>::max(), width = array.shape[1];
+    for (const ValueCheck &check : checks)
+      numPages = std::min(numPages, getLimit(check));
+    std::vector<int64_t> pages(numPages);
+    std::iota(pages.begin(), pages.end(), 0);
+    std::shuffle(pages.begin(), pages.end(), generator);
+    const ValueCheck &check = checks.front();
+    int64_t page = getSize(check.page);
+    for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
+      int64_t end = readInteger(arrays[check.lengths], i / width) +
+                    (check.kind == ValueCheck::Kind::AppendTable ? getSize(check.rows) : 0);
+      bool isRead = (i % width) * page < end && !pages.empty();
+      writeInteger(array, i, isRead ? pages[i % pages.size()] : kNoPage);
+    }
+  }
+
+  const Kernel &kernel;
+  MutableArrayRef<NpyArray> arrays;
+  const ArgumentOptions &options;
+  std::mt19937_64 generator;
+};
+
+} // namespace
+
+void driver::fillRandom(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, const ArgumentOptions &options) {
+  Filler(kernel, arrays, options).run();
+}
