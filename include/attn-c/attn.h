@@ -37,8 +37,9 @@ typedef enum attn_status {
 
 /* What the text given to attn_compile is. */
 typedef enum attn_source_kind {
-  ATTN_SOURCE_MLIR = 0,   /* an IR file: every public function becomes a kernel */
-  ATTN_SOURCE_PROBLEM = 1 /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+  ATTN_SOURCE_MLIR = 0,    /* an IR file: every public function becomes a kernel */
+  ATTN_SOURCE_PROBLEM = 1, /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+  ATTN_SOURCE_ONNX = 2     /* a serialised ONNX model of Attention nodes, for attn_compile_bytes: a kernel a node */
 } attn_source_kind;
 
 /* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */
@@ -58,6 +59,9 @@ typedef struct attn_module attn_module;
  * `message` is not null, holds the diagnostics; free it with attn_free_string. */
 ATTN_API attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *options,
                                   attn_module **module, char **message);
+/* The same for `size` bytes at `data`, which may hold zeros: a source of any kind. */
+ATTN_API attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size,
+                                        const attn_compile_options *options, attn_module **module, char **message);
 ATTN_API void attn_module_destroy(attn_module *module);
 
 /* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */

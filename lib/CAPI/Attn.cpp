@@ -11,6 +11,7 @@
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Onnx.h"
 #include "attn/Compiler/Problem.h"
 #include "attn/Compiler/Version.h"
 #include "llvm/ADT/StringMap.h"
@@ -31,16 +32,22 @@ struct attn_module {
   std::string manifest;
 };
 
-static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, const char *text) {
+static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, StringRef text) {
   if (kind == ATTN_SOURCE_MLIR)
     return MemoryBuffer::getMemBufferCopy(text, "input.mlir");
+  if (kind == ATTN_SOURCE_ONNX) {
+    Expected<std::string> ir = onnxToMLIR(text, "model.onnx");
+    if (!ir)
+      return ir.takeError();
+    return MemoryBuffer::getMemBufferCopy(*ir, "model.onnx as IR");
+  }
   Expected<Problem> problem = parseProblem(text);
   if (!problem)
     return problem.takeError();
   return MemoryBuffer::getMemBufferCopy(problemToMLIR(*problem), "problem");
 }
 
-static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kind, const char *text,
+static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kind, StringRef text,
                                                             const CompileOptions &options, raw_ostream &diagnostics) {
   Expected<std::unique_ptr<MemoryBuffer>> source = openSource(kind, text);
   if (!source)
@@ -91,9 +98,14 @@ extern "C" {
 
 attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *given,
                          attn_module **module, char **message) {
+  return attn_compile_bytes(kind, text, text ? std::strlen(text) : 0, given, module, message);
+}
+
+attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size, const attn_compile_options *given,
+                               attn_module **module, char **message) {
   if (message)
     *message = nullptr;
-  if (!module || !text) {
+  if (!module || !data) {
     if (message)
       *message = strdup("expected text and a place for the module, found null");
     return ATTN_NULL_ARGUMENT;
@@ -112,7 +124,7 @@ attn_status attn_compile(attn_source_kind kind, const char *text, const attn_com
       options.target = given->target;
     options.reference = given && given->reference;
     options.failOnFallback = given && given->fail_on_fallback;
-    result = compileModule(kind, text, options, stream);
+    result = compileModule(kind, StringRef(data, size), options, stream);
   }
   if (result) {
     *module = result->release();

@@ -110,6 +110,7 @@ void buildBufferizePhase(OpPassManager &pm) {
 
 void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   // After the attn ops: deallocation takes no op with several regions.
   if (options.deallocate) {

@@ -129,24 +129,50 @@ def compile(  # noqa: A001 - the name of SPEC §5
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
     is_mlir = isinstance(source, Path) or not is_problem(text)
+    kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
+    what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
+    module, manifest = compile_bytes(
+        kind, text.encode(), what, target, parallel=parallel, reference=reference, fail_on_fallback=fail_on_fallback
+    )
+    entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
+    if not entries:
+        _library.load().attn_module_destroy(module)
+        found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
+        raise CompileError(f"expected a kernel named {name}, found {found}")
+    return Kernel(module, manifest, entries[0])
+
+
+def compile_bytes(
+    kind: int,
+    source: bytes,
+    what: str,
+    target: str,
+    *,
+    parallel: str = "openmp",
+    reference: bool = False,
+    fail_on_fallback: bool = False,
+) -> tuple[int, dict[str, Any]]:
+    """A compiled module, which the caller owns, and its manifest.
+
+    Args:
+      kind: one of the `_library.SOURCE_…`.
+      source: the bytes of the source.
+      what: names the source in an error.
+      target, parallel, reference, fail_on_fallback: as for `compile`.
+
+    Raises:
+      CompileError: the compiler refused it.
+    """
     library = _library.load()
     options = _library.CompileOptions(target.encode(), parallel.encode(), int(reference), int(fail_on_fallback))
     module, message = ctypes.c_void_p(), ctypes.c_void_p()
-    kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
-    status = library.attn_compile(
-        kind, text.encode(), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
+    status = library.attn_compile_bytes(
+        kind, source, len(source), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
     )
     diagnostics = _take(library, message)
     if status != _library.OK or module.value is None:
-        what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
         raise CompileError(f"{what} was refused for target {target}", diagnostics)
-    manifest = json.loads(library.attn_module_manifest(module))
-    entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
-    if not entries:
-        library.attn_module_destroy(module)
-        found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
-        raise CompileError(f"expected a kernel named {name}, found {found}")
-    return Kernel(module.value, manifest, entries[0])
+    return module.value, json.loads(library.attn_module_manifest(module))
 
 
 def _as_input(argument: dict[str, Any], value: Any) -> Array:

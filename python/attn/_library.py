@@ -10,7 +10,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-SOURCE_MLIR, SOURCE_PROBLEM = 0, 1
+SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX = 0, 1, 2
 OK, WRONG_TYPE, WRONG_DEVICE, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 20, 21
 DEVICE_CPU = 1
 MESSAGE_SIZE = 1024
@@ -75,11 +75,12 @@ def load() -> ctypes.CDLL:
     # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
     message = ctypes.POINTER(ctypes.c_void_p)
     signatures: dict[str, tuple[object, list[object]]] = {
-        "attn_compile": (
+        "attn_compile_bytes": (
             ctypes.c_int,
             [
                 ctypes.c_int,
                 ctypes.c_char_p,
+                ctypes.c_size_t,
                 ctypes.POINTER(CompileOptions),
                 ctypes.POINTER(ctypes.c_void_p),
                 message,

@@ -211,6 +211,28 @@ TEST(Capi, CompileTakesNullOptionsAndMessage) {
   EXPECT_EQ(module, nullptr) << "a refusal leaves no stale module";
 }
 
+TEST(Capi, SourceOfBytes) {
+  // What lies behind the size is not read.
+  std::string line = std::string(OneQuery::problem) + "nonsense";
+  attn_module *module = nullptr;
+  EXPECT_EQ(
+      attn_compile_bytes(ATTN_SOURCE_PROBLEM, line.data(), std::strlen(OneQuery::problem), nullptr, &module, nullptr),
+      ATTN_OK);
+  ASSERT_TRUE(module);
+  OneQuery example;
+  example.call(module);
+  example.checkResult();
+  attn_module_destroy(module);
+  // A zero is a byte of a model: here a graph of one field, cut short.
+  const char model[] = {0x3a, 0x02, 0x00, 0x00};
+  char *message = nullptr;
+  EXPECT_EQ(attn_compile_bytes(ATTN_SOURCE_ONNX, model, 3, nullptr, &module, &message), ATTN_COMPILE_ERROR);
+  EXPECT_EQ(module, nullptr);
+  EXPECT_STREQ(message, "model.onnx: byte 0: expected 2 bytes of field 7 in the model, found 1; the file is cut short "
+                        "or no ONNX model");
+  attn_free_string(message);
+}
+
 TEST(Capi, NullArguments) {
   attn_module *module = nullptr;
   char *message = nullptr;

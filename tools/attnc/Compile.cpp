@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Compiler/Onnx.h"
 #include "attn/Compiler/OutputFile.h"
 #include "attn/Compiler/Problem.h"
 #include "attnc.h"
@@ -27,10 +28,16 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
       return parsed.takeError();
     return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
   }
-  auto buffer = MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/true);
+  bool isModel = StringRef(file).ends_with(".onnx");
+  auto buffer = MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/!isModel);
   if (!buffer)
     return createFileError(file, buffer.getError());
-  return std::move(*buffer);
+  if (!isModel)
+    return std::move(*buffer);
+  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file);
+  if (!text)
+    return text.takeError();
+  return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
 }
 
 /// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.

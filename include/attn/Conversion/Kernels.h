@@ -10,6 +10,7 @@
 #ifndef ATTN_CONVERSION_KERNELS_H
 #define ATTN_CONVERSION_KERNELS_H
 
+#include "attn/Conversion/CNames.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 #include "mlir/IR/Value.h"
@@ -77,14 +78,6 @@ llvm::SmallVector<std::string> getKernelSizes(mlir::Operation *function);
 
 /// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
 mlir::Value getDestination(mlir::Value value);
-
-/// The symbol of a kernel's checked entry.
-std::string getCheckedName(llvm::StringRef kernel);
-
-/// An identifier of C and C++ that resembles `text`.
-std::string makeCName(llvm::StringRef text);
-/// True for an identifier that a C program can call a function: no keyword, no name of the C library or of attn.
-bool isCFunctionName(llvm::StringRef name);
 
 } // namespace attn
 

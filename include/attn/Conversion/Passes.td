@@ -91,6 +91,27 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
+def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
+  let summary = "turn copies between strided buffers into linalg";
+  let description = [{
+    `memref.copy` from or to a buffer that is not one piece of memory (new rows
+    into a cache, one head out of packed heads) becomes a `linalg.generic`, and
+    with the next pass loops. Upstream would lower it to a call of `memrefCopy`,
+    a function of MLIR's own runner library that no kernel links. Copies of
+    contiguous buffers stay: they become memcpy.
+
+    Rejects nothing.
+
+    ```mlir
+    // before
+    memref.copy %new, %present : memref<2x6x8xf32> to memref<2x6x8xf32, strided<[144, 8, 1], offset: 96>>
+    // after
+    linalg.generic {…} ins(%new : memref<2x6x8xf32>) outs(%present : memref<2x6x8xf32, strided<…>>) { … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
   let summary = "outline parallel loops and call attn_parallel_for";
   let description = [{

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Conversion/Kernels.h"
+#include "attn/Conversion/CNames.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -43,5 +43,7 @@ std::string attn::makeCName(StringRef text) {
     name += '_';
   return name;
 }
+
+std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
 
 bool attn::isCFunctionName(StringRef name) { return makeCName(name) == name && !isReserved(name); }

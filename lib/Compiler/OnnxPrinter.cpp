@@ -1,0 +1,202 @@
+//===- OnnxPrinter.cpp - an Attention node as a function ------------------===//
+//
+// attn.sdpa, or the chain where scores are asked for.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "OnnxPrinter.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+using namespace attn::onnx;
+using llvm::formatv;
+using llvm::join;
+using llvm::StringRef;
+
+/// Query i is at position past + i: it keeps key j iff j <= i + past. ONNX's alignment is the upper left one.
+std::string FunctionPrinter::getCausal() const {
+  if (!node.isCausal)
+    return "";
+  if (!node.has[kPastKey] || pastKeys.number == 0)
+    return "causal = #attn.causal<top_left>";
+  if (!pastKeys.number)
+    return "causal = #attn.causal<offset>";
+  return formatv("window = #attn.window<right = {0}>, align = #attn.causal<top_left>", *pastKeys.number);
+}
+
+/// The number of past keys where only the run knows it, once a batch.
+std::string FunctionPrinter::addOffset() {
+  Tensor offset = addEmpty("offset_init", {batch}, "i32");
+  line("%past_i32 = arith.index_cast {0} : index to i32", pastKeys.value);
+  line("%offset = linalg.fill ins(%past_i32 : i32) outs({0} : {1}) -> {1}", offset.value, printType(offset));
+  return " causal_offset(%offset : " + printType(offset) + ")";
+}
+
+std::string FunctionPrinter::addMaskClauses(const Tensor &mask, const Size &mostKeys) {
+  std::string clauses;
+  if (node.has[kMask])
+    clauses += formatv(" {0}({1} : {2})", node.isBooleanMask ? "mask" : "bias", mask.value, printType(mask));
+  if (node.has[kLengths]) {
+    Tensor lengths = addLengths(mostKeys);
+    clauses += formatv(" kv_lengths({0} : {1})", lengths.value, printType(lengths));
+  }
+  if (StringRef(getCausal()).contains("offset"))
+    clauses += addOffset();
+  return clauses;
+}
+
+/// An attribute dictionary with a space in front, or nothing.
+static std::string printAttributes(llvm::ArrayRef<std::string> attributes) {
+  std::vector<std::string> given;
+  llvm::copy_if(attributes, std::back_inserter(given), [](const std::string &text) { return !text.empty(); });
+  return given.empty() ? "" : " {" + join(given, ", ") + "}";
+}
+
+/// Exact, and with the decimal point that MLIR wants.
+static std::string printReal(double real) { return formatv("{0:e17} : f64", real); }
+
+Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y) {
+  Size count = keys;
+  Tensor mask = getInput(kMask);
+  if (node.has[kMask] && node.mask.back().prefix) {
+    count = fixed(*node.mask.back().prefix);
+    k = takePrefix(k, *count.number);
+    v = takePrefix(v, *count.number);
+  }
+  std::string clauses = addMaskClauses(mask, count);
+  std::string maps;
+  if (node.isPacked) {
+    constexpr StringRef dims = "b, h, i, j, d, e";
+    std::string keyHead = node.heads == node.kvHeads ? "h" : formatv("h floordiv {0}", node.heads / node.kvHeads).str();
+    std::vector<std::string> list = {printRowsMap(dims, "i", "h", "d", false),
+                                     printRowsMap(dims, "j", keyHead, "d", k.isHeadMajor),
+                                     printRowsMap(dims, "j", keyHead, "e", v.isHeadMajor)};
+    if (node.has[kMask]) {
+      constexpr StringRef scoreDims[] = {"b", "h", "i", "j"};
+      std::vector<StringRef> results;
+      for (auto [i, dimension] : llvm::enumerate(node.mask))
+        results.push_back(dimension.isBroadcast ? "0" : scoreDims[4 - node.mask.size() + i]);
+      list.push_back(printMap(dims, join(results, ", ")));
+    }
+    list.push_back(printRowsMap(dims, "i", "h", "e", false));
+    maps = "maps = [" + join(list, ", ") + "]";
+  }
+  std::string attributes = printAttributes({node.scale ? "scale = " + printReal(*node.scale) : "", getCausal(),
+                                            node.softcap ? "softcap = " + printReal(*node.softcap) : "", maps});
+  line("%out = attn.sdpa ins({0}, {1}, {2} : {3}, {4}, {5}){6} outs({7} : {8}){9} -> {8}", q.value, k.tensor.value,
+       v.tensor.value, printType(q), printType(k.tensor), printType(v.tensor), clauses, y.value, printType(y),
+       attributes);
+  return {"%out", y.sizes, y.element};
+}
+
+/// The steps one by one; the scores are f32, of doubles f64.
+Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, const Tensor &y) {
+  const Sizes sizes = {batch, fixed(node.heads), queries, keys};
+  Tensor last = {"", sizes, node.element == "f64" ? "f64" : "f32"};
+  const std::string type = printType(last);
+  std::array<std::string, 4> values;
+  auto addStep = [&](StringRef step, const std::string &clauses, const std::string &attributes, ScoresMode mode) {
+    addEmpty((step + "_init").str(), sizes, last.element);
+    line("%{0} = attn.{0} ins({1} : {2}){3} outs(%{0}_init : {2}){4} -> {2}", step, last.value, type, clauses,
+         attributes);
+    last.value = ("%" + step).str();
+    values[unsigned(mode)] = last.value;
+  };
+  std::string keyHead = node.heads == node.kvHeads ? "h" : formatv("h floordiv {0}", node.heads / node.kvHeads).str();
+  std::string scoresMaps, applyMaps;
+  if (node.isPacked) {
+    constexpr StringRef scores = "b, h, i, j, d", apply = "b, h, i, j, e";
+    scoresMaps = "maps = [" + printRowsMap(scores, "i", "h", "d", false) + ", " +
+                 printRowsMap(scores, "j", keyHead, "d", k.isHeadMajor) + ", " + printMap(scores, "b, h, i, j") + "]";
+    applyMaps = "maps = [" + printMap(apply, "b, h, i, j") + ", " +
+                printRowsMap(apply, "j", keyHead, "e", v.isHeadMajor) + ", " +
+                printRowsMap(apply, "i", "h", "e", false) + "]";
+  }
+  addEmpty("scores_init", sizes, last.element);
+  line("%scores = attn.scores ins({0}, {1} : {2}, {3}) outs(%scores_init : {4}){5} -> {4}", q.value, k.tensor.value,
+       printType(q), printType(k.tensor), type, printAttributes({scoresMaps}));
+  last.value = "%scores";
+  double scale = node.scale.value_or(1.0 / std::sqrt(double(node.headSize)));
+  addStep("scale", "", printAttributes({"scale = " + printReal(scale)}), ScoresMode::Scaled);
+  values.fill(last.value);
+  if (node.softcap) {
+    addStep("softcap", "", printAttributes({"softcap = " + printReal(*node.softcap)}), ScoresMode::Softcapped);
+    values[unsigned(ScoresMode::Masked)] = last.value;
+  }
+  Tensor mask = getInput(kMask);
+  if (node.has[kMask] && node.mask.back().prefix)
+    mask = padMask(mask);
+  if (node.has[kMask] || node.has[kLengths] || node.isCausal) {
+    std::string clauses = addMaskClauses(mask, keys);
+    addStep("mask", clauses, printAttributes({getCausal()}), ScoresMode::Masked);
+  }
+  addStep("softmax", "", "", ScoresMode::Weights);
+  line("%out = attn.apply ins({0}, {1} : {2}, {3}) outs({4} : {5}){6} -> {5}", last.value, v.tensor.value, type,
+       printType(v.tensor), y.value, printType(y), printAttributes({applyMaps}));
+  outputs[kScores] = addNarrowed({values[unsigned(node.mode)], sizes, last.element});
+  return {"%out", y.sizes, y.element};
+}
+
+/// Scores in the type of Q.
+Tensor FunctionPrinter::addNarrowed(const Tensor &scores) {
+  if (scores.element == node.element)
+    return scores;
+  Tensor narrow = addEmpty("narrow_init", scores.sizes, node.element);
+  line("%narrow = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [\"parallel\", \"parallel\", "
+       "\"parallel\", \"parallel\"]} ins({1} : {2}) outs({3} : {4}) {{",
+       printMap("b, h, i, j", "b, h, i, j"), scores.value, printType(scores), narrow.value, printType(narrow));
+  line("^bb0(%score: {0}, %init: {1}):", scores.element, narrow.element);
+  line("  %rounded = arith.truncf %score : {0} to {1}", scores.element, narrow.element);
+  line("  linalg.yield %rounded : {0}", narrow.element);
+  line("} -> {0}", printType(narrow));
+  narrow.value = "%narrow";
+  return narrow;
+}
+
+std::string FunctionPrinter::print() {
+  const unsigned length = node.isPacked ? 1 : 2;
+  batch = addSize(node.batch, "batch", kQ, 0);
+  queries = addSize(node.queries, "queries", kQ, length);
+  newKeys = addSize(node.newKeys, "new_keys", kK, length);
+  if (node.has[kPastKey])
+    pastKeys = addSize(node.pastKeys, "past_keys", kPastKey, 2);
+  keys = addKeys();
+
+  Tensor q = getInput(kQ);
+  if (node.isPacked) {
+    q.sizes = {batch, queries, fixed(node.heads * node.headSize)};
+    q = splitHeads(q, node.heads, node.headSize, "Q_heads");
+  }
+  Rows k = addRows(kK, kPastKey, kPresentKey, node.headSize);
+  Rows v = addRows(kV, kPastValue, kPresentValue, node.valueSize);
+  Tensor y = addEmpty("Y_init",
+                      node.isPacked ? Sizes{batch, queries, fixed(node.heads * node.valueSize)}
+                                    : Sizes{batch, fixed(node.heads), queries, fixed(node.valueSize)},
+                      node.element);
+  Tensor heads = node.isPacked ? splitHeads(y, node.heads, node.valueSize, "Y_heads") : y;
+  outputs[kY] = node.asks[kScores] ? addChain(q, k, v, heads) : addSdpa(q, k, v, heads);
+  if (node.isPacked) {
+    line("%Y = tensor.collapse_shape {0} [[0], [1], [2, 3]] : {1} into {2}", outputs[kY].value, printType(heads),
+         printType(y));
+    outputs[kY] = {"%Y", y.sizes, y.element};
+  }
+
+  std::vector<std::string> arguments, results, values, types;
+  for (unsigned i = 0; i < kNumInputs; ++i)
+    if (node.has[i]) {
+      Tensor input = getInput(Input(i));
+      arguments.push_back(formatv("{0}: {1} {{attn.name = \"{2}\"}", input.value, printType(input), kInputNames[i]));
+    }
+  for (unsigned i = 0; i < kNumOutputs; ++i)
+    if (node.asks[i]) {
+      values.push_back(outputs[i].value);
+      types.push_back(printType(outputs[i]));
+      results.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), kOutputNames[i]));
+    }
+  return formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
+                 join(results, ", "), body, join(values, ", "), join(types, ", "));
+}

@@ -1,0 +1,102 @@
+"""ONNX models: `from_onnx`. The compiler reads the file; here is only what makes a node's operands a kernel's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attn import _kernel, _library
+from attn.errors import CompileError
+
+# The operator's inputs in their order (onnx.defs.get_schema("Attention", 24)); a kernel has those that its node has.
+INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
+
+
+class OnnxKernel:
+    """The kernel of an Attention node, called as the operator is.
+
+    Attributes:
+      kernel: the `Kernel` underneath; its inputs and outputs have the operator's names.
+    """
+
+    def __init__(self, kernel: _kernel.Kernel) -> None:
+        """Made by `attn.from_onnx` only."""
+        self.kernel = kernel
+
+    def __repr__(self) -> str:
+        """The kernel's."""
+        return repr(self.kernel)
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Runs the node.
+
+        Args:
+          inputs: in the operator's order (Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen), with None for
+            those that the node leaves out; trailing ones may be left out here too. Types and shapes are the model's.
+          out: as for `Kernel`.
+
+        Returns:
+          The node's outputs, in the operator's order, without those that it leaves out: one array, or a tuple.
+
+        Raises:
+          TypeError: an input that the node has is missing, or one that it leaves out is given; an element type.
+          ValueError: a shape, or too many inputs.
+        """
+        if len(inputs) > len(INPUTS):
+            raise ValueError(f"expected at most {len(INPUTS)} inputs ({', '.join(INPUTS)}), found {len(inputs)}")
+        given = dict(zip(INPUTS, inputs, strict=False))
+        wanted = [x["name"] for x in self.kernel.inputs]
+        for name in INPUTS:
+            if (given.get(name) is not None) != (name in wanted):
+                found = "none" if name in wanted else "one; the node leaves it out, write None"
+                raise TypeError(f"{self.kernel.name}: expected {', '.join(wanted)}, found for {name} {found}")
+        return self.kernel(*(given[name] for name in wanted), out=out)
+
+
+def from_onnx(
+    model: Any,
+    node: str | None = None,
+    *,
+    target: str = "host",
+    parallel: str = "openmp",
+    fail_on_fallback: bool = False,
+) -> OnnxKernel:
+    """Compiles an Attention node of an ONNX model (opset 23 to 27).
+
+    What the operator computes is ONNX's definition of it, but that a row whose keys are all removed is 0, not NaN. A
+    node with qk_matmul_output runs with the scores in memory; any other is a flash kernel.
+
+    Args:
+      model: the path of a file, the bytes of one, or an `onnx.ModelProto`. Its graph holds Attention nodes only, whose
+        inputs have known types; sizes may be symbols, but for heads and head sizes.
+      node: the kernel's name, which is the node's, with an underscore for what C does not allow in a name, or
+        attention_<i> by position where it has none; may be None where there is one node.
+      target, parallel, fail_on_fallback: as for `attn.compile`.
+
+    Returns:
+      A callable that takes the node's inputs and returns its outputs.
+
+    Raises:
+      CompileError: the file is no such model; the message names the node and what was expected.
+      TypeError: `model` is none of the above.
+      OSError: the file cannot be read.
+    """
+    what = "the ONNX model"
+    if isinstance(model, str | Path):
+        what, source = f"{model}", Path(model).read_bytes()
+    elif isinstance(model, bytes | bytearray | memoryview):
+        source = bytes(model)
+    elif hasattr(model, "SerializeToString"):
+        source = model.SerializeToString()
+    else:
+        raise TypeError(f"expected a path, bytes or an onnx.ModelProto, found {type(model).__name__}")
+    module, manifest = _kernel.compile_bytes(
+        _library.SOURCE_ONNX, source, what, target, parallel=parallel, fail_on_fallback=fail_on_fallback
+    )
+    kernels = manifest["kernels"]
+    entries = [x for x in kernels if node in (None, x["name"])]
+    if len(entries) != 1:
+        _library.load().attn_module_destroy(module)
+        names = ", ".join(x["name"] for x in kernels)
+        raise CompileError(f"{what}: expected node to be one of {names}, found {node}")
+    return OnnxKernel(_kernel.Kernel(module, manifest, entries[0]))

@@ -1,0 +1,32 @@
+//===- onnx_fuzzer.cpp - ONNX models under libFuzzer ------------------------===//
+//
+// A file is refused with a printable text that names it, or becomes a function
+// a node.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Compiler/Onnx.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cstdlib>
+
+static void require(bool condition) {
+  if (!condition)
+    abort();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  llvm::Expected<std::string> text =
+      attn::onnxToMLIR(llvm::StringRef(reinterpret_cast<const char *>(data), size), "fuzz.onnx");
+  if (!text) {
+    std::string error = llvm::toString(text.takeError());
+    require(llvm::StringRef(error).starts_with("fuzz.onnx: ") && llvm::all_of(error, llvm::isPrint));
+    return 0;
+  }
+  require(llvm::StringRef(*text).contains("func.func @"));
+  require(llvm::all_of(*text, [](char c) { return c == '\n' || llvm::isPrint(c); }));
+  return 0;
+}
