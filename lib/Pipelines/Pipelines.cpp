@@ -58,6 +58,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 
 void buildCanonicalizePhase(OpPassManager &pm) {
   pm.addPass(createDescribeKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
   addVerification(pm, Phase::Canonicalize);
 }
@@ -110,6 +111,7 @@ void buildBufferizePhase(OpPassManager &pm) {
 
 void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   // After the attn ops: deallocation takes no op with several regions.

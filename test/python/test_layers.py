@@ -1,98 +1,249 @@
-"""Multi-head attention with its projections, merging two results, and scoring functions other than the product."""
+"""What stands around attention, as ops in an IR file: projections, scoring functions, caches, merged states."""
+
+import re
 
 import numpy as np
 import pytest
 
 import attn
-from attn import reference
-from helpers import DTYPES, Shape, assert_close, assert_lse, draw
+from helpers import DTYPES, Shape, assert_close, draw
 
-parametrize_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
-
-
-def projections(rng, dtype, width=24, heads=(4, 2), sizes=(16, 12), out=20):
-    shapes = [(2, 33, width), (width, heads[0] * sizes[0]), (width, heads[1] * sizes[0])]
-    shapes += [(width, heads[1] * sizes[1]), (heads[0] * sizes[1], out)]
-    return [(rng.standard_normal(shape) / np.sqrt(shape[-2])).astype(dtype) for shape in shapes]
+ELEMENTS = {"float32": "f32", "float64": "f64", "int32": "i32"}
+RNG = np.random.default_rng(0)
 
 
-@parametrize_dtype
-@pytest.mark.parametrize(
-    "options", [{}, dict(causal="top_left"), dict(window=(7, 2)), dict(softcap=0.5, scale=0.3)], ids=str
-)
-def test_multi_head(rng, options, dtype):
-    arrays = projections(rng, dtype)
-    found = attn.multi_head(*arrays, 4, 2, **options)
-    assert found.dtype == dtype
-    assert_close(found, reference.multi_head(*arrays, 4, 2, **options), dtype)
+def tensor(array) -> str:
+    """The MLIR type of an array."""
+    return f"tensor<{''.join(f'{size}x' for size in array.shape)}{ELEMENTS[array.dtype.name]}>"
 
 
-def test_multi_head_of_the_specification():
-    i, j = np.arange(1, 9)[:, None], np.arange(1, 9)
-    x = (0.01 * i[:5] + 0.02 * j)[None]
-    weights = (base + 0.001 * i + 0.0001 * j for base in (0.05, 0.04, 0.03, 0.02))
-    expected = [0.006773, 0.006800, 0.006828, 0.006855, 0.006883, 0.006910, 0.006938, 0.006965]
-    np.testing.assert_allclose(attn.multi_head(x, *weights, 2)[0, 0], expected, atol=5e-7)
+def fill(text: str, **arrays) -> str:
+    """IR in which the words that name `arrays` stand for their types."""
+    return re.sub(rf"\b({'|'.join(arrays)})\b(?!:)", lambda match: tensor(arrays[match[1]]), text)
 
 
-def test_bad_projections(rng):
-    x, w_q, w_k, w_v, w_o = projections(rng, np.float32)
-    with pytest.raises(ValueError, match="64 columns of q to be a multiple of its 5 heads"):
-        attn.multi_head(x, w_q, w_k, w_v, w_o, 5, 2)
-    with pytest.raises(ValueError, match="w_o to have 48 rows"):
-        attn.multi_head(x, w_q, w_k, w_v, w_o[1:], 4, 2)
-    with pytest.raises(ValueError, match="w_q to have the 24 rows that x has columns"):
-        attn.multi_head(x, w_q[1:], w_k, w_v, w_o, 4, 2)
-    with pytest.raises(TypeError, match="w_k to have the type of q, float32, found float64"):
-        attn.multi_head(x, w_q, w_k.astype(np.float64), w_v, w_o, 4, 2)
+def normal(*shape, dtype=np.float32):
+    return RNG.standard_normal(shape).astype(dtype)
 
 
-@parametrize_dtype
-def test_merge_of_two_halves_is_the_whole(dtype):
-    q, k, v = draw(Shape(33, 65, 16, 12, b=2, hq=4, hkv=2), dtype)
-    mask = np.arange(33).reshape(1, 1, 33, 1) > 4  # rows that the second half leaves empty
-    first = attn.sdpa(q, k[:, :, :40].copy(), v[:, :, :40].copy(), return_lse=True)
-    second = attn.sdpa(q, k[:, :, 40:].copy(), v[:, :, 40:].copy(), mask=mask, return_lse=True)
-    out, lse = attn.merge(*first, *second)
-    whole = mask | (np.arange(65) < 40)
-    expected = reference.sdpa(q, k, v, mask=whole, return_lse=True)
-    assert out.dtype == dtype
-    assert_close(out, expected[0], dtype)
-    assert_lse(lse, expected[1])
+# ---- attn.multi_head -------------------------------------------------------------------------------------------------
 
-
-def test_merge_of_empty_rows_is_empty():
-    out, lse = np.zeros((1, 1, 3, 4), np.float32), np.full((1, 1, 3), -np.inf, np.float32)
-    found = attn.merge(out, lse, out, lse)
-    assert (found[0] == 0).all()
-    assert (found[1] == -np.inf).all()
-
-
-def test_bad_merges():
-    out, lse = np.zeros((1, 1, 3, 4), np.float32), np.zeros((1, 1, 3), np.float32)
-    with pytest.raises(ValueError, match=r"out2 of shape \(1, 1, 3, 4\) beside out1"):
-        attn.merge(out, lse, out[:, :, :2], lse)
-    with pytest.raises(TypeError, match="lse1 and lse2 in float32, found float64"):
-        attn.merge(out, lse.astype(np.float64), out, lse)
-
-
-SCORES = """
-func.func @scores(%q: tensor<2x4x9x8xf32>, %k: tensor<2x2x13x6xf32>{arguments}) -> tensor<2x4x9x13xf32> {{
-  %init = tensor.empty() : tensor<2x4x9x13xf32>
-  %s = attn.scores ins(%q, %k : tensor<2x4x9x8xf32>, tensor<2x2x13x6xf32>) weights({weights})
-    outs(%init : tensor<2x4x9x13xf32>) {{kind = #attn.score_kind<{kind}>}} -> tensor<2x4x9x13xf32>
-  return %s : tensor<2x4x9x13xf32>
-}}
+MULTI_HEAD = """func.func @layer(%x: X, %wq: WQ, %wk: WK, %wv: WV, %wo: WO) -> Y {
+  %init = tensor.empty() : Y
+  %y = attn.multi_head ins(%x, %wq, %wk, %wv, %wo : X, WQ, WK, WV, WO) outs(%init : Y) {ATTRIBUTES} -> Y
+  return %y : Y
+}
 """
 
 
-@pytest.mark.parametrize(("kind", "shapes"), [("general", [(8, 6)]), ("additive", [(8, 5), (6, 5), (5,)])])
-def test_scoring_functions(rng, kind, shapes):
-    types = [f"tensor<{'x'.join(map(str, shape))}xf32>" for shape in shapes]
-    names = [f"%w{n}" for n in range(len(shapes))]
-    arguments = "".join(f", {name}: {kind}" for name, kind in zip(names, types, strict=True))
-    text = SCORES.format(kind=kind, arguments=arguments, weights=f"{', '.join(names)} : {', '.join(types)}")
-    q, k = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 4, 9, 8), (2, 2, 13, 6)))
-    weights = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
-    found = attn.compile(text)(q, k, *weights)
-    assert_close(found, reference.scores(q, k, weights, kind), np.float32, "scores")
+def multi_head(x, w_q, w_k, w_v, w_o, attributes: str, **options):
+    y = np.empty((*x.shape[:2], w_o.shape[1]), x.dtype)
+    text = fill(MULTI_HEAD, X=x, WQ=w_q, WK=w_k, WV=w_v, WO=w_o, Y=y).replace("ATTRIBUTES", attributes)
+    kernel = attn.compile(text, fail_on_fallback=True, **options)
+    return kernel(x, w_q, w_k, w_v, w_o)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_worked_example(dtype):
+    i, j = np.arange(1, 9)[:, None], np.arange(1, 9)
+    x = (0.01 * i[:5] + 0.02 * j)[None].astype(dtype)
+    weights = [(base + 0.001 * i + 0.0001 * j).astype(dtype) for base in (0.05, 0.04, 0.03, 0.02)]
+    y = multi_head(x, *weights, "heads = 2")
+    expected = [0.006773, 0.006800, 0.006828, 0.006855, 0.006883, 0.006910, 0.006938, 0.006965]
+    np.testing.assert_allclose(y[0, 0], expected, atol=5e-7)
+    assert_close(y, attn.reference.multi_head(x, *weights, heads=2), dtype)
+
+
+LAYERS = {
+    "causal": ("heads = 4, causal", {"causal": "top_left"}),
+    "grouped": ("heads = 4, kv_heads = 2", {}),
+    "one kv head": ("heads = 4, kv_heads = 1, causal = #attn.causal<bottom_right>", {"causal": "bottom_right"}),
+    "window": ("heads = 4, window = #attn.window<left = 3, right = 1>", {"window": (3, 1), "align": "top_left"}),
+    "scale and softcap": ("heads = 4, scale = 0.5 : f64, softcap = 2.0 : f64", {"scale": 0.5, "softcap": 2}),
+}
+
+
+@pytest.mark.parametrize("case", LAYERS)
+def test_attributes_of_the_layer(case):
+    attributes, options = LAYERS[case]
+    kv_heads = int(re.search(r"kv_heads = (\d)", attributes + ", kv_heads = 4")[1])
+    # Odd sizes; heads of 20 for Q and K, of 12 for V, an output narrower than x.
+    x = normal(2, 37, 50)
+    w_q, w_k, w_v, w_o = normal(50, 80), normal(50, 20 * kv_heads), normal(50, 12 * kv_heads), normal(48, 33)
+    q, k, v = (
+        (x.astype(np.float64) @ w).reshape(2, 37, heads, -1)
+        for w, heads in ((w_q, 4), (w_k, kv_heads), (w_v, kv_heads))
+    )
+    expected = attn.reference.sdpa(q, k, v, layout="bshd", **options).reshape(2, 37, 48) @ w_o
+    # Scores of projections of 50 features: a rounding of theirs is one of the exponent. Hence the small weights.
+    assert_close(multi_head(x, w_q, w_k, w_v, w_o, attributes), expected, np.float32)
+
+
+def test_one_row():
+    x, weights = normal(1, 1, 32), [normal(32, 32) for _ in range(4)]
+    assert_close(multi_head(x, *weights, "heads = 2"), attn.reference.multi_head(x, *weights, heads=2), np.float32)
+
+
+def test_the_reference_pipeline_agrees():
+    x, weights = normal(2, 9, 16, dtype=np.float64), [normal(16, 16, dtype=np.float64) for _ in range(4)]
+    found = multi_head(x, *weights, "heads = 2, causal", reference=True)
+    assert_close(found, attn.reference.multi_head(x, *weights, heads=2, causal="top_left"), np.float64)
+
+
+# ---- scoring functions -----------------------------------------------------------------------------------------------
+
+SCORED = """func.func @scored(%q: Q, %k: K, %v: V, ARGUMENTS) -> O {
+  %s = tensor.empty() : S
+  %o = tensor.empty() : O
+  %s0 = attn.scores ins(%q, %k : Q, K) weights(WEIGHTS) outs(%s : S) {kind = #attn.score_kind<KIND>} -> S
+  %s1 = attn.scale ins(%s0 : S) outs(%s : S) {scale = 0.5 : f64} -> S
+  %p = attn.softmax ins(%s1 : S) outs(%s : S) -> S
+  %out = attn.apply ins(%p, %v : S, V) outs(%o : O) -> O
+  return %out : O
+}
+"""
+
+
+def scored(q, k, v, kind: str, weights):
+    s, o = np.empty((*q.shape[:3], k.shape[2]), q.dtype), np.empty((*q.shape[:3], v.shape[3]), q.dtype)
+    names = [f"%w{i}" for i in range(len(weights))]
+    types = [tensor(w) for w in weights]
+    text = fill(SCORED, Q=q, K=k, V=v, S=s, O=o).replace("KIND", kind)
+    text = text.replace("ARGUMENTS", ", ".join(f"{x}: {t}" for x, t in zip(names, types, strict=True)))
+    text = text.replace("WEIGHTS", f"{', '.join(names)} : {', '.join(types)}")
+    kernel = attn.compile(text, fail_on_fallback=True)
+    return kernel(q, k, v, *weights)
+
+
+def softmax_of(s, v):
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    return p / p.sum(axis=-1, keepdims=True) @ np.repeat(v, s.shape[1] // v.shape[1], axis=1)
+
+
+def as_heads(x, heads):
+    return np.repeat(x.astype(np.float64), heads // x.shape[1], axis=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_general_scores(dtype):
+    q, k, v = draw(Shape(13, 37, 20, 24, b=2, hq=4, hkv=2), dtype)
+    w = normal(20, 20, dtype=dtype) / 4
+    s = as_heads(q, 4) @ w @ as_heads(k, 4).swapaxes(2, 3)
+    assert_close(scored(q, k, v, "general", [w]), softmax_of(0.5 * s, v), dtype)
+
+
+@pytest.mark.parametrize("projected", [False, True])
+def test_additive_scores(projected):
+    dtype = np.float32
+    q, k, v = draw(Shape(13, 37, 20, 24, b=2, hq=4, hkv=2), dtype)
+    weights = [normal(20, 30) / 4, normal(20, 30) / 4, normal(30)] if projected else [normal(20)]
+    q_rows, k_rows = as_heads(q, 4), as_heads(k, 4)
+    if projected:
+        q_rows, k_rows = q_rows @ weights[0], k_rows @ weights[1]
+    s = np.tanh(q_rows[:, :, :, None] + k_rows[:, :, None]) @ weights[-1]
+    assert_close(scored(q, k, v, "additive", weights), softmax_of(0.5 * s, v), dtype)
+
+
+# ---- attn.kv_append --------------------------------------------------------------------------------------------------
+
+APPEND = """func.func @append(%new: NEW, %p: POS, %cache: CACHE) -> CACHE {
+  %r = attn.kv_append ins(%new : NEW) positions(%p : POS) outs(%cache : CACHE) -> CACHE
+  return %r : CACHE
+}
+"""
+APPEND_PAGES = """func.func @append(%new: NEW, %p: POS, %t: TABLE, %cache: CACHE) -> CACHE {
+  %r = attn.kv_append ins(%new : NEW) positions(%p : POS) block_table(%t : TABLE) outs(%cache : CACHE)
+      {page_layout = #attn.page_layout<LAYOUT>} -> CACHE
+  return %r : CACHE
+}
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 5, 0])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int32])
+def test_new_rows_in_a_dense_cache(rows, dtype):
+    cache, new = (normal(3, 2, size, 9).astype(dtype) for size in (17, rows))
+    positions = np.array([0, 7, 17 - rows], np.int32)
+    expected = cache.copy()
+    for b, position in enumerate(positions):
+        expected[b, :, position : position + rows] = new[b]
+    found = cache.copy()
+    attn.compile(fill(APPEND, NEW=new, POS=positions, CACHE=cache))(new, positions, out=found)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+@pytest.mark.parametrize("page", [1, 4, 16])
+def test_new_rows_in_pages(page, layout):
+    count = 24 // page + 2
+    table = RNG.permutation(2 * count).reshape(2, count).astype(np.int32)
+    cache = normal(2 * count, *((page, 3) if layout == "nhd" else (3, page)), 8)
+    new, positions = normal(2, 3, 6, 8), np.array([3, 18], np.int32)
+    expected = cache.copy()
+    rows = expected if layout == "nhd" else expected.swapaxes(1, 2)
+    for b in range(2):
+        for n in range(6):
+            row = positions[b] + n
+            rows[table[b, row // page], row % page] = new[b, :, n]
+    found = cache.copy()
+    text = fill(APPEND_PAGES, NEW=new, POS=positions, TABLE=table, CACHE=cache).replace("LAYOUT", layout)
+    attn.compile(text)(new, positions, table, out=found)
+    np.testing.assert_array_equal(found, expected)
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+
+# (out, lse, 1) is a state of the keys that sdpa has seen.
+MERGED = """func.func @merged(%q: Q, %k0: K0, %v0: V0, %k1: K1, %v1: V1) -> (A, R) {
+  %one = arith.constant 1.0 : ELEMENT
+  %wide = tensor.empty() : A
+  %narrow = tensor.empty() : R
+  %sum = linalg.fill ins(%one : ELEMENT) outs(%narrow : R) -> R
+  %a0, %m0 = attn.sdpa ins(%q, %k0, %v0 : Q, K0, V0) outs(%wide, %narrow : A, R) -> A, R
+  %a1, %m1 = attn.sdpa ins(%q, %k1, %v1 : Q, K1, V1) outs(%wide, %narrow : A, R) -> A, R
+  %a, %m, %l = attn.merge_states ins(%a0, %m0, %sum : A, R, R) outs(%a1, %m1, %sum : A, R, R) -> A, R, R
+  %out, %lse = attn.finalize ins(%a, %m, %l : A, R, R) outs(%wide, %narrow : A, R) -> A, R
+  return %out, %lse : A, R
+}
+"""
+STEPS = """func.func @steps(%q: Q, %k0: K0, %v0: V0, %k1: K1, %v1: V1) -> (A, R) {
+  %wide = tensor.empty() : A
+  %narrow = tensor.empty() : R
+  %a, %m, %l = attn.init_state outs(%wide, %narrow, %narrow : A, R, R) -> A, R, R
+  %a0, %m0, %l0 = attn.online_step ins(%q, %k0, %v0 : Q, K0, V0) outs(%a, %m, %l : A, R, R)
+      {scale = 0.25 : f64} -> A, R, R
+  %a1, %m1, %l1 = attn.online_step ins(%q, %k1, %v1 : Q, K1, V1) outs(%a, %m, %l : A, R, R)
+      {scale = 0.25 : f64} -> A, R, R
+  %a2, %m2, %l2 = attn.merge_states ins(%a0, %m0, %l0 : A, R, R) outs(%a1, %m1, %l1 : A, R, R) -> A, R, R
+  %out, %lse = attn.finalize ins(%a2, %m2, %l2 : A, R, R) outs(%wide, %narrow : A, R) -> A, R
+  return %out, %lse : A, R
+}
+"""
+
+
+def check_halves(text: str, q, k, v, split: int, **options):
+    halves = [x[:, :, part].copy() for part in (slice(split), slice(split, None)) for x in (k, v)]
+    a, r = np.empty((*q.shape[:3], v.shape[3]), q.dtype), np.empty(q.shape[:3], q.dtype)
+    arrays = dict(zip(("K0", "V0", "K1", "V1"), halves, strict=True))
+    text = fill(text, Q=q, A=a, R=r, **arrays).replace("ELEMENT", ELEMENTS[q.dtype.name])
+    out, lse = attn.compile(text, **options)(q, *halves)
+    expected_out, expected_lse = attn.reference.sdpa(q, k, v, return_lse=True)
+    assert_close(out, expected_out, q.dtype, "out")
+    assert_close(lse, expected_lse, q.dtype, "lse")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("split", [100, 1, 0, 203])
+def test_merging_two_halves_of_the_keys_is_the_whole(split, dtype):
+    # Two flash kernels; what joins them is no fallback.
+    q, k, v = draw(Shape(13, 203, 32, 40, b=2, hq=4, hkv=2), dtype)
+    check_halves(MERGED, q, k, v, split, fail_on_fallback=True)
+
+
+def test_merging_nothing_with_nothing():
+    check_halves(MERGED, *draw(Shape(3, 0, 16, 8)), split=0)
+
+
+@pytest.mark.parametrize("split", [20, 0])
+def test_states_of_online_steps(split):
+    check_halves(STEPS, *draw(Shape(7, 50, 16, 24, hq=2, hkv=2)), split=split)

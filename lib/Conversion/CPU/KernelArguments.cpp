@@ -107,7 +107,6 @@ ValueCheck ValueCheck::fromAttribute(Attribute attribute) {
   return check;
 }
 
-std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
 
 SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
   SmallVector<KernelArgument> arguments;
