@@ -65,7 +65,8 @@ class Problem:
             words.append(f"layout={self.layout}")
         if self.paged is not None:
             page, page_layout, pages = self.paged
-            words += [f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"), f"pages={_size(pages)}"]
+            words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
+            words += [] if pages == DYNAMIC else [f"pages={pages}"]
         outputs = [name for name in ("lse", "weights") if getattr(self, name)]
         if outputs:
             words.append(f"out={','.join(outputs)}")
