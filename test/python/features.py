@@ -1,7 +1,5 @@
 """Every feature of attn.sdpa by name, as options that fit a shape; what the tests of combinations draw from."""
 
-import itertools
-
 import numpy as np
 
 from helpers import Shape, draw
@@ -50,7 +48,6 @@ FEATURES = {
     "dynamic": lambda shape, dtype, rng: dict(dynamic=True),
 }
 ALTERNATIVES = [{"top_left", "bottom_right", "offsets"}, {"mask_mod", "documents"}, {"bshd", "bsd"}]
-PAIRS = [pair for pair in itertools.combinations(FEATURES, 2) if not any(set(pair) <= group for group in ALTERNATIVES)]
 
 
 def make(shape: Shape, dtype, names, seed=0):
