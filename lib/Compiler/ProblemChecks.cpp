@@ -80,6 +80,12 @@ llvm::Error ProblemParser::checkPacking() {
                                                name));
   if (problem.paged)
     return error(wordOf("paged"), "expected no pages with layout=varlen; leave one out");
+  if (problem.dropout)
+    return error(wordOf("dropout"), "expected no dropout with layout=varlen, whose scores have no index of their own; "
+                                    "leave it out");
+  if (problem.b == Problem::kDynamic && problem.hasOffset())
+    return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
+                              "number as b2");
   if (problem.weights)
     return error(wordOf("out"), "expected no weights with layout=varlen, whose sequences have scores of different "
                                 "sizes; write out=lse, or leave it out");

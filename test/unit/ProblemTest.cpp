@@ -175,7 +175,7 @@ TEST(Problem, NewTokensRoundTrip) {
   constexpr llvm::StringRef lines[] = {
       "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=offset sink q_lengths kv_lengths dropout=0.1 out=lse,weights",
       "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 window=1,2 align=offset layout=bsd out=weights",
-      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right sink dropout=1 layout=varlen out=lse",
+      "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right sink layout=varlen out=lse",
       "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 kv_lengths paged=16",
       "b? hq8 hkv2 sq113 sk? d64 dv64 f32 mask=1,8,113,1 kv_lengths paged=5,hnd pages=70 layout=bsd",
   };
@@ -205,6 +205,10 @@ TEST(Problem, ConflictsAreRefused) {
                                   "sizes; leave it out, or write a region"},
       {"layout=varlen out=lse,weights", "expected no weights with layout=varlen, whose sequences have scores of "
                                         "different sizes; write out=lse, or leave it out"},
+      {"layout=varlen dropout=0.5",
+       "expected no dropout with layout=varlen, whose scores have no index of their own; leave it out"},
+      {"layout=varlen b? causal=offset",
+       "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a number as b2"},
       {"layout=varlen paged=4", "expected no pages with layout=varlen; leave one out"},
       {"paged=4", "expected kv_lengths with paged, which say what of the pages is in use; write kv_lengths as well"},
       {"pages=4", "expected pages only with paged, found none; write paged=16 or the like"},
@@ -355,15 +359,14 @@ TEST(Problem, IROfPages) {
 }
 
 TEST(Problem, IROfSequences) {
-  EXPECT_EQ(bodyOf("b3 hq4 hkv2 sq9 sk8 d8 sink dropout=0.5 causal=offset layout=varlen out=lse"),
+  EXPECT_EQ(bodyOf("b3 hq4 hkv2 sq9 sk8 d8 sink causal=offset layout=varlen out=lse"),
             R"(  %out_init = tensor.empty() : tensor<9x4x8xf32>
   %lse_init = tensor.empty() : tensor<4x9xf32>
   %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<9x4x8xf32>, tensor<8x2x8xf32>, tensor<8x2x8xf32>)
       sink(%sink : tensor<4xf32>)
       causal_offset(%causal_offset : tensor<3xi32>)
       cu_seqlens(%cu_seqlens_q, %cu_seqlens_k : tensor<4xi32>, tensor<4xi32>)
-      dropout(%seed, %offset : i64, i64)
-      outs(%out_init, %lse_init : tensor<9x4x8xf32>, tensor<4x9xf32>) {causal = #attn.causal<offset>, dropout_p = 0.5 : f64} -> tensor<9x4x8xf32>, tensor<4x9xf32>
+      outs(%out_init, %lse_init : tensor<9x4x8xf32>, tensor<4x9xf32>) {causal = #attn.causal<offset>} -> tensor<9x4x8xf32>, tensor<4x9xf32>
   return %out, %lse : tensor<9x4x8xf32>, tensor<4x9xf32>
 }
 )");

@@ -47,6 +47,7 @@ def Attn_Dialect : Dialect {
     fewer than Q, and masks and biases broadcast as in NumPy.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasCanonicalizer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "SizeClasses.h"
+#include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
@@ -52,7 +52,8 @@ bool fitsInMemory(RankedTensorType type) {
 /// Collects one function's arguments and gives each a C identifier of its own.
 class Describer {
 public:
-  explicit Describer(func::FuncOp function) : function(function), b(function.getContext()), classes(function) {}
+  explicit Describer(func::FuncOp function)
+      : function(function), b(function.getContext()), classes(function), checks(function, classes) {}
 
   LogicalResult run() {
     llvm::SmallDenseSet<Value> destinations;
@@ -105,6 +106,10 @@ private:
       if (failed(sizes))
         return failure();
       entry.push_back(b.getNamedAttr("sizes", b.getDenseI32ArrayAttr(*sizes)));
+    }
+    if (ArrayRef<ValueCheck> found = checks.get(value); !found.empty()) {
+      auto print = [&](const ValueCheck &check) { return check.toAttribute(b.getContext()); };
+      entry.push_back(b.getNamedAttr("checks", b.getArrayAttr(llvm::map_to_vector(found, print))));
     }
     entries.push_back(b.getDictionaryAttr(entry));
     return success();
@@ -183,6 +188,7 @@ private:
   func::FuncOp function;
   Builder b;
   SizeClasses classes;
+  ValueChecks checks;
   SmallVector<Attribute> entries;
   SmallVector<unsigned> symbols; ///< the classes of the dynamic sizes, in the order of their first use
   llvm::StringSet<> names;
@@ -203,6 +209,28 @@ LogicalResult checkName(func::FuncOp function) {
   return success();
 }
 
+/// What no comparison of sizes can test at run time.
+LogicalResult checkDynamicSizes(func::FuncOp function) {
+  WalkResult result = function.walk([](Operation *op) {
+    if (!isStructuredOp(op))
+      return WalkResult::advance();
+    SmallVector<int64_t> domain = getStaticDomain(op);
+    AffineMap kvHead = getNumBatchDims(op) > 0 ? getKvHeadMap(op) : AffineMap();
+    if (kvHead && isa<AffineBinaryOpExpr>(kvHead.getResult(0)) &&
+        ShapedType::isDynamic(domain[getNumBatchDims(op) - 1])) {
+      op->emitOpError("expected static numbers of heads where K and V have fewer than Q, found dynamic ones");
+      return WalkResult::interrupt();
+    }
+    auto sdpa = dyn_cast<SdpaOp>(op);
+    if (sdpa && sdpa.getCuSeqlensQ() && sdpa.getCausalOffset() && ShapedType::isDynamic(domain[0])) {
+      op->emitOpError("expected a static number of sequences with causal_offset, found a dynamic one");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<DescribeKernelsPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -212,7 +240,7 @@ struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<Describe
         function.emitOpError("expected a kernel of one block");
         return signalPassFailure();
       }
-      if (failed(checkName(function)) || failed(Describer(function).run()))
+      if (failed(checkName(function)) || failed(checkDynamicSizes(function)) || failed(Describer(function).run()))
         return signalPassFailure();
     }
   }

@@ -107,7 +107,6 @@ ValueCheck ValueCheck::fromAttribute(Attribute attribute) {
   return check;
 }
 
-
 SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
   SmallVector<KernelArgument> arguments;
   for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {

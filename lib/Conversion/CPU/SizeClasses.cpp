@@ -12,6 +12,7 @@
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace attn;
@@ -64,33 +65,116 @@ static StringRef getDomainName(Operation *op, unsigned position) {
   }
 }
 
+unsigned SizeClasses::findDomain(Operation *op, Domain &domain, unsigned position) {
+  auto [entry, isNew] = domain.try_emplace(position, 0);
+  if (isNew) {
+    entry->second = create();
+    if (isStructuredOp(op))
+      classes.back().name = getDomainName(op, position);
+  }
+  return entry->second;
+}
+
 /// Dimensions that are indexed by one dimension of the domain alone have its size.
-void SizeClasses::addIndexedOp(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
-  llvm::SmallDenseMap<unsigned, unsigned> domain;
+SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands, ArrayRef<AffineMap> maps) {
+  Domain domain;
   for (auto [operand, map] : llvm::zip(operands, maps)) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type || type.getRank() != map.getNumResults())
       continue;
-    for (auto [i, expr] : llvm::enumerate(map.getResults())) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim)
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        unite(findDomain(op, domain, dim.getPosition()), find(operand, i));
+  }
+  return domain;
+}
+
+/// Lengths and offsets, one a batch index; sinks, one a head; prefix sums, one more than sequences.
+void SizeClasses::addLists(Operation *op, Domain &domain) {
+  SmallVector<Value> batchLists;
+  Value sink;
+  TypeSwitch<Operation *>(op)
+      .Case<SdpaOp>([&](SdpaOp sdpa) {
+        batchLists = {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset()};
+        sink = sdpa.getSink();
+        if (sdpa.getCuSeqlensQ())
+          uniteDims(sdpa.getCuSeqlensQ(), 0, sdpa.getCuSeqlensK(), 0);
+      })
+      .Case<MaskOp>(
+          [&](MaskOp mask) { batchLists = {mask.getQLengths(), mask.getKvLengths(), mask.getCausalOffset()}; })
+      .Case<SoftmaxOp>([&](SoftmaxOp softmax) {
+        batchLists = {softmax.getQLengths()};
+        sink = softmax.getSink();
+      });
+  for (Value list : batchLists)
+    if (list)
+      unite(findDomain(op, domain, 0), find(list, 0));
+  if (sink)
+    unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(sink, 0));
+}
+
+/// A dimension of a captured tensor that a position indexes: as large as the positions are many, unless it is static,
+/// when it may be larger.
+void SizeClasses::addCaptures(Operation *op, Domain &domain) {
+  unsigned numBatch = getNumBatchDims(op);
+  op->walk([&](tensor::ExtractOp extract) {
+    for (auto [dim, operand] : llvm::enumerate(extract.getIndices())) {
+      auto index = operand.getDefiningOp<IndexOp>();
+      if (!index || !extract.getTensor().getType().isDynamicDim(dim))
         continue;
-      auto [entry, isNew] = domain.try_emplace(dim.getPosition(), 0);
-      if (isNew) {
-        entry->second = create();
-        if (isStructuredOp(op))
-          classes.back().name = getDomainName(op, dim.getPosition());
+      std::optional<unsigned> position;
+      switch (index.getKind()) {
+      case IndexKind::Batch: position = 0; break;
+      case IndexKind::Head: position = numBatch - 1; break;
+      case IndexKind::Query: position = numBatch; break;
+      case IndexKind::Key: position = numBatch + 1; break;
+      default: break;
       }
-      unite(entry->second, find(operand, i));
+      if (position)
+        unite(findDomain(op, domain, *position), find(extract.getTensor(), dim));
     }
+  });
+}
+
+void SizeClasses::addPaging(Operation *op) {
+  if (auto gather = dyn_cast<GatherPagesOp>(op)) {
+    bool isHeadMajor = gather.getPageLayout() == PageLayout::HND;
+    uniteDims(gather.getOutput(), 0, gather.getBlockTable(), 0);
+    uniteDims(gather.getOutput(), 0, gather.getLengths(), 0);
+    uniteDims(gather.getOutput(), 1, gather.getCache(), isHeadMajor ? 1 : 2);
+    uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
+    setName(find(gather.getCache(), 0), "pages");
+    setName(find(gather.getBlockTable(), 1), "max_pages");
+  } else if (auto append = dyn_cast<KvAppendOp>(op)) {
+    bool isHeadMajor = !append.getBlockTable() || append.getPageLayout() == PageLayout::HND;
+    uniteDims(append.getInput(), 0, append.getPositions(), 0);
+    if (Value table = append.getBlockTable()) {
+      uniteDims(append.getInput(), 0, table, 0);
+      setName(find(table, 1), "max_pages");
+      setName(find(append.getOutput(), 0), "pages");
+    } else {
+      uniteDims(append.getInput(), 0, append.getOutput(), 0);
+    }
+    setName(find(append.getInput(), 0), "b");
+    uniteDims(append.getInput(), 1, append.getOutput(), isHeadMajor ? 1 : 2);
+    uniteDims(append.getInput(), 3, append.getOutput(), 3);
+  } else if (auto layer = dyn_cast<MultiHeadOp>(op)) {
+    uniteDims(layer.getX(), 0, layer.getOutput(), 0);
+    uniteDims(layer.getX(), 1, layer.getOutput(), 1);
+    setName(find(layer.getX(), 0), "b");
+    setName(find(layer.getX(), 1), "s");
   }
 }
 
 void SizeClasses::addOp(Operation *op) {
-  if (isStructuredOp(op))
-    addIndexedOp(op, op->getOperands(), getMaps(op));
-  else if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
+  if (isStructuredOp(op)) {
+    Domain domain = addIndexedOp(op, op->getOperands(), getMaps(op));
+    addLists(op, domain);
+    addCaptures(op, domain);
+  } else if (auto linalg = dyn_cast<linalg::LinalgOp>(op)) {
     addIndexedOp(op, op->getOperands(), linalg.getIndexingMapsArray());
+  }
+  addPaging(op);
 
   auto uniteAll = [&](Value a, Value b) {
     for (int64_t i = 0, e = cast<RankedTensorType>(a.getType()).getRank(); i < e; ++i)

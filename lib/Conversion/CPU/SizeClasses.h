@@ -34,7 +34,18 @@ private:
   unsigned create();
   unsigned findRoot(unsigned id);
   void unite(unsigned a, unsigned b);
-  void addIndexedOp(mlir::Operation *op, mlir::ValueRange operands, llvm::ArrayRef<mlir::AffineMap> maps);
+  void uniteDims(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB) { unite(find(a, dimA), find(b, dimB)); }
+  /// The classes of the dimensions of an op's domain.
+  using Domain = llvm::SmallDenseMap<unsigned, unsigned>;
+  unsigned findDomain(mlir::Operation *op, Domain &domain, unsigned position);
+  Domain addIndexedOp(mlir::Operation *op, mlir::ValueRange operands, llvm::ArrayRef<mlir::AffineMap> maps);
+  void setName(unsigned id, llvm::StringRef name) {
+    if (classes[id].name.empty())
+      classes[id].name = name;
+  }
+  void addLists(mlir::Operation *op, Domain &domain);
+  void addCaptures(mlir::Operation *op, Domain &domain);
+  void addPaging(mlir::Operation *op);
   void addOp(mlir::Operation *op);
 
   std::vector<Class> classes;

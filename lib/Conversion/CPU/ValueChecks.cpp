@@ -1,0 +1,144 @@
+//===- ValueChecks.cpp - what a kernel's integers must be -----------------===//
+//
+// From the use: what an op takes as lengths may not exceed what it counts, and
+// page numbers not the cache. Integers that the kernel itself computes have no
+// check: nobody but the kernel could give it.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ValueChecks.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// The dimensions of a page in its cache: rows of a page, heads.
+static std::pair<unsigned, unsigned> getPageDims(PageLayout layout) {
+  return layout == PageLayout::NHD ? std::pair(1u, 2u) : std::pair(2u, 1u);
+}
+
+ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function(function), classes(classes) {
+  function.walk([&](Operation *op) {
+    TypeSwitch<Operation *>(op)
+        .Case<SdpaOp>([&](SdpaOp sdpa) {
+          addLimited(sdpa.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
+          addLimited(sdpa.getKvLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Key));
+          addLimited(sdpa.getCuSeqlensQ(), ValueCheck::Kind::PrefixSums, findPlace(op, DimKind::Query));
+          addLimited(sdpa.getCuSeqlensK(), ValueCheck::Kind::PrefixSums, findPlace(op, DimKind::Key));
+        })
+        .Case<MaskOp>([&](MaskOp mask) {
+          addLimited(mask.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
+          addLimited(mask.getKvLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Key));
+        })
+        .Case<SoftmaxOp>([&](SoftmaxOp softmax) {
+          addLimited(softmax.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
+        })
+        .Case<GatherPagesOp, KvAppendOp>([&](auto paged) { addOp(paged); });
+  });
+}
+
+ArrayRef<ValueCheck> ValueChecks::get(Value argument) const {
+  auto found = checks.find(argument);
+  return found == checks.end() ? ArrayRef<ValueCheck>() : ArrayRef<ValueCheck>(found->second);
+}
+
+std::optional<int64_t> ValueChecks::getArgument(Value value) {
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  if (!argument || !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+    return std::nullopt;
+  return argument.getArgNumber();
+}
+
+/// A number, or a dimension of an argument that is in the same class.
+std::optional<SizePlace> ValueChecks::findPlace(Value tensor, unsigned dim) {
+  unsigned id = classes.find(tensor, dim);
+  if (int64_t size = classes.getStaticSize(id); !ShapedType::isDynamic(size))
+    return SizePlace{-1, size};
+  for (BlockArgument argument : function.getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+      for (int64_t other = 0; other < type.getRank(); ++other)
+        if (classes.find(argument, other) == id)
+          return SizePlace{argument.getArgNumber(), other};
+  return std::nullopt;
+}
+
+/// The same for a dimension of an op's domain, from an operand that has it.
+std::optional<SizePlace> ValueChecks::findPlace(Operation *op, DimKind kind) {
+  AffineExpr wanted = getAffineDimExpr(getDomainPosition(op, kind), op->getContext());
+  for (auto [i, map] : llvm::enumerate(getMaps(op)))
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (expr == wanted)
+        if (std::optional<SizePlace> place = findPlace(op->getOperand(i), dim))
+          return place;
+  return std::nullopt;
+}
+
+void ValueChecks::add(Value argument, const ValueCheck &check) {
+  SmallVector<ValueCheck, 0> &list = checks[argument];
+  if (!llvm::is_contained(list, check))
+    list.push_back(check);
+}
+
+void ValueChecks::addLimited(Value argument, ValueCheck::Kind kind, std::optional<SizePlace> limit) {
+  if (!limit || !getArgument(argument))
+    return;
+  ValueCheck check;
+  check.kind = kind;
+  check.limit[0] = *limit;
+  add(argument, check);
+}
+
+void ValueChecks::addOp(GatherPagesOp op) {
+  Value cache = op.getCache(), table = op.getBlockTable(), lengths = op.getLengths();
+  std::optional<SizePlace> page = findPlace(cache, getPageDims(op.getPageLayout()).first);
+  std::optional<SizePlace> pages = findPlace(cache, 0), width = findPlace(table, 1);
+  std::optional<int64_t> lengthsArgument = getArgument(lengths);
+  // The view may end in the middle of a page.
+  std::optional<SizePlace> rows = findPlace(op.getOutput(), 2);
+  if (rows)
+    addLimited(lengths, ValueCheck::Kind::Lengths, rows);
+  if (!page || !lengthsArgument)
+    return;
+  ValueCheck check;
+  if (!rows && width) {
+    check.limit[0] = *width;
+    check.limit[1] = *page;
+    add(lengths, check);
+  }
+  if (!pages || !getArgument(table))
+    return;
+  check = ValueCheck();
+  check.kind = ValueCheck::Kind::BlockTable;
+  check.limit[0] = *pages;
+  check.lengths = *lengthsArgument;
+  check.page = *page;
+  add(table, check);
+}
+
+void ValueChecks::addOp(KvAppendOp op) {
+  Value table = op.getBlockTable(), cache = op.getOutput(), positions = op.getPositions();
+  bool isPaged = bool(table);
+  unsigned rowDim = isPaged ? getPageDims(*op.getPageLayout()).first : 2;
+  std::optional<SizePlace> rows = findPlace(op.getInput(), 2), page = findPlace(cache, rowDim);
+  std::optional<SizePlace> pages = findPlace(cache, 0), width = isPaged ? findPlace(table, 1) : SizePlace();
+  std::optional<int64_t> positionsArgument = getArgument(positions);
+  if (!rows || !page || !pages || !width || !positionsArgument)
+    return;
+  ValueCheck check;
+  check.kind = ValueCheck::Kind::Positions;
+  check.limit[0] = *page;
+  check.limit[1] = *width;
+  check.rows = *rows;
+  add(positions, check);
+  if (!isPaged || !getArgument(table))
+    return;
+  check = ValueCheck();
+  check.kind = ValueCheck::Kind::AppendTable;
+  check.limit[0] = *pages;
+  check.lengths = *positionsArgument;
+  check.page = *page;
+  check.rows = *rows;
+  add(table, check);
+}

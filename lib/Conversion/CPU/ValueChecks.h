@@ -1,0 +1,40 @@
+//===- ValueChecks.h - what a kernel's integers must be ---------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_CPU_VALUECHECKS_H
+#define ATTN_CONVERSION_CPU_VALUECHECKS_H
+
+#include "SizeClasses.h"
+#include "attn/Conversion/Kernels.h"
+#include "attn/IR/Attn.h"
+
+namespace attn {
+
+/// Which integers the ops of a function index memory with: lengths, prefix sums, block tables and positions that are
+/// arguments, and their limits in terms of sizes that the caller gives.
+class ValueChecks {
+public:
+  ValueChecks(mlir::func::FuncOp function, SizeClasses &classes);
+  llvm::ArrayRef<ValueCheck> get(mlir::Value argument) const;
+
+private:
+  std::optional<SizePlace> findPlace(mlir::Value tensor, unsigned dim);
+  std::optional<SizePlace> findPlace(mlir::Operation *op, DimKind kind);
+  void add(mlir::Value argument, const ValueCheck &check);
+  void addLimited(mlir::Value argument, ValueCheck::Kind kind, std::optional<SizePlace> limit);
+  void addOp(GatherPagesOp op);
+  void addOp(KvAppendOp op);
+  /// An argument that the caller passes, or no number.
+  static std::optional<int64_t> getArgument(mlir::Value value);
+
+  mlir::func::FuncOp function;
+  SizeClasses &classes;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<ValueCheck, 0>> checks;
+};
+
+} // namespace attn
+
+#endif // ATTN_CONVERSION_CPU_VALUECHECKS_H
