@@ -126,6 +126,17 @@ RULES = (
         ("layout", "out"),
         lambda case: "weights" in case["out"] and case["layout"] == "varlen",
     ),
+    Rule(
+        "no dropout with layout=varlen", ("layout", "dropout"), lambda c: bool(c["dropout"] and c["layout"] == "varlen")
+    ),
+    Rule(
+        "a number of sequences with layout=varlen and offsets",
+        ("layout", "dynamic", "causal", "align"),
+        lambda case: (
+            case["layout"] == "varlen" and is_dynamic(case, "b") and "offset" in (case["causal"], case["align"])
+        ),
+    ),
+    Rule("numbers of heads with paged", ("paged", "dynamic"), lambda c: bool(c["paged"] and is_dynamic(c, "h"))),
     Rule("pages only with paged", ("pages", "paged"), lambda case: bool(case["pages"] and not case["paged"])),
     Rule("kv_lengths with paged", ("paged", "kv_lengths"), lambda c: bool(c["paged"] and not c["kv_lengths"])),
     Rule("no weights with paged", ("paged", "out"), lambda case: bool(case["paged"] and "weights" in case["out"])),
@@ -152,7 +163,13 @@ def print_problem(case: Levels) -> str:
     letters = {"b": case["b"], "h": q_heads, "q": queries, "k": keys}
     letters |= {letter: "?" for letter in case["dynamic"]}
     kv_heads = "?" if letters["h"] == "?" else kv_heads
-    words = [f"b{letters['b']}", f"hq{letters['h']}", f"hkv{kv_heads}" if kv_heads != letters["h"] else "", f"sq{letters['q']}", f"sk{letters['k']}"]
+    words = [
+        f"b{letters['b']}",
+        f"hq{letters['h']}",
+        f"hkv{kv_heads}" if kv_heads != letters["h"] else "",
+        f"sq{letters['q']}",
+        f"sk{letters['k']}",
+    ]
     words += [f"d{case['d']}", f"dv{case['dv']}" if case["dv"] else "", case["element"]]
     for name in ("causal", "window", "align", "softcap", "scale", "dropout", "layout", "paged", "pages", "out"):
         words.append(f"{name}={case[name]}" if case[name] else "")
