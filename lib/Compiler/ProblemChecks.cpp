@@ -101,8 +101,9 @@ llvm::Error ProblemParser::checkPages() {
   if (!problem.kvLengths)
     return error(wordOf("paged"), "expected kv_lengths with paged, which say what of the pages is in use; write "
                                   "kv_lengths as well");
-  if (problem.hkv == Problem::kDynamic)
-    return error(wordOf("hq"), "expected numbers of heads with paged, found 'hq?'; write a number as hq8");
+  if (problem.hq == Problem::kDynamic)
+    return error(wordOf("hq"), "expected numbers of heads with paged, whose pages hold a known number of them, found "
+                               "'hq?'; write a number as hq8");
   if (problem.weights)
     return error(wordOf("out"), "expected no weights with paged, found out=weights; write out=lse, or leave it out");
   if (problem.sk != Problem::kDynamic)
