@@ -122,6 +122,17 @@ TEST_F(KeyRanges, Logic) {
       [](int64_t i, int64_t j) { return !(j < 2 || j > 6); }, Precision::Exact);
 }
 
+TEST_F(KeyRanges, Chunk) {
+  for (auto [queries, keys] : sizes) {
+    OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, chunk = 3 : i64}");
+    int64_t offset = keys - queries;
+    auto keep = [&](int64_t i, int64_t j) {
+      return j <= i + offset && llvm::divideFloorSigned(i + offset, 3) == j / 3;
+    };
+    checkTiles(analyze(*module, queries, keys), keep, queries, keys, Precision::Tight);
+  }
+}
+
 // Chunks with an offset between rows and keys, and quotients compared with rows.
 TEST_F(KeyRanges, Quotients) {
   check(
