@@ -90,6 +90,31 @@ def test_the_reference_pipeline_agrees():
     assert_close(found, attn.reference.multi_head(x, *weights, heads=2, causal="top_left"), np.float64)
 
 
+DYNAMIC = """func.func @layer(%x: tensor<?x?x24xf32>, %wq: WQ, %wk: WK, %wv: WV, %wo: WO) -> tensor<?x?x10xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %x, %c0 : tensor<?x?x24xf32>
+  %s = tensor.dim %x, %c1 : tensor<?x?x24xf32>
+  %init = tensor.empty(%b, %s) : tensor<?x?x10xf32>
+  %y = attn.multi_head ins(%x, %wq, %wk, %wv, %wo : tensor<?x?x24xf32>, WQ, WK, WV, WO)
+      outs(%init : tensor<?x?x10xf32>) {heads = 4, kv_heads = 2, causal} -> tensor<?x?x10xf32>
+  return %y : tensor<?x?x10xf32>
+}
+"""
+
+
+def test_one_layer_for_batches_and_lengths():
+    w_q, w_k, w_v, w_o = (normal(*shape) / 4 for shape in ((24, 32), (24, 16), (24, 12), (24, 10)))
+    kernel = attn.compile(fill(DYNAMIC, WQ=w_q, WK=w_k, WV=w_v, WO=w_o), fail_on_fallback=True)
+    for batch, length in ((2, 37), (1, 1), (3, 100), (1, 0)):
+        x = normal(batch, length, 24)
+        q, k, v = (
+            (x.astype(np.float64) @ w).reshape(batch, length, heads, -1) for w, heads in ((w_q, 4), (w_k, 2), (w_v, 2))
+        )
+        out = attn.reference.sdpa(q, k, v, layout="bshd", causal="top_left")
+        assert_close(kernel(x, w_q, w_k, w_v, w_o), out.reshape(batch, length, 24) @ w_o, np.float32)
+
+
 # ---- scoring functions -----------------------------------------------------------------------------------------------
 
 SCORED = """func.func @scored(%q: Q, %k: K, %v: V, ARGUMENTS) -> O {
@@ -189,6 +214,35 @@ def test_new_rows_in_pages(page, layout):
     text = fill(APPEND_PAGES, NEW=new, POS=positions, TABLE=table, CACHE=cache).replace("LAYOUT", layout)
     attn.compile(text)(new, positions, table, out=found)
     np.testing.assert_array_equal(found, expected)
+
+
+DYNAMIC_APPEND = """func.func @append(%new: C, %p: tensor<?xi32>, %cache: C) -> C {
+  %r = attn.kv_append ins(%new : C) positions(%p : tensor<?xi32>) outs(%cache : C) -> C
+  return %r : C
+}
+""".replace(": C", ": tensor<?x2x?x8xf32>").replace("-> C", "-> tensor<?x2x?x8xf32>")
+
+
+def test_one_append_for_all_sizes():
+    kernel = attn.compile(DYNAMIC_APPEND)
+    for batch, capacity, rows in ((1, 5, 5), (3, 40, 1), (2, 7, 0)):
+        cache, new = normal(batch, 2, capacity, 8), normal(batch, 2, rows, 8)
+        positions = np.arange(batch, dtype=np.int32) % (capacity - rows + 1)
+        expected = cache.copy()
+        for b, position in enumerate(positions):
+            expected[b, :, position : position + rows] = new[b]
+        found = cache.copy()
+        kernel(new, positions, out=found)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("position", [-1, 16])
+def test_rows_that_do_not_fit_are_refused(position):
+    cache, new = np.full((2, 2, 17, 8), 7, np.float32), normal(2, 2, 2, 8)
+    positions = np.array([0, position], np.int32)
+    with pytest.raises(ValueError, match="positions"):
+        attn.compile(fill(APPEND, NEW=new, POS=positions, CACHE=cache))(new, positions, out=cache)
+    assert (cache == 7).all()
 
 
 # ---- states ----------------------------------------------------------------------------------------------------------

@@ -100,3 +100,23 @@ def test_factors_narrower_than_the_sum(maps):
     a, b = draw(shape(left), shape(right), dtype=np.float32)
     narrow = text.replace(f"{left}xf64", f"{left}xf32").replace(f"{right}xf64", f"{right}xf32")
     check(narrow, subscripts, a, b, limit=1e-12)
+
+
+DYNAMIC = """func.func @product(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %out = linalg.matmul indexing_maps = [MAPS]
+      ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %out : tensor<?x?xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("maps", ["rows", "transposed"])
+def test_sizes_that_only_the_call_knows(maps):
+    kernel = attn.compile(DYNAMIC.replace("MAPS", affine(*MAPS[maps][2:4])))
+    for m, k, n in SIZES:
+        left, right, _, _, subscripts = (x.format(m=m, k=k, n=n) for x in MAPS[maps])
+        a, b, start = draw(shape(left), shape(right), (m, n), dtype=np.float32)
+        expected = start + np.einsum(subscripts, a.astype(np.float64), b.astype(np.float64))
+        found = start.copy()
+        kernel(a, b, out=found)
+        np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())

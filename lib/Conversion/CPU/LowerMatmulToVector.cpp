@@ -251,6 +251,9 @@ private:
     Values rowIndices, zeros(rows * panelVectors, vb.splat(0));
     for (int64_t r = 0; r < rows; ++r)
       rowIndices.push_back(vb.add(row, r));
+    auto skipZero = [&](Value, Value scalar, Value vector, Value old) {
+      return vb.select(vb.isEqual(scalar, 0), old, vb.multiplyAdd(scalar, vector, old));
+    };
     Values sums = emitRegisterKernel(
         vb, rows, panelVectors, depth, zeros,
         [&](int64_t r, Value k) {
@@ -261,7 +264,8 @@ private:
           if (isPacked)
             return vb.load(panel, {k, vb.index(v * vb.lanes)});
           return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
-        });
+        },
+        m.skipsZeros ? Combine(skipZero) : Combine());
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < panelVectors; ++v) {
         Values indices = getIndices(m.c, rowIndices[r], {}, vb.add(column, v * vb.lanes));

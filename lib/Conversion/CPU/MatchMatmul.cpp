@@ -9,6 +9,7 @@
 
 #include "Matmul.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -27,13 +28,42 @@ static bool isRow(const Matmul &m, unsigned dim) {
          !involves(m.b.map, dim);
 }
 
+/// The argument of the body that `value` is, or is widened from.
+static BlockArgument getElement(Value value) {
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    value = widened.getIn();
+  return dyn_cast<BlockArgument>(value);
+}
+
+/// The operand x of a body z + ((x == 0) ? 0 : x * y), as weights multiply values.
+static std::optional<unsigned> matchZeroSkippingBody(Block &body) {
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || body.getNumArguments() != 3)
+    return std::nullopt;
+  bool isFirst = sum.getLhs() == body.getArgument(2);
+  auto select = (isFirst ? sum.getRhs() : sum.getLhs()).getDefiningOp<arith::SelectOp>();
+  if ((!isFirst && sum.getRhs() != body.getArgument(2)) || !select ||
+      !matchPattern(select.getTrueValue(), m_AnyZeroFloat()))
+    return std::nullopt;
+  auto isZero = select.getCondition().getDefiningOp<arith::CmpFOp>();
+  auto product = select.getFalseValue().getDefiningOp<arith::MulFOp>();
+  if (!isZero || !product || isZero.getPredicate() != arith::CmpFPredicate::OEQ ||
+      product.getLhs() != isZero.getLhs() || !matchPattern(isZero.getRhs(), m_AnyZeroFloat()))
+    return std::nullopt;
+  BlockArgument x = getElement(product.getLhs()), y = getElement(product.getRhs());
+  if (!x || !y || x.getArgNumber() + y.getArgNumber() != 1)
+    return std::nullopt;
+  return x.getArgNumber();
+}
+
 FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics())
     return failure();
   auto isMultiplyAdd = [](Operation *first, Operation *second) {
     return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
   };
-  if (!linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd))
+  std::optional<unsigned> skipping = matchZeroSkippingBody(*op.getBlock());
+  if (!skipping && !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd))
     return failure();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<unsigned> reductions;
@@ -56,8 +86,12 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
     return failure();
   m.column = column.getPosition();
   m.depth = reductions.front();
-  if (involves(m.a.map, m.column))
+  bool isSwapped = involves(m.a.map, m.column);
+  if (isSwapped)
     std::swap(m.a, m.b);
+  m.skipsZeros = skipping.has_value();
+  if (skipping && *skipping != (isSwapped ? 1 : 0)) // zeros of B
+    return failure();
   if (involves(m.a.map, m.column) || !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.a.map, m.depth) ||
       !isPlainIndex(m.b.map, m.depth) || !isPlainIndex(m.c.map, m.column))
     return failure();

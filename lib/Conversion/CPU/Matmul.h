@@ -19,6 +19,7 @@ struct Matmul {
   std::optional<unsigned> row; ///< i; none for a product of a vector and a matrix
   unsigned column = 0, depth = 0;
   llvm::SmallVector<unsigned> batch; ///< all others, a loop each
+  bool skipsZeros = false;           ///< a zero of A takes nothing of B, which may hold NaN there
 };
 
 /// The form of a contraction on memrefs; failure where it has not this form.

@@ -100,3 +100,25 @@ func.func @rows_of_a_batch(%x: memref<?x3x32xf32>, %w: memref<32x16xf32>, %y: me
   }
   return
 }
+
+// Weights by values: a weight of zero takes nothing, whatever V holds.
+// CHECK-LABEL: func @zeros_take_nothing(
+//       CHECK:   %[[P:.*]] = vector.broadcast
+//       CHECK:   %[[IS_ZERO:.*]] = arith.cmpf oeq, %[[P]], %{{.*}} : vector<8xf32>
+//       CHECK:   %[[SUM:.*]] = vector.fma %[[P]], %{{.*}}, %[[OLD:.*]] : vector<8xf32>
+//       CHECK:   arith.select %[[IS_ZERO]], %[[OLD]], %[[SUM]]
+func.func @zeros_take_nothing(%p: memref<4x16xf32>, %v: memref<16x8xf32>, %o: memref<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {
+      indexing_maps = [affine_map<(i, e, j) -> (i, j)>, affine_map<(i, e, j) -> (j, e)>, affine_map<(i, e, j) -> (i, e)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : memref<4x16xf32>, memref<16x8xf32>) outs(%o : memref<4x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %is_zero = arith.cmpf oeq, %x, %zero : f32
+    %product = arith.mulf %x, %y : f32
+    %taken = arith.select %is_zero, %zero, %product : f32
+    %t = arith.addf %z, %taken : f32
+    linalg.yield %t : f32
+  }
+  return
+}
