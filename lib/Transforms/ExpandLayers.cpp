@@ -127,7 +127,8 @@ private:
                           /*lse=*/none, /*sink=*/none, /*q_lengths=*/none, /*kv_lengths=*/none, /*causal_offset=*/none,
                           /*cu_seqlens_q=*/none, /*cu_seqlens_k=*/none, /*score_weight=*/none, /*dropout_seed=*/none,
                           /*dropout_offset=*/none, /*scale_value=*/none, op.getScaleAttr(), causal, op.getWindowAttr(),
-                          align, op.getSoftcapAttr(), /*dropout_p=*/FloatAttr(), b.getAffineMapArrayAttr(maps),
+                          align, /*chunk=*/IntegerAttr(), op.getSoftcapAttr(), /*dropout_p=*/FloatAttr(),
+                          b.getAffineMapArrayAttr(maps),
                           /*block_map=*/UnitAttr(), ScheduleAttr())
         .getResult(0);
   }

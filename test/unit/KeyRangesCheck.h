@@ -24,7 +24,8 @@ using Predicate = std::function<bool(int64_t i, int64_t j)>;
 /// How much of the predicate the ranges are to say.
 enum class Precision {
   Sound,    ///< nothing wrong, and that is all
-  Exact,    ///< the tightest ranges there are, where each row of a tile keeps some key
+  Tight,    ///< the tightest ranges there are, where each row of a tile keeps some key
+  Exact,    ///< and each linear comparison that holds everywhere is known to
   Unsolved, ///< visited is everything, full is empty
 };
 
@@ -121,7 +122,7 @@ protected:
       EXPECT_EQ(bounds.visitedLower, 0);
       EXPECT_EQ(bounds.visitedUpper, keys);
       EXPECT_EQ(full, 0);
-    } else if (precision == Precision::Exact) {
+    } else if (precision == Precision::Tight || precision == Precision::Exact) {
       EXPECT_EQ(full, numFull);
       if (everyRowKeeps && highest >= 0) {
         EXPECT_EQ(bounds.visitedLower, lowest);

@@ -75,14 +75,14 @@ TEST_F(KeyRanges, Prefix) {
   check(
       "%prefix = arith.cmpi slt, %j, %c3 : index\n%before = arith.cmpi sle, %j, %i : index\n"
       "%keep = arith.ori %prefix, %before : i1",
-      [](int64_t i, int64_t j) { return j < 3 || j <= i; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return j < 3 || j <= i; }, Precision::Tight);
 }
 
 TEST_F(KeyRanges, BlockDiagonal) {
   check(
       "%row = arith.divui %i, %c4 : index\n%column = arith.divui %j, %c4 : index\n"
       "%keep = arith.cmpi eq, %row, %column : index",
-      [](int64_t i, int64_t j) { return i / 4 == j / 4; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return i / 4 == j / 4; }, Precision::Tight);
 }
 
 TEST_F(KeyRanges, BlockDiagonalAndCausal) {
@@ -90,7 +90,7 @@ TEST_F(KeyRanges, BlockDiagonalAndCausal) {
       "%row = arith.divui %i, %c4 : index\n%column = arith.divui %j, %c4 : index\n"
       "%block = arith.cmpi eq, %row, %column : index\n%before = arith.cmpi sle, %j, %i : index\n"
       "%keep = arith.andi %before, %block : i1",
-      [](int64_t i, int64_t j) { return i / 4 == j / 4 && j <= i; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return i / 4 == j / 4 && j <= i; }, Precision::Tight);
 }
 
 // A conjunct that is solved beside one that is not still bounds what is visited; nothing is full.
@@ -122,19 +122,30 @@ TEST_F(KeyRanges, Logic) {
       [](int64_t i, int64_t j) { return !(j < 2 || j > 6); }, Precision::Exact);
 }
 
+TEST_F(KeyRanges, Chunk) {
+  for (auto [queries, keys] : sizes) {
+    OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, chunk = 3 : i64}");
+    int64_t offset = keys - queries;
+    auto keep = [&](int64_t i, int64_t j) {
+      return j <= i + offset && llvm::divideFloorSigned(i + offset, 3) == j / 3;
+    };
+    checkTiles(analyze(*module, queries, keys), keep, queries, keys, Precision::Tight);
+  }
+}
+
 // Chunks with an offset between rows and keys, and quotients compared with rows.
 TEST_F(KeyRanges, Quotients) {
   check(
       "%shifted = arith.addi %i, %c2 : index\n%row = arith.floordivsi %shifted, %c3 : index\n"
       "%column = arith.floordivsi %j, %c3 : index\n%keep = arith.cmpi sge, %row, %column : index",
-      [](int64_t i, int64_t j) { return (i + 2) / 3 >= j / 3; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return (i + 2) / 3 >= j / 3; }, Precision::Tight);
   check(
       "%half = arith.floordivsi %j, %c2 : index\n%keep = arith.cmpi slt, %half, %i : index",
-      [](int64_t i, int64_t j) { return j / 2 < i; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return j / 2 < i; }, Precision::Tight);
   check(
       "%far = arith.subi %i, %j : index\n%block = arith.floordivsi %far, %c4 : index\n"
       "%keep = arith.cmpi eq, %block, %c1 : index",
-      [](int64_t i, int64_t j) { return i - j >= 4 && i - j < 8; }, Precision::Exact);
+      [](int64_t i, int64_t j) { return i - j >= 4 && i - j < 8; }, Precision::Tight);
 }
 
 //===----------------------------------------------------------------------===//

@@ -212,8 +212,12 @@ TEST(Problem, ConflictsAreRefused) {
       {"layout=varlen paged=4", "expected no pages with layout=varlen; leave one out"},
       {"paged=4", "expected kv_lengths with paged, which say what of the pages is in use; write kv_lengths as well"},
       {"pages=4", "expected pages only with paged, found none; write paged=16 or the like"},
+      {"hq? paged=4 kv_lengths",
+       "expected numbers of heads with paged, whose pages hold a known number of them, found 'hq?'; write a number as "
+       "hq8"},
       {"paged=4 kv_lengths out=weights",
        "expected no weights with paged, found out=weights; write out=lse, or leave it out"},
+      {"hq? paged=4 kv_lengths", "expected numbers of heads with paged, found 'hq?'; write a number as hq8"},
       {"sk? paged=4 kv_lengths bias=1,1,1,?", "expected size 1 in the key dimension of bias with paged and sk?, found "
                                               "?; write sk as a number, or 1"},
       {"causal=offset window=1,0 align=offset",

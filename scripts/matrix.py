@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""Runs problem lines that hold every pair of features, each against the reference.
+
+  scripts/matrix.py                        2,000 lines; about 20 minutes of one core
+  scripts/matrix.py --count=200 --start=400 --seed=7 --jobs=4 --minimize
+
+A case is one level of each axis in AXES. The first cases are chosen so that each pair of levels that the parser accepts
+together is in one of them at least; the others are random. A case in REFUSED_EVERY breaks a rule of RULES on purpose:
+the parser has to refuse it with that rule's message, and may refuse no other. Every line runs as
+`attnc run --check --problem=LINE --seed=N`; lines with dynamic sizes get `--size=…`, so that they run with the sizes of
+the axes: 1, 0 and odd ones too.
+
+Failures are printed as lines to paste, smallest first, by what was wrong; with --minimize each is cut down while the
+same thing is wrong. Then come the pairs, an axis a row, and `N lines, N passed, M refused, K failed`. The exit status
+is 1 where one failed. Case N is the same for each --count that covers it: --start=N --count=1 repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+TIME_LIMIT = 60  # seconds a line
+REFUSED_EVERY = 25
+REPAIRS = 60  # attempts to make a case legal
+CANDIDATES = 12  # drawn for each case while pairs are missing
+
+# A level is what stands in the line, or a word that Case turns into it. The first of each is the plainest one.
+SHAPES = ("", "bhqk", "1hqk", "b1qk", "11qk", "b11k", "111k", "bh11", "1h1k", "b1q1", "1111")
+ALIGNMENTS = ("", "top_left", "bottom_right", "offset")
+AXES: dict[str, tuple[str, ...]] = {
+    "size": ("5x7", "9x9", "64x64", "1x17", "1x203", "17x1", "33x31", "31x33", "7x0", "0x7", "113x203", "203x113"),
+    "dynamic": ("", "b", "h", "q", "k", "qk", "bhqk"),
+    "b": ("1", "2", "3"),
+    "heads": ("1,1", "3,3", "4,2", "4,1", "6,3"),
+    "d": ("8", "1", "3", "32", "40", "59", "64", "80", "96", "111", "128", "160", "192", "256"),
+    "dv": ("", "1", "3", "16", "59", "64", "72", "128"),
+    "element": ("f32", "f64", "bf16", "f16"),
+    "causal": ALIGNMENTS,
+    "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
+    "align": ALIGNMENTS,
+    "softcap": ("", "2", "30"),
+    "scale": ("", "0", "-0.5", "0.3"),
+    "bias": SHAPES,
+    "mask": ("", "bool", *SHAPES[1:]),
+    "sink": ("", "sink"),
+    "q_lengths": ("", "q_lengths"),
+    "kv_lengths": ("", "kv_lengths"),
+    "dropout": ("", "0", "0.1", "0.7", "1"),
+    "layout": ("", "bshd", "bsd", "varlen"),
+    "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
+    "pages": ("", "9", "64"),
+    "out": ("", "lse", "weights", "lse,weights"),
+}
+# How often an axis is drawn at another level than its first, against the others.
+RARE = {"dynamic": 0.5, "pages": 0.4, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
+LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
+
+Levels = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What lib/Compiler/ProblemChecks.cpp refuses: where it holds, its message, and the axes that may undo it."""
+
+    message: str
+    axes: tuple[str, ...]
+    holds: Callable[[Levels], bool]
+
+
+def is_dynamic(case: Levels, size: str) -> bool:
+    """True where the batch, heads, query or key size (its letter) is `?`."""
+    return size in case["dynamic"]
+
+
+def lacks_alignment(case: Levels) -> bool:
+    """A window whose diagonal the line does not place."""
+    queries, keys = case["size"].split("x")
+    may_differ = case["q_lengths"] or case["kv_lengths"] or case["layout"] == "varlen"
+    may_differ = may_differ or is_dynamic(case, "q") or is_dynamic(case, "k") or queries != keys
+    return bool(case["window"] and not case["causal"] and not case["align"] and may_differ)
+
+
+def has_keys(case: Levels, name: str) -> bool:
+    """True where the bias or mask does not broadcast over keys."""
+    return case[name] == "bool" or case[name].endswith("k")
+
+
+ALIGNED = ("window", "causal", "align", "size", "dynamic", "layout")
+RULES = (
+    Rule(
+        "layout=bsd, which has no dimension for them",
+        ("layout", "dynamic"),
+        lambda case: case["layout"] == "bsd" and is_dynamic(case, "h"),
+    ),
+    Rule(
+        "both numbers of heads to be dynamic",
+        ("heads", "dynamic"),
+        lambda case: is_dynamic(case, "h") and case["heads"] in ("4,2", "4,1", "6,3"),
+    ),
+    Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
+    Rule("align only with a window", ("align", "window"), lambda case: bool(case["align"] and not case["window"])),
+    Rule("expected an alignment of the window", ALIGNED, lacks_alignment),
+    *(
+        Rule(
+            f"expected no {name} with layout=varlen",
+            ("layout", name),
+            lambda case, name=name: bool(case[name] and case["layout"] == "varlen"),
+        )
+        for name in ("q_lengths", "kv_lengths", "bias", "mask")
+    ),
+    Rule("no pages with layout=varlen", ("layout", "paged"), lambda c: bool(c["paged"] and c["layout"] == "varlen")),
+    Rule(
+        "no weights with layout=varlen",
+        ("layout", "out"),
+        lambda case: "weights" in case["out"] and case["layout"] == "varlen",
+    ),
+    Rule(
+        "no dropout with layout=varlen", ("layout", "dropout"), lambda c: bool(c["dropout"] and c["layout"] == "varlen")
+    ),
+    Rule(
+        "a number of sequences with layout=varlen and offsets",
+        ("layout", "dynamic", "causal", "align"),
+        lambda case: (
+            case["layout"] == "varlen" and is_dynamic(case, "b") and "offset" in (case["causal"], case["align"])
+        ),
+    ),
+    Rule("numbers of heads with paged", ("paged", "dynamic"), lambda c: bool(c["paged"] and is_dynamic(c, "h"))),
+    Rule("pages only with paged", ("pages", "paged"), lambda case: bool(case["pages"] and not case["paged"])),
+    Rule("kv_lengths with paged", ("paged", "kv_lengths"), lambda c: bool(c["paged"] and not c["kv_lengths"])),
+    Rule("no weights with paged", ("paged", "out"), lambda case: bool(case["paged"] and "weights" in case["out"])),
+    *(
+        Rule(
+            f"size 1 in the key dimension of {name} with paged and sk?",
+            ("paged", "dynamic", name),
+            lambda case, name=name: bool(case["paged"] and is_dynamic(case, "k") and has_keys(case, name)),
+        )
+        for name in ("bias", "mask")
+    ),
+)
+
+
+def broken_rules(case: Levels) -> list[Rule]:
+    """The rules for which the parser refuses a case; any of their messages may come first."""
+    return [rule for rule in RULES if rule.holds(case)]
+
+
+def print_problem(case: Levels) -> str:
+    """The problem line of a case."""
+    queries, keys = case["size"].split("x")
+    q_heads, kv_heads = case["heads"].split(",")
+    letters = {"b": case["b"], "h": q_heads, "q": queries, "k": keys}
+    letters |= {letter: "?" for letter in case["dynamic"]}
+    kv_heads = "?" if letters["h"] == "?" else kv_heads
+    words = [
+        f"b{letters['b']}",
+        f"hq{letters['h']}",
+        f"hkv{kv_heads}" if kv_heads != letters["h"] else "",
+        f"sq{letters['q']}",
+        f"sk{letters['k']}",
+    ]
+    words += [f"d{case['d']}", f"dv{case['dv']}" if case["dv"] else "", case["element"]]
+    for name in ("causal", "window", "align", "softcap", "scale", "dropout", "layout", "paged", "pages", "out"):
+        words.append(f"{name}={case[name]}" if case[name] else "")
+    for name in ("bias", "mask"):
+        shape = ",".join(letters.get(letter, letter) for letter in case[name])
+        words.append("" if not case[name] else f"{name}=bool" if case[name] == "bool" else f"{name}={shape}")
+    words += [case["sink"], case["q_lengths"], case["kv_lengths"]]
+    return " ".join(word for word in words if word and word not in ("b1", "hq1", "f32"))
+
+
+def print_sizes(case: Levels) -> str:
+    """The --size option that gives dynamic sizes those of the case; batches of packed sequences and keys in pages are
+    no dimension of their own, so that attnc draws them."""
+    queries, keys = case["size"].split("x")
+    sizes = {"b": case["b"], "h": case["heads"].split(",")[0], "q": queries, "k": keys}
+    names = {"b": "b", "h": "hq", "q": "sq", "k": "sk"}
+    drawn = "b" if case["layout"] == "varlen" else "k" if case["paged"] else ""
+    given = [f"{names[letter]}={sizes[letter]}" for letter in case["dynamic"] if letter not in drawn]
+    return "--size=" + ",".join(given) if given else ""
+
+
+class Generator:
+    """Cases in an order that its seed alone decides."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        pairs = ((a, x, b, y) for a, b in combinations(AXES, 2) for x in AXES[a] for y in AXES[b])
+        self.missing = {(a, x, b, y): None for a, x, b, y in pairs}  # a dict keeps the order
+        self.possible = self.missing.copy()
+        for pair in self.missing:
+            if not self.draw_legal(pair):
+                del self.possible[pair]
+        self.missing = self.possible.copy()
+
+    def draw_level(self, axis: str, density: float) -> str:
+        plain, *others = AXES[axis]
+        always = axis in ("size", "b", "heads", "d", "element")
+        if not always and self.random.random() > density * RARE.get(axis, 1):
+            return plain
+        level = self.random.choice(AXES[axis] if always else others)
+        is_large = axis == "size" and max(map(int, level.split("x"))) > 64
+        return plain if is_large and self.random.random() > LARGE_SIZE_SHARE else level
+
+    def draw(self) -> Levels:
+        density = self.random.uniform(0.1, 0.8)
+        return {axis: self.draw_level(axis, density) for axis in AXES}
+
+    def draw_legal(self, pair: tuple[str, str, str, str] | None = None) -> Levels | None:
+        """A case that no rule refuses, with a given pair in it; None where repairs do not lead to one."""
+        case = self.draw()
+        pinned = {pair[0]: pair[1], pair[2]: pair[3]} if pair else {}
+        case |= pinned
+        for _ in range(REPAIRS):
+            broken = broken_rules(case)
+            if not broken:
+                return case
+            free = [axis for axis in broken[0].axes if axis not in pinned]
+            if not free:
+                return None
+            axis = self.random.choice(free)
+            case[axis] = self.random.choice(AXES[axis]) if self.random.random() < 0.5 else AXES[axis][0]
+        return None
+
+    def pairs_of(self, case: Levels) -> Iterator[tuple[str, str, str, str]]:
+        return ((a, case[a], b, case[b]) for a, b in combinations(AXES, 2))
+
+    def cases(self) -> Iterator[Levels]:
+        """Without an end."""
+        number = 0
+        while True:
+            number += 1
+            if number % REFUSED_EVERY == 0:
+                yield next(case for case in iter(self.draw, None) if broken_rules(case))
+                continue
+            wanted = next(iter(self.missing), None)
+            candidates = [self.draw_legal(wanted) for _ in range(CANDIDATES if wanted else REPAIRS)]
+            legal = [case for case in candidates if case]
+            case = max(legal, key=lambda case: sum(pair in self.missing for pair in self.pairs_of(case)))
+            for pair in self.pairs_of(case):
+                self.missing.pop(pair, None)
+            yield case
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a line ended: `passed`, `refused` as was expected, or what was wrong in one short line."""
+
+    verdict: str
+    output: str
+    paste: str
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict not in ("passed", "refused")
+
+
+def judge(case: Levels, code: int, output: str) -> str:
+    """The verdict on what attnc printed."""
+    broken = broken_rules(case)
+    is_refused = code == 1 and "error: problem line" in output
+    if is_refused and any(rule.message in output for rule in broken):
+        return "refused"
+    if is_refused or broken:
+        return ("not refused, expected: " + broken[0].message) if broken else "refused, expected it to run"
+    if code == 0 and ": ok" in output:
+        return "passed"
+    lines = [line for line in output.splitlines() if "error:" in line or "FAILED" in line]
+    text = re.sub(r"error [^ ]*, relative to max \|ref\| \S+", "error", lines[0]) if lines else f"exit status {code}"
+    text = re.sub(r"^.*?(error|attnc): ", "", text)
+    return re.sub(r"\d+", "N", text)[:160]
+
+
+class Runner:
+    """Runs cases with one attnc."""
+
+    def __init__(self, attnc: Path) -> None:
+        self.attnc = attnc
+        # Idle threads that spin would take the cores of the other jobs.
+        self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
+
+    def run(self, case: Levels, seed: int) -> Result:
+        options = ["run", "--check", "--problem=" + print_problem(case), f"--seed={seed}", print_sizes(case)]
+        command = [str(self.attnc), *(option for option in options if option)]
+        paste = shlex.join(["attnc", *command[1:]])
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=TIME_LIMIT, env=self.environment, check=False)
+        except subprocess.TimeoutExpired:
+            return Result(f"no end within {TIME_LIMIT} s", "", paste)
+        output = (done.stdout + done.stderr).decode(errors="replace")
+        return Result(judge(case, done.returncode, output), output, paste)
+
+    def minimize(self, case: Levels, seed: int, failure: Result) -> Result:
+        """Sets axes to their plainest levels for as long as the same thing is wrong."""
+        case = dict(case)
+        while True:
+            for axis, level in case.items():
+                plainer = [other for other in AXES[axis][:2] if AXES[axis].index(other) < AXES[axis].index(level)]
+                results = ((other, self.run(case | {axis: other}, seed)) for other in plainer)
+                better = next(((o, result) for o, result in results if result.verdict == failure.verdict), None)
+                if better:
+                    case[axis], failure = better
+                    break
+            else:
+                return failure
+
+
+def print_pairs(generator: Generator, seen: set[tuple[str, str, str, str]]) -> None:
+    """A row an axis: how many of its pairs with others were in a line, and how many the parser accepts."""
+    print(f"{'axis':<12}{'levels':>8}{'covered':>10}{'accepted':>10}")
+    for axis, levels in AXES.items():
+        accepted = [pair for pair in generator.possible if axis in pair[::2]]
+        print(f"{axis:<12}{len(levels):>8}{sum(pair in seen for pair in accepted):>10}{len(accepted):>10}")
+    print(f"{'all':<20}{sum(p in seen for p in generator.possible):>10}{len(generator.possible):>10}")
+
+
+def main() -> int:
+    """Returns the exit status."""
+    root = Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=2000, help="lines to run (2000)")
+    parser.add_argument("--start", type=int, default=0, help="number of the first line (0)")
+    parser.add_argument("--seed", type=int, default=1, help="of the cases and, with their numbers, of the inputs (1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="lines at a time (one a core)")
+    parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
+    parser.add_argument("--minimize", action="store_true", help="cut failures down to the smallest lines")
+    parser.add_argument("--list", action="store_true", help="print the lines and run none")
+    arguments = parser.parse_args()
+
+    generator, runner = Generator(arguments.seed), Runner(arguments.attnc)
+    stop = arguments.start + arguments.count
+    cases = [case for _, case in zip(range(stop), generator.cases(), strict=False)][arguments.start :]
+    numbers = range(arguments.start, stop)
+    seen = {pair for case in cases if not broken_rules(case) for pair in generator.pairs_of(case)}
+    if arguments.list:
+        print(*map(print_problem, cases), sep="\n")
+        return 0
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(pool.map(runner.run, cases, numbers))
+
+    failures: dict[str, list[Result]] = defaultdict(list)
+    for case, number, result in zip(cases, numbers, results, strict=True):
+        if result.failed:
+            result = runner.minimize(case, number, result) if arguments.minimize else result
+            failures[result.verdict].append(result)
+    for verdict, group in failures.items():
+        print(f"{len(group)} failed: {verdict}")
+        print(*sorted({"  " + result.paste for result in group}, key=len), sep="\n")
+    print_pairs(generator, seen)
+    verdicts = [result.verdict for result in results]
+    failed = sum(result.failed for result in results)
+    print(
+        f"{len(results)} lines, {verdicts.count('passed')} passed, {verdicts.count('refused')} refused, {failed} failed"
+    )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
