@@ -7,8 +7,8 @@
 //
 //   attn-opt --attn-canonicalize --attn-analyze-mask examples/causal.mlir
 //
-// The analysis turns the word `causal` into a predicate, and solves it for the keys that a tile of queries [d0, d1)
-// visits at all, and for those that need no test: the difference is the diagonal.
+// The analysis turns the word `causal` into a predicate, and solves it for the keys that a tile of queries [first, end)
+// visits at all, below end + 90, and for those that need no test, below first + 91: the difference is the diagonal.
 //
 // RUN: attn-opt --attn-canonicalize --attn-analyze-mask %s | FileCheck %s
 // RUN: attnc run %s --check --fail-on-fallback | FileCheck %s --check-prefix=NUMBERS
@@ -16,10 +16,12 @@
 //
 // CHECK-LABEL: func.func @causal
 // CHECK:         attn.sdpa
-// CHECK-SAME:      visited_upper = (d0, d1) -> (d1 + 90)
-// CHECK-SAME:      full_upper = (d0, d1) -> (d0 + 91)
 // CHECK-SAME:      mask_mod
-// CHECK:         attn.yield
+// CHECK:         attn.yield %{{.*}} : i1
+// CHECK:         key_ranges
+// CHECK-DAG:       attn.index first_query
+// CHECK-DAG:       attn.index end_query
+// CHECK:           attn.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : index, index, index, index
 //
 // NUMBERS:      output: largest error {{.*}}: ok
 // NUMBERS-NEXT: lse: largest error {{.*}}: ok

@@ -305,7 +305,7 @@ KeyRangesSummary attn::buildKeyRanges(OpBuilder &builder, Location loc, Region &
 }
 
 std::optional<KeyBounds> attn::evaluateKeyRanges(Region &ranges, int64_t first, int64_t end, int64_t numKeys) {
-  Builder b(ranges.getContext());
+  Builder b(ranges.front().getTerminator()->getContext());
   DenseMap<Value, Attribute> known;
   for (Operation &op : ranges.front().without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(op)) {

@@ -62,7 +62,19 @@ std::optional<Quotient> attn::matchQuotient(Value value) {
   return Quotient{op->getOperand(0), *divisor};
 }
 
+/// A constant that forms do not calculate with, here or in what the value is made of.
+static bool holdsLargeConstant(Value value, Region &region) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentRegion() != &region)
+    return false;
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return value.getType().isIntOrIndex() && !getConstant(value);
+  return llvm::any_of(op->getOperands(), [&](Value operand) { return holdsLargeConstant(operand, region); });
+}
+
 bool attn::isBoundable(Value value, Region &region) {
+  if (holdsLargeConstant(value, region))
+    return false;
   Dependence dependence = getDependence(value, region);
   if (dependence.key)
     return false;

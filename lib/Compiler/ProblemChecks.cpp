@@ -46,20 +46,22 @@ llvm::Error ProblemParser::checkHeads() {
 llvm::Error ProblemParser::checkWindow() {
   if (problem.align && problem.causal)
     return error(wordOf("align"), "expected align only without causal, which says the alignment itself; leave it out");
-  if (problem.align && !problem.window)
-    return error(wordOf("align"), "expected align only with a window, found no window; write causal=... or window=...");
-  if (!problem.window || problem.align || problem.causal)
+  if (problem.align && !problem.window && !problem.chunk)
+    return error(wordOf("align"),
+                 "expected align only with a window or chunk, found none; write causal=... or window=...");
+  if (!(problem.window || problem.chunk) || problem.align || problem.causal)
     return llvm::Error::success();
+  StringRef name = problem.window ? "window" : "chunk";
   constexpr StringRef advice = "write align=top_left, align=bottom_right or align=offset";
   bool mayDiffer = problem.qLengths || problem.kvLengths || problem.layout == Problem::Layout::Varlen ||
                    problem.sq == Problem::kDynamic || problem.sk == Problem::kDynamic;
   if (mayDiffer)
-    return error(wordOf("window"), llvm::formatv("expected an alignment of the window, as the numbers of queries and "
-                                                 "keys may differ from call to call; {0}",
-                                                 advice));
+    return error(wordOf(name), llvm::formatv("expected an alignment of the {0}, as the numbers of queries and keys may "
+                                             "differ from call to call; {1}",
+                                             name, advice));
   if (problem.sq != problem.sk)
-    return error(wordOf("window"),
-                 llvm::formatv("expected an alignment of the window, as {0} queries and {1} keys differ; {2}",
+    return error(wordOf(name),
+                 llvm::formatv("expected an alignment of the {0}, as {1} queries and {2} keys differ; {3}", name,
                                problem.sq, problem.sk, advice));
   return llvm::Error::success();
 }

@@ -73,6 +73,8 @@ std::string IRPrinter::maskAttributes() const {
     attributes.push_back(formatv("causal = #attn.causal<{0}>", printCausal(*problem.causal)));
   if (problem.window)
     attributes.push_back("window = " + printWindow(*problem.window));
+  if (problem.chunk)
+    attributes.push_back("chunk = " + std::to_string(*problem.chunk) + " : i64");
   if (problem.align)
     attributes.push_back(formatv("align = #attn.causal<{0}>", printCausal(*problem.align)));
   return llvm::join(attributes, ", ");

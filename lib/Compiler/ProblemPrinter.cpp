@@ -70,6 +70,8 @@ std::string attn::printProblemLine(const Problem &problem) {
   }
   if (problem.align)
     add("align", printCausal(*problem.align).str());
+  if (problem.chunk)
+    add("chunk", std::to_string(*problem.chunk));
   if (problem.softcap)
     add("softcap", printReal(*problem.softcap));
   if (problem.scale)

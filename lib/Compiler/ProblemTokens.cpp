@@ -170,6 +170,8 @@ static constexpr ProblemToken kTokens[] = {
     {"f16", Element, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
     {"causal", Value, "an alignment", "causal=top_left, causal=bottom_right or causal=offset",
      storeAlignment<&Problem::causal>},
+    {"chunk", Value, "a number of tokens, at least 1", "chunk=64 or the like",
+     [](Problem &problem, StringRef value) { return bool(problem.chunk = parseSize(value, 1)); }},
     {"softcap", Value, "a positive number", "softcap=30 or the like", storeSoftcap},
     {"scale", Value, "a finite number", "scale=0.125 or the like", storeScale},
     {"bias", Value, "four sizes: batch, heads, queries, keys", "bias=1,8,113,203 or the like",

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace attn;
@@ -23,6 +24,9 @@ static LogicalResult verifyForm(Operation *op, Value output) {
            << output.getType() << ", found " << op->getResult(0).getType();
   return success();
 }
+
+/// Sizes that are known and not the same.
+static bool differ(int64_t x, int64_t y) { return !ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y; }
 
 static bool isInteger32(Value value, int64_t rank) {
   auto type = cast<ShapedType>(value.getType());
@@ -44,7 +48,6 @@ LogicalResult GatherPagesOp::verify() {
     return success(); // a tile
   bool rowsFirst = getPageLayout() == PageLayout::NHD;
   int64_t page = cache.getDimSize(rowsFirst ? 1 : 2), heads = cache.getDimSize(rowsFirst ? 2 : 1);
-  auto differ = [](int64_t x, int64_t y) { return !ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y; };
   auto table = cast<ShapedType>(getBlockTable().getType());
   if (ShapedType::isDynamic(page) || ShapedType::isDynamic(heads) || ShapedType::isDynamic(cache.getDimSize(3)))
     return emitOpError("C17: expected a static page size, heads and head size, found ") << cache;
@@ -63,6 +66,113 @@ LogicalResult GatherPagesOp::verify() {
   return success();
 }
 
-LogicalResult KvAppendOp::verify() { return verifyForm(*this, getOutput()); }
+LogicalResult KvAppendOp::verify() {
+  if (failed(verifyForm(*this, getOutput())))
+    return failure();
+  auto input = cast<ShapedType>(getInput().getType()), cache = cast<ShapedType>(getOutput().getType());
+  if (input.getRank() != 4 || cache.getRank() != 4)
+    return emitOpError("C19: expected new rows (B, Hkv, N, D) and a cache of 4 dimensions, found ")
+           << input << " and " << cache;
+  if (input.getElementType() != cache.getElementType())
+    return emitOpError("C19: expected new rows of the cache's element type ")
+           << cache.getElementType() << ", found " << input.getElementType();
+  if (!isInteger32(getPositions(), 1))
+    return emitOpError("C19: expected positions of one dimension of i32, found ") << getPositions().getType();
+  if (bool(getBlockTable()) != bool(getPageLayout()))
+    return emitOpError("C19: expected page_layout beside block_table, found ")
+           << (getBlockTable() ? "block_table" : "page_layout") << " alone";
+  int64_t batch = input.getDimSize(0), heads = cache.getDimSize(1);
+  if (differ(batch, cast<ShapedType>(getPositions().getType()).getDimSize(0)))
+    return emitOpError("C19: expected ") << batch << " positions, one a batch index, found "
+                                         << getPositions().getType();
+  if (!getBlockTable() && differ(batch, cache.getDimSize(0)))
+    return emitOpError("C19: expected a cache (B, Hkv, capacity, D) of ") << batch << " batch indices, found " << cache;
+  if (getBlockTable()) {
+    if (!isInteger32(getBlockTable(), 2) || differ(batch, cast<ShapedType>(getBlockTable().getType()).getDimSize(0)))
+      return emitOpError("C19: expected block_table of two dimensions of i32, a row a batch index, found ")
+             << getBlockTable().getType();
+    bool rowsFirst = *getPageLayout() == PageLayout::NHD;
+    heads = cache.getDimSize(rowsFirst ? 2 : 1);
+    int64_t page = cache.getDimSize(rowsFirst ? 1 : 2);
+    if (ShapedType::isDynamic(page) || page < 1)
+      return emitOpError("C19: expected a static page size of at least 1, found ") << cache;
+  }
+  if (differ(input.getDimSize(1), heads) || differ(input.getDimSize(3), cache.getDimSize(3)))
+    return emitOpError("C19: expected new rows of the cache's heads and columns, found ") << input << " for " << cache;
+  return success();
+}
 
-LogicalResult MultiHeadOp::verify() { return verifyForm(*this, getOutput()); }
+/// C20: sizes that follow from the number of heads; those of projections are known.
+static LogicalResult verifyProjections(MultiHeadOp op) {
+  auto size = [](Value value, unsigned dim) { return cast<ShapedType>(value.getType()).getDimSize(dim); };
+  int64_t heads = op.getHeads(), kvHeads = op.getKvHeads().value_or(heads), features = size(op.getX(), 2);
+  for (auto [name, weight, rows] : {std::tuple("w_q", op.getWQ(), features),
+                                    {"w_k", op.getWK(), features},
+                                    {"w_v", op.getWV(), features},
+                                    {"w_o", op.getWO(), ShapedType::kDynamic}}) {
+    if (ShapedType::isDynamic(size(weight, 1)))
+      return op.emitOpError("C20: expected a static number of columns of ") << name << ", found " << weight.getType();
+    if (differ(size(weight, 0), rows))
+      return op.emitOpError("C20: expected ")
+             << name << " to have " << rows << " rows, the columns of x, found " << size(weight, 0);
+  }
+  int64_t queryColumns = size(op.getWQ(), 1), keyColumns = size(op.getWK(), 1), valueColumns = size(op.getWV(), 1);
+  if (queryColumns == 0 || queryColumns % heads != 0)
+    return op.emitOpError("C20: expected the columns of w_q to be a multiple of ")
+           << heads << " heads, found " << queryColumns;
+  if (keyColumns != queryColumns / heads * kvHeads)
+    return op.emitOpError("C20: expected w_k to have ")
+           << queryColumns / heads * kvHeads << " columns, " << kvHeads << " heads of " << queryColumns / heads
+           << ", found " << keyColumns;
+  if (valueColumns == 0 || valueColumns % kvHeads != 0)
+    return op.emitOpError("C20: expected the columns of w_v to be a multiple of ")
+           << kvHeads << " heads, found " << valueColumns;
+  if (differ(size(op.getWO(), 0), valueColumns / kvHeads * heads))
+    return op.emitOpError("C20: expected w_o to have ")
+           << valueColumns / kvHeads * heads << " rows, " << heads << " heads of " << valueColumns / kvHeads
+           << ", found " << size(op.getWO(), 0);
+  if (differ(size(op.getOutput(), 0), size(op.getX(), 0)) || differ(size(op.getOutput(), 1), size(op.getX(), 1)) ||
+      differ(size(op.getOutput(), 2), size(op.getWO(), 1)))
+    return op.emitOpError("C20: expected an output (B, S, E') with the rows of x and the columns of w_o, found ")
+           << op.getOutput().getType();
+  return success();
+}
+
+LogicalResult MultiHeadOp::verify() {
+  if (failed(verifyForm(*this, getOutput())))
+    return failure();
+  Type type = getElementTypeOrSelf(getX().getType());
+  for (Value operand : getOperands()) {
+    auto shaped = cast<ShapedType>(operand.getType());
+    int64_t rank = operand == getX() || operand == getOutput() ? 3 : 2;
+    if (shaped.getRank() != rank || !isa<FloatType>(type) || shaped.getElementType() != type)
+      return emitOpError(
+                 "C20: expected x and output of three dimensions and weights of two, of one floating-point type, "
+                 "found ")
+             << shaped;
+  }
+  int64_t heads = getHeads(), kvHeads = getKvHeads().value_or(heads);
+  if (heads < 1 || kvHeads < 1 || heads % kvHeads != 0)
+    return emitOpError("C20: expected heads to be a multiple of kv_heads, both at least 1, found ")
+           << heads << " and " << kvHeads;
+  if (failed(verifyProjections(*this)))
+    return failure();
+  Attribute causal = getCausalAttr();
+  auto isOffset = [](Attribute attribute) {
+    auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(attribute);
+    return alignment && alignment.getValue() == CausalAlignment::Offset;
+  };
+  if (causal && !isa<UnitAttr, CausalAlignmentAttr>(causal))
+    return emitOpError("C5: expected causal alone, #attn.causal<top_left> or #attn.causal<bottom_right>, found ")
+           << causal;
+  if (isOffset(causal) || isOffset(getAlignAttr()))
+    return emitOpError("C14: expected no alignment #attn.causal<offset>, as there is no causal_offset");
+  if (getScale() && !std::isfinite(getScale()->convertToDouble()))
+    return emitOpError("C9: expected a finite scale, found ") << getScale()->convertToDouble();
+  if (double softcap = getSoftcap() ? getSoftcap()->convertToDouble() : 1; !std::isfinite(softcap) || softcap <= 0)
+    return emitOpError("C6: expected softcap to be finite and greater than 0, found ") << softcap;
+  if (getAlignAttr() && (causal || !getWindowAttr()))
+    return emitOpError("C12: expected align only for a window without causal, found it ")
+           << (causal ? "beside causal" : "without a window");
+  return success();
+}

@@ -23,7 +23,7 @@ using namespace attn;
 namespace {
 
 /// The attributes that buildPredicate turns into arith.
-constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align"};
+constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align", "chunk"};
 
 /// The operands that it reads; each may be null.
 struct MaskOperands {
@@ -52,6 +52,7 @@ public:
   Value index(IndexKind kind) { return IndexOp::create(b, loc, b.getIndexType(), kind); }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+  Value quotient(Value x, int64_t y) { return b.createOrFold<arith::FloorDivSIOp>(loc, x, constant(y)); }
   Value subtract(Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
 
   /// array[position] as an index.
@@ -114,8 +115,8 @@ bool attn::hasSpelledOutMask(Operation *op) {
     return false;
   MaskOperands operands = getMaskOperands(op);
   auto sdpa = dyn_cast<SdpaOp>(op);
-  return op->hasAttr("causal") || op->hasAttr("window") || operands.queryLengths || operands.keyLengths ||
-         (sdpa && (sdpa.getSink() || (sdpa.getCuSeqlensQ() && sdpa.getKeyRanges().empty())));
+  return op->hasAttr("causal") || op->hasAttr("window") || op->hasAttr("chunk") || operands.queryLengths ||
+         operands.keyLengths || (sdpa && (sdpa.getSink() || (sdpa.getCuSeqlensQ() && sdpa.getKeyRanges().empty())));
 }
 
 bool attn::hasPredicate(Operation *op) {
@@ -160,7 +161,8 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
     keepIf(slt, rb.index(IndexKind::Query), length);
   Attribute causal = op->getAttr("causal");
   auto window = op->getAttrOfType<WindowAttr>("window");
-  if (causal || window) {
+  auto chunk = op->getAttrOfType<IntegerAttr>("chunk");
+  if (causal || window || chunk) {
     // The key on the query's diagonal, i + off, and distances from it.
     Value key = rb.index(IndexKind::Key);
     Value diagonal = rb.add(rb.index(IndexKind::Query), rb.getOffset(causal ? causal : op->getAttr("align")));
@@ -171,6 +173,9 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
       keepIf(sge, key, rb.add(diagonal, rb.constant(-*window.getLeft())));
     if (window && window.getRight())
       keepIf(sle, key, rb.add(diagonal, rb.constant(*window.getRight())));
+    // chunk: (i + off) floordiv c = j floordiv c
+    if (chunk)
+      keepIf(eq, rb.quotient(diagonal, chunk.getInt()), rb.quotient(key, chunk.getInt()));
   }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
     conjuncts.append(inlineRegion(builder, *maskMod, {},
@@ -210,8 +215,8 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
   bool hasMask = hasPredicate(op);
   if (auto sdpa = dyn_cast<SdpaOp>(op)) {
     MaskOperands operands = getMaskOperands(op);
-    hasMask = op->hasAttr("causal") || op->hasAttr("window") || !sdpa.getMaskMod().empty() || operands.queryLengths ||
-              operands.keyLengths || operands.querySequences;
+    hasMask = op->hasAttr("causal") || op->hasAttr("window") || op->hasAttr("chunk") || !sdpa.getMaskMod().empty() ||
+              operands.queryLengths || operands.keyLengths || operands.querySequences;
     if (sdpa.getSink())
       buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   }
@@ -240,7 +245,10 @@ void attn::copySpelledOutMasks(MaskOp from, SdpaOp to) {
   for (StringRef name : kSpelledOutMasks)
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
-  to.getQLengthsMutable().assign(from.getQLengths());
-  to.getKvLengthsMutable().assign(from.getKvLengths());
-  to.getCausalOffsetMutable().assign(from.getCausalOffset());
+  if (Value lengths = from.getQLengths())
+    to.getQLengthsMutable().assign(lengths);
+  if (Value lengths = from.getKvLengths())
+    to.getKvLengthsMutable().assign(lengths);
+  if (Value offset = from.getCausalOffset())
+    to.getCausalOffsetMutable().assign(offset);
 }

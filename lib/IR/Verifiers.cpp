@@ -179,18 +179,23 @@ LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool 
 bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
 bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
 
-/// C12: a window is placed by the causal alignment or by one of its own.
+/// C12: a window or chunk is placed by the causal alignment or by one of its own.
 template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
-  if (op.getAlign() && (!op.getWindow() || op.getCausal()))
-    return op.emitOpError("C12: expected align only for a window without causal, found it ")
+  bool isPlaceable = op.getWindow() || op.getChunk();
+  if (op.getChunk() && *op.getChunk() < 1)
+    return op.emitOpError("C12: expected chunk to be at least 1, found ") << *op.getChunk();
+  if (op.getAlign() && (!isPlaceable || op.getCausal()))
+    return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
            << (op.getCausal() ? "beside causal" : "without a window");
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
   bool isPlaced =
       op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
-  if (!op.getWindow() || isPlaced)
+  if (!isPlaceable || isPlaced)
     return success();
-  return op.emitOpError("C12: a window without causal needs an alignment unless the numbers of queries and keys are "
-                        "static and equal; write align = #attn.causal<top_left> or align = #attn.causal<bottom_right>");
+  return op.emitOpError(
+      "C12: a window or chunk without causal needs an alignment unless the numbers of queries and keys "
+      "are static and equal; write align = #attn.causal<top_left> or align = "
+      "#attn.causal<bottom_right>");
 }
 
 /// C6.

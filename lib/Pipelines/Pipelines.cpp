@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -20,8 +21,9 @@ using namespace mlir;
 
 namespace attn {
 
-/// Buffers up to this size go on the stack: the tiles of a kernel, which its schedule keeps below it.
-static constexpr unsigned kMaxStackBufferBytes = 1024 * 1024;
+/// Buffers up to this size go on the stack: those of a tile, which its schedule keeps below it, and small ones of a
+/// whole function, which nothing bounds the number of.
+static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxFunctionBufferBytes = 64 * 1024;
 /// A cache line, and the widest vector.
 static constexpr unsigned kBufferAlignment = 64;
 
@@ -52,12 +54,22 @@ std::optional<Phase> parsePhase(StringRef name) {
   return std::nullopt;
 }
 
+static bool belongsOnStack(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return false;
+  bool isOfTile = buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() <= (isOfTile ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
+}
+
 static void addVerification(OpPassManager &pm, Phase phase) {
   pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
 }
 
 void buildCanonicalizePhase(OpPassManager &pm) {
   pm.addPass(createDescribeKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
   addVerification(pm, Phase::Canonicalize);
 }
@@ -103,13 +115,14 @@ void buildBufferizePhase(OpPassManager &pm) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass({kMaxStackBufferBytes, 0}));
+  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(belongsOnStack));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
 
 void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   // After the attn ops: deallocation takes no op with several regions.

@@ -284,7 +284,8 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
       chain->dropout ? chain->dropout.getDropoutSeed() : Value(),
       chain->dropout ? chain->dropout.getDropoutOffset() : Value(), scaleValue,
       scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(), WindowAttr(),
-      /*align=*/CausalAlignmentAttr(), chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
+      /*align=*/CausalAlignmentAttr(), /*chunk=*/IntegerAttr(),
+      chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
       chain->dropout ? chain->dropout.getDropoutPAttr() : FloatAttr(), rewriter.getAffineMapArrayAttr(maps),
       /*block_map=*/UnitAttr(), ScheduleAttr());
   if (chain->modify)

@@ -7,6 +7,7 @@ query head h reads key head h floordiv (Hq / Hkv).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,30 @@ from attn import _checks, _philox
 
 Array = npt.NDArray[Any]
 
+# How many weights a scoring function may take (SPEC §3).
+SCORE_WEIGHTS = {"dot": (0,), "general": (1,), "additive": (1, 3)}
 
-def scores(q: npt.ArrayLike, k: npt.ArrayLike) -> Array:
-    """The scores Q·Kᵀ, shape (B, Hq, Sq, Sk): s[b,h,i,j] = Σ_d q[b,h,i,d]·k[b,hk,j,d]."""
-    q, k = _wide(q), _wide(k)
-    grouped = _group(q, k.shape[1])
-    return (grouped @ k[:, :, None].swapaxes(-1, -2)).reshape(*q.shape[:3], k.shape[2])
+
+def scores(q: npt.ArrayLike, k: npt.ArrayLike, weights: Sequence[npt.ArrayLike] = (), kind: str = "dot") -> Array:
+    """The scores (B, Hq, Sq, Sk) of every query row against every key row.
+
+    Args:
+      q, k: (B, Hq, Sq, D), (B, Hkv, Sk, D).
+      weights: none for "dot"; one W (Dq, Dk) for "general"; w (A), or W_q (Dq, A), W_k (Dk, A), w (A) for "additive".
+      kind: "dot": qᵀk; "general": qᵀ W k (Luong et al., 2015); "additive": wᵀ tanh(W_q q + W_k k) (Bahdanau et al.,
+        2015), without W_q and W_k for rows that are projected already.
+    """
+    q, k, weights = _wide(q), _wide(k), [_wide(w) for w in weights]
+    if kind not in SCORE_WEIGHTS or len(weights) not in SCORE_WEIGHTS[kind]:
+        raise ValueError(f"expected a kind of {SCORE_WEIGHTS} with as many weights, found {kind!r} with {len(weights)}")
+    if kind == "additive":
+        if len(weights) == 3:
+            q, k = q @ weights[0], k @ weights[1]
+        rows, columns = _group(q, k.shape[1])[..., :, None, :], k[:, :, None, None, :, :]
+        return (np.tanh(rows + columns) @ weights[-1]).reshape(*q.shape[:3], k.shape[2])
+    if kind == "general":
+        q = q @ weights[0]
+    return (_group(q, k.shape[1]) @ k[:, :, None].swapaxes(-1, -2)).reshape(*q.shape[:3], k.shape[2])
 
 
 def scale(s: Array, value: float) -> Array:

@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
-LAYOUTS = ("bhsd", "bshd")
+LAYOUTS = ("bhsd", "bshd", "bsd")
+PAGE_LAYOUTS = ("nhd", "hnd")
+MAX_I32 = 2**31 - 1
 
 
 class Sizes(NamedTuple):
@@ -129,10 +131,107 @@ def dropout(value: Any) -> tuple[float, int, int]:
 
 
 def layout(value: Any) -> str:
-    """A layout of q, k, v and out: "bhsd" or "bshd"."""
+    """A layout of q, k, v and out: "bhsd", "bshd" or "bsd"."""
     if value not in LAYOUTS:
-        raise ValueError(f'expected layout to be "bhsd" or "bshd", found {value!r}')
+        raise ValueError(f'expected layout to be "bhsd", "bshd" or "bsd", found {value!r}')
     return str(value)
+
+
+def heads(value: Any, layout: str) -> tuple[int, int]:
+    """The numbers of query and of key heads, which layout "bsd" alone does not tell; (1, 1) for the others."""
+    if layout != "bsd":
+        if value is not None:
+            raise ValueError(f'expected heads only with layout="bsd", found layout {layout!r}; leave heads out')
+        return (1, 1)
+    pair = (value, value) if isinstance(value, numbers.Integral) else value
+    if (
+        not isinstance(pair, tuple | list)
+        or len(pair) != 2
+        or any(isinstance(x, bool) or not isinstance(x, numbers.Integral) or x < 1 for x in pair)
+    ):
+        raise ValueError(
+            f'expected heads with layout="bsd", a number >= 1 or (query heads, key heads), found {value!r}'
+        )
+    return (int(pair[0]), int(pair[1]))
+
+
+def head_major(name: str, x: npt.NDArray[Any], layout: str, heads: int) -> npt.NDArray[Any]:
+    """A view (B, H, S, D) of an array in this layout; one of another rank as it is, for `qkv` to refuse."""
+    if layout == "bsd":
+        if x.ndim != 3:
+            raise ValueError(f"expected {name} of rank 3 (batch, length, heads x head size), found shape {x.shape}")
+        if x.shape[2] % heads:
+            raise ValueError(f"expected the {x.shape[2]} columns of {name} to be a multiple of its {heads} heads")
+        x = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+    return x if layout == "bhsd" or x.ndim != 4 else x.swapaxes(1, 2)
+
+
+def sink(value: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
+    """Sinks [Hq], one score a query head."""
+    if value.shape != (heads,):
+        raise ValueError(f"expected sink of shape ({heads},), one a query head, found {value.shape}")
+    if value.dtype.kind not in "fV":
+        raise TypeError(f"expected sink to hold floats, found {value.dtype}")
+    return value
+
+
+def cu_seqlens(name: str, value: Any, total: int) -> npt.NDArray[np.int64]:
+    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
+    array = array.astype(np.int64)
+    if (np.diff(array) < 0).any():
+        raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
+    if array[0] != 0 or array[-1] != total:
+        raise ValueError(f"expected {name} to go from 0 to the {total} packed rows, found {array[0]} to {array[-1]}")
+    return array
+
+
+def page_layout(value: Any) -> str:
+    """A layout of a paged cache: "nhd" for [pages, page, Hkv, D], "hnd" for [pages, Hkv, page, D]."""
+    if value not in PAGE_LAYOUTS:
+        raise ValueError(f'expected page_layout to be "nhd" or "hnd", found {value!r}')
+    return str(value)
+
+
+def block_table(
+    value: Any, lengths: npt.NDArray[np.int64], page: int, pages: int, first: Any = 0
+) -> npt.NDArray[np.int64]:
+    """A block table [B, max_pages]: where each page of each sequence lies.
+
+    Entries for rows `first` … `lengths` must be in range; others may be anything, they are never read.
+    """
+    table = np.asarray(value)
+    if table.dtype.kind not in "iu":
+        raise TypeError(f"expected block_table to hold integers, found {table.dtype}")
+    if table.ndim != 2 or table.shape[0] != lengths.size:
+        raise ValueError(f"expected block_table of shape ({lengths.size}, max pages), found {table.shape}")
+    limit = table.shape[1] * page
+    if (lengths > limit).any():
+        raise ValueError(
+            f"expected lengths of at most {limit}, {table.shape[1]} pages of {page}, found {lengths.tolist()}; "
+            "write a block_table with more columns"
+        )
+    starts = np.arange(table.shape[1]) * page
+    is_used = (starts < lengths[:, None]) & (starts + page > np.broadcast_to(first, lengths.shape)[:, None])
+    bad = np.argwhere(is_used & ((table < 0) | (table >= pages)))
+    if bad.size:
+        b, m = map(int, bad[0])
+        raise ValueError(f"expected block_table in 0 to {pages - 1}, found {int(table[b, m])} at [{b}, {m}]")
+    return table.astype(np.int64)
+
+
+def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int64]:
+    """Where rows are appended, [B]: `count` rows fit from each position on in `length`."""
+    array = _integers("positions", value, b)
+    if ((array < 0) | (array > length - count)).any():
+        raise ValueError(
+            f"expected positions in 0 to {length - count}, as {count} rows go in {length}, found {array.tolist()}"
+        )
+    return array
 
 
 def _finite(name: str, value: Any) -> float:
@@ -149,4 +248,6 @@ def _integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.shape != (b,):
         raise ValueError(f"expected {name} of shape ({b},), one a batch, found {array.shape}")
+    if (np.abs(array.astype(np.float64)) > MAX_I32).any():
+        raise ValueError(f"expected {name} to fit in 32 bits, found {array.tolist()}")
     return array.astype(np.int64)

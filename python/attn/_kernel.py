@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import numbers
 import weakref
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
 
-# What an IR file has and a problem line never has.
-MLIR_MARKS = frozenset("@%{(\n")
+# What an IR file has and a problem line never has; and what may follow a problem line.
+MLIR_MARKS = frozenset("@%{(")
+AFTER_LINE = ("captures(", "score_mod", "mask_mod")
 
 
 class Kernel:
@@ -49,8 +51,8 @@ class Kernel:
         """Runs the kernel; the GIL is released meanwhile.
 
         Args:
-          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`. One that
-            is not C-contiguous is copied.
+          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
+            where the kernel takes a scalar. An array that is not C-contiguous is copied.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
             overlapping the inputs. Made new if it is None.
 
@@ -62,15 +64,14 @@ class Kernel:
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
         """
-        arrays = [
-            _tensor.contiguous(_tensor.as_array(name, x))
-            for name, x in zip(_names(self.inputs, len(inputs)), inputs, strict=True)
-        ]
+        _names(self.inputs, len(inputs))
+        arrays = [_tensor.contiguous(_as_input(argument, x)) for argument, x in zip(self.inputs, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:
             sizes = _sizes(self.inputs, arrays)
             shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
-            targets = [np.empty(shape, dtype=x["dtype"]) for shape, x in zip(shapes, self.outputs, strict=True)]
+            dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
+            targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
             model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
@@ -109,7 +110,8 @@ def compile(  # noqa: A001 - the name of SPEC §5
     """Compiles a problem line, the text of an IR file, or the file at a Path, in memory.
 
     Args:
-      source: "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right", MLIR text, or a `pathlib.Path` to a .mlir file.
+      source: "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right", on further lines captures and regions if any; MLIR
+        text; or a `pathlib.Path` to a .mlir file.
       target: "host" or a name in `attn.targets()`.
       name: which kernel, where an IR file has several public functions; the first if it is None.
       parallel: "openmp" or "none".
@@ -126,7 +128,7 @@ def compile(  # noqa: A001 - the name of SPEC §5
     text = source.read_text() if isinstance(source, Path) else source
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
-    is_mlir = isinstance(source, Path) or not MLIR_MARKS.isdisjoint(text.strip())
+    is_mlir = isinstance(source, Path) or not is_problem(text)
     kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
     what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
     module, manifest = compile_bytes(
@@ -173,6 +175,13 @@ def compile_bytes(
     return module.value, json.loads(library.attn_module_manifest(module))
 
 
+def _as_input(argument: dict[str, Any], value: Any) -> Array:
+    """A view of an input; a number, where the kernel takes a scalar, as an array without dimensions."""
+    if argument["passed_by"] == "value" and isinstance(value, numbers.Number):
+        return np.asarray(value, dtype=argument["dtype"])
+    return _tensor.as_array(argument["name"], value)
+
+
 def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
     """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
     sizes: dict[str, int] = {}
@@ -182,6 +191,12 @@ def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, in
             if isinstance(name, str):
                 sizes.setdefault(name, size)
     return sizes
+
+
+def is_problem(text: str) -> bool:
+    """Whether a source is a problem line, with or without captures and regions below it, and not an IR file."""
+    line, _, rest = text.strip().partition("\n")
+    return MLIR_MARKS.isdisjoint(line) and (not rest.strip() or rest.lstrip().startswith(AFTER_LINE))
 
 
 def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:

@@ -11,8 +11,10 @@ import numpy.typing as npt
 from attn import _checks
 
 Array = npt.NDArray[Any]
+Alignment = str | Array | None
 
-TYPE_NAMES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}
+DYNAMIC = -1  # a size that is known at run time only
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,32 +30,78 @@ class Problem:
     softcap: float | None = None
     bias: _checks.Shape | None = None
     mask: _checks.Shape | None = None
+    sink: bool = False
+    q_lengths: bool = False
+    kv_lengths: bool = False
+    dropout: float | None = None
     layout: str = "bhsd"
+    paged: tuple[int, str, int] | None = None
     lse: bool = False
+    weights: bool = False
+
+    @property
+    def score_dtype(self) -> str:
+        """The type of scores, sinks and lse."""
+        return "f64" if self.dtype == "f64" else "f32"
 
     def line(self) -> str:
         """The problem line, as "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right out=lse"."""
-        words = [f"{name}{size}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
+        words = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
         words.append(self.dtype)
-        if self.scale is not None:
-            words.append(f"scale={self.scale!r}")
-        if self.causal is not None:
-            words.append(f"causal={self.causal}")
-        if self.window is not None:
-            words.append("window=" + ",".join("" if bound is None else str(bound) for bound in self.window))
-        if self.align is not None:
-            words.append(f"align={self.align}")
-        if self.softcap is not None:
-            words.append(f"softcap={self.softcap!r}")
-        if self.bias is not None:
-            words.append(f"bias={_commas(self.bias)}")
-        if self.mask is not None:
-            words.append("mask=bool" if self.mask == self.sizes.scores else f"mask={_commas(self.mask)}")
+        values = {
+            "scale": None if self.scale is None else repr(self.scale),
+            "causal": self.causal,
+            "window": None if self.window is None else ",".join("" if x is None else str(x) for x in self.window),
+            "align": self.align,
+            "softcap": None if self.softcap is None else repr(self.softcap),
+            "bias": _commas(self.bias),
+            "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
+        }
+        words += [f"{name}={value}" for name, value in values.items() if value is not None]
+        words += [name for name in ("sink", "q_lengths", "kv_lengths") if getattr(self, name)]
+        if self.dropout is not None:
+            words.append(f"dropout={self.dropout!r}")
         if self.layout != "bhsd":
             words.append(f"layout={self.layout}")
-        if self.lse:
-            words.append("out=lse")
+        if self.paged is not None:
+            page, page_layout, pages = self.paged
+            words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
+            words += [] if pages == DYNAMIC else [f"pages={pages}"]
+        outputs = [name for name in ("lse", "weights") if getattr(self, name)]
+        if outputs:
+            words.append(f"out={','.join(outputs)}")
         return " ".join(words)
+
+    def text(self, regions: str = "") -> str:
+        """The whole source of the kernel: the line, and below it the captures and regions of traced functions."""
+        return f"{self.line()}\n{regions}" if regions else self.line()
+
+    def with_dynamic_sizes(self) -> Problem:
+        """The problem with batch, lengths and, where Hq = Hkv, heads left open, so that one kernel serves them all."""
+        sizes = self.sizes._replace(b=DYNAMIC, sq=DYNAMIC, sk=DYNAMIC)
+        if sizes.hq == sizes.hkv and self.layout != "bsd":  # which has no dimension for heads
+            sizes = sizes._replace(hq=DYNAMIC, hkv=DYNAMIC)
+
+        def opened(shape: _checks.Shape | None) -> _checks.Shape | None:
+            full = sizes.scores
+            return None if shape is None else tuple(1 if x == 1 else y for x, y in zip(shape, full, strict=True))
+
+        paged = self.paged and (*self.paged[:2], DYNAMIC)
+        return dataclasses.replace(self, sizes=sizes, bias=opened(self.bias), mask=opened(self.mask), paged=paged)
+
+
+def element_type(q: Array, **others: Array | None) -> str:
+    """The element type of q, which the others must share.
+
+    Raises:
+      TypeError: it is not one of f32, f64, bf16, f16, or they differ.
+    """
+    if q.dtype.name not in TYPE_NAMES:
+        raise TypeError(f"expected q to be float32, float64, bfloat16 or float16, found {q.dtype}")
+    for name, array in others.items():
+        if array is not None and array.dtype != q.dtype:
+            raise TypeError(f"expected {name} to have the type of q, {q.dtype}, found {array.dtype}")
+    return TYPE_NAMES[q.dtype.name]
 
 
 def of(
@@ -61,51 +109,77 @@ def of(
     k: Array,
     v: Array,
     *,
-    scale: Any,
-    causal: Any,
+    scale: Any = None,
+    causal: Any = None,
     window: Any = None,
     align: Any = None,
-    softcap: Any,
-    bias: Array | None,
-    mask: Array | None,
+    softcap: Any = None,
+    bias: Array | None = None,
+    mask: Array | None = None,
+    sink: Array | None = None,
+    q_lengths: Any = None,
+    kv_lengths: Any = None,
+    dropout: Any = None,
     layout: str = "bhsd",
-    return_lse: bool,
+    heads: Any = None,
+    return_lse: bool = False,
+    return_weights: bool = False,
 ) -> Problem:
-    """The problem of a call.
+    """The problem of a call, without its regions.
 
     Raises:
-      TypeError: the element types are not one of f32, f64 for all of q, k, v, bias, or mask is not bool.
-      ValueError: a shape, the scale, softcap or causal is not as SPEC says.
+      TypeError: the element types are not one float type for all of q, k, v, bias, or mask is not bool.
+      ValueError: a shape, a length or another value is not as SPEC says.
     """
-    if q.dtype not in TYPE_NAMES:
-        raise TypeError(f"expected q to be float32 or float64, found {q.dtype}")
-    for name, array in (("k", k), ("v", v), ("bias", bias)):
-        if array is not None and array.dtype != q.dtype:
-            raise TypeError(f"expected {name} to have the type of q, {q.dtype}, found {array.dtype}")
+    dtype = element_type(q, k=k, v=v, bias=bias)
     if mask is not None and mask.dtype != np.bool_:
         raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}; an additive mask is a bias")
-    if layout not in ("bhsd", "bshd"):
-        raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
-    shapes = [x.shape if layout == "bhsd" or x.ndim != 4 else np.swapaxes(x, 1, 2).shape for x in (q, k, v)]
-    sizes = _checks.qkv(*shapes)
-    alignment = _checks.alignment("causal", causal, sizes.b)
-    window_alignment = _checks.alignment("align", align, sizes.b)
-    assert alignment is None or isinstance(alignment, str), "offsets are refused before"
-    assert window_alignment is None or isinstance(window_alignment, str), "offsets are refused before"
-    return Problem(
+    query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
+    named = (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
+    sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named))
+    rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
+    keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
+    structure = Problem(
         sizes,
-        TYPE_NAMES[q.dtype],
+        dtype,
         scale=None if scale is None else _checks.scale(scale, sizes.d),
-        causal=alignment,
-        window=_checks.window(window),
-        align=window_alignment,
         softcap=_checks.softcap(softcap),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
+        sink=sink is not None and _checks.sink(sink, sizes.hq) is not None,
+        q_lengths=rows is not None,
+        kv_lengths=keys is not None,
+        dropout=None if dropout is None else _checks.dropout(dropout)[0],
         layout=layout,
         lse=bool(return_lse),
+        weights=bool(return_weights),
+    )
+    same = bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
+    return with_structure(structure, causal, window, align, are_lengths_equal=same)
+
+
+def with_structure(problem: Problem, causal: Any, window: Any, align: Any, *, are_lengths_equal: bool) -> Problem:
+    """The problem with its causal alignment and window, checked against SPEC §3."""
+    if align is not None and (causal is not None or window is None):
+        raise ValueError("expected align only for a window without causal; causal says the alignment itself")
+    if window is not None and causal is None and align is None:
+        if not are_lengths_equal:
+            raise ValueError('expected align for a window where Sq and Sk differ; write align="bottom_right"')
+        # With equal lengths all alignments are one; a kernel that serves other lengths must be told which.
+        align = "top_left"
+
+    def word(name: str, value: Any) -> str | None:
+        chosen = _checks.alignment(name, value, problem.sizes.b)
+        return chosen if chosen is None or isinstance(chosen, str) else "offset"
+
+    return dataclasses.replace(
+        problem, causal=word("causal", causal), window=_checks.window(window), align=word("align", align)
     )
 
 
-def _commas(shape: _checks.Shape) -> str:
-    return ",".join(map(str, shape))
+def _size(size: int) -> str:
+    return "?" if size == DYNAMIC else str(size)
+
+
+def _commas(shape: _checks.Shape | None) -> str | None:
+    return None if shape is None else ",".join(map(_size, shape))

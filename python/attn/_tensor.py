@@ -16,8 +16,9 @@ from attn import _library
 
 Array = npt.NDArray[Any]
 
-# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 6 bool.
+# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 4 bfloat, 6 bool.
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+BFLOAT_CODE = 4
 
 
 def as_array(name: str, value: Any) -> Array:
@@ -34,6 +35,8 @@ def as_array(name: str, value: Any) -> Array:
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
     try:
+        if _is_torch(value) and value.dtype == sys.modules["torch"].bfloat16:  # NumPy's DLPack has no bfloat16
+            return np.from_dlpack(value.view(sys.modules["torch"].int16)).view(dtype("bfloat16"))
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
@@ -46,10 +49,30 @@ def contiguous(array: Array) -> Array:
 
 def like(result: Array, model: Any) -> Any:
     """A result as the kind of object that `model` is: a torch tensor over the same memory, otherwise NumPy."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.Tensor):
-        return torch.from_dlpack(result)
-    return result
+    if not _is_torch(model):
+        return result
+    torch = sys.modules["torch"]
+    if result.dtype.name == "bfloat16":
+        return torch.from_dlpack(result.view(np.int16)).view(torch.bfloat16)
+    return torch.from_dlpack(result)
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    """NumPy's type of this name; "bfloat16" comes from ml_dtypes.
+
+    Raises:
+      ImportError: it is bfloat16 and ml_dtypes is not installed.
+    """
+    if name != "bfloat16":
+        return np.dtype(name)
+    try:
+        import ml_dtypes
+    except ImportError as error:
+        raise ImportError(
+            "expected ml_dtypes for arrays of bfloat16, found none; write pip install ml_dtypes"
+        ) from error
+    narrow: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return narrow
 
 
 def describe(name: str, array: Array) -> _library.DLTensor:
@@ -58,7 +81,7 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     Raises:
       TypeError: the type of the elements is not a native number or bool.
     """
-    code = TYPE_CODES.get(array.dtype.kind)
+    code = BFLOAT_CODE if array.dtype.name == "bfloat16" else TYPE_CODES.get(array.dtype.kind)
     if code is None or not array.dtype.isnative:
         raise TypeError(f"expected {name} to hold native numbers or bool, found {array.dtype}")
     sizes = ctypes.c_int64 * array.ndim
@@ -70,6 +93,11 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     tensor.shape = sizes(*array.shape)
     tensor.strides = sizes(*_strides(array))
     return tensor
+
+
+def _is_torch(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def _strides(array: Array) -> tuple[int, ...]:

@@ -1,27 +1,17 @@
-"""The calls of the package: `sdpa` on arrays, and the threads of the kernels."""
+"""The calls of the package on dense arrays: `sdpa`, and the threads of the kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from attn import _kernel, _library, _problem, _tensor
-from attn._cache import KernelCache
-from attn.errors import CompileError
+import numpy as np
+import numpy.typing as npt
 
-# What of SPEC §5 the compiler does not have yet: argument → (is this value supported?, what is). A feature that
-# arrives loses its line here and gains a field in `_problem.Problem`.
-NOT_YET: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "causal": (lambda x: x is None or isinstance(x, str | bool), '"top_left" or "bottom_right"'),
-    "sink": (lambda x: x is None, "None"),
-    "align": (lambda x: x is None or isinstance(x, str), '"top_left" or "bottom_right"'),
-    "q_lengths": (lambda x: x is None, "None"),
-    "kv_lengths": (lambda x: x is None, "None"),
-    "score_mod": (lambda x: x is None, "None"),
-    "mask_mod": (lambda x: x is None, "None"),
-    "dropout": (lambda x: x is None, "None"),
-    "return_weights": (lambda x: not x, "False"),
-}
+from attn import _checks, _kernel, _library, _problem, _tensor, _trace
+from attn._cache import KernelCache
+
+Array = npt.NDArray[Any]
 
 kernels = KernelCache()
 
@@ -45,73 +35,128 @@ def sdpa(
     mask_mod: Callable[..., Any] | None = None,
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
+    heads: int | tuple[int, int] | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    dynamic: bool = False,
     target: str = "host",
 ) -> Any:
     """Scaled dot-product attention by a kernel compiled for exactly this problem; SPEC §2 says what it computes.
 
     The first call of a problem compiles (a fraction of a second); later ones find the kernel in a cache. Safe to call
     from several threads; the GIL is released while the kernel runs. The kernel is flash-style (Dao, "FlashAttention-2",
-    2023, over Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018): no score matrix is allocated.
+    2023, over Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018): no score matrix is allocated
+    unless the weights are asked for.
 
     Args:
-      q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all float32 or all float64: NumPy arrays or anything
-        with `__dlpack__` in CPU memory. C-contiguous ones are used where they lie, others are copied.
+      q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
+        bfloat16 (ml_dtypes, torch). NumPy arrays or anything with `__dlpack__` in CPU memory. C-contiguous ones are
+        used where they lie, others are copied.
       scale: factor on Q·Kᵀ, any real number; None for 1/√D.
-      causal: "top_left" (keeps j ≤ i) or "bottom_right" (keeps j ≤ i + Sk − Sq).
+      causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
+        (j ≤ i + off).
+      window: (L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of
+        causal or align.
       softcap: c > 0 of c·tanh(s / c), in score units, before the bias.
       bias: added to the scores, in the type of q, rank 4, each size 1 or that of (B, Hq, Sq, Sk); −inf removes a key.
       mask: bool, true = attend, rank 4, each size 1 or that of (B, Hq, Sq, Sk).
+      sink: [Hq] floats, a score a head that takes part in the sum of the softmax only.
+      align: the alignment of a window without causal, spelled as causal is; needed where Sq and Sk differ.
+      q_lengths, kv_lengths: [B] integers, effective lengths; later rows give out 0 and lse −inf, later keys and values
+        are not used, whatever their memory holds.
+      score_mod: score_mod(score, b, h, i, j) → score, traced into the kernel: operators, comparisons, the functions of
+        attn.functions (attn.where, attn.tanh …), arrays indexed by b, h, i, j. After the scale, before the softcap.
+      mask_mod: mask_mod(b, h, i, j) → bool, traced likewise; true = attend.
+      dropout: (p, seed, offset), Philox4x32-10 by element; the sum of the softmax uses the undropped weights.
+      layout: of q, k, v and out: "bhsd", "bshd" for (B, S, H, D), or "bsd" for (B, S, H·D). Bias, mask, lse and weights
+        keep their shapes.
+      heads: Hq, or (Hq, Hkv), for layout "bsd" only.
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
+      return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
+      dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
       target: "host" or a name in `attn.targets()`.
-      window: (L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of
-        causal or align.
-      align: the alignment of a window without causal, spelled as causal is; needed where Sq and Sk differ.
-      layout: "bhsd", or "bshd" for q, k, v and out as (B, S, H, D); bias, mask and lse keep their shapes.
-      sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, return_weights, offsets as causal or align: as SPEC §5;
-        not in the compiler yet, refused with CompileError. `attn.reference.sdpa` has them.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or (out, lse). Torch tensors where q is one, otherwise NumPy arrays.
+      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and what was asked, in the order lse, weights. Torch
+      tensors where q is one, otherwise NumPy arrays.
 
     Raises:
-      TypeError: an element type, a device, or the kind of an argument.
+      TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced.
       ValueError: a shape or a value, with what was expected and found.
-      CompileError: the compiler refused the problem, or does not have the feature yet.
+      CompileError: the compiler refused the problem.
     """
-    given = {
-        "causal": causal,
-        "sink": sink,
-        "align": align,
-        "q_lengths": q_lengths,
-        "kv_lengths": kv_lengths,
-        "score_mod": score_mod,
-        "mask_mod": mask_mod,
-        "dropout": dropout,
-        "return_weights": return_weights,
-    }
-    for name, (supports, expected) in NOT_YET.items():
-        if not supports(given[name]):
-            raise CompileError(
-                f"{name} is not supported by the compiler yet: expected {expected}, found {given[name]!r}"
-            )
-
-    named = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask}
-    arrays: dict[str, Any] = {name: None if x is None else _tensor.as_array(name, x) for name, x in named.items()}
-    problem = _problem.of(
-        **arrays,
+    problem, others = prepare(
+        *(_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)),
         scale=scale,
         causal=causal,
         window=window,
         align=align,
         softcap=softcap,
+        bias=bias,
+        mask=mask,
+        sink=sink,
+        q_lengths=q_lengths,
+        kv_lengths=kv_lengths,
+        dropout=dropout,
         layout=layout,
+        heads=heads,
         return_lse=return_lse,
+        return_weights=return_weights,
     )
-    kernel = kernels.get((problem, target), lambda: _kernel.compile(problem.line(), target))
-    return kernel(*(x for x in named.values() if x is not None))
+    traced = _trace.trace(score_mod, mask_mod, problem.sizes.scores, problem.score_dtype, dynamic=dynamic)
+    return run(problem, [q, k, v, *others], traced, dynamic=dynamic, target=target)
+
+
+def prepare(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    bias: Any = None,
+    mask: Any = None,
+    sink: Any = None,
+    dropout: Any = None,
+    **structure: Any,
+) -> tuple[_problem.Problem, list[Array]]:
+    """The problem of a call, and what its kernel takes after q, k, v, in order; `structure` as in `_problem.of`."""
+    named = {"bias": bias, "mask": mask, "sink": sink}
+    dense: dict[str, Any] = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
+    problem = _problem.of(q, k, v, **dense, dropout=dropout, **structure)
+    if sink is not None:
+        dense["sink"] = as_sink(dense["sink"], problem)
+    lengths = [x for x in (structure.get("q_lengths"), structure.get("kv_lengths")) if x is not None]
+    integers = [as_i32(x) for x in (*lengths, *offsets(structure.get("causal"), structure.get("align")))]
+    words = [] if dropout is None else _checks.dropout(dropout)[1:]
+    return problem, [*dense.values(), *integers, *(np.asarray(word, np.uint64).view(np.int64) for word in words)]
+
+
+def run(problem: _problem.Problem, inputs: Iterable[Any], traced: _trace.Traced, *, dynamic: bool, target: str) -> Any:
+    """Runs the kernel of a problem on its inputs, then the arrays that its functions captured."""
+    if dynamic:
+        problem = problem.with_dynamic_sizes()
+    return compiled(problem.text(traced.text), target)(*inputs, *traced.arrays)
+
+
+def compiled(source: str, target: str) -> _kernel.Kernel:
+    """The kernel of a problem or an IR file, from the cache."""
+    return kernels.get((source, target), lambda: _kernel.compile(source, target))
+
+
+def as_i32(value: Any) -> Array:
+    """Integers as kernels take them; their range is checked before."""
+    return np.asarray(value).astype(np.int32)
+
+
+def as_sink(sink: Any, problem: _problem.Problem) -> Array:
+    """Sinks, checked, in the type of the scores, whatever float type they have."""
+    array = _checks.sink(_tensor.as_array("sink", sink), problem.sizes.hq)
+    return array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)
+
+
+def offsets(*alignments: Any) -> list[Any]:
+    """The one alignment that is an array of offsets, if any."""
+    return [x for x in alignments if x is not None and not isinstance(x, str)]
 
 
 def targets() -> list[str]:

@@ -1,5 +1,11 @@
 """What the Python tests share: drawing inputs, running a case both ways, the tolerances of SPEC §4."""
 
+import ctypes
+import mmap
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +14,7 @@ import attn
 
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 DTYPES = [np.float32, np.float64]
+WALLS: list[mmap.mmap] = []
 
 
 class Shape(NamedTuple):
@@ -55,15 +62,50 @@ def assert_close(actual, expected, dtype, what="out"):
 
 def check(q, k, v, **options):
     """Runs attn.sdpa and the reference on the same inputs, with lse; compares, and returns what attn.sdpa gave."""
-    out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
-    expected_out, expected_lse = attn.reference.sdpa(q, k, v, return_lse=True, **options)
-    assert out.dtype == q.dtype
-    assert_close(out, expected_out, q.dtype, "out")
-    # The lse is a sum of numbers near it: its error is absolute where it passes through zero.
-    lse_dtype = np.float32 if lse.dtype == np.float32 else q.dtype
-    scale = np.append(np.abs(expected_lse[np.isfinite(expected_lse)]), 1.0).max()
-    assert_close(lse / scale, expected_lse / scale, lse_dtype, "lse")
-    return out, lse
+    found = attn.sdpa(q, k, v, return_lse=True, **options)
+    options.pop("dynamic", None)
+    expected = attn.reference.sdpa(q, k, v, return_lse=True, **options)
+    assert_results(found, expected, q.dtype)
+    return found
+
+
+def assert_results(found, expected, dtype):
+    """Compares out and lse, and weights where they were asked for."""
+    assert len(found) == len(expected)
+    assert found[0].dtype == dtype
+    assert_close(found[0], expected[0], dtype, "out")
+    assert_lse(found[1], expected[1])
+    if len(found) > 2:
+        assert found[2].dtype == dtype
+        assert_close(found[2], expected[2], dtype, "weights")
+
+
+def assert_lse(found, expected):
+    """The lse is a sum of numbers near it: its error is absolute where it passes through zero."""
+    scale = np.append(np.abs(expected[np.isfinite(expected)]), 1.0).max()
+    assert_close(found / scale, expected / scale, found.dtype, "lse")
+
+
+def in_child(code: str) -> None:
+    """Runs Python code in a process of its own, for kernels that a bug would let read outside of their arrays."""
+    setup = "import numpy as np, attn\nfrom helpers import *\n"
+    path = f"{Path(attn.__file__).parents[1]}:{Path(__file__).parent}"
+    command = [sys.executable, "-c", setup + textwrap.dedent(code)]
+    result = subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"exit code {result.returncode}\n{result.stderr}"
+
+
+def before_a_wall(array):
+    """A copy of the array that ends where unmapped memory begins: a read behind it kills the process."""
+    page = mmap.PAGESIZE
+    pages = -(-array.nbytes // page)
+    memory = mmap.mmap(-1, (pages + 1) * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).munmap(ctypes.c_void_p(address + pages * page), ctypes.c_size_t(page)) == 0
+    WALLS.append(memory)  # never unmapped: Python would unmap the wall a second time
+    copy = np.frombuffer(memory, array.dtype, array.size, pages * page - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class Exporter:

@@ -2,11 +2,13 @@
 
 import concurrent.futures
 import ctypes
+import sys
 import threading
 import time
 import tracemalloc
 import types
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -15,12 +17,10 @@ from attn import _kernel, _library, _problem, _tensor, api
 from helpers import Exporter, Shape, draw
 
 SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
-NOTHING = dict(scale=None, causal=None, window=None, align=None, softcap=None, bias=None, mask=None)
-NOTHING |= dict(layout="bhsd", return_lse=False)
 
 
 def test_problem_line_leaves_out_defaults():
-    assert _problem.of(*draw(SMALL), **NOTHING).line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32"
+    assert _problem.of(*draw(SMALL)).line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32"
 
 
 def test_problem_line_has_every_feature():
@@ -38,17 +38,34 @@ def test_problem_line_has_every_feature():
     assert "mask=bool" in _problem.of(q, k, v, **options).line()
 
 
-NOT_YET = {
-    "causal": np.zeros(2, int), "sink": np.zeros(4), "align": np.zeros(2, int), "q_lengths": [5, 5],
-    "kv_lengths": [7, 7], "score_mod": lambda s, b, h, i, j: s, "mask_mod": lambda b, h, i, j: i >= j,
-    "dropout": (0.1, 0, 0), "return_weights": True,
-}  # fmt: skip
+def test_problem_line_has_every_structural_feature():
+    q, k, v = draw(Shape(5, 7, 16, 8, b=2, hq=4, hkv=2))
+    line = _problem.of(
+        q, k, v, sink=np.zeros(4), q_lengths=[5, 3], kv_lengths=[7, 0], causal=np.array([1, -1]), window=(None, 2),
+        dropout=(0.25, 1, 2), return_weights=True, return_lse=True,
+    ).line()  # fmt: skip
+    assert line == (
+        "b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=offset window=,2 sink q_lengths kv_lengths dropout=0.25 out=lse,weights"
+    )
 
 
-@pytest.mark.parametrize("name", api.NOT_YET)
-def test_features_that_are_not_in_the_compiler_yet_are_refused(name):
-    with pytest.raises(attn.CompileError, match=f"{name} is not supported by the compiler yet: expected"):
-        attn.sdpa(*draw(SMALL), **{name: NOT_YET[name]})
+def test_problem_lines_of_layouts_and_dynamic_sizes():
+    q, k, v = (x.swapaxes(1, 2).reshape(2, x.shape[2], -1) for x in draw(SMALL, np.float64))
+    problem = _problem.of(q, k, v, layout="bsd", heads=(4, 2), mask=np.ones((1, 4, 1, 7), bool))
+    assert problem.line() == "b2 hq4 hkv2 sq5 sk7 d16 dv8 f64 mask=1,4,1,7 layout=bsd"
+    assert problem.with_dynamic_sizes().line() == "b? hq4 hkv2 sq? sk? d16 dv8 f64 mask=1,4,1,? layout=bsd"
+    q, k, v = draw(Shape(7, 7, 16, 8, b=2, hq=4, hkv=4))
+    problem = _problem.of(q, k, v, window=(2, 0), bias=np.zeros((2, 1, 7, 7), "f4")).with_dynamic_sizes()
+    assert problem.line() == "b? hq? hkv? sq? sk? d16 dv8 f32 window=2,0 align=top_left bias=?,1,?,?"
+
+
+@pytest.mark.parametrize(("dtype", "word"), [(np.float16, "f16"), (ml_dtypes.bfloat16, "bf16")])
+def test_narrow_types_in_problem_lines_and_tensors(dtype, word):
+    q, k, v = draw(SMALL, dtype)
+    assert f" {word}" in _problem.of(q, k, v).line()
+    tensor = _tensor.describe("q", q)
+    assert (tensor.dtype.code, tensor.dtype.bits) == ((4 if word == "bf16" else 2), 16)
+    assert _tensor.dtype(q.dtype.name) == dtype
 
 
 Q, K, V = draw(SMALL)
@@ -56,7 +73,7 @@ BAD = {
     "list": (dict(q=[1.0]), TypeError, "q to be a NumPy array or an object with __dlpack__, found list"),
     "rank": (dict(q=Q[0]), ValueError, "q of rank 4"),
     "heads": (dict(q=Q[:, :3].copy()), ValueError, "multiple of the 2 key heads, found 3"),
-    "integers": (dict(q=Q.astype(int)), TypeError, "q to be float32 or float64, found int64"),
+    "integers": (dict(q=Q.astype(int)), TypeError, "q to be float32, float64, bfloat16 or float16, found int64"),
     "mixed types": (dict(k=K.astype(np.float64)), TypeError, "k to have the type of q, float32, found float64"),
     "bias type": (dict(bias=np.zeros((1, 1, 5, 7))), TypeError, "bias to have the type of q"),
     "bias shape": (dict(bias=np.zeros((1, 2, 5, 7), "f4")), ValueError, "dimension 1 of bias to be 1 or 4, found 2"),
@@ -65,6 +82,23 @@ BAD = {
     "causal true": (dict(causal=True), TypeError, 'write "top_left" or "bottom_right"'),
     "softcap": (dict(softcap=-1.0), ValueError, "softcap > 0, found -1.0"),
     "scale": (dict(scale="big"), TypeError, "scale to be a number, found str"),
+    "sink": (dict(sink=np.zeros(3)), ValueError, r"sink of shape \(4,\), one a query head, found \(3,\)"),
+    "sink type": (dict(sink=np.zeros(4, int)), TypeError, "sink to hold floats, found int64"),
+    "lengths": (dict(kv_lengths=[8, 0]), ValueError, r"kv_lengths in 0 to 7, found \[8, 0\]"),
+    "negative lengths": (dict(q_lengths=[-1, 0]), ValueError, "q_lengths in 0 to 5"),
+    "lengths shape": (dict(q_lengths=[1]), ValueError, r"q_lengths of shape \(2,\), one a batch"),
+    "lengths type": (dict(kv_lengths=[1.0, 2.0]), TypeError, "kv_lengths to hold integers"),
+    "offsets": (dict(causal=[1, 2, 3]), ValueError, r"causal of shape \(2,\)"),
+    "large offsets": (dict(causal=[1, 2**40]), ValueError, "causal to fit in 32 bits"),
+    "dropout": (dict(dropout=(1.5, 0, 0)), ValueError, r"dropout p in \[0, 1\], found 1.5"),
+    "seed": (dict(dropout=(0.5, -1, 0)), ValueError, "dropout seed to be an unsigned 64-bit integer, found -1"),
+    "align": (dict(align="top_left"), ValueError, "align only for a window without causal"),
+    "lengths differ": (dict(window=(1, 1), kv_lengths=[5, 4], q_lengths=[5, 3]), ValueError, "align for a window"),
+    "layout": (dict(layout="bdhs"), ValueError, '"bhsd", "bshd" or "bsd", found \'bdhs\''),
+    "no heads": (dict(layout="bsd"), ValueError, 'heads with layout="bsd", .* found None'),
+    "heads without bsd": (dict(heads=4), ValueError, 'heads only with layout="bsd"'),
+    "rank of bsd": (dict(layout="bsd", heads=4), ValueError, "q of rank 3"),
+    "mod": (dict(score_mod=lambda s: s), TypeError, r"score_mod\(score, b, h, i, j\), found other parameters"),
     "device": (dict(k=Exporter(K, device=(2, 0))), TypeError, "k in CPU memory, found DLPack device type 2"),
 }
 
@@ -201,14 +235,41 @@ def test_dlpack_objects_are_taken_without_copies():
     assert all(x.exports for x in exporters)
 
 
-def test_torch_tensors_come_back_as_torch_tensors(monkeypatch):
-    class Tensor(Exporter):
-        """Stands in for torch.Tensor, so that the test needs no torch."""
+class Tensor(Exporter):
+    """Stands in for torch.Tensor, so that the tests need no torch; as there, bfloat16 has no way out as it is."""
 
-    monkeypatch.setitem(__import__("sys").modules, "torch", types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor))
+    def __init__(self, array):
+        """Over a NumPy array."""
+        super().__init__(array)
+        self.dtype = "bfloat16" if array.dtype == ml_dtypes.bfloat16 else array.dtype
+
+    def view(self, dtype):
+        """The same memory as another type."""
+        return Tensor(self.array.view(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype))
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    module = types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor, bfloat16="bfloat16", int16=np.int16)
+    monkeypatch.setitem(sys.modules, "torch", module)
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_tensors_come_back_as_torch_tensors():
     out, lse = attn.sdpa(*map(Tensor, (Q, K, V)), return_lse=True)
     assert type(out) is type(lse) is Tensor
     np.testing.assert_array_equal(out.array, attn.sdpa(Q, K, V))
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_bfloat16_goes_in_and_out_as_its_bits():
+    narrow = Q.astype(ml_dtypes.bfloat16)
+    array = _tensor.as_array("q", Tensor(narrow))
+    assert array.dtype == ml_dtypes.bfloat16
+    assert np.shares_memory(array, narrow)
+    back = _tensor.like(narrow, Tensor(narrow))
+    assert back.dtype == "bfloat16"
+    assert np.shares_memory(back.array, narrow)
 
 
 def test_describe_gives_canonical_strides():

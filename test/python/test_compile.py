@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import attn
+from attn import _kernel
 from helpers import Shape, draw
 
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
@@ -73,6 +74,25 @@ def test_the_reference_pipeline_agrees():
 
 def test_without_openmp():
     np.testing.assert_allclose(attn.compile(LINE, parallel="none")(Q, K, V), attn.reference.sdpa(Q, K, V), atol=1e-5)
+
+
+def test_problems_and_ir_files_are_told_apart():
+    region = "mask_mod {\n  %t = arith.constant true\n  attn.yield %t : i1\n}"
+    for text in (LINE, f" {LINE}\n", f"{LINE}\n{region}", f"{LINE}\ncaptures(%x : tensor<4xf32>)\n{region}"):
+        assert _kernel.is_problem(text)
+    for text in (MLIR, "// a comment\n" + MLIR, "module\n{\n}", "#map = affine_map<(i) -> (i)>\n"):
+        assert not _kernel.is_problem(text)
+
+
+def test_a_problem_with_a_region():
+    region = "mask_mod {\n  %t = arith.constant true\n  attn.yield %t : i1\n}"
+    found = attn.compile(f"{LINE}\n{region}")(Q, K, V)
+    np.testing.assert_allclose(found, attn.reference.sdpa(Q, K, V), atol=1e-5)
+
+
+def test_numbers_where_a_kernel_takes_scalars():
+    found = attn.compile(LINE + " dropout=0.5")(Q, K, V, 42, 1)
+    np.testing.assert_allclose(found, attn.reference.sdpa(Q, K, V, dropout=(0.5, 42, 1)), atol=1e-5)
 
 
 BAD_SOURCES = {

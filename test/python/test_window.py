@@ -51,3 +51,16 @@ def test_negative_window_is_refused():
     q, k, v = random_qkv((1, 1, 1, 4, 4, 8, 8))
     with pytest.raises(ValueError, match="window"):
         attn.sdpa(q, k, v, window=(-1, 0))
+
+
+@pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
+@pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
+def test_chunk_agrees_with_the_specification(chunk, alignment):
+    sizes = (1, 4, 2, 113, 203, 16, 8)
+    q, k, v = random_qkv(sizes)
+    kernel = attn.compile(f"hq4 hkv2 sq113 sk203 d16 dv8 causal={alignment} chunk={chunk}")
+    offset = 0 if alignment == "top_left" else 203 - 113
+    expected = attn.reference.sdpa(
+        q, k, v, mask_mod=lambda b, h, i, j: (j <= i + offset) & ((i + offset) // chunk == j // chunk)
+    )
+    assert_close(kernel(q, k, v), expected, np.float32)

@@ -23,9 +23,10 @@ using Predicate = std::function<bool(int64_t i, int64_t j)>;
 
 /// How much of the predicate the ranges are to say.
 enum class Precision {
-  Sound,     ///< nothing wrong, and that is all
-  Exact,     ///< the tightest ranges there are, where each row of a tile keeps some key
-  NotAffine, ///< visited is everything, full is empty
+  Sound,    ///< nothing wrong, and that is all
+  Tight,    ///< the tightest ranges there are, where each row of a tile keeps some key
+  Exact,    ///< and each linear comparison that holds everywhere is known to
+  Unsolved, ///< visited is everything, full is empty
 };
 
 class KeyRangesCheck : public IRTest {
@@ -54,22 +55,39 @@ protected:
                      .str());
   }
 
-  static llvm::SmallVector<Conjunct> analyze(mlir::ModuleOp module, int64_t queries, int64_t keys) {
+  /// What the analysis says of the only sdpa of a module.
+  struct Analysis {
+    llvm::SmallVector<Conjunct> conjuncts;
+    std::unique_ptr<mlir::Region> ranges, dense; ///< alone, and beside a dense mask
+    KeyRangesSummary summary;
+  };
+
+  static Analysis analyze(mlir::ModuleOp module, int64_t queries, int64_t keys) {
     SdpaOp sdpa = getOnly<SdpaOp>(module);
+    mlir::OpBuilder builder(sdpa);
     // Spelled-out masks first become a region, as attn-analyze-mask does it.
-    if (sdpa->hasAttr("causal")) {
-      mlir::OpBuilder builder(sdpa);
-      mlir::Region region;
-      buildPredicate(builder, sdpa, region);
-      sdpa->removeAttr("causal");
-      sdpa.getMaskMod().takeBody(region);
-    }
-    return analyzePredicate(sdpa.getMaskMod(), queries, keys);
+    expandSpelledOutMasks(builder, sdpa, sdpa);
+    Analysis analysis;
+    analysis.conjuncts = splitPredicate(sdpa.getMaskMod(), queries, keys);
+    auto getRanges = [&](bool isDense) {
+      auto region = std::make_unique<mlir::Region>();
+      analysis.summary = buildKeyRanges(builder, sdpa.getLoc(), sdpa.getMaskMod(), queries, keys, isDense, *region);
+      return region;
+    };
+    analysis.dense = getRanges(/*isDense=*/true);
+    analysis.ranges = getRanges(/*isDense=*/false);
+    return analysis;
   }
 
-  static void checkTile(KeyRangesAttr ranges, const Predicate &keep, int64_t first, int64_t end, int64_t keys,
+  static KeyBounds evaluate(mlir::Region &ranges, int64_t first, int64_t end, int64_t keys) {
+    std::optional<KeyBounds> bounds = evaluateKeyRanges(ranges, first, end, keys);
+    EXPECT_TRUE(bounds) << "nothing here depends on run-time values";
+    return bounds.value_or(KeyBounds{});
+  }
+
+  static void checkTile(mlir::Region &ranges, const Predicate &keep, int64_t first, int64_t end, int64_t keys,
                         Precision precision) {
-    KeyBounds bounds = evaluateKeyRanges(ranges, first, end, keys);
+    KeyBounds bounds = evaluate(ranges, first, end, keys);
     for (int64_t bound : {bounds.visitedLower, bounds.visitedUpper, bounds.fullLower, bounds.fullUpper}) {
       ASSERT_GE(bound, 0);
       ASSERT_LE(bound, keys);
@@ -100,11 +118,11 @@ protected:
       numFull += isKept;
     }
     int64_t full = std::max<int64_t>(0, bounds.fullUpper - bounds.fullLower);
-    if (precision == Precision::NotAffine) {
+    if (precision == Precision::Unsolved) {
       EXPECT_EQ(bounds.visitedLower, 0);
       EXPECT_EQ(bounds.visitedUpper, keys);
       EXPECT_EQ(full, 0);
-    } else if (precision == Precision::Exact) {
+    } else if (precision == Precision::Tight || precision == Precision::Exact) {
       EXPECT_EQ(full, numFull);
       if (everyRowKeeps && highest >= 0) {
         EXPECT_EQ(bounds.visitedLower, lowest);
@@ -113,17 +131,16 @@ protected:
     }
   }
 
-  static void checkTiles(llvm::ArrayRef<Conjunct> conjuncts, const Predicate &keep, int64_t queries, int64_t keys,
+  static void checkTiles(const Analysis &analysis, const Predicate &keep, int64_t queries, int64_t keys,
                          Precision precision) {
-    KeyRangesAttr ranges = getKeyRanges(getContext(), conjuncts, /*isDense=*/false);
-    KeyRangesAttr dense = getKeyRanges(getContext(), conjuncts, /*isDense=*/true);
-    EXPECT_EQ(dense.getVisitedLower(), ranges.getVisitedLower());
-    EXPECT_EQ(dense.getVisitedUpper(), ranges.getVisitedUpper());
     for (int64_t first = 0; first < queries; ++first)
       for (int64_t end = first + 1; end <= queries; ++end) {
         SCOPED_TRACE(llvm::formatv("{0} queries, {1} keys, rows {2} to {3}", queries, keys, first, end - 1).str());
-        checkTile(ranges, keep, first, end, keys, precision);
-        KeyBounds bounds = evaluateKeyRanges(dense, first, end, keys);
+        checkTile(*analysis.ranges, keep, first, end, keys, precision);
+        KeyBounds alone = evaluate(*analysis.ranges, first, end, keys);
+        KeyBounds bounds = evaluate(*analysis.dense, first, end, keys);
+        EXPECT_EQ(bounds.visitedLower, alone.visitedLower);
+        EXPECT_EQ(bounds.visitedUpper, alone.visitedUpper);
         EXPECT_LE(bounds.fullUpper, bounds.fullLower) << "beside a dense mask no key is full";
         if (HasFailure())
           return; // one tile is enough to read
@@ -150,9 +167,9 @@ protected:
     for (auto [queries, keys] : sizes) {
       mlir::OwningOpRef<mlir::ModuleOp> module = build(queries, keys, body, attributes);
       ASSERT_TRUE(module);
-      llvm::SmallVector<Conjunct> conjuncts = analyze(*module, queries, keys);
-      checkTiles(conjuncts, keep, queries, keys, precision);
-      checkAlwaysHolds(conjuncts, keep, queries, keys, precision);
+      Analysis analysis = analyze(*module, queries, keys);
+      checkTiles(analysis, keep, queries, keys, precision);
+      checkAlwaysHolds(analysis.conjuncts, keep, queries, keys, precision);
     }
   }
 };

@@ -22,9 +22,9 @@ using KeyRanges = attn::test::KeyRangesCheck;
 TEST_F(KeyRanges, NoPredicate) {
   for (auto [queries, keys] : sizes) {
     OwningOpRef<ModuleOp> module = build(queries, keys, "");
-    SmallVector<Conjunct> conjuncts = analyze(*module, queries, keys);
-    EXPECT_TRUE(conjuncts.empty());
-    checkTiles(conjuncts, [](int64_t, int64_t) { return true; }, queries, keys, Precision::Exact);
+    Analysis analysis = analyze(*module, queries, keys);
+    EXPECT_TRUE(analysis.conjuncts.empty());
+    checkTiles(analysis, [](int64_t, int64_t) { return true; }, queries, keys, Precision::Exact);
   }
 }
 
@@ -37,10 +37,10 @@ TEST_F(KeyRanges, CausalBottomRight) {
     OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>}");
     int64_t offset = keys - queries;
     auto keep = [&](int64_t i, int64_t j) { return j <= i + offset; };
-    SmallVector<Conjunct> conjuncts = analyze(*module, queries, keys);
-    ASSERT_EQ(conjuncts.size(), 1u);
-    checkTiles(conjuncts, keep, queries, keys, Precision::Exact);
-    checkAlwaysHolds(conjuncts, keep, queries, keys, Precision::Exact);
+    Analysis analysis = analyze(*module, queries, keys);
+    ASSERT_EQ(analysis.conjuncts.size(), 1u);
+    checkTiles(analysis, keep, queries, keys, Precision::Exact);
+    checkAlwaysHolds(analysis.conjuncts, keep, queries, keys, Precision::Exact);
   }
 }
 
@@ -70,31 +70,82 @@ TEST_F(KeyRanges, KeyLength) {
   check("%keep = arith.cmpi slt, %j, %c7 : index", [](int64_t i, int64_t j) { return j < 7; }, Precision::Exact);
 }
 
-// Keys of a prefix, or those before the row: a disjunction is no conjunct of affine parts.
+// Keys of a prefix, or those before the row.
 TEST_F(KeyRanges, Prefix) {
   check(
       "%prefix = arith.cmpi slt, %j, %c3 : index\n%before = arith.cmpi sle, %j, %i : index\n"
       "%keep = arith.ori %prefix, %before : i1",
-      [](int64_t i, int64_t j) { return j < 3 || j <= i; }, Precision::NotAffine);
+      [](int64_t i, int64_t j) { return j < 3 || j <= i; }, Precision::Tight);
 }
 
 TEST_F(KeyRanges, BlockDiagonal) {
   check(
       "%row = arith.divui %i, %c4 : index\n%column = arith.divui %j, %c4 : index\n"
       "%keep = arith.cmpi eq, %row, %column : index",
-      [](int64_t i, int64_t j) { return i / 4 == j / 4; }, Precision::NotAffine);
+      [](int64_t i, int64_t j) { return i / 4 == j / 4; }, Precision::Tight);
 }
 
-// An affine conjunct beside one that is not still bounds what is visited; nothing is full.
 TEST_F(KeyRanges, BlockDiagonalAndCausal) {
-  StringRef body = "%row = arith.divui %i, %c4 : index\n%column = arith.divui %j, %c4 : index\n"
-                   "%block = arith.cmpi eq, %row, %column : index\n%before = arith.cmpi sle, %j, %i : index\n"
-                   "%keep = arith.andi %before, %block : i1";
-  check(body, [](int64_t i, int64_t j) { return i / 4 == j / 4 && j <= i; }, Precision::Sound);
+  check(
+      "%row = arith.divui %i, %c4 : index\n%column = arith.divui %j, %c4 : index\n"
+      "%block = arith.cmpi eq, %row, %column : index\n%before = arith.cmpi sle, %j, %i : index\n"
+      "%keep = arith.andi %before, %block : i1",
+      [](int64_t i, int64_t j) { return i / 4 == j / 4 && j <= i; }, Precision::Tight);
+}
+
+// A conjunct that is solved beside one that is not still bounds what is visited; nothing is full.
+TEST_F(KeyRanges, DilatedAndCausal) {
+  StringRef body = "%step = arith.remsi %j, %c3 : index\n%dilated = arith.cmpi eq, %step, %c0 : index\n"
+                   "%before = arith.cmpi sle, %j, %i : index\n%keep = arith.andi %before, %dilated : i1";
+  check(body, [](int64_t i, int64_t j) { return j % 3 == 0 && j <= i; }, Precision::Sound);
   OwningOpRef<ModuleOp> module = build(11, 13, body);
-  KeyBounds bounds = evaluateKeyRanges(getKeyRanges(getContext(), analyze(*module, 11, 13), false), 4, 6, 13);
+  Analysis analysis = analyze(*module, 11, 13);
+  EXPECT_EQ(analysis.summary.numSolved, 1u);
+  EXPECT_EQ(analysis.summary.numTested, 1u);
+  KeyBounds bounds = evaluate(*analysis.ranges, 4, 6, 13);
   EXPECT_EQ(bounds.visitedUpper, 6);
   EXPECT_EQ(bounds.fullLower, bounds.fullUpper);
+}
+
+// The negation of a window, a choice by the row, and flags that are the same for all.
+TEST_F(KeyRanges, Logic) {
+  check(
+      "%true = arith.constant true\n%before = arith.cmpi sle, %j, %i : index\n%keep = arith.xori %before, %true : i1",
+      [](int64_t i, int64_t j) { return j > i; }, Precision::Exact);
+  check(
+      "%first = arith.cmpi slt, %i, %c3 : index\n%before = arith.cmpi sle, %j, %i : index\n"
+      "%near = arith.cmpi slt, %j, %c5 : index\n%keep = arith.select %first, %near, %before : i1",
+      [](int64_t i, int64_t j) { return i < 3 ? j < 5 : j <= i; }, Precision::Sound);
+  check(
+      "%true = arith.constant true\n%low = arith.cmpi slt, %j, %c2 : index\n%high = arith.cmpi sgt, %j, %c6 : index\n"
+      "%outside = arith.ori %low, %high : i1\n%keep = arith.xori %outside, %true : i1",
+      [](int64_t i, int64_t j) { return !(j < 2 || j > 6); }, Precision::Exact);
+}
+
+TEST_F(KeyRanges, Chunk) {
+  for (auto [queries, keys] : sizes) {
+    OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, chunk = 3 : i64}");
+    int64_t offset = keys - queries;
+    auto keep = [&](int64_t i, int64_t j) {
+      return j <= i + offset && llvm::divideFloorSigned(i + offset, 3) == j / 3;
+    };
+    checkTiles(analyze(*module, queries, keys), keep, queries, keys, Precision::Tight);
+  }
+}
+
+// Chunks with an offset between rows and keys, and quotients compared with rows.
+TEST_F(KeyRanges, Quotients) {
+  check(
+      "%shifted = arith.addi %i, %c2 : index\n%row = arith.floordivsi %shifted, %c3 : index\n"
+      "%column = arith.floordivsi %j, %c3 : index\n%keep = arith.cmpi sge, %row, %column : index",
+      [](int64_t i, int64_t j) { return (i + 2) / 3 >= j / 3; }, Precision::Tight);
+  check(
+      "%half = arith.floordivsi %j, %c2 : index\n%keep = arith.cmpi slt, %half, %i : index",
+      [](int64_t i, int64_t j) { return j / 2 < i; }, Precision::Tight);
+  check(
+      "%far = arith.subi %i, %j : index\n%block = arith.floordivsi %far, %c4 : index\n"
+      "%keep = arith.cmpi eq, %block, %c1 : index",
+      [](int64_t i, int64_t j) { return i - j >= 4 && i - j < 8; }, Precision::Tight);
 }
 
 //===----------------------------------------------------------------------===//
@@ -105,7 +156,7 @@ TEST_F(KeyRanges, Constants) {
   check("%keep = arith.constant true", [](int64_t, int64_t) { return true; }, Precision::Exact);
   check("%keep = arith.constant false", [](int64_t, int64_t) { return false; }, Precision::Exact);
   OwningOpRef<ModuleOp> module = build(5, 9, "%keep = arith.constant false");
-  KeyBounds bounds = evaluateKeyRanges(getKeyRanges(getContext(), analyze(*module, 5, 9), false), 0, 5, 9);
+  KeyBounds bounds = evaluate(*analyze(*module, 5, 9).ranges, 0, 5, 9);
   EXPECT_EQ(bounds.visitedLower, bounds.visitedUpper) << "nothing is kept, so nothing is visited";
 }
 
@@ -131,11 +182,11 @@ TEST_F(KeyRanges, AlwaysHoldsIsAboutEachConjunct) {
                                        "%row = arith.cmpi slt, %i, %c5 : index\n"
                                        "%both = arith.andi %always, %sometimes : i1\n"
                                        "%keep = arith.andi %both, %row : i1");
-  SmallVector<Conjunct> conjuncts = analyze(*module, 5, 9);
-  ASSERT_EQ(conjuncts.size(), 3u);
-  EXPECT_TRUE(conjuncts[0].alwaysHolds);
-  EXPECT_FALSE(conjuncts[1].alwaysHolds);
-  EXPECT_TRUE(conjuncts[2].alwaysHolds);
+  Analysis analysis = analyze(*module, 5, 9);
+  ASSERT_EQ(analysis.conjuncts.size(), 3u);
+  EXPECT_TRUE(analysis.conjuncts[0].alwaysHolds);
+  EXPECT_FALSE(analysis.conjuncts[1].alwaysHolds);
+  EXPECT_TRUE(analysis.conjuncts[2].alwaysHolds);
 }
 
 TEST_F(KeyRanges, Coefficients) {
@@ -163,24 +214,24 @@ TEST_F(KeyRanges, Equality) {
   check(
       "%twice = arith.muli %j, %c2 : index\n%keep = arith.cmpi eq, %twice, %i : index",
       [](int64_t i, int64_t j) { return 2 * j == i; }, Precision::Sound);
-  check("%keep = arith.cmpi ne, %i, %j : index", [](int64_t i, int64_t j) { return i != j; }, Precision::NotAffine);
+  check("%keep = arith.cmpi ne, %i, %j : index", [](int64_t i, int64_t j) { return i != j; }, Precision::Sound);
 }
 
-// A predicate of rows alone says nothing of which keys: all are visited, none is full, unless it always holds.
+// A predicate of rows alone: all keys or none.
 TEST_F(KeyRanges, RowsAlone) {
-  check("%keep = arith.cmpi slt, %i, %c3 : index", [](int64_t i, int64_t) { return i < 3; }, Precision::NotAffine);
+  check("%keep = arith.cmpi slt, %i, %c3 : index", [](int64_t i, int64_t) { return i < 3; }, Precision::Exact);
 }
 
-TEST_F(KeyRanges, UnsignedComparisonsAreNotAffine) {
+TEST_F(KeyRanges, UnsignedComparisonsAreUnsolved) {
   check(
       "%distance = arith.subi %i, %j : index\n%keep = arith.cmpi ult, %distance, %c4 : index",
-      [](int64_t i, int64_t j) { return uint64_t(i - j) < 4; }, Precision::NotAffine);
+      [](int64_t i, int64_t j) { return uint64_t(i - j) < 4; }, Precision::Unsolved);
 }
 
-TEST_F(KeyRanges, ProductsOfIndicesAreNotAffine) {
+TEST_F(KeyRanges, ProductsOfIndicesAreUnsolved) {
   check(
       "%product = arith.muli %i, %j : index\n%keep = arith.cmpi slt, %product, %c9 : index",
-      [](int64_t i, int64_t j) { return i * j < 9; }, Precision::NotAffine);
+      [](int64_t i, int64_t j) { return i * j < 9; }, Precision::Unsolved);
 }
 
 TEST_F(KeyRanges, CastsKeepTheForm) {
@@ -218,16 +269,16 @@ TEST_F(KeyRanges, DynamicSizes) {
                                        "%always = arith.cmpi sge, %j, %c0 : index\n"
                                        "%both = arith.andi %before, %length : i1\n"
                                        "%keep = arith.andi %both, %always : i1");
-  SmallVector<Conjunct> conjuncts = analyze(*module, dynamic, dynamic);
-  ASSERT_EQ(conjuncts.size(), 3u);
-  EXPECT_FALSE(conjuncts[0].alwaysHolds);
-  EXPECT_FALSE(conjuncts[1].alwaysHolds);
-  EXPECT_TRUE(conjuncts[2].alwaysHolds);
+  Analysis analysis = analyze(*module, dynamic, dynamic);
+  ASSERT_EQ(analysis.conjuncts.size(), 3u);
+  EXPECT_FALSE(analysis.conjuncts[0].alwaysHolds);
+  EXPECT_FALSE(analysis.conjuncts[1].alwaysHolds);
+  EXPECT_TRUE(analysis.conjuncts[2].alwaysHolds);
   for (auto [queries, keys] : sizes)
-    checkTiles(conjuncts, [](int64_t i, int64_t j) { return j <= i && j < 7; }, queries, keys, Precision::Exact);
+    checkTiles(analysis, [](int64_t i, int64_t j) { return j <= i && j < 7; }, queries, keys, Precision::Exact);
   // Of a narrow type nothing is known before the sizes are.
   module = build(dynamic, dynamic, "%a = arith.index_cast %j : index to i8\n%keep = arith.cmpi sge, %a, %a : i8");
-  EXPECT_FALSE(analyze(*module, dynamic, dynamic).front().forms);
+  EXPECT_EQ(analyze(*module, dynamic, dynamic).summary.numTested, 1u);
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,9 +319,9 @@ TEST_F(KeyRanges, RandomConjunctions) {
     int64_t queries = draw(1, 9), keys = draw(1, 11);
     OwningOpRef<ModuleOp> module = build(queries, keys, body);
     ASSERT_TRUE(module);
-    SmallVector<Conjunct> conjuncts = analyze(*module, queries, keys);
-    checkTiles(conjuncts, keep, queries, keys, Precision::Sound);
-    checkAlwaysHolds(conjuncts, keep, queries, keys, Precision::Sound);
+    Analysis analysis = analyze(*module, queries, keys);
+    checkTiles(analysis, keep, queries, keys, Precision::Sound);
+    checkAlwaysHolds(analysis.conjuncts, keep, queries, keys, Precision::Sound);
     if (HasFailure())
       return;
   }

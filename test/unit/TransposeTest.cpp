@@ -53,9 +53,9 @@ template <typename T> struct Case {
       cpu::TransposeSide laneSide{
           {arguments[toLanes ? 1 : 0], map}, [](Value row, Value column) { return cpu::Values{column, row}; }, true};
       if (toLanes)
-        cpu::emitPack(vb, outerSide, laneSide, arguments[2], paddedRows, columns);
+        cpu::emitPack(vb, outerSide, laneSide, arguments[2], paddedRows, vb.b.getIndexAttr(columns));
       else
-        cpu::emitUnpack(vb, laneSide, outerSide, arguments[2], paddedRows, columns);
+        cpu::emitUnpack(vb, laneSide, outerSide, arguments[2], paddedRows, vb.b.getIndexAttr(columns));
     });
   }
 

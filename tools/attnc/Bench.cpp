@@ -114,6 +114,9 @@ static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
          {std::pair("b", &problem.b), {"hq", &problem.hq}, {"sq", &problem.sq}, {"sk", &problem.sk}})
       if (name == ours)
         *size = found->second;
+    // Paged keys have the rows of all pages of the table.
+    if (name == "max_pages" && problem.paged)
+      problem.sk = found->second * problem.paged->size;
   }
   return problem;
 }
@@ -130,7 +133,9 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   if (!resolved)
     return resolved.takeError();
   ArgumentOptions argumentOptions;
-  argumentOptions.sizes = command.sizes;
+  for (const auto &[name, size] : command.sizes)
+    if (is_contained(kernel->getDescription().sizes, name)) // other problems of the list may have other names
+      argumentOptions.sizes[name] = size;
   argumentOptions.fullLengths = true;
   Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), argumentOptions);
   if (!arguments)
@@ -160,7 +165,7 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   }
   Timing timing = summarize(times);
   double rate = getFlops(*resolved) / timing.best * 1e-9;
-  outs() << printProblemLine(*problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
+  outs() << printProblemLine(*resolved) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
          << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << " GFLOP/s, ceiling "
          << format("%.1f", ceiling) << " GFLOP/s (FMA, " << command.threads
          << (command.threads == 1 ? " thread), " : " threads), ") << format("%.1f", 100 * rate / ceiling) << " %";

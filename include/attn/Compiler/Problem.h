@@ -49,6 +49,7 @@ struct Problem {
   };
   std::optional<Window> window;
   std::optional<Causal> align;
+  std::optional<int64_t> chunk; ///< keys of the same chunk of so many tokens
   std::optional<double> softcap;
   std::optional<double> scale;
   std::optional<ScoreShape> bias;

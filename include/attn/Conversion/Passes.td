@@ -59,6 +59,42 @@ def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower contractions of matmul form on memrefs to loops over vectors";
+  let description = [{
+    `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections
+    around attention, and the two products of a chain that runs materialised. A
+    tile is a block of rows by a panel of columns, tiles are an `scf.forall`;
+    B's part of a panel is copied to the stack for a block of the depth, so that
+    all rows of the tile find it in the first-level cache. With few rows it is
+    read in place. What is left of rows and columns has loops and masks of its
+    own; any number of batch dimensions and any dynamic size will do.
+
+    Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
+    that form whose C is f32 or f64 with j innermost; B may be transposed, A and
+    B narrower than C. Rejects nothing: other ops are left to
+    `convert-linalg-to-loops`.
+
+    ```mlir
+    // before
+    linalg.matmul ins(%a, %b : memref<113x59xf32>, memref<59x64xf32>) outs(%c : memref<113x64xf32>)
+    // after
+    scf.for %tile = … {
+      scf.for %k = … { … vector.load %b … vector.store %panel … }
+      scf.for %i = … step %c6 {
+        %sum:24 = scf.for %k = … iter_args(…) {
+          %p = vector.load %panel[%k, %c0] : memref<59x64xf32>, vector<16xf32>
+          %s = memref.load %a[%i, %k] : memref<113x59xf32>
+          %sb = vector.broadcast %s : f32 to vector<16xf32>
+          %x = vector.fma %sb, %p, %acc : vector<16xf32>
+          …
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower tile-sized attn ops on memrefs to loops over vectors";
   let description = [{

@@ -55,10 +55,12 @@ def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
   let summary = "writes new rows of K or V into a cache, from a position per batch index on";
   let description = [{
     `cache[b, h, positions[b] + n, d] = input[b, h, n, d]`; with a block_table row r of batch index b is row
-    r mod page of page `block_table[b, r floordiv page]`. The rest of the cache stays as it is.
+    r mod page of page `block_table[b, r floordiv page]`. The rest of the cache stays as it is; a row whose place is not
+    in the cache is dropped.
 
     * C19: input is (B, Hkv, N, D); the cache is (B, Hkv, capacity, D), or paged in the order of `page_layout`, which
-      stands with block_table; positions is (B) of i32.
+      stands with block_table (B, pages of a batch index) of i32; positions is (B) of i32. One element type; a page has
+      at least one row.
 
     ```mlir
     %new = attn.kv_append ins(%rows : tensor<2x2x1x64xf32>) positions(%p : tensor<2xi32>)
@@ -82,6 +84,9 @@ def Attn_MultiHeadOp : Attn_LayerOp<"multi_head"> {
 
     * C20: x is (B, S, E), w_q (E, heads * D), w_k (E, kv_heads * D), w_v (E, kv_heads * Dv), w_o (heads * Dv, E'), output
       (B, S, E'), all of one floating-point type; heads is a multiple of kv_heads, which is heads where it is left out.
+      Columns of weights are static.
+    * C5, C6, C9, C12, C14: causal, softcap, scale, window and align as for `attn.sdpa` without causal_offset; there are as
+      many queries as keys, so that no alignment has to be spelled out.
 
     ```mlir
     %y = attn.multi_head ins(%x, %wq, %wk, %wv, %wo : tensor<1x5x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,

@@ -158,7 +158,7 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
                        Attn_Shaped:$output, Optional<Attn_Shaped>:$q_lengths, Optional<Attn_Shaped>:$kv_lengths,
                        Optional<Attn_Shaped>:$causal_offset, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
-                       OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
@@ -266,8 +266,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
        `s_j = scale * sum_d w[d] * tanh(query[i, d] + key[j, d])`;
     2. `s_j = score_mod(s_j)`, then `s_j = c * tanh(s_j / c)` with c = `softcap`;
     3. `s_j += bias[i, j]`;
-    4. key j is removed unless lengths, the causal alignment, the window, the boolean mask (true = attend) and
-       `mask_mod` all keep it; a bias of exactly -inf removes it as well;
+    4. key j is removed unless lengths, the causal alignment, the window, the chunk ((i + off) floordiv `chunk` =
+       j floordiv `chunk`), the boolean mask (true = attend) and `mask_mod` all keep it; a bias of exactly -inf removes
+       it as well;
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
     6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`.
 
@@ -298,8 +299,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
       tile of queries the keys [lower, upper) that it visits and those that all its rows keep, and `start`, which
       yields what `attn.init_state` starts a row with.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
-    * C12: the bounds of `window` are 0 or greater; without `causal` it needs `align` unless the numbers of queries and
-      keys are static and equal; `align` stands with a window and without `causal` only.
+    * C12: the bounds of `window` are 0 or greater and `chunk` is 1 or greater; without `causal` each needs `align`
+      unless the numbers of queries and keys are static and equal; `align` stands with one of them and without `causal`
+      only.
     * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
@@ -320,7 +322,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        Optional<Attn_Shaped>:$score_weight,
                        Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset, Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
-                       OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align,
+                       OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);

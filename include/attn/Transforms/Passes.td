@@ -12,6 +12,38 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
+  let summary = "expand multi-head attention and projected scores into products around plain ops";
+  let description = [{
+    `attn.multi_head` becomes three products X W_Q, X W_K, X W_V, an `attn.sdpa`
+    on the heads as views of their columns (`tensor.expand_shape` and maps: no
+    transposes, no copies), and the product of the concatenated heads with W_O.
+    `attn.scores` of kind general becomes the dot product with q^T W; of kind
+    additive with W_q and W_k, additive scores of projected rows. Products are
+    accumulated as scores are, and rounded once.
+
+    Queries and keys of `attn.multi_head` are the same rows, so that a causal
+    mask or a window without an alignment gets `top_left`: every alignment is
+    the same one.
+
+    Rejects nothing; ops on memrefs are left alone.
+
+    ```mlir
+    // before
+    %y = attn.multi_head ins(%x, %wq, %wk, %wv, %wo : …) outs(%init : tensor<2x5x8xf32>) {heads = 2} -> …
+    // after
+    %p = linalg.generic … ins(%x, %wq : tensor<2x5x8xf32>, tensor<8x8xf32>) …
+    %q = tensor.expand_shape %p [[0], [1], [2, 3]] … : tensor<2x5x8xf32> into tensor<2x5x2x4xf32>
+    …
+    %o = attn.sdpa ins(%q, %k, %v : …) outs(%e : tensor<2x5x2x4xf32>) {maps = […]} -> tensor<2x5x2x4xf32>
+    %c = tensor.collapse_shape %o [[0], [1], [2, 3]] : tensor<2x5x2x4xf32> into tensor<2x5x8xf32>
+    %y = linalg.generic … ins(%c, %wo : …) …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let summary = "bring attn ops into the form that later passes match";
   let description = [{

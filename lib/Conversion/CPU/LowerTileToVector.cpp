@@ -35,7 +35,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     }
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp>(op))
+      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp>(op))
         ops.push_back(op);
     });
     IRRewriter rewriter(&getContext());
@@ -50,6 +50,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<InitStateOp>([&](auto op) { return cpu::lowerInitState(rewriter, op, *info); })
               .Case<OnlineStepOp>([&](auto op) { return cpu::lowerOnlineStep(rewriter, op, *info); })
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
+              .Case<KvAppendOp>([&](auto op) { return cpu::lowerKvAppend(rewriter, op); })
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
               .Default([](Operation *op) {

@@ -136,6 +136,8 @@ void SizeClasses::addCaptures(Operation *op, Domain &domain) {
   });
 }
 
+static bool isDynamicDim(Value tensor, unsigned dim) { return cast<ShapedType>(tensor.getType()).isDynamicDim(dim); }
+
 void SizeClasses::addPaging(Operation *op) {
   if (auto gather = dyn_cast<GatherPagesOp>(op)) {
     bool isHeadMajor = gather.getPageLayout() == PageLayout::HND;
@@ -144,6 +146,11 @@ void SizeClasses::addPaging(Operation *op) {
     uniteDims(gather.getOutput(), 1, gather.getCache(), isHeadMajor ? 1 : 2);
     uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
     setName(find(gather.getCache(), 0), "pages");
+    // The caches of K and V that one table indexes have as many pages, unless they say other numbers.
+    for (Operation *user : gather.getBlockTable().getUsers())
+      if (auto other = dyn_cast<GatherPagesOp>(user))
+        if (isDynamicDim(gather.getCache(), 0) && isDynamicDim(other.getCache(), 0))
+          uniteDims(gather.getCache(), 0, other.getCache(), 0);
     setName(find(gather.getBlockTable(), 1), "max_pages");
   } else if (auto append = dyn_cast<KvAppendOp>(op)) {
     bool isHeadMajor = !append.getBlockTable() || append.getPageLayout() == PageLayout::HND;

@@ -46,6 +46,31 @@ func.func @unknown_size(%s: tensor<6xf32>) -> tensor<?xf32> {
 
 // -----
 
+// No comparison of sizes tests that one is four times the other.
+func.func @groups(%q: tensor<1x?x3x8xf32>, %k: tensor<1x?x3x8xf32>, %o: tensor<1x?x3x8xf32>) -> tensor<1x?x3x8xf32> {
+  // expected-error @below {{expected static numbers of heads where K and V have fewer than Q, found dynamic ones}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x?x3x8xf32>, tensor<1x?x3x8xf32>, tensor<1x?x3x8xf32>)
+      outs(%o : tensor<1x?x3x8xf32>) {maps = [affine_map<(b, h, i, j, d, e) -> (b, h, i, d)>,
+        affine_map<(b, h, i, j, d, e) -> (b, h floordiv 4, j, d)>,
+        affine_map<(b, h, i, j, d, e) -> (b, h floordiv 4, j, e)>,
+        affine_map<(b, h, i, j, d, e) -> (b, h, i, e)>]} -> tensor<1x?x3x8xf32>
+  return %r : tensor<1x?x3x8xf32>
+}
+
+// -----
+
+// Nor that one is another and one more.
+func.func @sequences(%q: tensor<9x2x8xf32>, %c: tensor<?xi32>, %s: tensor<?xi32>, %o: tensor<9x2x8xf32>)
+    -> tensor<9x2x8xf32> {
+  // expected-error @below {{expected a static number of sequences with causal_offset, found a dynamic one}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<9x2x8xf32>, tensor<9x2x8xf32>, tensor<9x2x8xf32>)
+      causal_offset(%s : tensor<?xi32>) cu_seqlens(%c, %c : tensor<?xi32>, tensor<?xi32>)
+      outs(%o : tensor<9x2x8xf32>) {causal = #attn.causal<offset>} -> tensor<9x2x8xf32>
+  return %r : tensor<9x2x8xf32>
+}
+
+// -----
+
 // C has no type for it.
 // expected-error @below {{expected kernel arguments that are ranked tensors or numbers, found 'index'}}
 func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {

@@ -63,6 +63,46 @@ func.func @dynamic(%q: tensor<?x4x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<
   return %r : tensor<?x4x?x8xf32>
 }
 
+// Integers that ops index memory with are checked by the entry: each use adds a check, in terms of the arguments' sizes.
+// CHECK-LABEL: func @paged(
+//  CHECK-SAME:   {name = "k", output = false, sizes = array<i32: 1, -1, -1, -1>, type = tensor<?x4x2x8xf32>}
+//  CHECK-SAME:   {checks = [{kind = "block_table", lengths = 3 : i64, limit = array<i64: 1, 0, -1, 1>, page = array<i64: -1, 4>,
+//  CHECK-SAME:     name = "input"
+//  CHECK-SAME:   {checks = [{kind = "lengths", lengths = -1 : i64, limit = array<i64: -1, 9, -1, 1>,
+//  CHECK-SAME:     name = "kv_lengths"
+//  CHECK-SAME:   attn.sizes = ["b", "pages"]
+func.func @paged(%q: tensor<?x4x3x8xf32>, %k: tensor<?x4x2x8xf32> {attn.name = "k"}, %t: tensor<?x3xi32>,
+                 %n: tensor<?xi32> {attn.name = "kv_lengths"}, %o: tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32> {
+  %zero = arith.constant 0 : index
+  %b = tensor.dim %q, %zero : tensor<?x4x3x8xf32>
+  %init = tensor.empty(%b) : tensor<?x2x9x8xf32>
+  %keys = attn.gather_pages ins(%k, %t : tensor<?x4x2x8xf32>, tensor<?x3xi32>) lengths(%n : tensor<?xi32>)
+      outs(%init : tensor<?x2x9x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<?x2x9x8xf32>
+  %r = attn.sdpa ins(%q, %keys, %keys : tensor<?x4x3x8xf32>, tensor<?x2x9x8xf32>, tensor<?x2x9x8xf32>)
+      kv_lengths(%n : tensor<?xi32>) outs(%o : tensor<?x4x3x8xf32>) -> tensor<?x4x3x8xf32>
+  return %r : tensor<?x4x3x8xf32>
+}
+
+// Packed sequences and positions of new rows.
+// CHECK-LABEL: func @sums(
+//  CHECK-SAME:   {checks = [{kind = "prefix_sums", lengths = -1 : i64, limit = array<i64: 0, 0, -1, 1>,
+//  CHECK-SAME:   {checks = [{kind = "prefix_sums", lengths = -1 : i64, limit = array<i64: -1, 7, -1, 1>,
+//  CHECK-SAME:   attn.sizes = ["sq", "n0"]
+func.func @sums(%q: tensor<?x2x8xf32>, %k: tensor<7x2x8xf32>, %cq: tensor<?xi32>, %ck: tensor<?xi32>,
+                %o: tensor<?x2x8xf32>) -> tensor<?x2x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<?x2x8xf32>, tensor<7x2x8xf32>, tensor<7x2x8xf32>)
+      cu_seqlens(%cq, %ck : tensor<?xi32>, tensor<?xi32>) outs(%o : tensor<?x2x8xf32>) -> tensor<?x2x8xf32>
+  return %r : tensor<?x2x8xf32>
+}
+
+// CHECK-LABEL: func @append(
+//  CHECK-SAME:   {checks = [{kind = "positions", lengths = -1 : i64, limit = array<i64: -1, 20, -1, 1>, {{.*}} rows = array<i64: -1, 2>}]
+func.func @append(%x: tensor<3x2x2x8xf32>, %p: tensor<3xi32>, %cache: tensor<3x2x20x8xf32>) -> tensor<3x2x20x8xf32> {
+  %r = attn.kv_append ins(%x : tensor<3x2x2x8xf32>) positions(%p : tensor<3xi32>) outs(%cache : tensor<3x2x20x8xf32>)
+      -> tensor<3x2x20x8xf32>
+  return %r : tensor<3x2x20x8xf32>
+}
+
 // CHECK-LABEL: func private @private(
 //   CHECK-NOT:   attn.arguments
 func.func private @private(%s: tensor<4x?xf32>) -> tensor<4x?xf32> {

@@ -1,0 +1,324 @@
+//===- LowerMatmulToVector.cpp - attn-lower-matmul-to-vector --------------===//
+//
+// Before: linalg contractions of matmul form on memrefs. After: scf loops over
+// vectors of the target's width, C[i][j] += sum_k A[i][k] B[k][j] with columns j
+// as lanes. A tile is a block of rows by a panel of a few vectors of columns; the
+// part of B that it needs is copied to the stack, a block of the depth at a time,
+// so that it is contiguous and stays in the first-level cache for all rows.
+// Ops of another form are left to convert-linalg-to-loops.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Matmul.h"
+#include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERMATMULTOVECTORPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Bytes of a panel of B: what the first-level caches of all targets hold beside the rows of A.
+static constexpr int64_t kPanelBytes = 32 * 1024;
+/// Vectors of a panel, where half of the registers or more are left for rows of accumulators.
+static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
+/// Rows of a register kernel: each is a stream of its own through A.
+static constexpr int64_t kMaxRegisterRows = 8;
+/// Rows of a tile: copying the panel is a hundredth of its work.
+static constexpr int64_t kTileRows = 128;
+/// With fewer rows B is read where it is, once: a few of its rows at a time, along runs of this many bytes.
+static constexpr int64_t kMinPackedRows = 16, kStreamDepth = 8, kStreamBytes = 4096;
+/// Multiply-adds below which starting threads costs more than it saves.
+static constexpr int64_t kMinParallelWork = 1 << 20;
+
+namespace {
+
+/// Emits the loops of one contraction.
+class MatmulLowering {
+public:
+  MatmulLowering(VectorBuilder &vb, linalg::LinalgOp op, const Matmul &matmul)
+      : vb(vb), b(vb.b), loc(vb.loc), op(op), m(matmul), sizes(op.getStaticLoopRanges()),
+        domain(sizes.size(), vb.index(0)) {
+    numRows = m.row ? sizes[*m.row] : 1;
+    numColumns = sizes[m.column];
+    numDepth = sizes[m.depth];
+    bool hasFewRows = !ShapedType::isDynamic(numRows) && numRows < kMinPackedRows;
+    isPacked = !hasFewRows || !m.b.isInnermost(m.column);
+    panelVectors = selectPanelVectors();
+    panelColumns = panelVectors * vb.lanes;
+    isPartial = ShapedType::isDynamic(numColumns) || numColumns % panelColumns != 0;
+    // The accumulators, a row of the panel, the broadcast and a product leave no register out.
+    registerRows = std::min(kMaxRegisterRows, (vb.target.vectorRegisters - panelVectors - 2) / panelVectors);
+    if (!ShapedType::isDynamic(numRows))
+      registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
+    tileRows = kTileRows / registerRows * registerRows;
+    int64_t elementBytes = vb.elementType.getWidth() / 8;
+    tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
+    panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) : kStreamDepth;
+    if (isPacked && numDepth > panelDepth) // blocks that are about equal
+      panelDepth = llvm::divideCeil(numDepth, llvm::divideCeil(numDepth, panelDepth));
+    else if (!ShapedType::isDynamic(numDepth))
+      panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
+  }
+
+  void emit() {
+    SmallVector<OpFoldResult> counts;
+    for (unsigned dim : m.batch)
+      counts.push_back(getCount(dim, 1));
+    counts.push_back(m.row ? getCount(*m.row, tileRows) : b.getIndexAttr(1));
+    counts.push_back(getCount(m.column, tileColumns));
+    auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
+    b.setInsertionPoint(forall.getTerminator());
+    // In the loop: each thread has its own.
+    if (isPacked)
+      panel = vb.stackBuffer({panelDepth, panelColumns});
+    SmallVector<Value> ivs = forall.getInductionVars();
+    for (auto [dim, iv] : llvm::zip(m.batch, ivs))
+      domain[dim] = iv;
+    emitTile(multiply(ivs[ivs.size() - 2], tileRows), multiply(ivs.back(), tileColumns));
+    b.setInsertionPointAfter(forall);
+    if (isSerial()) {
+      IRRewriter rewriter(b);
+      // Cannot fail: there are no results.
+      (void)scf::forallToForLoop(rewriter, forall);
+    }
+  }
+
+private:
+  int64_t selectPanelVectors() const {
+    int64_t registers = vb.target.vectorRegisters;
+    int64_t most = std::min<int64_t>(kMaxPanelVectors, registers / kRegistersPerPanelVector);
+    if (ShapedType::isDynamic(numColumns))
+      return most;
+    int64_t total = std::max<int64_t>(1, llvm::divideCeil(numColumns, vb.lanes));
+    for (int64_t vectors = most; vectors > most / 2; --vectors)
+      if (total % vectors == 0)
+        return vectors;
+    // As many panels as the widest would make, all about as wide: the last one wastes fewer lanes.
+    return llvm::divideCeil(total, llvm::divideCeil(total, most));
+  }
+
+  Value getSize(unsigned dim) {
+    if (!ShapedType::isDynamic(sizes[dim]))
+      return vb.index(sizes[dim]);
+    for (const Operand &operand : {m.a, m.b, m.c})
+      for (auto [i, expr] : llvm::enumerate(operand.map.getResults()))
+        if (expr == getAffineDimExpr(dim, b.getContext()))
+          return memref::DimOp::create(b, loc, operand.memref, i);
+    llvm_unreachable("a linalg op's dimensions are found in its operands");
+  }
+
+  /// ceil(size / step)
+  OpFoldResult getCount(unsigned dim, int64_t step) {
+    if (!ShapedType::isDynamic(sizes[dim]))
+      return b.getIndexAttr(llvm::divideCeil(sizes[dim], step));
+    return arith::CeilDivUIOp::create(b, loc, getSize(dim), vb.index(step)).getResult();
+  }
+
+  Value multiply(Value x, int64_t factor) { return arith::MulIOp::create(b, loc, x, vb.index(factor)); }
+  Value minimum(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
+
+  /// Little work, or inside a loop that is parallel already.
+  bool isSerial() {
+    if (op->getParentOfType<scf::ForallOp>())
+      return true;
+    int64_t work = 1;
+    for (int64_t size : sizes)
+      if (ShapedType::isDynamic(size) || llvm::MulOverflow(work, size, work))
+        return false;
+    return work < kMinParallelWork;
+  }
+
+  /// A null row or depth is one that the operand has not.
+  Values getIndices(const Operand &operand, Value row, Value depth, Value column) {
+    SmallVector<Value> position(domain);
+    if (m.row && row)
+      position[*m.row] = row;
+    if (depth)
+      position[m.depth] = depth;
+    position[m.column] = column;
+    Values indices;
+    for (AffineExpr expr : operand.map.getResults()) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        indices.push_back(position[dim.getPosition()]);
+      else // shared heads, broadcast dimensions
+        indices.push_back(affine::AffineApplyOp::create(b, loc, AffineMap::get(sizes.size(), 0, expr), position));
+    }
+    return indices;
+  }
+
+  Value widen(Value value) { return vb.convert(value, vb.elementType); }
+
+  /// Lanes beyond the last column read as zero, and are not touched in memory.
+  Value loadColumns(const Operand &operand, ArrayRef<Value> indices, int64_t v) {
+    if (!isPartial)
+      return widen(vb.load(operand.memref, indices));
+    auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(operand.memref.getType()));
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+    return widen(vector::MaskedLoadOp::create(b, loc, type, operand.memref, indices, masks[v], zero));
+  }
+
+  /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
+  void emitTile(Value row, Value column) {
+    Value lastRow = m.row ? minimum(vb.add(row, tileRows), getSize(*m.row)) : vb.add(row, 1);
+    if (isPacked)
+      createMasks(column);
+    Value lastColumn = isPacked ? Value() : minimum(vb.add(column, tileColumns), getSize(m.column));
+    auto emitBlock = [&](Value first, Value depth) {
+      if (isPacked) {
+        pack(first, depth, column);
+        emitRows(row, lastRow, first, depth, column);
+        return Values();
+      }
+      return vb.loop(column, lastColumn, panelColumns, {}, [&](Value panelColumn, ValueRange) {
+        createMasks(panelColumn);
+        emitRows(row, lastRow, first, depth, panelColumn);
+        return Values();
+      });
+    };
+    if (ShapedType::isDynamic(numDepth)) {
+      Value end = getSize(m.depth);
+      vb.loop(vb.index(0), end, panelDepth, {}, [&](Value first, ValueRange) {
+        Value depth = minimum(vb.index(panelDepth), arith::SubIOp::create(b, loc, end, first));
+        return emitBlock(first, depth);
+      });
+      return;
+    }
+    forEachBlock(vb, b.getIndexAttr(numDepth), panelDepth, {},
+                 [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth)); });
+  }
+
+  /// Of the columns of a panel that are there.
+  void createMasks(Value column) {
+    if (!isPartial)
+      return;
+    masks.clear();
+    Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
+    auto type = VectorType::get({vb.lanes}, b.getI1Type());
+    for (int64_t v = 0; v < panelVectors; ++v) {
+      Value left = arith::SubIOp::create(b, loc, count, vb.index(v * vb.lanes));
+      masks.push_back(vector::CreateMaskOp::create(b, loc, type, left));
+    }
+  }
+
+  /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
+  void pack(Value first, Value depth, Value column) {
+    if (m.b.isInnermost(m.column)) {
+      vb.loop(vb.index(0), depth, 1, {}, [&](Value k, ValueRange) {
+        for (int64_t v = 0; v < panelVectors; ++v) {
+          Values indices = getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes));
+          vb.store(loadColumns(m.b, indices, v), panel, {k, vb.index(v * vb.lanes)});
+        }
+        return Values();
+      });
+      return;
+    }
+    TransposeSide source{m.b, {}, /*columnsContiguous=*/true}, lanes{{panel, {}}, {}};
+    source.getIndices = [&](Value j, Value k) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
+    lanes.getIndices = [](Value j, Value k) { return Values{k, j}; };
+    Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
+    emitPack(vb, source, lanes, count, panelColumns, depth);
+  }
+
+  /// Blocks of rows of the register kernel's height, then what is left: known where the number of rows is, else singly.
+  void emitRows(Value row, Value lastRow, Value first, Value depth, Value column) {
+    Value count = arith::SubIOp::create(b, loc, lastRow, row);
+    Value rest = arith::RemUIOp::create(b, loc, count, vb.index(registerRows));
+    Value lastWhole = arith::SubIOp::create(b, loc, lastRow, rest);
+    auto loop = [&](Value begin, Value end, int64_t rows) {
+      vb.loop(begin, end, rows, {}, [&](Value i, ValueRange) {
+        emitRegisterBlock(i, rows, first, depth, column);
+        return Values();
+      });
+    };
+    loop(row, lastWhole, registerRows);
+    int64_t restRows = ShapedType::isDynamic(numRows) ? 1 : numRows % registerRows;
+    if (registerRows > 1 && restRows > 0)
+      loop(lastWhole, lastRow, restRows);
+  }
+
+  /// C[row + r][column + j] += sum_k A[row + r][first + k] B[first + k][column + j] for `rows` rows and a panel's j.
+  void emitRegisterBlock(Value row, int64_t rows, Value first, Value depth, Value column) {
+    Values rowIndices, zeros(rows * panelVectors, vb.splat(0));
+    for (int64_t r = 0; r < rows; ++r)
+      rowIndices.push_back(vb.add(row, r));
+    auto skipZero = [&](Value, Value scalar, Value vector, Value old) {
+      return vb.select(vb.isEqual(scalar, 0), old, vb.multiplyAdd(scalar, vector, old));
+    };
+    Values sums = emitRegisterKernel(
+        vb, rows, panelVectors, depth, zeros,
+        [&](int64_t r, Value k) {
+          return widen(
+              memref::LoadOp::create(b, loc, m.a.memref, getIndices(m.a, rowIndices[r], vb.add(first, k), column)));
+        },
+        [&](Value k, int64_t v) {
+          if (isPacked)
+            return vb.load(panel, {k, vb.index(v * vb.lanes)});
+          return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
+        },
+        m.skipsZeros ? Combine(skipZero) : Combine());
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < panelVectors; ++v) {
+        Values indices = getIndices(m.c, rowIndices[r], {}, vb.add(column, v * vb.lanes));
+        Value old = loadColumns(m.c, indices, v);
+        Value sum = arith::AddFOp::create(b, loc, old, sums[r * panelVectors + v]);
+        if (isPartial)
+          vector::MaskedStoreOp::create(b, loc, m.c.memref, indices, masks[v], sum);
+        else
+          vb.store(sum, m.c.memref, indices);
+      }
+  }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  linalg::LinalgOp op;
+  const Matmul &m;
+  SmallVector<int64_t> sizes;
+  SmallVector<Value> domain; ///< the batch dimensions' positions
+  int64_t numRows, numColumns, numDepth;
+  int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows, tileColumns;
+  bool isPartial, isPacked;
+  Value panel;
+  Values masks;
+};
+
+struct LowerMatmulToVectorPass : public attn::impl::LowerMatmulToVectorPassBase<LowerMatmulToVectorPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info) {
+      getOperation().emitError("attn-lower-matmul-to-vector: ") << llvm::toString(info.takeError());
+      return signalPassFailure();
+    }
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      FailureOr<Matmul> matmul = matchMatmul(op);
+      if (failed(matmul))
+        continue;
+      if (FailureOr<linalg::LinalgOp> collapsed = collapseRows(rewriter, op, *matmul); succeeded(collapsed)) {
+        op = *collapsed;
+        matmul = matchMatmul(op);
+        assert(succeeded(matmul) && "expected the same product over fewer dimensions");
+      }
+      rewriter.setInsertionPoint(op);
+      auto type = cast<FloatType>(getElementTypeOrSelf(matmul->c.memref.getType()));
+      VectorBuilder vb(rewriter, op.getLoc(), *info, type);
+      MatmulLowering(vb, op, *matmul).emit();
+      rewriter.eraseOp(op);
+    }
+  }
+};
+} // namespace

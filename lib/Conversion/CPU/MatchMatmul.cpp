@@ -1,0 +1,139 @@
+//===- MatchMatmul.cpp - which contractions are products of matrices ------===//
+//
+// Finds rows, columns and depth of a linalg contraction through its maps: any
+// order of its dimensions, any number of others, each operand strided.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Matmul.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn::cpu;
+
+static bool involves(AffineMap map, unsigned dim) { return map.isFunctionOfDim(dim); }
+
+/// True where `dim` is a whole index of the operand and nothing else reads it.
+static bool isPlainIndex(AffineMap map, unsigned dim) {
+  return llvm::count_if(map.getResults(), [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); }) == 1 &&
+         llvm::is_contained(map.getResults(), getAffineDimExpr(dim, map.getContext()));
+}
+
+/// A and C share it and B has it not.
+static bool isRow(const Matmul &m, unsigned dim) {
+  return dim != m.column && dim != m.depth && isPlainIndex(m.a.map, dim) && isPlainIndex(m.c.map, dim) &&
+         !involves(m.b.map, dim);
+}
+
+/// The argument of the body that `value` is, or is widened from.
+static BlockArgument getElement(Value value) {
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+    value = widened.getIn();
+  return dyn_cast<BlockArgument>(value);
+}
+
+/// The operand x of a body z + ((x == 0) ? 0 : x * y), as weights multiply values.
+static std::optional<unsigned> matchZeroSkippingBody(Block &body) {
+  auto sum = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || body.getNumArguments() != 3)
+    return std::nullopt;
+  bool isFirst = sum.getLhs() == body.getArgument(2);
+  auto select = (isFirst ? sum.getRhs() : sum.getLhs()).getDefiningOp<arith::SelectOp>();
+  if ((!isFirst && sum.getRhs() != body.getArgument(2)) || !select ||
+      !matchPattern(select.getTrueValue(), m_AnyZeroFloat()))
+    return std::nullopt;
+  auto isZero = select.getCondition().getDefiningOp<arith::CmpFOp>();
+  auto product = select.getFalseValue().getDefiningOp<arith::MulFOp>();
+  if (!isZero || !product || isZero.getPredicate() != arith::CmpFPredicate::OEQ ||
+      product.getLhs() != isZero.getLhs() || !matchPattern(isZero.getRhs(), m_AnyZeroFloat()))
+    return std::nullopt;
+  BlockArgument x = getElement(product.getLhs()), y = getElement(product.getRhs());
+  if (!x || !y || x.getArgNumber() + y.getArgNumber() != 1)
+    return std::nullopt;
+  return x.getArgNumber();
+}
+
+FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.hasPureBufferSemantics())
+    return failure();
+  auto isMultiplyAdd = [](Operation *first, Operation *second) {
+    return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
+  };
+  std::optional<unsigned> skipping = matchZeroSkippingBody(*op.getBlock());
+  if (!skipping && !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd))
+    return failure();
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  SmallVector<unsigned> reductions;
+  op.getReductionDims(reductions);
+  Matmul m;
+  m.a = {op.getDpsInputs()[0], maps[0]};
+  m.b = {op.getDpsInputs()[1], maps[1]};
+  m.c = {op.getDpsInits()[0], maps[2]};
+  Type type = getElementTypeOrSelf(m.c.memref.getType());
+  if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps[2].getNumResults() == 0)
+    return failure();
+  for (const Operand &operand : {m.a, m.b})
+    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(operand.memref.getType()));
+        !element || element.getWidth() > type.getIntOrFloatBitWidth())
+      return failure();
+
+  // The lanes are the innermost dimension of C; B is the input that has it.
+  auto column = dyn_cast<AffineDimExpr>(maps[2].getResults().back());
+  if (!column || !m.c.isInnermost(column.getPosition()))
+    return failure();
+  m.column = column.getPosition();
+  m.depth = reductions.front();
+  bool isSwapped = involves(m.a.map, m.column);
+  if (isSwapped)
+    std::swap(m.a, m.b);
+  m.skipsZeros = skipping.has_value();
+  if (skipping && *skipping != (isSwapped ? 1 : 0)) // zeros of B
+    return failure();
+  if (involves(m.a.map, m.column) || !isPlainIndex(m.b.map, m.column) || !isPlainIndex(m.a.map, m.depth) ||
+      !isPlainIndex(m.b.map, m.depth) || !isPlainIndex(m.c.map, m.column))
+    return failure();
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  // A panel is a transpose of B where B has its columns elsewhere.
+  if (!m.b.isInnermost(m.column) && !m.b.isInnermost(m.depth))
+    return failure();
+
+  // The rows are the longest dimension that can be rows.
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    if (dim == m.column || dim == m.depth)
+      continue;
+    m.batch.push_back(dim);
+    if (isRow(m, dim) && (!m.row || ShapedType::isDynamic(sizes[dim]) ||
+                          (!ShapedType::isDynamic(sizes[*m.row]) && sizes[dim] >= sizes[*m.row])))
+      m.row = dim;
+  }
+  if (m.row)
+    llvm::erase(m.batch, *m.row);
+  return m;
+}
+
+FailureOr<linalg::LinalgOp> attn::cpu::collapseRows(RewriterBase &rewriter, linalg::LinalgOp op, const Matmul &matmul) {
+  if (!matmul.row || !isa<linalg::GenericOp>(op))
+    return failure();
+  // The run of row dimensions around the longest one, as C has them.
+  ReassociationIndices run;
+  for (AffineExpr expr : matmul.c.map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (dim && isRow(matmul, dim.getPosition()))
+      run.push_back(dim.getPosition());
+    else if (llvm::is_contained(run, int64_t(*matmul.row)))
+      break;
+    else
+      run.clear();
+  }
+  if (run.size() < 2 || !linalg::areDimSequencesPreserved({matmul.a.map, matmul.c.map}, run))
+    return failure();
+  rewriter.setInsertionPoint(op);
+  FailureOr<linalg::CollapseResult> result = linalg::collapseOpIterationDims(op, run, rewriter);
+  if (failed(result))
+    return failure();
+  rewriter.eraseOp(op);
+  return result->collapsedOp;
+}

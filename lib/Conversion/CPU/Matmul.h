@@ -1,0 +1,35 @@
+//===- Matmul.h - contractions of matmul form -------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_MATMUL_H
+#define ATTN_LIB_CONVERSION_CPU_MATMUL_H
+
+#include "VectorTile.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace attn::cpu {
+
+/// What a contraction's operands and dimensions are for C[i][j] += A[i][k] B[k][j].
+struct Matmul {
+  Operand a, b, c;
+  std::optional<unsigned> row; ///< i; none for a product of a vector and a matrix
+  unsigned column = 0, depth = 0;
+  llvm::SmallVector<unsigned> batch; ///< all others, a loop each
+  bool skipsZeros = false;           ///< a zero of A takes nothing of B, which may hold NaN there
+};
+
+/// The form of a contraction on memrefs; failure where it has not this form.
+mlir::FailureOr<Matmul> matchMatmul(mlir::linalg::LinalgOp op);
+
+/// Makes one dimension of rows that lie one after the other in A and C, as (batch, sequence) do. Failure where there is
+/// nothing to join; otherwise `op` is replaced.
+mlir::FailureOr<mlir::linalg::LinalgOp> collapseRows(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp op,
+                                                     const Matmul &matmul);
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_MATMUL_H

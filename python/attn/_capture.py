@@ -1,0 +1,158 @@
+"""Captured arrays: what a traced function reads beside the score and the indices.
+
+A NumPy array cannot be indexed by a symbol, so before a function is traced the arrays that it names, in its closure,
+its globals or its defaults, are replaced by views of the class `Captured`, which can. Arrays that are reached in other
+ways (attributes, dictionaries) are given to `capture` by the user.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _tensor
+from attn._range import Range
+from attn._symbols import BOOL, FLOAT, INDEX, Symbol
+
+Array = npt.NDArray[Any]
+
+# Helpers of these packages are called as they are: they hold no arrays of the user.
+LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
+ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
+
+
+class Captured(Array):
+    """An array that traced values may index; otherwise a NumPy array like others."""
+
+    name: str = ""
+
+    def __array_finalize__(self, source: Any) -> None:
+        """Views keep the name."""
+        self.name = getattr(source, "name", "")
+
+    def __getitem__(self, key: Any) -> Any:
+        """One element where the key has traced values, otherwise as NumPy does."""
+        keys = key if isinstance(key, tuple) else (key,)
+        if not any(isinstance(x, Symbol) for x in keys):
+            return super().__getitem__(key)
+        if len(keys) != self.ndim:
+            raise TypeError(
+                f"expected {self.ndim} positions in the captured array {self.name or '(attn.capture)'} of shape "
+                f"{self.shape}, found {len(keys)}; write all of them in one pair of brackets, as table[h, i]"
+            )
+        return self.element(keys)
+
+    def element(self, keys: tuple[Any, ...]) -> Symbol:
+        """The symbol of the element at these positions, one a dimension."""
+        places = tuple(_position(self, dim, key) for dim, key in enumerate(keys))
+        whole = Symbol(ARRAY, "", label=self.name or "captured", constant=self.view(np.ndarray))
+        brackets = ", ".join(f"{{{n + 1}}}" for n in range(len(places)))
+        template = f"tensor.extract {{0}}[{brackets}] : {{array}}"
+        if self.dtype.kind not in "biu":
+            return Symbol(FLOAT, template, (whole, *places))
+        if self.dtype.kind == "b":
+            return Symbol(BOOL, template, (whole, *places))
+        element = integer_type(self.dtype)
+        values = Range(int(self.min()), int(self.max())) if self.size else Range()
+        number = Symbol(element, template, (whole, *places))
+        return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
+
+
+def _position(array: Captured, dim: int, key: Any) -> Symbol:
+    """One index of an element, checked: a kernel reads where it says, so it must be inside for every (b, h, i, j)."""
+    size, what = array.shape[dim], f"dimension {dim} of the captured array {array.name or '(attn.capture)'}"
+    if isinstance(key, numbers.Integral) and not isinstance(key, bool):
+        number = int(key) + (size if key < 0 else 0)
+        values = Range(number, number)
+        place = Symbol(INDEX, f"arith.constant {number} : index", (), values, constant=number)
+    elif isinstance(key, Symbol) and key.kind == INDEX:
+        place = key
+    else:
+        raise TypeError(f"expected an integer as position in {what}, found {key!r}")
+    if not place.range.inside(size):
+        lo, hi = (f"{bound:.0f}" for bound in place.range)
+        raise ValueError(
+            f"expected positions from 0 to {size - 1} in {what}, found {lo} to {hi} possible; "
+            f"write attn.clip(…, 0, {size - 1}), or a larger array"
+        )
+    return place
+
+
+def capture(array: Any, name: str = "") -> Captured:
+    """An array that traced functions may index, for arrays that they reach in other ways than by a plain name.
+
+    Args:
+      array: a NumPy array or an object with `__dlpack__` in CPU memory; not copied.
+      name: what the kernel's argument is called.
+    """
+    view = _tensor.as_array(name or "the array", array).view(Captured)
+    view.name = name or view.name
+    return view
+
+
+def integer_type(dtype: np.dtype[Any]) -> str:
+    """The MLIR type that integers of this dtype are captured as."""
+    return "i32" if np.can_cast(dtype, np.int32) else "i64"
+
+
+def rebind(function: Any) -> Any:
+    """The function with every array that it names replaced by a captured view; helpers that it calls likewise."""
+    return _rebind(function, {})
+
+
+def _rebind(function: Any, done: dict[int, Any]) -> Any:
+    if isinstance(function, functools.partial):
+        arguments = [_replace("captured", x, done) for x in function.args]
+        keywords = {name: _replace(name, x, done) for name, x in function.keywords.items()}
+        return functools.partial(_rebind(function.func, done), *arguments, **keywords)
+    if isinstance(function, types.MethodType):
+        return types.MethodType(_rebind(function.__func__, done), function.__self__)
+    if not isinstance(function, types.FunctionType):
+        call = vars(type(function)).get("__call__")
+        return types.MethodType(_rebind(call, done), function) if isinstance(call, types.FunctionType) else function
+    if id(function) in done:
+        return done[id(function)]
+    code, variables = function.__code__, function.__globals__
+    cells = tuple(types.CellType() for _ in function.__closure__ or ())
+    scope = dict(variables)
+    new = done[id(function)] = types.FunctionType(code, scope, function.__name__, None, cells or None)
+    for name in _names(code):
+        if name in variables:
+            scope[name] = _replace(name, variables[name], done)
+    for name, cell, old in zip(code.co_freevars, cells, function.__closure__ or (), strict=True):
+        try:
+            cell.cell_contents = _replace(name, old.cell_contents, done)
+        except ValueError:
+            continue  # a variable without a value yet
+    positional = code.co_varnames[: code.co_argcount]
+    defaults = function.__defaults__ or ()
+    named = zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
+    new.__defaults__ = tuple(_replace(name, x, done) for name, x in named) or None
+    keywords = function.__kwdefaults__ or {}
+    new.__kwdefaults__ = {name: _replace(name, x, done) for name, x in keywords.items()} or None
+    return new
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The global names of a function and of those inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _replace(name: str, value: Any, done: dict[int, Any]) -> Any:
+    if isinstance(value, Captured):
+        return value if value.name else capture(value, name)
+    if isinstance(value, np.ndarray) or (hasattr(value, "__dlpack__") and not isinstance(value, type | np.generic)):
+        return capture(value, name)
+    if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
+        module = getattr(value, "__module__", None) or ""
+        return value if module.partition(".")[0] in LIBRARIES else _rebind(value, done)
+    return value

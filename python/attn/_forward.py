@@ -1,0 +1,160 @@
+"""The whole forward of SPEC §2 in NumPy and float64: `sdpa`, and `predicate`, which keys a query keeps.
+
+`attn.reference` re-exports both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _chain, _checks
+from attn._chain import apply, scores, softmax
+
+Array = npt.NDArray[Any]
+
+
+def sdpa(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    *,
+    scale: float | None = None,
+    causal: str | npt.ArrayLike | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    bias: npt.ArrayLike | None = None,
+    mask: npt.ArrayLike | None = None,
+    sink: npt.ArrayLike | None = None,
+    align: str | npt.ArrayLike | None = None,
+    q_lengths: npt.ArrayLike | None = None,
+    kv_lengths: npt.ArrayLike | None = None,
+    score_mod: Callable[..., Any] | None = None,
+    mask_mod: Callable[..., Any] | None = None,
+    dropout: tuple[float, int, int] | None = None,
+    layout: str = "bhsd",
+    heads: int | tuple[int, int] | None = None,
+    return_lse: bool = False,
+    return_weights: bool = False,
+) -> Any:
+    """Scaled dot-product attention, the forward of SPEC §2 in its order, every step in float64.
+
+    Args:
+      q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv); for layout "bshd" heads and length are exchanged; for
+        "bsd" they are (B, Sq, Hq·D), (B, Sk, Hkv·D), (B, Sk, Hkv·Dv).
+      scale: factor on Q·Kᵀ; None for 1/√D.
+      causal: "top_left", "bottom_right" or offsets [B]: keeps j ≤ i + off.
+      window: (L, R), inclusive, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
+      softcap: c > 0 of c·tanh(s / c), before the bias.
+      bias: added to the scores, rank 4, each size 1 or full; exactly −inf removes the key.
+      mask: bool, true = attend, rank 4, each size 1 or full.
+      sink: [Hq], a score a head that only adds to the sum of the softmax.
+      align: the alignment of a window without causal, spelled as causal; needed unless Sq = Sk without lengths.
+      q_lengths, kv_lengths: [B] effective lengths; later rows give out 0, lse −inf, later keys are removed.
+      score_mod: score_mod(score, b, h, i, j), called once on arrays that broadcast to the scores, after the scale.
+      mask_mod: mask_mod(b, h, i, j) → bool, called once likewise; true = attend.
+      dropout: (p, seed, offset); the sum of the softmax uses the undropped weights.
+      layout: "bhsd", "bshd" or "bsd", of q, k, v and out.
+      heads: Hq, or (Hq, Hkv), for layout "bsd" only.
+      return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
+
+    Returns:
+      out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and what was asked, in the order lse, weights; all float64.
+
+    Raises:
+      ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
+    """
+    query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
+    q, k, v = (
+        _checks.head_major(name, np.asarray(x, dtype=np.float64), layout, count)
+        for name, x, count in (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
+    )
+    sizes = _checks.qkv(q.shape, k.shape, v.shape)
+    if bias is not None:
+        _checks.broadcast("bias", np.shape(bias), sizes.scores)
+    if sink is not None:
+        sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
+    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod)
+
+    with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
+        s = _chain.scale(scores(q, k), _checks.scale(scale, sizes.d))
+        if score_mod is not None:
+            s = np.broadcast_to(np.asarray(score_mod(s, *_indices(sizes)), dtype=np.float64), sizes.scores)
+        if softcap is not None:
+            s = _chain.softcap(s, softcap)
+    s = _chain.mask(s, bias, kept)
+    weights, lse = softmax(s, sink)
+    if dropout is not None:
+        weights = _chain.dropout(weights, *_checks.dropout(dropout))
+    out = apply(weights, v, keep=s != -np.inf)
+    if q_lengths is not None:  # with a sink such a row is empty all the same
+        lse = np.where(np.arange(sizes.sq) < np.asarray(q_lengths)[:, None, None], lse, -np.inf)
+
+    out = out if layout == "bhsd" else out.swapaxes(1, 2)
+    results = [out.reshape(*out.shape[:2], sizes.hq * sizes.dv) if layout == "bsd" else out]
+    results += [lse] if return_lse else []
+    results += [weights] if return_weights else []
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def predicate(
+    sizes: _checks.Sizes,
+    causal: Any = None,
+    window: Any = None,
+    align: Any = None,
+    mask: Any = None,
+    q_lengths: Any = None,
+    kv_lengths: Any = None,
+    mask_mod: Callable[..., Any] | None = None,
+) -> npt.NDArray[np.bool_]:
+    """P of SPEC §2 step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
+
+    Lengths ∧ causal ∧ window ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
+    """
+    b, _, i, j = indices = _indices(sizes)
+    q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
+    kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
+    rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
+    keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
+    kept = (i < rows[b]) & (j < keys[b])
+
+    diagonal = i + _offset(sizes, causal, window, align, rows, keys)[b]
+    if causal is not None:
+        kept = kept & (j <= diagonal)
+    left, right = _checks.window(window) or (None, None)
+    if left is not None:
+        kept = kept & (diagonal - left <= j)
+    if right is not None:
+        kept = kept & (j <= diagonal + right)
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.dtype != np.bool_:
+            raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}")
+        _checks.broadcast("mask", mask.shape, sizes.scores)
+        kept = kept & mask
+    if mask_mod is not None:
+        kept = kept & np.asarray(mask_mod(*indices), dtype=bool)
+    return kept
+
+
+def _offset(sizes: _checks.Sizes, causal: Any, window: Any, align: Any, rows: Array, keys: Array) -> Array:
+    """The offset [B] of the diagonal j = i + off for causal and window."""
+    if align is not None and (causal is not None or window is None):
+        raise ValueError("expected align only for a window without causal; causal says the alignment itself")
+    if causal is None and align is None:
+        if window is not None and (rows != keys).any():
+            raise ValueError('expected align for a window where Sq and Sk differ; write align="bottom_right"')
+        return np.zeros_like(rows)
+    chosen = _checks.alignment("causal" if align is None else "align", causal if align is None else align, sizes.b)
+    if isinstance(chosen, str):
+        return np.zeros_like(rows) if chosen == "top_left" else keys - rows
+    return np.asarray(chosen)
+
+
+def _indices(sizes: _checks.Sizes) -> tuple[Array, Array, Array, Array]:
+    """Batch, query head, query row and key column, each broadcasting to the scores."""
+    b, h, i, j = np.ogrid[: sizes.b, : sizes.hq, : sizes.sq, : sizes.sk]
+    return b, h, i, j

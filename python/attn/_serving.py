@@ -1,0 +1,224 @@
+"""The calls of the package on other storage: packed sequences, paged caches, and appending to a cache."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _checks, _problem, _tensor, _text, _trace, api
+
+Array = npt.NDArray[Any]
+
+
+def varlen_sdpa(
+    q: Any,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    *,
+    scale: float | None = None,
+    causal: Any = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    sink: Any = None,
+    align: Any = None,
+    score_mod: Callable[..., Any] | None = None,
+    mask_mod: Callable[..., Any] | None = None,
+    return_lse: bool = False,
+    dynamic: bool = False,
+    target: str = "host",
+) -> Any:
+    """Attention over sequences packed one after the other: each attends to itself only.
+
+    Args:
+      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of one float type.
+      cu_seqlens_q, cu_seqlens_k: [B + 1] integers, exclusive prefix sums of the lengths: sequence b has the rows
+        cu_seqlens[b] … cu_seqlens[b + 1] − 1.
+      causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
+      score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
+      scale, window, softcap, sink, target: as in `sdpa`.
+      return_lse: return lse (Hq, total_q) too.
+      dynamic: compile for any number of sequences and rows, so that one kernel serves all.
+
+    Returns:
+      out (total_q, Hq, Dv) in the type of q, or (out, lse).
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`.
+    """
+    arrays = {name: _tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)}
+    dtype = _problem.element_type(**arrays)
+    for name, array in arrays.items():
+        if array.ndim != 3:
+            raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
+    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, arrays["q"].shape[0])
+    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, arrays["k"].shape[0])
+    if rows.size != keys.size:
+        raise ValueError(
+            f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
+        )
+    sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
+    problem = _problem.Problem(
+        sizes,
+        dtype,
+        scale=None if scale is None else _checks.scale(scale, sizes.d),
+        softcap=_checks.softcap(softcap),
+        sink=sink is not None,
+        layout="varlen",
+        lse=bool(return_lse),
+    )
+    problem = _problem.with_structure(problem, causal, window, align, are_lengths_equal=np.array_equal(rows, keys))
+    inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
+    inputs += [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
+    longest = (sizes.b, sizes.hq, int(np.diff(rows).max()), int(np.diff(keys).max()))
+    traced = _trace.trace(score_mod, mask_mod, longest, problem.score_dtype, dynamic=dynamic)
+    return api.run(problem, inputs, traced, dynamic=dynamic, target=target)
+
+
+def paged_sdpa(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    block_table: Any,
+    kv_lengths: Any,
+    *,
+    page_layout: str = "nhd",
+    scale: float | None = None,
+    causal: Any = None,
+    window: tuple[int | None, int | None] | None = None,
+    softcap: float | None = None,
+    bias: Any = None,
+    mask: Any = None,
+    sink: Any = None,
+    align: Any = None,
+    q_lengths: Any = None,
+    score_mod: Callable[..., Any] | None = None,
+    mask_mod: Callable[..., Any] | None = None,
+    return_lse: bool = False,
+    dynamic: bool = False,
+    target: str = "host",
+) -> Any:
+    """Attention on keys and values that lie in pages; nothing is gathered in memory.
+
+    Args:
+      q: (B, Hq, Sq, D).
+      k_cache, v_cache: [pages, page, Hkv, D or Dv] for page_layout "nhd", [pages, Hkv, page, D or Dv] for "hnd"; any
+        page size ≥ 1.
+      block_table: [B, max_pages] integers, where each page of each sequence lies; Sk is max_pages·page. Entries past
+        the length are never read.
+      kv_lengths: [B] integers, how many keys each sequence has.
+      page_layout: "nhd" or "hnd".
+      scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic,
+        target: as in `sdpa`.
+
+    Returns:
+      out (B, Hq, Sq, Dv) in the type of q, or (out, lse).
+
+    Raises:
+      ValueError: also where a length is beyond the block table, or an entry within a length is no page.
+      TypeError, CompileError: as `sdpa`.
+    """
+    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
+    arrays = {name: _tensor.as_array(name, x) for name, x in named.items()}
+    _problem.element_type(**arrays)
+    for name, array in arrays.items():
+        if array.ndim != 4:
+            raise ValueError(f"expected {name} of rank 4, found shape {array.shape}")
+    of_rows = 1 if _checks.page_layout(page_layout) == "nhd" else 2
+    pages, page = arrays["k_cache"].shape[0], arrays["k_cache"].shape[of_rows]
+    if arrays["v_cache"].shape[:3] != arrays["k_cache"].shape[:3]:
+        raise ValueError(
+            f"expected v_cache to have the pages and heads of k_cache, {arrays['k_cache'].shape[:3]}, found "
+            f"{arrays['v_cache'].shape[:3]}"
+        )
+    if page == 0:
+        raise ValueError("expected pages of at least 1 row, found 0")
+    batch = arrays["q"].shape[0]
+    table = np.asarray(block_table)
+    lengths = _checks.lengths("kv_lengths", kv_lengths, batch, (table.shape[1] if table.ndim == 2 else 0) * page)
+    if lengths is None:
+        raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
+    table = _checks.block_table(table, lengths, page, pages)
+    # Stand-ins for the dense keys and values, for their shapes and type alone: they have no memory.
+    k, v = (
+        np.broadcast_to(np.zeros((), x.dtype), (batch, x.shape[3 - of_rows], table.shape[1] * page, x.shape[3]))
+        for x in (arrays["k_cache"], arrays["v_cache"])
+    )
+    problem, others = api.prepare(
+        arrays["q"],
+        k,
+        v,
+        scale=scale,
+        causal=causal,
+        window=window,
+        align=align,
+        softcap=softcap,
+        bias=bias,
+        mask=mask,
+        sink=sink,
+        q_lengths=q_lengths,
+        kv_lengths=lengths,
+        return_lse=return_lse,
+    )
+    problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
+    traced = _trace.trace(score_mod, mask_mod, problem.sizes.scores, problem.score_dtype, dynamic=dynamic)
+    inputs = [q, k_cache, v_cache, *others, api.as_i32(table)]
+    return api.run(problem, inputs, traced, dynamic=dynamic, target=target)
+
+
+def kv_append(
+    cache: Any,
+    new: Any,
+    positions: Any,
+    *,
+    block_table: Any = None,
+    page_layout: str | None = None,
+    target: str = "host",
+) -> Any:
+    """Writes new rows of keys or values into a cache, in place.
+
+    Args:
+      cache: (B, Hkv, S, D), or with a block table [pages, page, Hkv, D] or [pages, Hkv, page, D]: C-contiguous and
+        writable.
+      new: (B, Hkv, N, D), in the type of the cache.
+      positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
+      block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
+      page_layout: "nhd" (the default) or "hnd", of a paged cache.
+      target: as in `sdpa`.
+
+    Returns:
+      The cache itself.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
+    """
+    old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
+    _problem.element_type(rows, cache=old)
+    if old.ndim != 4 or rows.ndim != 4:
+        raise ValueError(f"expected cache and new of rank 4, found shapes {old.shape} and {rows.shape}")
+    batch, heads, count, columns = rows.shape
+    if block_table is None:
+        if page_layout is not None:
+            raise ValueError(f"expected page_layout only with a block_table, found {page_layout!r}; leave it out")
+        wanted, length = (batch, heads, old.shape[2], columns), old.shape[2]
+        table = None
+        where = _checks.positions(positions, batch, count, length)
+    else:
+        page_layout = _checks.page_layout(page_layout or "nhd")
+        page = old.shape[1 if page_layout == "nhd" else 2]
+        wanted = (old.shape[0], page, heads, columns) if page_layout == "nhd" else (old.shape[0], heads, page, columns)
+        table = np.asarray(block_table)
+        where = _checks.positions(positions, batch, count, (table.shape[1] if table.ndim == 2 else 0) * page)
+        table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
+    if old.shape != wanted:
+        raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
+    text = _text.kv_append(
+        old.shape, rows.shape, _problem.TYPE_NAMES[rows.dtype.name], None if table is None else table.shape, page_layout
+    )
+    inputs = [new, api.as_i32(where)] if table is None else [new, api.as_i32(where), api.as_i32(table)]
+    return api.compiled(text, target)(*inputs, out=cache)

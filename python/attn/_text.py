@@ -1,0 +1,104 @@
+"""Kernels that no problem line describes, as the text of IR files: one function around a few ops of the dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attn import _checks
+
+Types = Mapping[str, str]
+
+
+def tensor(shape: Sequence[int], element: str) -> str:
+    """The type of an array, as "tensor<2x3xf32>"."""
+    return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
+
+
+def function(name: str, arguments: Types, results: Types, body: Sequence[str]) -> str:
+    """A kernel: its arguments and results by name, and the lines between, which define each result as %name."""
+    signature = ", ".join(f'%{x}: {kind} {{attn.name = "{x}"}}' for x, kind in arguments.items())
+    returned = ", ".join(f'{kind} {{attn.name = "{x}"}}' for x, kind in results.items())
+    lines = "\n  ".join([*body, f"return {operands(results)}"])
+    return f"func.func @{name}({signature}) -> ({returned}) {{\n  {lines}\n}}\n"
+
+
+def operands(types: Types) -> str:
+    """Values and their types, as "%a, %b : f32, f64"."""
+    return f"{', '.join(f'%{name}' for name in types)} : {', '.join(types.values())}"
+
+
+def empties(types: Types) -> list[str]:
+    """Lines that define %NAME_init, the destination of each result."""
+    return [f"%{name}_init = tensor.empty() : {kind}" for name, kind in types.items()]
+
+
+def merge_states(out: Sequence[int], element: str, state: str) -> str:
+    """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`."""
+    result, acc, row = tensor(out, element), tensor(out, state), tensor(out[:-1], state)
+    both = {"out1": acc, "lse1": row, "out2": acc, "lse2": row}
+    merged = f"{acc}, {row}, {row}"
+    results = {"out": result, "lse": row}
+    body = [
+        # A finished call is a state whose row sum is 1: out = acc / 1, lse = m + ln 1.
+        f"%one = arith.constant dense<1.0> : {row}",
+        f"%acc, %max, %sum = attn.merge_states ins(%out2, %lse2, %one : {merged})",
+        f"    outs(%out1, %lse1, %one : {merged}) -> {merged}",
+        *empties(results),
+        f"%out, %lse = attn.finalize ins(%acc, %max, %sum : {merged})",
+        f"    outs(%out_init, %lse_init : {result}, {row}) -> {result}, {row}",
+    ]
+    return function("merge", both, results, body)
+
+
+def kv_append(
+    cache: Sequence[int], new: Sequence[int], element: str, table: Sequence[int] | None, page_layout: str | None
+) -> str:
+    """The kernel of `attn.kv_append`: its last argument, the cache, is written in place."""
+    types = {"new": tensor(new, element), "positions": tensor(new[:1], "i32")}
+    clauses = f"positions(%positions : {types['positions']})"
+    if table is not None:
+        types["block_table"] = tensor(table, "i32")
+        clauses += f" block_table(%block_table : {types['block_table']})"
+    kind = types["cache"] = tensor(cache, element)
+    layout = "" if table is None else f" {{page_layout = #attn.page_layout<{page_layout}>}}"
+    body = [
+        f"%updated = attn.kv_append ins(%new : {types['new']}) {clauses}",
+        f"    outs(%cache : {kind}){layout} -> {kind}",
+    ]
+    return function("kv_append", types, {"updated": kind}, body)
+
+
+def multi_head(
+    arrays: Mapping[str, Sequence[int]], out: Sequence[int], element: str, attributes: Mapping[str, Any]
+) -> str:
+    """The kernel of `attn.multi_head` on x and the four projections; `attributes` as `structure` spells them."""
+    types = {name: tensor(shape, element) for name, shape in arrays.items()}
+    kind = tensor(out, element)
+    spelled = ", ".join(f"{name} = {value}" for name, value in attributes.items())
+    body = [
+        *empties({"out": kind}),
+        f"%out = attn.multi_head ins({operands(types)})",
+        f"    outs(%out_init : {kind}) {{{spelled}}} -> {kind}",
+    ]
+    return function("multi_head", types, {"out": kind}, body)
+
+
+def structure(scale: Any, causal: Any, window: Any, align: Any, softcap: Any) -> dict[str, str]:
+    """The attributes of attn.sdpa and attn.multi_head, each only where it is given and checked before."""
+    left, right = _checks.window(window) or (None, None)
+    sides = [f"{name} = {x}" for name, x in (("left", left), ("right", right)) if x is not None]
+    attributes = {
+        "scale": None if scale is None else f"{real(scale)} : f64",
+        "causal": None if causal is None else f"#attn.causal<{causal}>",
+        "window": f"#attn.window<{', '.join(sides)}>" if sides else None,
+        "align": None if align is None or not sides else f"#attn.causal<{align}>",
+        "softcap": None if softcap is None else f"{real(softcap)} : f64",
+    }
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+def real(value: float) -> str:
+    """A number in MLIR's syntax, which wants a decimal point in front of the exponent."""
+    text = repr(float(value))
+    return text if "." in text else text.replace("e", ".0e")

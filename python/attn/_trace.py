@@ -1,0 +1,188 @@
+"""Tracing: `score_mod` and `mask_mod`, called once with symbols, become the text of MLIR regions.
+
+The text is deterministic and holds no values of captured arrays, so that it is part of the key a kernel is cached by;
+the arrays are arguments of each call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from attn import _capture, _text
+from attn._range import Range
+from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
+
+Array = npt.NDArray[Any]
+
+INDICES = {"b": "batch", "h": "head", "i": "query", "j": "key"}
+DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": "i4", "i64": "i8"}
+# Names that are taken in a kernel of a problem line: its other arguments, the steps of the chain (ProblemOps.cpp), and
+# what a region calls its own values.
+RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset", "cu_seqlens_q"}
+RESERVED |= {"cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights", "score", *INDICES}
+RESERVED |= {"keys", "values", "scores", "scaled", "modified", "capped", "masked", "probabilities", "dropped"}
+TEMPORARY = re.compile(r"t\d+|.*_(init|heads)|wide|narrow|rounded")
+
+
+class Traced(NamedTuple):
+    """The regions of a call: what follows the problem line, and the captured arrays in the order of the arguments."""
+
+    text: str = ""
+    arrays: tuple[Array, ...] = ()
+
+
+def trace(
+    score_mod: Callable[..., Any] | None,
+    mask_mod: Callable[..., Any] | None,
+    scores: Iterable[int],
+    element: str = "f32",
+    *,
+    dynamic: bool = False,
+) -> Traced:
+    """Traces one call's functions.
+
+    Args:
+      score_mod: score_mod(score, b, h, i, j) → score, or None.
+      mask_mod: mask_mod(b, h, i, j) → predicate, or None.
+      scores: the shape of the scores (B, Hq, Sq, Sk): the indices run below it.
+      element: the type of the score, "f32" or "f64".
+      dynamic: the sizes of captured arrays are left open.
+
+    Raises:
+      TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
+      ValueError: it indexes a captured array at positions that may be outside.
+    """
+    if score_mod is None and mask_mod is None:
+        return Traced()
+    printer = _Printer(element, dynamic)
+    indices = [
+        Symbol(INDEX, f"attn.index {kind} : index", (), Range(0), Range(0, size - 1), label=label)
+        for (label, kind), size in zip(INDICES.items(), scores, strict=True)
+    ]
+    regions = []
+    if score_mod is not None:
+        score = Symbol(FLOAT, "", label="score")
+        result = as_float(_call("score_mod", score_mod, ("score", *INDICES), [score, *indices]))
+        regions.append(printer.region(f"score_mod {{\n^bb0(%score: {element}):", result, element))
+    if mask_mod is not None:
+        result = _call("mask_mod", mask_mod, tuple(INDICES), indices)
+        if result.kind != BOOL:
+            raise TypeError(f"expected mask_mod to return a predicate, found {result!r}; write a comparison")
+        regions.append(printer.region("mask_mod {", result, "i1"))
+    captures = [f"%{name} : {kind}" for name, kind, _ in printer.captures.values()]
+    head = [f"captures({', '.join(captures)})"] if captures else []
+    return Traced("\n".join(head + regions), tuple(array for _, _, array in printer.captures.values()))
+
+
+def _call(what: str, function: Callable[..., Any], names: tuple[str, ...], symbols: list[Symbol]) -> Symbol:
+    """What the function returns on symbols, with errors that say what to write."""
+    if not callable(function):
+        raise TypeError(f"expected {what} to be a function of ({', '.join(names)}), found {type(function).__name__}")
+    try:
+        result = _capture.rebind(function)(*symbols)
+    except TypeError as error:
+        _check_parameters(what, function, names)
+        raise TypeError(f"{what}: {error}") from error
+    except IndexError as error:
+        raise TypeError(
+            f"expected {what} to index arrays that the tracer sees (a variable of its own, a global, a default), "
+            f"found: {error}; write attn.capture(array)[…] for others"
+        ) from error
+    try:
+        return lift(result)
+    except TypeError as error:
+        raise TypeError(f"expected {what} to return a traced value: {error}") from error
+
+
+def _check_parameters(what: str, function: Callable[..., Any], names: tuple[str, ...]) -> None:
+    """Raises if a call failed because the function has other parameters."""
+    try:
+        inspect.signature(function).bind(*names)
+    except TypeError as error:
+        raise TypeError(f"expected {what}({', '.join(names)}), found other parameters: {error}") from error
+
+
+class _Printer:
+    """Prints regions; remembers the arrays that they name."""
+
+    def __init__(self, element: str, dynamic: bool) -> None:
+        self._element, self._dynamic = element, dynamic
+        # Where the array lies → its name, its MLIR type, itself as the kernel takes it.
+        self.captures: dict[Any, tuple[str, str, Array]] = {}
+
+    def region(self, head: str, result: Symbol, kind: str) -> str:
+        """A region that yields the result: each operation once, operands first, what is not needed left out."""
+        names: dict[Symbol, str] = {}
+        printed: dict[str, str] = {}
+        lines = []
+        for symbol in _operands_first(result):
+            if symbol.kind == _capture.ARRAY:
+                names[symbol] = "%" + self._captured(symbol)[0]
+                continue
+            if not symbol.template:
+                names[symbol] = f"%{symbol.label}"
+                continue
+            operation = self._operation(symbol, [names[x] for x in symbol.operands])
+            if operation not in printed:
+                printed[operation] = f"%{symbol.label or f't{len(printed)}'}"
+                lines.append(f"  {printed[operation]} = {operation}")
+            names[symbol] = printed[operation]
+        return "\n".join([head, *lines, f"  attn.yield {names[result]} : {kind}", "}"])
+
+    def _operation(self, symbol: Symbol, operands: list[str]) -> str:
+        array = self._captured(symbol.operands[0])[1] if "{array}" in symbol.template else ""
+        constant = print_float(symbol.constant, self._element) if isinstance(symbol.constant, float) else ""
+        return symbol.template.format(*operands, float=self._element, array=array, constant=constant)
+
+    def _captured(self, symbol: Symbol) -> tuple[str, str, Array]:
+        array: Array = symbol.constant
+        place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+        if place not in self.captures:
+            element = self._element
+            if array.dtype.kind in "biu":
+                element = "i1" if array.dtype.kind == "b" else _capture.integer_type(array.dtype)
+            sizes = "".join("?x" if self._dynamic else f"{size}x" for size in array.shape)
+            name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
+            self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(DTYPES[element], copy=False))
+        return self.captures[place]
+
+
+def _operands_first(result: Symbol) -> Iterable[Symbol]:
+    """Every symbol that the result needs, each after its operands; no recursion, expressions may be deep."""
+    done: dict[Symbol, None] = {}
+    stack = [(result, False)]
+    while stack:
+        symbol, is_ready = stack.pop()
+        if is_ready:
+            done[symbol] = None
+        elif symbol not in done:
+            stack.append((symbol, True))
+            stack.extend((x, False) for x in reversed(symbol.operands))
+    return done
+
+
+def _unused(label: str, taken: set[str]) -> str:
+    """A name for a captured array that is free in the kernel and an identifier of MLIR."""
+    name = re.sub(r"[^A-Za-z0-9_]", "_", label)
+    if name in RESERVED or TEMPORARY.fullmatch(name) or not re.match(r"[A-Za-z_]", name):
+        name = f"captured_{name}"
+    number, candidate = 1, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def print_float(value: float, element: str) -> str:
+    """A float in MLIR's syntax: with a decimal point, and the bits in hexadecimal where it is not finite."""
+    if not math.isfinite(value):
+        code, size = (">f", 8) if element == "f32" else (">d", 16)
+        return f"0x{int.from_bytes(struct.pack(code, value)):0{size}X}"
+    return _text.real(value)

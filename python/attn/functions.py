@@ -1,0 +1,175 @@
+"""Functions for `score_mod` and `mask_mod`: they take traced values, numbers and NumPy arrays alike.
+
+So the same Python function is traced into a kernel by `attn.sdpa`, and called on arrays by `attn.reference`. NumPy's
+own functions of these names (np.tanh, np.where …) do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attn import _symbols
+from attn._symbols import Symbol, unary
+
+__all__ = [
+    "abs",
+    "ceil",
+    "clip",
+    "cos",
+    "exp",
+    "exp2",
+    "floor",
+    "log",
+    "log1p",
+    "log2",
+    "maximum",
+    "minimum",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "tanh",
+    "where",
+]
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """The value a where the condition holds, otherwise b; both are computed."""
+    return _call(np.where, condition, a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller one; NaN if one is NaN."""
+    return _call(np.minimum, a, b)
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger one; NaN if one is NaN."""
+    return _call(np.maximum, a, b)
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """The value x, at least low and at most high."""
+    return _call(np.minimum, _call(np.maximum, x, low), high)
+
+
+def abs(x: Any) -> Any:  # noqa: A001 - the name of SPEC §5
+    """The absolute value |x|."""
+    return _call(np.absolute, x)
+
+
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent."""
+    return _call(np.tanh, x)
+
+
+def exp(x: Any) -> Any:
+    """The exponential function e^x."""
+    return _call(np.exp, x)
+
+
+def exp2(x: Any) -> Any:
+    """The power 2^x."""
+    return _call(np.exp2, x)
+
+
+def log(x: Any) -> Any:
+    """The natural logarithm."""
+    return _call(np.log, x)
+
+
+def log2(x: Any) -> Any:
+    """The logarithm to base 2."""
+    return _call(np.log2, x)
+
+
+def log1p(x: Any) -> Any:
+    """The natural logarithm of 1 + x."""
+    return _call(np.log1p, x)
+
+
+def sqrt(x: Any) -> Any:
+    """The square root."""
+    return _call(np.sqrt, x)
+
+
+def sin(x: Any) -> Any:
+    """The sine."""
+    return _call(np.sin, x)
+
+
+def cos(x: Any) -> Any:
+    """The cosine."""
+    return _call(np.cos, x)
+
+
+def floor(x: Any) -> Any:
+    """The largest whole number ≤ x, as a float."""
+    return _call(np.floor, x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest whole number ≥ x, as a float."""
+    return _call(np.ceil, x)
+
+
+def sigmoid(x: Any) -> Any:
+    """The logistic function 1 / (1 + e^−x)."""
+    return 1.0 / (1.0 + exp(-x))
+
+
+def _call(function: Any, *inputs: Any) -> Any:
+    """NumPy's function, or where an input is traced the one on symbols."""
+    is_traced = any(isinstance(x, Symbol) for x in inputs)
+    return _symbols.NUMPY[function](*inputs) if is_traced else function(*inputs)
+
+
+def _unary(name: str) -> Callable[[Any], Symbol]:
+    return lambda x: unary(f"math.{name}", x)
+
+
+def _logical(op: str) -> Callable[[Any, Any], Symbol]:
+    return lambda a, b: _symbols.logical(op, a, b)
+
+
+def _comparison(op: str) -> Callable[[Any, Any], Symbol]:
+    return lambda a, b: _symbols.compare(op, a, b)
+
+
+_symbols.NUMPY |= {
+    getattr(np, name): _unary(name)
+    for name in ("tanh", "exp", "exp2", "log", "log2", "log1p", "sqrt", "sin", "cos", "floor", "ceil")
+}
+_symbols.NUMPY |= {
+    np.add: _symbols.add,
+    np.subtract: _symbols.subtract,
+    np.multiply: _symbols.multiply,
+    np.true_divide: _symbols.divide,
+    np.floor_divide: _symbols.floor_divide,
+    np.remainder: _symbols.remainder,
+    np.power: _symbols.power,
+    np.negative: _symbols.negative,
+    np.positive: _symbols.lift,
+    np.absolute: _symbols.absolute,
+    np.square: lambda x: _symbols.multiply(x, x),
+    np.minimum: _symbols.minimum,
+    np.maximum: _symbols.maximum,
+    np.where: _symbols.where,
+    np.clip: clip,
+    np.logical_and: _logical("arith.andi"),
+    np.bitwise_and: _logical("arith.andi"),
+    np.logical_or: _logical("arith.ori"),
+    np.bitwise_or: _logical("arith.ori"),
+    np.logical_xor: _logical("arith.xori"),
+    np.bitwise_xor: _logical("arith.xori"),
+    np.logical_not: lambda x: _symbols.logical("arith.xori", x, True),
+    np.invert: lambda x: _symbols.logical("arith.xori", x, True),
+    np.less: _comparison("<"),
+    np.less_equal: _comparison("<="),
+    np.greater: _comparison(">"),
+    np.greater_equal: _comparison(">="),
+    np.equal: _comparison("=="),
+    np.not_equal: _comparison("!="),
+}

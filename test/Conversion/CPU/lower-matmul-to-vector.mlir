@@ -1,0 +1,124 @@
+// RUN: attn-opt %s --attn-lower-matmul-to-vector=target=x86-64-v3 --canonicalize --cse | FileCheck %s
+// RUN: not attn-opt %s --attn-lower-matmul-to-vector=target=i8086 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: attn-lower-matmul-to-vector: unknown target 'i8086'
+
+// Two vectors of columns by six rows in registers, from a panel of B on the stack; 200 rows are 33 blocks and two rows.
+// CHECK-LABEL: func @blocks_and_rest(
+//       CHECK:   scf.forall (%{{.*}}, %{{.*}}) in (2, 4) {
+//       CHECK:     %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<256x16xf32>
+//       CHECK:     vector.store %{{.*}}, %[[PANEL]][%{{.*}}, %c8]
+//       CHECK:     scf.for %{{.*}} step %c6 {
+//       CHECK:       scf.for %[[K:.*]] = %c0 to %c256 step %c1 iter_args({{.*}}) -> ({{((vector<8xf32>,? ?){12})}})
+//       CHECK:         vector.load %[[PANEL]][%[[K]], %c0]
+//       CHECK:         memref.load %arg0[
+//       CHECK:         vector.broadcast
+//       CHECK:         vector.fma
+//   CHECK-NOT:   vector.masked
+//       CHECK:     scf.for %{{.*}} step %c2 {
+//       CHECK:       scf.for %{{.*}} = %c0 to %c256 step %c1 iter_args({{.*}}) -> ({{((vector<8xf32>,? ?){4})}})
+func.func @blocks_and_rest(%a: memref<200x256xf32>, %b: memref<256x64xf32>, %c: memref<200x64xf32>) {
+  linalg.matmul ins(%a, %b : memref<200x256xf32>, memref<256x64xf32>) outs(%c : memref<200x64xf32>)
+  return
+}
+
+// Little work: no threads. One row: B is read where it is, eight of its rows along the columns; 59 are seven such blocks
+// and three rows. Lanes beyond the last column are masked.
+// CHECK-LABEL: func @one_row(
+//   CHECK-NOT:   scf.forall
+//   CHECK-NOT:   memref.alloca
+//       CHECK:   scf.for %[[K:.*]] = %c0 to %c56 step %c8 {
+//       CHECK:     scf.for %[[J:.*]] = %c0 to %c37 step %c16 {
+//       CHECK:       vector.create_mask
+//       CHECK:       scf.for %{{.*}} = %c0 to %c8 step %c1
+//       CHECK:         vector.maskedload %arg1[%{{.*}}, %[[J]]]
+//       CHECK:       vector.maskedstore %arg2[%c0, %[[J]]]
+//       CHECK:   scf.for %{{.*}} = %c0 to %c37 step %c16 {
+//       CHECK:       scf.for %{{.*}} = %c0 to %c3 step %c1
+func.func @one_row(%a: memref<1x59xf32>, %b: memref<59x37xf32>, %c: memref<1x37xf32>) {
+  linalg.matmul ins(%a, %b : memref<1x59xf32>, memref<59x37xf32>) outs(%c : memref<1x37xf32>)
+  return
+}
+
+// Rows that only the call knows: what fills no block goes one by one.
+// CHECK-LABEL: func @dynamic_rows(
+//       CHECK:   %[[ROWS:.*]] = memref.dim %arg0, %c0
+//       CHECK:   arith.ceildivui %[[ROWS]], %c126
+//       CHECK:   scf.for %{{.*}} step %c6 {
+//       CHECK:   scf.for %{{.*}} step %c1 {
+//       CHECK:     iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>)
+func.func @dynamic_rows(%a: memref<?x64xf32>, %b: memref<64x16xf32>, %c: memref<?x16xf32>) {
+  linalg.matmul ins(%a, %b : memref<?x64xf32>, memref<64x16xf32>) outs(%c : memref<?x16xf32>)
+  return
+}
+
+// Keys as rows (K is B transposed), heads in groups of four: the panel is a transpose of K.
+// CHECK-LABEL: func @scores_of_shared_heads(
+//       CHECK:   affine.apply #{{.*}}(%{{.*}})
+//       CHECK:   vector.shuffle
+//       CHECK:   vector.store %{{.*}}, %{{.*}} : memref<32x8xf32>, vector<8xf32>
+func.func @scores_of_shared_heads(%q: memref<8x32x32xf32>, %k: memref<2x8x32xf32>, %s: memref<8x32x8xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(h, i, j, d) -> (h, i, d)>, affine_map<(h, i, j, d) -> (h floordiv 4, j, d)>,
+                       affine_map<(h, i, j, d) -> (h, i, j)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : memref<8x32x32xf32>, memref<2x8x32xf32>) outs(%s : memref<8x32x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %t = arith.addf %z, %p : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// No matmul: integers, and a C whose lanes lie apart.
+// CHECK-LABEL: func @others(
+//       CHECK:   linalg.matmul
+//       CHECK:   linalg.matmul
+func.func @others(%a: memref<4x4xi32>, %x: memref<4x4xf32>, %y: memref<4x4xf32, strided<[1, 4]>>) {
+  linalg.matmul ins(%a, %a : memref<4x4xi32>, memref<4x4xi32>) outs(%a : memref<4x4xi32>)
+  linalg.matmul ins(%x, %x : memref<4x4xf32>, memref<4x4xf32>) outs(%y : memref<4x4xf32, strided<[1, 4]>>)
+  return
+}
+
+// A batch of short sequences: its rows are one dimension.
+// CHECK-LABEL: func @rows_of_a_batch(
+//       CHECK:   %[[A:.*]] = memref.collapse_shape %arg0 {{\[\[}}0, 1], [2]] : memref<?x3x32xf32> into memref<?x32xf32>
+//       CHECK:   %[[C:.*]] = memref.collapse_shape %arg2 {{\[\[}}0, 1], [2]]
+//       CHECK:   scf.forall (%{{.*}}) in (
+//       CHECK:     memref.load %[[A]][
+//       CHECK:     vector.store %{{.*}}, %[[C]][
+func.func @rows_of_a_batch(%x: memref<?x3x32xf32>, %w: memref<32x16xf32>, %y: memref<?x3x16xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(b, s, f, e) -> (b, s, e)>, affine_map<(b, s, f, e) -> (e, f)>,
+                       affine_map<(b, s, f, e) -> (b, s, f)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : memref<?x3x32xf32>, memref<32x16xf32>) outs(%y : memref<?x3x16xf32>) {
+  ^bb0(%x0: f32, %w0: f32, %z: f32):
+    %p = arith.mulf %x0, %w0 : f32
+    %t = arith.addf %z, %p : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// Weights by values: a weight of zero takes nothing, whatever V holds.
+// CHECK-LABEL: func @zeros_take_nothing(
+//       CHECK:   %[[P:.*]] = vector.broadcast
+//       CHECK:   %[[IS_ZERO:.*]] = arith.cmpf oeq, %[[P]], %{{.*}} : vector<8xf32>
+//       CHECK:   %[[SUM:.*]] = vector.fma %[[P]], %{{.*}}, %[[OLD:.*]] : vector<8xf32>
+//       CHECK:   arith.select %[[IS_ZERO]], %[[OLD]], %[[SUM]]
+func.func @zeros_take_nothing(%p: memref<4x16xf32>, %v: memref<16x8xf32>, %o: memref<4x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {
+      indexing_maps = [affine_map<(i, e, j) -> (i, j)>, affine_map<(i, e, j) -> (j, e)>, affine_map<(i, e, j) -> (i, e)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : memref<4x16xf32>, memref<16x8xf32>) outs(%o : memref<4x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %is_zero = arith.cmpf oeq, %x, %zero : f32
+    %product = arith.mulf %x, %y : f32
+    %taken = arith.select %is_zero, %zero, %product : f32
+    %t = arith.addf %z, %taken : f32
+    linalg.yield %t : f32
+  }
+  return
+}

@@ -1,0 +1,110 @@
+"""Lengths, offsets and sinks: effective lengths and causal offsets by batch, scores that only add to the sum."""
+
+import numpy as np
+import pytest
+
+import attn
+from helpers import DTYPES, Shape, check, draw
+
+SHAPE = Shape(113, 203, 32, 24, b=4, hq=4, hkv=2)
+Q_LENGTHS, KV_LENGTHS = [113, 0, 64, 50], [203, 100, 0, 65]
+OFFSETS = np.array([90, -20, 0, 300])
+
+parametrize_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+
+STRUCTURES = {
+    "plain": {},
+    "top_left": dict(causal="top_left"),
+    "bottom_right": dict(causal="bottom_right"),
+    "offsets": dict(causal=OFFSETS),
+    "window": dict(causal="bottom_right", window=(40, 0)),
+    "aligned window": dict(align="bottom_right", window=(40, 7)),
+    "window by offsets": dict(align=OFFSETS, window=(40, 7)),
+    "sink": dict(sink=np.array([0.5, -2.0, 8.0, 0.0])),
+    "sink and window": dict(causal="bottom_right", window=(40, 0), sink=np.array([0.5, -2.0, 8.0, 0.0])),
+}
+LENGTHS = {
+    "keys": dict(kv_lengths=KV_LENGTHS),
+    "queries": dict(q_lengths=Q_LENGTHS),
+    "both": dict(q_lengths=Q_LENGTHS, kv_lengths=KV_LENGTHS),
+}
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_lengths(structure, lengths):
+    check(*draw(SHAPE), **STRUCTURES[structure], **LENGTHS[lengths])
+
+
+@parametrize_dtype
+@pytest.mark.parametrize("structure", ["offsets", "window by offsets", "sink", "sink and window"])
+def test_without_lengths(structure, dtype):
+    check(*draw(SHAPE, dtype), **STRUCTURES[structure])
+
+
+@parametrize_dtype
+@pytest.mark.parametrize("structure", ["plain", "bottom_right", "sink and window"])
+def test_what_lies_beyond_the_lengths_is_not_used(structure, dtype):
+    q, k, v = draw(SHAPE, dtype)
+    expected = check(q, k, v, **LENGTHS["both"], **STRUCTURES[structure])
+    for b, (rows, keys) in enumerate(zip(Q_LENGTHS, KV_LENGTHS, strict=True)):
+        q[b, :, rows:], k[b, :, keys:], v[b, :, keys:] = np.nan, np.nan, np.nan
+        k[b, :, keys + 1 :: 2], v[b, :, keys + 1 :: 2] = np.inf, -np.inf
+    found = attn.sdpa(q, k, v, return_lse=True, **LENGTHS["both"], **STRUCTURES[structure])
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_rows_beyond_the_length_are_empty_even_with_a_sink():
+    out, lse = check(*draw(SHAPE), sink=np.ones(4), q_lengths=Q_LENGTHS)
+    for b, rows in enumerate(Q_LENGTHS):
+        assert (out[b, :, rows:] == 0).all()
+        assert (lse[b, :, rows:] == -np.inf).all()
+        assert np.isfinite(lse[b, :, :rows]).all()
+
+
+def test_a_row_without_keys_has_the_sink_as_lse():
+    sink = np.array([0.75, -1.0, 30.0, 0.0], np.float32)
+    out, lse = check(*draw(SHAPE), sink=sink, kv_lengths=[0, 0, 0, 0])
+    assert (out == 0).all()
+    np.testing.assert_allclose(lse, np.broadcast_to(sink[:, None], lse.shape), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options", [dict(kv_lengths=[0]), dict(causal=[3]), dict(sink=np.ones(2)), dict(q_lengths=[2])]
+)
+def test_no_keys(options):
+    check(*draw(Shape(5, 0, 16, 8, hq=2, hkv=1)), **options)
+
+
+@pytest.mark.parametrize("lengths", [[1, 203, 7, 64], [0, 0, 0, 0]])
+def test_one_query(lengths):
+    check(*draw(Shape(1, 203, 64, 64, b=4, hq=8, hkv=2)), kv_lengths=lengths, causal="bottom_right")
+
+
+@pytest.mark.parametrize("value", [-np.inf, 1e4, -1e4])
+def test_extreme_sinks(value):
+    check(*draw(Shape(33, 65, 16, 16, hq=2, hkv=2)), sink=np.array([value, 0.0]))
+
+
+@pytest.mark.parametrize("layout", ["bshd", "bsd"])
+def test_layouts(layout):
+    q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in draw(SHAPE))
+    options = dict(layout=layout, causal="bottom_right", sink=np.ones(4), **LENGTHS["both"])
+    if layout == "bsd":
+        q, k, v = (x.reshape(*x.shape[:2], -1) for x in (q, k, v))
+        options["heads"] = (4, 2)
+    out, _ = check(q, k, v, **options)
+    assert out.shape == ((4, 113, 4, 24) if layout == "bshd" else (4, 113, 96))
+
+
+def test_dense_masks_with_lengths(rng):
+    bias = rng.standard_normal((4, 1, 113, 203)).astype(np.float32)
+    bias[rng.random(bias.shape) < 0.1] = -np.inf
+    mask = rng.random((1, 4, 1, 203)) < 0.8
+    check(*draw(SHAPE), bias=bias, mask=mask, softcap=3.0, causal=OFFSETS, **LENGTHS["both"])
+
+
+def test_a_window_without_alignment_where_all_lengths_are_equal():
+    lengths = [50, 0, 113, 64]
+    check(*draw(SHAPE), window=(9, 3), q_lengths=lengths, kv_lengths=lengths)

@@ -1,0 +1,158 @@
+"""Paged caches: attention that reads pages where they lie, and appending rows, dense and paged."""
+
+import numpy as np
+import pytest
+
+import attn
+from attn import reference
+from helpers import DTYPES, assert_results, in_child
+
+PAGE_SIZES = [1, 3, 16, 64]
+LAYOUTS = ["nhd", "hnd"]
+GARBAGE = 1 << 30  # as a page number: memory that is not mapped
+SLOPES = np.array([0.5, 0.1, 0.2, 0.05])
+
+
+class Pages:
+    """Random caches whose pages are shuffled, with NaN in each row that no sequence uses."""
+
+    def __init__(self, page, layout="nhd", lengths=(70, 0, 129), extra=2, dtype=np.float32, sizes=(32, 24), sq=5):
+        """Caches for sequences of these lengths; the table has `extra` columns of garbage."""
+        rng = np.random.default_rng(1)
+        lengths, heads = np.array(lengths), 2
+        used = -(-lengths // page)
+        pages = int(used.sum()) + 1
+        order, self.table = rng.permutation(pages), np.full((lengths.size, max(used) + extra), GARBAGE, np.int32)
+        caches = [np.full((pages, page, heads, columns), np.nan, dtype) for columns in sizes]
+        taken = 0
+        for b, length in enumerate(lengths):
+            self.table[b, : used[b]] = order[taken : taken + used[b]]
+            taken += used[b]
+            for j in range(length):
+                for cache in caches:
+                    cache[self.table[b, j // page], j % page] = rng.standard_normal((heads, cache.shape[3]))
+        caches = [x if layout == "nhd" else np.ascontiguousarray(x.swapaxes(1, 2)) for x in caches]
+        self.arguments = [rng.standard_normal((lengths.size, 4, sq, sizes[0])).astype(dtype), *caches]
+        self.arguments += [self.table, lengths]
+        self.layout = layout
+
+    def check(self, **options):
+        """The kernel against the reference."""
+        found = attn.paged_sdpa(*self.arguments, page_layout=self.layout, return_lse=True, **options)
+        options.pop("dynamic", None)
+        expected = reference.paged_sdpa(*self.arguments, page_layout=self.layout, return_lse=True, **options)
+        assert np.isfinite(found[0]).all()
+        assert_results(found, expected, self.arguments[0].dtype)
+
+
+OPTIONS = {
+    "plain": {},
+    "bottom_right": dict(causal="bottom_right"),
+    "offsets": dict(causal=[60, 3, 10]),
+    "window": dict(causal="bottom_right", window=(20, 0)),
+    "softcap and scale": dict(softcap=1.5, scale=0.3),
+    "sink": dict(sink=np.array([1.0, -1.0, 0.0, 5.0])),
+    "q_lengths": dict(q_lengths=[5, 2, 0], causal="bottom_right"),
+    "mods": dict(score_mod=lambda s, b, h, i, j: s - SLOPES[h] * (i - j), mask_mod=lambda b, h, i, j: (i + j) % 3 != 1),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("page", PAGE_SIZES)
+def test_page_sizes(page, layout):
+    Pages(page, layout).check(causal="bottom_right")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_features(name, dtype):
+    Pages(16, dtype=dtype).check(**OPTIONS[name])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_decoding(layout):
+    Pages(16, layout, lengths=(1, 16, 17, 200), sq=1, sizes=(64, 64)).check()
+
+
+def test_dense_masks(rng):
+    pages = Pages(16)
+    keys = pages.table.shape[1] * 16
+    bias = rng.standard_normal((3, 1, 5, keys)).astype(np.float32)
+    pages.check(bias=bias, mask=rng.random((1, 4, 1, keys)) < 0.8)
+
+
+def test_pages_may_be_shared():
+    pages = Pages(16, lengths=(40, 40), extra=0)
+    pages.table[1, :2] = pages.table[0, :2]
+    pages.check()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_entries_and_rows_past_the_length_are_never_read(layout):
+    in_child(f"""
+        from test_paged import Pages
+        for page in (3, 16):
+            pages = Pages(page, {layout!r}, extra=5)
+            pages.arguments[1:4] = map(before_a_wall, pages.arguments[1:4])
+            pages.check(causal="bottom_right")
+    """)
+
+
+def test_one_kernel_for_all_batches():
+    for lengths in (70, 0, 129), (5,), (16, 32, 48, 300):
+        Pages(16, lengths=lengths).check(causal="bottom_right", dynamic=True)
+
+
+def test_bad_lengths_tables_and_layouts():
+    q, k, v, table, lengths = Pages(16).arguments
+    limit = table.shape[1] * 16
+    with pytest.raises(ValueError, match=rf"kv_lengths in 0 to {limit}, found"):
+        attn.paged_sdpa(q, k, v, table, lengths + limit)
+    bad = table.copy()
+    bad[2, 1] = k.shape[0]
+    with pytest.raises(ValueError, match=rf"block_table in 0 to {k.shape[0] - 1}, found {k.shape[0]} at \[2, 1\]"):
+        attn.paged_sdpa(q, k, v, bad, lengths)
+    with pytest.raises(ValueError, match=r"block_table of shape \(3, max pages\)"):
+        attn.paged_sdpa(q, k, v, np.zeros((2, limit), int), lengths)
+    with pytest.raises(ValueError, match='page_layout to be "nhd" or "hnd"'):
+        attn.paged_sdpa(q, k, v, table, lengths, page_layout="ndh")
+    with pytest.raises(ValueError, match="v_cache to have the pages and heads of k_cache"):
+        attn.paged_sdpa(q, k, v[:-1], table, lengths)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.float16], ids=["f32", "f64", "f16"])
+def test_append_to_a_dense_cache(rng, dtype):
+    cache, new = (rng.standard_normal((3, 2, rows, 8)).astype(dtype) for rows in (50, 4))
+    expected = reference.kv_append(cache, new, [0, 46, 7])
+    assert attn.kv_append(cache, new, [0, 46, 7]) is cache
+    np.testing.assert_array_equal(cache, expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("page", PAGE_SIZES)
+def test_append_to_a_paged_cache(rng, page, layout):
+    pages = Pages(page, layout, extra=0)
+    cache, table = pages.arguments[1], pages.table
+    new = rng.standard_normal((3, 2, 4, 32)).astype(np.float32)
+    table[1] = pages.arguments[1].shape[0] - 1
+    table[1, : min(2, table.shape[1])] = 0
+    positions = [66, 0, 125]
+    expected = reference.kv_append(cache, new, positions, block_table=table, page_layout=layout)
+    assert attn.kv_append(cache, new, positions, block_table=table, page_layout=layout) is cache
+    np.testing.assert_array_equal(cache, expected)
+
+
+def test_bad_appends_write_nothing(rng):
+    cache, new = (rng.standard_normal((3, 2, rows, 8)).astype(np.float32) for rows in (50, 4))
+    before = cache.copy()
+    with pytest.raises(ValueError, match=r"positions in 0 to 46, as 4 rows go in 50, found \[0, 47, 7\]"):
+        attn.kv_append(cache, new, [0, 47, 7])
+    with pytest.raises(ValueError, match="page_layout only with a block_table"):
+        attn.kv_append(cache, new, [0, 0, 0], page_layout="nhd")
+    with pytest.raises(ValueError, match=r"a cache of shape \(3, 2, 50, 9\)"):
+        attn.kv_append(cache, np.zeros((3, 2, 4, 9), np.float32), [0, 0, 0])
+    with pytest.raises(ValueError, match=r"block_table in 0 to 2, found 3 at \[1, 0\]"):
+        attn.kv_append(cache, new[:, :, :, :], [0, 0, 0], block_table=[[0], [3], [0]], page_layout="hnd")
+    with pytest.raises(TypeError, match="cache to have the type of q, float64"):
+        attn.kv_append(cache, new.astype(np.float64), [0, 0, 0])
+    np.testing.assert_array_equal(cache, before)
