@@ -49,6 +49,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "element": ("f32", "f64", "bf16", "f16"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
+    "chunk": ("", "1", "5", "64"),
     "align": ALIGNMENTS,
     "softcap": ("", "2", "30"),
     "scale": ("", "0", "-0.5", "0.3"),
@@ -64,7 +65,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "out": ("", "lse", "weights", "lse,weights"),
 }
 # How often an axis is drawn at another level than its first, against the others.
-RARE = {"dynamic": 0.5, "pages": 0.4, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
+RARE = {"dynamic": 0.5, "pages": 0.4, "chunk": 0.3, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
 LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
 
 Levels = dict[str, str]
@@ -85,11 +86,12 @@ def is_dynamic(case: Levels, size: str) -> bool:
 
 
 def lacks_alignment(case: Levels) -> bool:
-    """A window whose diagonal the line does not place."""
+    """A window or chunks whose diagonal the line does not place."""
     queries, keys = case["size"].split("x")
     may_differ = case["q_lengths"] or case["kv_lengths"] or case["layout"] == "varlen"
     may_differ = may_differ or is_dynamic(case, "q") or is_dynamic(case, "k") or queries != keys
-    return bool(case["window"] and not case["causal"] and not case["align"] and may_differ)
+    has_diagonal = case["window"] or case["chunk"]
+    return bool(has_diagonal and not case["causal"] and not case["align"] and may_differ)
 
 
 def has_keys(case: Levels, name: str) -> bool:
@@ -97,7 +99,7 @@ def has_keys(case: Levels, name: str) -> bool:
     return case[name] == "bool" or case[name].endswith("k")
 
 
-ALIGNED = ("window", "causal", "align", "size", "dynamic", "layout")
+ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout")
 RULES = (
     Rule(
         "layout=bsd, which has no dimension for them",
@@ -110,8 +112,12 @@ RULES = (
         lambda case: is_dynamic(case, "h") and case["heads"] in ("4,2", "4,1", "6,3"),
     ),
     Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
-    Rule("align only with a window", ("align", "window"), lambda case: bool(case["align"] and not case["window"])),
-    Rule("expected an alignment of the window", ALIGNED, lacks_alignment),
+    Rule(
+        "align only with a window or chunk",
+        ("align", "window", "chunk"),
+        lambda case: bool(case["align"] and not case["window"] and not case["chunk"]),
+    ),
+    Rule("expected an alignment of the ", ALIGNED, lacks_alignment),
     *(
         Rule(
             f"expected no {name} with layout=varlen",
@@ -171,7 +177,19 @@ def print_problem(case: Levels) -> str:
         f"sk{letters['k']}",
     ]
     words += [f"d{case['d']}", f"dv{case['dv']}" if case["dv"] else "", case["element"]]
-    for name in ("causal", "window", "align", "softcap", "scale", "dropout", "layout", "paged", "pages", "out"):
+    for name in (
+        "causal",
+        "window",
+        "chunk",
+        "align",
+        "softcap",
+        "scale",
+        "dropout",
+        "layout",
+        "paged",
+        "pages",
+        "out",
+    ):
         words.append(f"{name}={case[name]}" if case[name] else "")
     for name in ("bias", "mask"):
         shape = ",".join(letters.get(letter, letter) for letter in case[name])
@@ -219,7 +237,7 @@ class Generator:
 
     def draw(self) -> Levels:
         """Any case, refused or not."""
-        density = self.random.uniform(0.1, 0.8)
+        density = self.random.uniform(0.05, 0.6)
         return {axis: self.draw_level(axis, density) for axis in AXES}
 
     def draw_legal(self, pair: tuple[str, str, str, str] | None = None) -> Levels | None:
