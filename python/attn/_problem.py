@@ -76,6 +76,15 @@ class Problem:
         """The whole source of the kernel: the line, and below it the captures and regions of traced functions."""
         return f"{self.line()}\n{regions}" if regions else self.line()
 
+    def open_indices(self) -> str | None:
+        """Which of b, h, i, j run below sizes that tensors of a call have; None if all are static."""
+        if DYNAMIC not in self.sizes:
+            return None
+        if self.layout == "varlen":
+            return ""  # they run below the lengths of a sequence
+        heads = "h" if self.sizes.hq == DYNAMIC else ""
+        return f"b{heads}i" if self.paged else f"b{heads}ij"
+
     def with_dynamic_sizes(self) -> Problem:
         """The problem with batch, lengths and, where Hq = Hkv, heads left open, so that one kernel serves them all."""
         sizes = self.sizes._replace(b=DYNAMIC, sq=DYNAMIC, sk=DYNAMIC)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _problem, _tensor, _text, _trace, api
+from attn import _checks, _problem, _tensor, _text, api
 
 Array = npt.NDArray[Any]
 
@@ -76,8 +76,8 @@ def varlen_sdpa(
     inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
     inputs += [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
     longest = (sizes.b, sizes.hq, int(np.diff(rows).max()), int(np.diff(keys).max()))
-    traced = _trace.trace(score_mod, mask_mod, longest, problem.score_dtype, dynamic=dynamic)
-    return api.run(problem, inputs, traced, dynamic=dynamic, target=target)
+    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target)(*inputs, *captured)
 
 
 def paged_sdpa(
@@ -166,9 +166,8 @@ def paged_sdpa(
         return_lse=return_lse,
     )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
-    traced = _trace.trace(score_mod, mask_mod, problem.sizes.scores, problem.score_dtype, dynamic=dynamic)
-    inputs = [q, k_cache, v_cache, *others, api.as_i32(table)]
-    return api.run(problem, inputs, traced, dynamic=dynamic, target=target)
+    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target)(q, k_cache, v_cache, *others, api.as_i32(table), *captured)
 
 
 def kv_append(

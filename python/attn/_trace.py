@@ -44,7 +44,7 @@ def trace(
     scores: Iterable[int],
     element: str = "f32",
     *,
-    dynamic: bool = False,
+    open_indices: str | None = None,
 ) -> Traced:
     """Traces one call's functions.
 
@@ -53,7 +53,8 @@ def trace(
       mask_mod: mask_mod(b, h, i, j) → predicate, or None.
       scores: the shape of the scores (B, Hq, Sq, Sk): the indices run below it.
       element: the type of the score, "f32" or "f64".
-      dynamic: the sizes of captured arrays are left open.
+      open_indices: for a kernel that serves other sizes too, which of "bhij" run below a size that is open; None where
+        all sizes are static.
 
     Raises:
       TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
@@ -61,21 +62,24 @@ def trace(
     """
     if score_mod is None and mask_mod is None:
         return Traced()
-    printer = _Printer(element, dynamic)
+    printer = _Printer(element, open_indices)
     indices = [
         Symbol(INDEX, f"attn.index {kind} : index", (), Range(0), Range(0, size - 1), label=label)
         for (label, kind), size in zip(INDICES.items(), scores, strict=True)
     ]
-    regions = []
+    results = []
     if score_mod is not None:
         score = Symbol(FLOAT, "", label="score")
         result = as_float(_call("score_mod", score_mod, ("score", *INDICES), [score, *indices]))
-        regions.append(printer.region(f"score_mod {{\n^bb0(%score: {element}):", result, element))
+        results.append((f"score_mod {{\n^bb0(%score: {element}):", result, element))
     if mask_mod is not None:
         result = _call("mask_mod", mask_mod, tuple(INDICES), indices)
         if result.kind != BOOL:
             raise TypeError(f"expected mask_mod to return a predicate, found {result!r}; write a comparison")
-        regions.append(printer.region("mask_mod {", result, "i1"))
+        results.append(("mask_mod {", result, "i1"))
+    for _, result, _ in results:
+        printer.capture(result)
+    regions = [printer.region(*region) for region in results]
     captures = [f"%{name} : {kind}" for name, kind, _ in printer.captures.values()]
     head = [f"captures({', '.join(captures)})"] if captures else []
     return Traced("\n".join(head + regions), tuple(array for _, _, array in printer.captures.values()))
@@ -112,10 +116,28 @@ def _check_parameters(what: str, function: Callable[..., Any], names: tuple[str,
 class _Printer:
     """Prints regions; remembers the arrays that they name."""
 
-    def __init__(self, element: str, dynamic: bool) -> None:
-        self._element, self._dynamic = element, dynamic
+    def __init__(self, element: str, open_indices: str | None) -> None:
+        self._element, self._open_indices = element, open_indices
+        # The dimensions, by place of the array, whose size must be in the text.
+        self._static: set[tuple[Any, int]] = set()
         # Where the array lies → its name, its MLIR type, itself as the kernel takes it.
         self.captures: dict[Any, tuple[str, str, Array]] = {}
+
+    def capture(self, result: Symbol) -> None:
+        """Learns how the result indexes arrays.
+
+        The checked entry takes a dimension of open size that b, h, i or j itself indexes for as large as that index
+        is many. Where an array is larger, or the index has a static size, the array's own size is in the text.
+        """
+        for symbol in _operands_first(result):
+            if not symbol.operands or symbol.operands[0].kind != _capture.ARRAY:
+                continue
+            array, *positions = symbol.operands
+            for dim, (position, size) in enumerate(zip(positions, array.constant.shape, strict=True)):
+                is_plain = position.template.startswith("attn.index")
+                is_open = position.label in (self._open_indices or "") and position.range.hi == size - 1
+                if is_plain and not is_open:
+                    self._static.add((_place(array.constant), dim))
 
     def region(self, head: str, result: Symbol, kind: str) -> str:
         """A region that yields the result: each operation once, operands first, what is not needed left out."""
@@ -143,15 +165,21 @@ class _Printer:
 
     def _captured(self, symbol: Symbol) -> tuple[str, str, Array]:
         array: Array = symbol.constant
-        place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+        place = _place(array)
         if place not in self.captures:
             element = self._element
             if array.dtype.kind in "biu":
                 element = "i1" if array.dtype.kind == "b" else _capture.integer_type(array.dtype)
-            sizes = "".join("?x" if self._dynamic else f"{size}x" for size in array.shape)
+            is_static = [self._open_indices is None or (place, dim) in self._static for dim in range(array.ndim)]
+            sizes = "".join(f"{x}x" if known else "?x" for x, known in zip(array.shape, is_static, strict=True))
             name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
             self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(DTYPES[element], copy=False))
         return self.captures[place]
+
+
+def _place(array: Array) -> tuple[Any, ...]:
+    """What tells one captured array from another: where it lies, and as what."""
+    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
 
 
 def _operands_first(result: Symbol) -> Iterable[Symbol]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,8 +104,8 @@ def sdpa(
         return_lse=return_lse,
         return_weights=return_weights,
     )
-    traced = _trace.trace(score_mod, mask_mod, problem.sizes.scores, problem.score_dtype, dynamic=dynamic)
-    return run(problem, [q, k, v, *others], traced, dynamic=dynamic, target=target)
+    source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
+    return compiled(source, target)(q, k, v, *others, *captured)
 
 
 def prepare(
@@ -131,11 +131,21 @@ def prepare(
     return problem, [*dense.values(), *integers, *(np.asarray(word, np.uint64).view(np.int64) for word in words)]
 
 
-def run(problem: _problem.Problem, inputs: Iterable[Any], traced: _trace.Traced, *, dynamic: bool, target: str) -> Any:
-    """Runs the kernel of a problem on its inputs, then the arrays that its functions captured."""
+def traced(
+    problem: _problem.Problem, scores: tuple[int, ...], score_mod: Any, mask_mod: Any, *, dynamic: bool
+) -> tuple[str, tuple[Array, ...]]:
+    """The source of a problem's kernel with its functions traced, and the arrays that they captured.
+
+    Args:
+      problem: the problem, with the sizes of this call.
+      scores: below what the indices run, (B, Hq, Sq, Sk).
+      score_mod, mask_mod: as in `sdpa`.
+      dynamic: leave the sizes open.
+    """
     if dynamic:
         problem = problem.with_dynamic_sizes()
-    return compiled(problem.text(traced.text), target)(*inputs, *traced.arrays)
+    result = _trace.trace(score_mod, mask_mod, scores, problem.score_dtype, open_indices=problem.open_indices())
+    return problem.text(result.text), result.arrays
 
 
 def compiled(source: str, target: str) -> _kernel.Kernel:

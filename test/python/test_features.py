@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from attn import _trace, api
+from attn import api
 from features import FEATURES, make
 from helpers import Shape, check
 
@@ -26,8 +26,7 @@ def source(tensors, options):
     options = dict(options)
     dynamic, mods = options.pop("dynamic", False), [options.pop(name, None) for name in ("score_mod", "mask_mod")]
     problem, _ = api.prepare(*tensors, **options, return_lse=True)
-    regions = _trace.trace(*mods, problem.sizes.scores, problem.score_dtype, dynamic=dynamic).text
-    return (problem.with_dynamic_sizes() if dynamic else problem).text(regions)
+    return api.traced(problem, problem.sizes.scores, *mods, dynamic=dynamic)[0]
 
 
 @settings(max_examples=MAX_EXAMPLES)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import re
 import types
 
 import numpy as np
@@ -179,8 +180,15 @@ def test_one_array_is_one_argument_and_names_are_free():
 
 
 def test_sizes_of_arrays_are_open_in_dynamic_problems():
-    text = _trace.trace(None, lambda b, h, i, j: DOCUMENTS[b, i] == DOCUMENTS[b, j], SCORES, dynamic=True).text
-    assert text.startswith("captures(%DOCUMENTS : tensor<?x?xi64>)")
+    def sizes(function, open_indices="bhij"):
+        return re.findall("tensor<(.*?)x[if]", _trace.trace(None, function, SCORES, open_indices=open_indices).text)[0]
+
+    assert sizes(lambda b, h, i, j: DOCUMENTS[b, j] == 0) == "?x?"
+    assert sizes(lambda b, h, i, j: DOCUMENTS[b, j] == 0, None) == "2x13"
+    # An entry is taken to be as large as what indexes it; here 9 queries index a table of 13.
+    assert sizes(lambda b, h, i, j: DOCUMENTS[b, i] == DOCUMENTS[b, j]) == "?x13"
+    assert sizes(lambda b, h, i, j: DOCUMENTS[b, i + 2] == DOCUMENTS[b, j]) == "?x?"
+    assert sizes(lambda b, h, i, j: TABLE[h, i - j + 12] > 0, "bij") == "4x?"
 
 
 def test_dlpack_objects_and_hidden_arrays():
