@@ -30,9 +30,14 @@ LENGTHS = {
 }
 
 
-@pytest.mark.parametrize("lengths", LENGTHS)
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_lengths(structure, lengths):
+def test_lengths_of_both(structure):
+    check(*draw(SHAPE), **STRUCTURES[structure], **LENGTHS["both"])
+
+
+@pytest.mark.parametrize("lengths", ["keys", "queries"])
+@pytest.mark.parametrize("structure", ["plain", "bottom_right", "sink and window"])
+def test_lengths_of_one(structure, lengths):
     check(*draw(SHAPE), **STRUCTURES[structure], **LENGTHS[lengths])
 
 
