@@ -10,9 +10,9 @@ the parser has to refuse it with that rule's message, and may refuse no other. E
 `attnc run --check --problem=LINE --seed=N`; lines with dynamic sizes get `--size=…`, so that they run with the sizes of
 the axes: 1, 0 and odd ones too.
 
-Failures are printed as lines to paste, smallest first, by what was wrong; with --minimize each is cut down while the
-same thing is wrong. Then come the pairs, an axis a row, and `N lines, N passed, M refused, K failed`. The exit status
-is 1 where one failed. Case N is the same for each --count that covers it: --start=N --count=1 repeats it.
+Failures are printed as lines to paste; with --minimize each is cut down while the same thing is wrong. Then come the
+pairs, an axis a row, and `N lines, N passed, M refused, K failed`. The exit status is 1 where one failed. Case N is
+the same for each --count that covers it: --start=N --count=1 repeats it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -49,6 +49,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "element": ("f32", "f64", "bf16", "f16"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
+    "chunk": ("", "1", "5", "64"),
     "align": ALIGNMENTS,
     "softcap": ("", "2", "30"),
     "scale": ("", "0", "-0.5", "0.3"),
@@ -64,7 +65,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "out": ("", "lse", "weights", "lse,weights"),
 }
 # How often an axis is drawn at another level than its first, against the others.
-RARE = {"dynamic": 0.5, "pages": 0.4, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
+RARE = {"dynamic": 0.5, "pages": 0.4, "chunk": 0.3, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
 LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
 
 Levels = dict[str, str]
@@ -85,11 +86,12 @@ def is_dynamic(case: Levels, size: str) -> bool:
 
 
 def lacks_alignment(case: Levels) -> bool:
-    """A window whose diagonal the line does not place."""
+    """A window or chunks whose diagonal the line does not place."""
     queries, keys = case["size"].split("x")
     may_differ = case["q_lengths"] or case["kv_lengths"] or case["layout"] == "varlen"
     may_differ = may_differ or is_dynamic(case, "q") or is_dynamic(case, "k") or queries != keys
-    return bool(case["window"] and not case["causal"] and not case["align"] and may_differ)
+    has_diagonal = case["window"] or case["chunk"]
+    return bool(has_diagonal and not case["causal"] and not case["align"] and may_differ)
 
 
 def has_keys(case: Levels, name: str) -> bool:
@@ -97,7 +99,7 @@ def has_keys(case: Levels, name: str) -> bool:
     return case[name] == "bool" or case[name].endswith("k")
 
 
-ALIGNED = ("window", "causal", "align", "size", "dynamic", "layout")
+ALIGNED = ("window", "chunk", "causal", "align", "size", "dynamic", "layout")
 RULES = (
     Rule(
         "layout=bsd, which has no dimension for them",
@@ -110,8 +112,12 @@ RULES = (
         lambda case: is_dynamic(case, "h") and case["heads"] in ("4,2", "4,1", "6,3"),
     ),
     Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
-    Rule("align only with a window", ("align", "window"), lambda case: bool(case["align"] and not case["window"])),
-    Rule("expected an alignment of the window", ALIGNED, lacks_alignment),
+    Rule(
+        "align only with a window or chunk",
+        ("align", "window", "chunk"),
+        lambda case: bool(case["align"] and not case["window"] and not case["chunk"]),
+    ),
+    Rule("expected an alignment of the ", ALIGNED, lacks_alignment),
     *(
         Rule(
             f"expected no {name} with layout=varlen",
@@ -161,7 +167,7 @@ def print_problem(case: Levels) -> str:
     queries, keys = case["size"].split("x")
     q_heads, kv_heads = case["heads"].split(",")
     letters = {"b": case["b"], "h": q_heads, "q": queries, "k": keys}
-    letters |= {letter: "?" for letter in case["dynamic"]}
+    letters |= dict.fromkeys(case["dynamic"], "?")
     kv_heads = "?" if letters["h"] == "?" else kv_heads
     words = [
         f"b{letters['b']}",
@@ -171,7 +177,19 @@ def print_problem(case: Levels) -> str:
         f"sk{letters['k']}",
     ]
     words += [f"d{case['d']}", f"dv{case['dv']}" if case["dv"] else "", case["element"]]
-    for name in ("causal", "window", "align", "softcap", "scale", "dropout", "layout", "paged", "pages", "out"):
+    for name in (
+        "causal",
+        "window",
+        "chunk",
+        "align",
+        "softcap",
+        "scale",
+        "dropout",
+        "layout",
+        "paged",
+        "pages",
+        "out",
+    ):
         words.append(f"{name}={case[name]}" if case[name] else "")
     for name in ("bias", "mask"):
         shape = ",".join(letters.get(letter, letter) for letter in case[name])
@@ -181,8 +199,10 @@ def print_problem(case: Levels) -> str:
 
 
 def print_sizes(case: Levels) -> str:
-    """The --size option that gives dynamic sizes those of the case; batches of packed sequences and keys in pages are
-    no dimension of their own, so that attnc draws them."""
+    """The --size option that gives dynamic sizes those of the case.
+
+    Batches of packed sequences and keys in pages are no dimension of their own: attnc draws those.
+    """
     queries, keys = case["size"].split("x")
     sizes = {"b": case["b"], "h": case["heads"].split(",")[0], "q": queries, "k": keys}
     names = {"b": "b", "h": "hq", "q": "sq", "k": "sk"}
@@ -195,16 +215,18 @@ class Generator:
     """Cases in an order that its seed alone decides."""
 
     def __init__(self, seed: int) -> None:
+        """Finds the pairs that the parser accepts."""
         self.random = random.Random(seed)
         pairs = ((a, x, b, y) for a, b in combinations(AXES, 2) for x in AXES[a] for y in AXES[b])
-        self.missing = {(a, x, b, y): None for a, x, b, y in pairs}  # a dict keeps the order
+        self.missing = dict.fromkeys(pairs)  # a dict keeps the order
         self.possible = self.missing.copy()
         for pair in self.missing:
-            if not self.draw_legal(pair):
+            if not any(self.draw_legal(pair) for _ in range(3)):
                 del self.possible[pair]
         self.missing = self.possible.copy()
 
     def draw_level(self, axis: str, density: float) -> str:
+        """The level of an axis, other than the first with a probability of `density` or so."""
         plain, *others = AXES[axis]
         always = axis in ("size", "b", "heads", "d", "element")
         if not always and self.random.random() > density * RARE.get(axis, 1):
@@ -214,7 +236,8 @@ class Generator:
         return plain if is_large and self.random.random() > LARGE_SIZE_SHARE else level
 
     def draw(self) -> Levels:
-        density = self.random.uniform(0.1, 0.8)
+        """Any case, refused or not."""
+        density = self.random.uniform(0.05, 0.6)
         return {axis: self.draw_level(axis, density) for axis in AXES}
 
     def draw_legal(self, pair: tuple[str, str, str, str] | None = None) -> Levels | None:
@@ -234,6 +257,7 @@ class Generator:
         return None
 
     def pairs_of(self, case: Levels) -> Iterator[tuple[str, str, str, str]]:
+        """(axis, level, axis, level) of each two axes."""
         return ((a, case[a], b, case[b]) for a, b in combinations(AXES, 2))
 
     def cases(self) -> Iterator[Levels]:
@@ -263,6 +287,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
+        """True where something was wrong."""
         return self.verdict not in ("passed", "refused")
 
 
@@ -286,11 +311,13 @@ class Runner:
     """Runs cases with one attnc."""
 
     def __init__(self, attnc: Path) -> None:
+        """Takes the driver's path."""
         self.attnc = attnc
         # Idle threads that spin would take the cores of the other jobs.
         self.environment = os.environ | {"OMP_WAIT_POLICY": "passive", "LLVM_DISABLE_SYMBOLIZATION": "1"}
 
     def run(self, case: Levels, seed: int) -> Result:
+        """Runs one line with inputs of this seed."""
         options = ["run", "--check", "--problem=" + print_problem(case), f"--seed={seed}", print_sizes(case)]
         command = [str(self.attnc), *(option for option in options if option)]
         paste = shlex.join(["attnc", *command[1:]])
@@ -346,23 +373,18 @@ def main() -> int:
     if arguments.list:
         print(*map(print_problem, cases), sep="\n")
         return 0
+    verdicts: Counter[str] = Counter()
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        results = list(pool.map(runner.run, cases, numbers))
-
-    failures: dict[str, list[Result]] = defaultdict(list)
-    for case, number, result in zip(cases, numbers, results, strict=True):
-        if result.failed:
-            result = runner.minimize(case, number, result) if arguments.minimize else result
-            failures[result.verdict].append(result)
-    for verdict, group in failures.items():
-        print(f"{len(group)} failed: {verdict}")
-        print(*sorted({"  " + result.paste for result in group}, key=len), sep="\n")
+        for case, number, result in zip(cases, numbers, pool.map(runner.run, cases, numbers), strict=True):
+            verdicts[result.verdict] += 1
+            if result.failed:
+                result = runner.minimize(case, number, result) if arguments.minimize else result
+                print(f"line {number}: {result.verdict}\n  {result.paste}", flush=True)
+    passed, refused = verdicts.pop("passed", 0), verdicts.pop("refused", 0)
+    print(*(f"{count} failed: {verdict}" for verdict, count in verdicts.most_common()), sep="\n")
     print_pairs(generator, seen)
-    verdicts = [result.verdict for result in results]
-    failed = sum(result.failed for result in results)
-    print(
-        f"{len(results)} lines, {verdicts.count('passed')} passed, {verdicts.count('refused')} refused, {failed} failed"
-    )
+    failed = verdicts.total()
+    print(f"{len(cases)} lines, {passed} passed, {refused} refused, {failed} failed")
     return 1 if failed else 0
 
 

@@ -137,9 +137,28 @@ TypedValue IRPrinter::addStep(StringRef op, StringRef name, llvm::ArrayRef<Typed
   return output;
 }
 
+/// A region for ops that know no key heads: kv_head is head floordiv `group` there.
+static std::string withoutKeyHeads(StringRef region, int64_t group) {
+  constexpr StringRef index = "attn.index kv_head";
+  std::string text;
+  for (size_t place = region.find(index); place != StringRef::npos; place = region.find(index)) {
+    size_t start = region.take_front(place).rfind('%');
+    if (start == StringRef::npos)
+      break; // no result: MLIR's parser says what is wrong
+    StringRef name = region.slice(start, place).drop_front().take_until([](char c) { return c == ' ' || c == '='; });
+    text += region.take_front(start);
+    text += formatv("%head.{0} = attn.index head : index %group.{0} = arith.constant {1} : index "
+                    "%{0} = arith.divui %head.{0}, %group.{0}",
+                    name, group);
+    region = region.drop_front(place + index.size());
+  }
+  return text + region.str();
+}
+
 /// SPEC §2 step by step, with the weights in memory.
 void IRPrinter::addChain() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
+  int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
   SmallVector<std::string> maps;
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
@@ -148,11 +167,12 @@ void IRPrinter::addChain() {
   double scale = problem.scale.value_or(1 / std::sqrt(double(problem.d)));
   scores = addStep("scale", "scaled", {scores}, "", scoreShape, wide, {"scale = " + printRealAttr(scale)});
   if (!problem.scoreMod.empty())
-    scores = addStep("modify", "modified", {scores}, "", scoreShape, wide, {}, " score_mod " + problem.scoreMod);
+    scores = addStep("modify", "modified", {scores}, "", scoreShape, wide, {},
+                     " score_mod " + withoutKeyHeads(problem.scoreMod, group));
   if (problem.softcap)
     scores =
         addStep("softcap", "capped", {scores}, "", scoreShape, wide, {"softcap = " + printRealAttr(*problem.softcap)});
-  std::string clauses, region = problem.maskMod.empty() ? "" : " mask_mod " + problem.maskMod;
+  std::string clauses, region = problem.maskMod.empty() ? "" : " mask_mod " + withoutKeyHeads(problem.maskMod, group);
   for (StringRef name : {"bias", "mask", "q_lengths", "kv_lengths", "causal_offset"})
     clauses += clause(name, name);
   SmallVector<std::string> attributes;

@@ -392,4 +392,13 @@ TEST(Problem, IROfWeights) {
   }
 }
 
+/// The unfused chain has no key heads: its regions read them off the query heads.
+TEST(Problem, IROfWeightsWithKeyHeads) {
+  constexpr llvm::StringRef region = "\nmask_mod {\n  %0 = attn.index kv_head : index\n}";
+  EXPECT_TRUE(llvm::StringRef(bodyOf("hq6 hkv2 sq3 d4 out=weights" + region.str()))
+                  .contains("%head.0 = attn.index head : index %group.0 = arith.constant 3 : index "
+                            "%0 = arith.divui %head.0, %group.0 : index"));
+  EXPECT_TRUE(llvm::StringRef(bodyOf("hq6 hkv2 sq3 d4" + region.str())).contains("attn.index kv_head : index"));
+}
+
 } // namespace
