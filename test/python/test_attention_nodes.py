@@ -1,82 +1,24 @@
-"""Attention nodes beyond ONNX's conformance data, against the operator's function body; the interface of from_onnx."""
-
-from pathlib import Path
+"""Attention nodes beyond ONNX's conformance data, against the operator's function body."""
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
-from onnx.reference import ReferenceEvaluator
 
 import attn
-
-NAMES = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
-OUTPUTS = ("Y", "present_key", "present_value", "qk_matmul_output")
-BATCH, HEADS, KEY_HEADS, QUERIES, NEW, PAST, SIZE, VALUE_SIZE = 2, 6, 3, 5, 7, 4, 8, 10
-KEYS = PAST + NEW
-
-
-def make_model(arrays, outputs=("Y",), opset=24, name="node", **attributes):
-    """A model of one node whose inputs have the types of these arrays; None leaves one out."""
-    inputs = [x for x in NAMES if arrays.get(x) is not None]
-    last = max(NAMES.index(x) for x in inputs)
-    types = {x: helper.np_dtype_to_tensor_dtype(arrays[x].dtype) for x in inputs}
-    wanted = [x if x in outputs else "" for x in OUTPUTS[: max(OUTPUTS.index(x) for x in outputs) + 1]]
-    node = helper.make_node(
-        "Attention", [x if x in inputs else "" for x in NAMES[: last + 1]], wanted, name=name, **attributes
-    )
-    graph = helper.make_graph(
-        [node],
-        "graph",
-        [helper.make_tensor_value_info(x, types[x], arrays[x].shape) for x in inputs],
-        [helper.make_tensor_value_info(x, types["Q"], None) for x in wanted if x],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-
-
-def evaluate(model, arrays):
-    """The node's outputs by the operator's function body, which is normative, in ONNX's reference evaluator.
-
-    (The package's Python implementation of the operator differs from it: it returns softcapped scores for
-    qk_matmul_output_mode 0, and NaN where a boolean mask meets is_causal.)
-    """
-    (node,) = model.graph.node
-    (opset,) = model.opset_import
-    types = [
-        helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(arrays[x].dtype), arrays[x].shape)
-        for x in node.input
-        if x
-    ]
-    by_name = dict(zip((x for x in node.input if x), types, strict=True))
-    schema = onnx.defs.get_schema("Attention", opset.version)
-    body = onnx.FunctionProto.FromString(
-        schema.get_context_dependent_function(
-            node.SerializeToString(),
-            [by_name[x].SerializeToString() if x else b"" for x in node.input],
-        )
-    )
-    results = [helper.make_empty_tensor_value_info(x) for x in node.output if x]
-    graph = helper.make_graph(body.node, "body", [x for x in model.graph.input if x.name in body.input], results)
-    expanded = helper.make_model(graph, opset_imports=body.opset_import)
-    return ReferenceEvaluator(expanded).run(None, {x: y for x, y in arrays.items() if y is not None})
-
-
-def draw(rng, *, packed=False, past=False, dtype=np.float32):
-    """Q, K, V and the cache of the sizes above."""
-
-    def rows(heads, length, size):
-        x = rng.standard_normal((BATCH, heads, length, size)).astype(dtype)
-        return np.ascontiguousarray(x.swapaxes(1, 2).reshape(BATCH, length, heads * size)) if packed else x
-
-    arrays = {
-        "Q": rows(HEADS, QUERIES, SIZE),
-        "K": rows(KEY_HEADS, NEW, SIZE),
-        "V": rows(KEY_HEADS, NEW, VALUE_SIZE),
-    }
-    if past:
-        arrays["past_key"] = rng.standard_normal((BATCH, KEY_HEADS, PAST, SIZE)).astype(dtype)
-        arrays["past_value"] = rng.standard_normal((BATCH, KEY_HEADS, PAST, VALUE_SIZE)).astype(dtype)
-    return arrays
+from node_models import (
+    BATCH,
+    HEADS,
+    KEYS,
+    NAMES,
+    NEW,
+    OUTPUTS,
+    PACKED,
+    QUERIES,
+    draw,
+    evaluate,
+    keep,
+    make_model,
+    make_symbolic,
+)
 
 
 def run(model, arrays, **options):
@@ -95,14 +37,6 @@ def check(model, arrays):
         np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
 
-def keep(rng, *shape):
-    """A random boolean mask that leaves each row its first key."""
-    mask = rng.random(shape) < 0.6
-    mask[..., 0] = True
-    return mask
-
-
-PACKED = dict(q_num_heads=HEADS, kv_num_heads=KEY_HEADS)
 parametrize_packed = pytest.mark.parametrize("packed", [False, True], ids=["4d", "3d"])
 
 
@@ -200,14 +134,6 @@ def test_a_row_without_keys_is_zero(rng):
 # Sizes that are symbols
 
 
-def make_symbolic(model, symbols):
-    """The model with symbols for some dimensions of its inputs, by name: {"Q": {0: "batch"}}."""
-    for x in model.graph.input:
-        for dim, symbol in symbols.get(x.name, {}).items():
-            x.type.tensor_type.shape.dim[dim].dim_param = symbol
-    return model
-
-
 @parametrize_packed
 @pytest.mark.parametrize("outputs", [("Y",), ("Y", "qk_matmul_output")], ids=["sdpa", "chain"])
 def test_one_kernel_serves_all_sizes(rng, packed, outputs):
@@ -263,78 +189,3 @@ def test_a_symbolic_batch_with_a_short_mask(rng):
     np.testing.assert_allclose(kernel(*arrays.values()), expected, rtol=2e-6, atol=2e-6)
     with pytest.raises(ValueError, match="K"):
         kernel(arrays["Q"], arrays["K"][:1].copy(), arrays["V"][:1].copy(), arrays["attn_mask"])
-
-
-# from_onnx
-
-
-def test_a_path_bytes_and_a_model(rng, tmp_path):
-    arrays = draw(rng)
-    model = make_model(arrays)
-    path = tmp_path / "one.onnx"
-    path.write_bytes(model.SerializeToString())
-    results = [attn.from_onnx(x)(*arrays.values()) for x in (model, model.SerializeToString(), path, str(path))]
-    assert all((x == results[0]).all() for x in results)
-    with pytest.raises(TypeError, match="found int"):
-        attn.from_onnx(3)
-    with pytest.raises(FileNotFoundError):
-        attn.from_onnx(tmp_path / "none.onnx")
-
-
-def test_one_of_several_nodes(rng):
-    arrays = draw(rng)
-    model = make_model(arrays, name="first")
-    second = helper.make_node("Attention", ["Q", "K", "V"], ["Z"], name="/layer.1/attn", scale=2.0)
-    model.graph.node.append(second)
-    first = attn.from_onnx(model, "first")(*arrays.values())
-    np.testing.assert_array_equal(first, attn.from_onnx(make_model(arrays))(*arrays.values()))
-    found = attn.from_onnx(model, "_layer_1_attn")(*arrays.values())
-    np.testing.assert_array_equal(found, attn.from_onnx(make_model(arrays, scale=2.0))(*arrays.values()))
-    for node in (None, "third"):
-        with pytest.raises(attn.CompileError, match=f"one of first, _layer_1_attn, found {node}"):
-            attn.from_onnx(model, node)
-
-
-def test_operands_are_the_nodes(rng):
-    arrays = draw(rng, past=True)
-    kernel = attn.from_onnx(make_model(arrays))
-    q, k, v, past_key, past_value = arrays.values()
-    assert "past_key" in repr(kernel)
-    kernel(q, k, v, None, past_key, past_value)
-    kernel(q, k, v, None, past_key, past_value, None)
-    with pytest.raises(TypeError, match="found for past_value none"):
-        kernel(q, k, v, None, past_key)
-    with pytest.raises(TypeError, match="found for attn_mask one; the node leaves it out"):
-        kernel(q, k, v, np.ones((QUERIES, KEYS), bool), past_key, past_value)
-    with pytest.raises(ValueError, match="at most 7 inputs"):
-        kernel(*[None] * 8)
-    with pytest.raises(ValueError, match="K"):
-        kernel(q, k[:, :, :3].copy(), v, None, past_key, past_value)
-
-
-def test_out_is_written_in_place(rng):
-    arrays = draw(rng)
-    kernel = attn.from_onnx(make_model(arrays))
-    out = np.full((BATCH, HEADS, QUERIES, VALUE_SIZE), np.nan, np.float32)
-    assert kernel(*arrays.values(), out=out) is out
-    np.testing.assert_array_equal(out, kernel(*arrays.values()))
-
-
-def test_the_standard_function_body_is_refused():
-    path = Path(onnx.__file__).parent / "backend/test/data/node/test_attention_4d_expanded/model.onnx"
-    with pytest.raises(attn.CompileError, match="standard function body of Attention: write the Attention node itself"):
-        attn.from_onnx(path)
-
-
-def test_truncated_files_are_refused(rng):
-    model = make_model(draw(rng)).SerializeToString()
-    for end in range(len(model)):
-        with pytest.raises(attn.CompileError, match=r"model\.onnx: "):
-            attn.from_onnx(model[:end])
-
-
-def test_symbols_must_be_tensors():
-    model = make_model({name: np.zeros((1, 1, 2, 4), np.float32) for name in "QKV"})
-    model.graph.input[1].type.tensor_type.elem_type = TensorProto.UNDEFINED
-    with pytest.raises(attn.CompileError, match=r"expected a tensor type with a shape for K \('K'\)"):
-        attn.from_onnx(model)

@@ -103,6 +103,18 @@ func.func @append(%x: tensor<3x2x2x8xf32>, %p: tensor<3xi32>, %cache: tensor<3x2
   return %r : tensor<3x2x20x8xf32>
 }
 
+// New rows into a cache: the batch of what is inserted is the one of its slice, and the entry compares them.
+// CHECK-LABEL: func @cache(
+//  CHECK-SAME:   sizes = array<i32: 0, -1>, type = tensor<?x8xf32>}, {{.*}} sizes = array<i32: 0, -1, -1>, type = tensor<?x2x8xf32>}
+//  CHECK-SAME:   attn.sizes = ["n0"]
+func.func @cache(%q: tensor<?x8xf32>, %new: tensor<?x2x8xf32>) -> tensor<?x6x8xf32> {
+  %zero = arith.constant 0 : index
+  %b = tensor.dim %q, %zero : tensor<?x8xf32>
+  %init = tensor.empty(%b) : tensor<?x6x8xf32>
+  %r = tensor.insert_slice %new into %init[0, 4, 0] [%b, 2, 8] [1, 1, 1] : tensor<?x2x8xf32> into tensor<?x6x8xf32>
+  return %r : tensor<?x6x8xf32>
+}
+
 // CHECK-LABEL: func private @private(
 //   CHECK-NOT:   attn.arguments
 func.func private @private(%s: tensor<4x?xf32>) -> tensor<4x?xf32> {
