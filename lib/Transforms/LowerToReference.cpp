@@ -10,6 +10,7 @@
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERTOREFERENCEPASS
@@ -18,6 +19,39 @@ namespace attn {
 
 using namespace mlir;
 using namespace attn;
+
+/// The kind of a tile, row by row and key by key: 0 where none is kept, otherwise 1, and 2 where all are.
+static Value decomposeClassifyTile(OpBuilder &builder, ClassifyTileOp op) {
+  Location loc = op.getLoc();
+  auto flag = [&](OpBuilder &b, bool value) { return arith::ConstantIntOp::create(b, loc, value, 1).getResult(); };
+  auto loop = [&](OpBuilder &b, Value count, ValueRange init,
+                  function_ref<SmallVector<Value>(OpBuilder &, Value, ValueRange)> body) {
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+    return scf::ForOp::create(b, loc, zero, count, one, init,
+                              [&](OpBuilder &nested, Location, Value iv, ValueRange carried) {
+                                scf::YieldOp::create(nested, loc, body(nested, iv, carried));
+                              });
+  };
+  SmallVector<Value> init = {flag(builder, false), flag(builder, true)};
+  auto rows = loop(builder, op.getRows(), init, [&](OpBuilder &outer, Value row, ValueRange carried) {
+    auto keys = loop(outer, op.getKeys(), carried, [&](OpBuilder &inner, Value key, ValueRange kinds) {
+      Value keep = inlineRegion(inner, op.getMaskMod(), {}, [&](IndexOp index) -> Value {
+                     if (index.getKind() == IndexKind::Query)
+                       return row;
+                     // A tile holds one batch index and head, whose offsets the region has.
+                     return index.getKind() == IndexKind::Key ? key : arith::ConstantIndexOp::create(inner, loc, 0);
+                   }).front();
+      return SmallVector<Value>{arith::OrIOp::create(inner, loc, kinds[0], keep),
+                                arith::AndIOp::create(inner, loc, kinds[1], keep)};
+    });
+    return SmallVector<Value>(keys.getResults());
+  });
+  Type i8 = builder.getI8Type();
+  Value kind = arith::AddIOp::create(builder, loc, arith::ExtUIOp::create(builder, loc, i8, rows.getResult(0)),
+                                     arith::ExtUIOp::create(builder, loc, i8, rows.getResult(1)));
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(0));
+  return arith::SelectOp::create(builder, loc, rows.getResult(0), kind, zero);
+}
 
 namespace {
 struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerToReferencePass> {
@@ -31,6 +65,11 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
           << computeType << "'";
       return signalPassFailure();
     }
+    if (!chainOnly)
+      getOperation().walk([](ClassifyTileOp op) {
+        IRRewriter rewriter(op);
+        rewriter.replaceOp(op, decomposeClassifyTile(rewriter, op));
+      });
     SmallVector<Operation *> worklist;
     getOperation().walk([&](Operation *op) {
       if ((isStructuredOp(op) || isa<GatherPagesOp>(op)) && !(chainOnly && belongsToFlashPath(op)))
@@ -81,8 +120,8 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     return result.wasInterrupted() || function->hasAttr(kPathAttr);
   }
 
-  /// What runs materialised does not do so silently. A state is no score matrix: what works on states of whole tensors is
-  /// elementwise, and linalg is what it ought to be.
+  /// What runs materialised does not do so silently. A state is no score matrix: what works on states of whole tensors
+  /// is elementwise, and linalg is what it ought to be.
   LogicalResult reportFallback(ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       if (isa<InitStateOp, MergeStatesOp, FinalizeOp>(op))

@@ -335,9 +335,9 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x8xf32>) {
 
 // -----
 
-// C4: pack converts nothing but booleans.
-func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf64>) {
-  // expected-error @below {{C4: expected input and output of one element type, or an i1 input and an i8 output,}}
-  %t = attn.pack ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf64>) -> tensor<4x6xf64>
+// C4: pack converts nothing but floats and booleans.
+func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xi64>) {
+  // expected-error @below {{C4: expected floats, one element type, or an i1 input and an i8 output,}}
+  %t = attn.pack ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xi64>) -> tensor<4x6xi64>
   return
 }

@@ -220,7 +220,7 @@ func.func @f(%q: tensor<4x0xf32>, %k: tensor<6x0xf32>, %v: tensor<6x8xf32>, %o: 
 
 // C12: the diagonal of a window is not known.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C12: a window without causal needs an alignment unless the numbers of queries and k}}
+  // expected-error @below {{C12: a window or chunk without causal needs an alignment unless the numbers of queries and k}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>) {window = #attn.window<left = 2>}
       -> tensor<4x8xf32>
@@ -231,7 +231,7 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // C12: two alignments.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C12: expected align only for a window without causal, found it beside causal}}
+  // expected-error @below {{C12: expected align only for a window or chunk without causal, found it beside causal}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>)
       {causal = #attn.causal<top_left>, align = #attn.causal<top_left>, window = #attn.window<left = 2>}
@@ -243,7 +243,7 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // C12: an alignment of nothing.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C12: expected align only for a window without causal, found it without a window}}
+  // expected-error @below {{C12: expected align only for a window or chunk without causal, found it without a window}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>) {align = #attn.causal<top_left>}
       -> tensor<4x8xf32>
@@ -288,7 +288,7 @@ func.func @f(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %o
 
 // C10: an op with a result that is no scalar.
 func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) {
-  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars in mask_mod, found arith}}
+  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars, and tensor.extract of tensors from outside, in mask_mod, found arith}}
   %t = attn.mask ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) mask_mod {
     // expected-note @below {{the op is here}}
     %many = arith.constant dense<true> : tensor<4xi1>
@@ -300,13 +300,14 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) {
 
 // -----
 
-// C10: a predicate does not read memory.
+// C10: a predicate does not write memory.
 func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>, %flags: memref<4xi1>) {
-  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars in mask_mod, found memref}}
+  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars, and tensor.extract of tensors from outside, in mask_mod, found memref}}
   %t = attn.mask ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) mask_mod {
     %i = attn.index query : index
+    %keep = arith.constant true
     // expected-note @below {{the op is here}}
-    %keep = memref.load %flags[%i] : memref<4xi1>
+    memref.store %keep, %flags[%i] : memref<4xi1>
     attn.yield %keep : i1
   } -> tensor<4x6xf32>
   return
@@ -401,7 +402,7 @@ func.func @f() attributes {
 
 // Four queries and six keys: where the window's diagonal ends must be said.
 func.func @window_without_alignment(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C12: a window without causal needs an alignment unless the numbers of queries and keys are static and equal; write align = #attn.causal<top_left>}}
+  // expected-error @below {{C12: a window or chunk without causal needs an alignment unless the numbers of queries and keys are static and equal; write align = #attn.causal<top_left>}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
       {window = #attn.window<left = 3>} -> tensor<4x8xf32>
   return
@@ -411,7 +412,7 @@ func.func @window_without_alignment(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, 
 
 // The causal alignment places the window already.
 func.func @two_alignments(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C12: expected align only for a window without causal, found it beside causal}}
+  // expected-error @below {{C12: expected align only for a window or chunk without causal, found it beside causal}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
       {causal = #attn.causal<top_left>, window = #attn.window<left = 3>, align = #attn.causal<top_left>} -> tensor<4x8xf32>
   return

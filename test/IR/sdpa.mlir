@@ -51,14 +51,18 @@ func.func @causal_of_equal_sizes(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %ini
 }
 
 // CHECK-LABEL: func @schedule_and_ranges(
-//       CHECK:   key_ranges = #attn.key_ranges<visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 + 1)>
-//  CHECK-SAME:   schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+//       CHECK:   schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+//       CHECK:   key_ranges {
+//       CHECK:     attn.index first_query : index
+//       CHECK:     attn.index end_query : index
 func.func @schedule_and_ranges(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %out: memref<4x8xf32>) {
   attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%out : memref<4x8xf32>)
-      {key_ranges = #attn.key_ranges<visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1),
-                                     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 + 1)>,
-       schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+      {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+      key_ranges {
+    %first = attn.index first_query : index
+    %end = attn.index end_query : index
+    attn.yield %first, %end, %first, %first : index, index, index, index
+  }
   return
 }
 

@@ -3,8 +3,8 @@
 
 // Every key is visited and full.
 // CHECK-LABEL: func @no_mask(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> ()>} -> tensor
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @no_mask(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                    %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<11x16xf32>, tensor<11x8xf32>)
@@ -16,13 +16,13 @@ func.func @no_mask(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8x
 // CHECK-LABEL: func @top_left(
 //       CHECK:   attn.sdpa
 //   CHECK-NOT:   causal
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 + 1)
 //       CHECK:   mask_mod {
 //       CHECK:     %[[I:.*]] = attn.index query : index
 //       CHECK:     %[[J:.*]] = attn.index key : index
 //       CHECK:     %[[KEEP:.*]] = arith.cmpi sle, %[[J]], %[[I]] : index
 //       CHECK:     attn.yield %[[KEEP]]
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @top_left(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                     %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{predicate: 0 conjuncts always hold, 1 became key ranges, 0 are tested on every key}}
@@ -33,8 +33,8 @@ func.func @top_left(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8
 
 // The diagonal ends at the last key: Sk - Sq = 3 more keys.
 // CHECK-LABEL: func @bottom_right(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1 + 3),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 + 4)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @bottom_right(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                         %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{1 became key ranges}}
@@ -45,8 +45,8 @@ func.func @bottom_right(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
 
 // One query at the end keeps every key: the mask is dropped.
 // CHECK-LABEL: func @decoding_step(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> ()>} -> tensor
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @decoding_step(%q: tensor<1x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                          %o: tensor<1x8xf32>) -> tensor<1x8xf32> {
   // expected-remark @below {{predicate: 1 conjuncts always hold, 0 became key ranges}}
@@ -57,8 +57,8 @@ func.func @decoding_step(%q: tensor<1x16xf32>, %k: tensor<11x16xf32>, %v: tensor
 
 // A window i - 4 < j <= i has a left and a right border.
 // CHECK-LABEL: func @window(
-//       CHECK:   visited_lower = (d0, d1) -> (d0 - 3), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (d1 - 4), full_upper = (d0, d1) -> (d0 + 1)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @window(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                   %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{2 became key ranges}}
@@ -78,11 +78,11 @@ func.func @window(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf
 
 // j < 7 is the same for all rows; 0 <= j always holds and is dropped.
 // CHECK-LABEL: func @key_length(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (7),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (7)
 //       CHECK:   mask_mod {
 //   CHECK-NOT:     arith.cmpi sle
 //       CHECK:     arith.cmpi slt
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @key_length(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                       %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{predicate: 1 conjuncts always hold, 1 became key ranges}}
@@ -101,8 +101,8 @@ func.func @key_length(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11
 
 // 2 j <= i: the bounds are rounded.
 // CHECK-LABEL: func @every_second_key(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> ((d1 - 1) floordiv 2 + 1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 floordiv 2 + 1)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @every_second_key(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                             %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{1 became key ranges}}
@@ -120,8 +120,8 @@ func.func @every_second_key(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: ten
 
 // i = j: both borders at once.
 // CHECK-LABEL: func @diagonal(
-//       CHECK:   visited_lower = (d0, d1) -> (d0), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (d1 - 1), full_upper = (d0, d1) -> (d0 + 1)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @diagonal(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                     %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{1 became key ranges}}
@@ -137,8 +137,8 @@ func.func @diagonal(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8
 
 // A predicate that is false visits no key.
 // CHECK-LABEL: func @nothing_kept(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (0),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @nothing_kept(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                         %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{1 became key ranges}}
@@ -150,10 +150,10 @@ func.func @nothing_kept(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
   return %r : tensor<8x8xf32>
 }
 
-// A predicate of rows alone bounds no keys, and leaves none full.
+// A predicate of rows alone: all keys or none.
 // CHECK-LABEL: func @rows_only(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @rows_only(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                      %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{1 became key ranges}}
@@ -169,9 +169,9 @@ func.func @rows_only(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x
 
 // i * j is no affine form: every key is tested, causal still bounds them.
 // CHECK-LABEL: func @not_affine(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
 //       CHECK:     arith.andi
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @not_affine(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                       %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{predicate: 0 conjuncts always hold, 1 became key ranges, 1 are tested on every key}}
@@ -187,13 +187,13 @@ func.func @not_affine(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11
   return %r : tensor<8x8xf32>
 }
 
-// j != i is affine but no range.
+// j != i: the keys before i, or those after it. One of the two is full.
 // CHECK-LABEL: func @not_equal(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @not_equal(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                      %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // expected-remark @below {{0 became key ranges, 1 are tested on every key}}
+  // expected-remark @below {{1 became key ranges, 0 are tested on every key}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<11x16xf32>, tensor<11x8xf32>)
       outs(%o : tensor<8x8xf32>) mask_mod {
     %i = attn.index query : index
@@ -206,8 +206,8 @@ func.func @not_equal(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x
 
 // In i8, 16 i wraps at row 8: no range follows. In i32 it does not.
 // CHECK-LABEL: func @narrow_type(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1 * 16 - 15),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @narrow_type(%q: tensor<16x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                        %o: tensor<16x8xf32>) -> tensor<16x8xf32> {
   // expected-remark @below {{predicate: 0 conjuncts always hold, 1 became key ranges, 1 are tested on every key}}
@@ -233,8 +233,8 @@ func.func @narrow_type(%q: tensor<16x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
 
 // Numbers beyond 31 bits are not calculated with.
 // CHECK-LABEL: func @huge_numbers(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @huge_numbers(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                         %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-remark @below {{0 became key ranges, 1 are tested on every key}}
@@ -253,8 +253,8 @@ func.func @huge_numbers(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
 
 // A boolean mask may remove any key: none is full.
 // CHECK-LABEL: func @dense_mask(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (0), full_upper = (d0, d1) -> (0)
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @dense_mask(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>, %o: tensor<8x8xf32>,
                       %m: tensor<11xi1>) -> tensor<8x8xf32> {
   // expected-remark @below {{the dense mask or bias is read on every visited tile}}
@@ -265,9 +265,9 @@ func.func @dense_mask(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11
 
 // What holds for no last row that is known, is not dropped.
 // CHECK-LABEL: func @dynamic_rows(
-//       CHECK:   visited_lower = (d0, d1) -> (), visited_upper = (d0, d1) -> (d1 + 4),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (), full_upper = (d0, d1) -> (d0 + 5)
 //       CHECK:   mask_mod
+//       CHECK:   key_ranges {
+//       CHECK:     attn.yield %{{.*}} : index, index, index, index
 func.func @dynamic_rows(%q: tensor<?x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                         %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
   // expected-remark @below {{predicate: 0 conjuncts always hold, 1 became key ranges}}
@@ -283,15 +283,52 @@ func.func @dynamic_rows(%q: tensor<?x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
   return %r : tensor<?x8xf32>
 }
 
+// Lengths and a sink become regions that read captured tensors; nothing of them stays on the op.
+// CHECK-LABEL: func @lengths(
+//       CHECK:   attn.sdpa ins({{.*}}) outs({{.*}}) mask_mod {
+//       CHECK:     tensor.extract %[[N:.*]][%{{.*}}] : tensor<2xi32>
+//       CHECK:   key_ranges {
+//       CHECK:     tensor.extract %[[N]][%{{.*}}] : tensor<2xi32>
+//       CHECK:   start {
+//       CHECK:     tensor.extract %{{.*}}[%{{.*}}] : tensor<3xf32>
+func.func @lengths(%q: tensor<2x3x8x16xf32>, %k: tensor<2x3x11x16xf32>, %v: tensor<2x3x11x8xf32>,
+                   %n: tensor<2xi32>, %s: tensor<3xf32>, %o: tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32> {
+  // expected-remark @below {{predicate: 0 conjuncts always hold, 2 became key ranges, 0 are tested}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x3x8x16xf32>, tensor<2x3x11x16xf32>, tensor<2x3x11x8xf32>)
+      sink(%s : tensor<3xf32>) kv_lengths(%n : tensor<2xi32>) outs(%o : tensor<2x3x8x8xf32>)
+      {causal = #attn.causal<bottom_right>} -> tensor<2x3x8x8xf32>
+  return %r : tensor<2x3x8x8xf32>
+}
+
+// Document ids: a map of tiles, made at run time.
+// CHECK-LABEL: func @documents(
+//       CHECK:   attn.sdpa {{.*}} {block_map}
+func.func @documents(%q: tensor<8x16xf32>, %k: tensor<8x16xf32>, %v: tensor<8x8xf32>, %d: tensor<8xi32>,
+                     %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-remark @below {{0 became key ranges, 1 are tested on every key, once a call, for a map of the tiles}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x8xf32>)
+      outs(%o : tensor<8x8xf32>) mask_mod {
+    %i = attn.index query : index
+    %j = attn.index key : index
+    %x = tensor.extract %d[%i] : tensor<8xi32>
+    %y = tensor.extract %d[%j] : tensor<8xi32>
+    %keep = arith.cmpi eq, %x, %y : i32
+    attn.yield %keep : i1
+  } -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+
 // Ranges written by hand stay.
 // CHECK-LABEL: func @given_ranges(
-//       CHECK:   visited_lower = (d0, d1) -> (1), visited_upper = (d0, d1) -> (2),
-//  CHECK-SAME:     full_lower = (d0, d1) -> (3), full_upper = (d0, d1) -> (4)
+//       CHECK:   key_ranges {
+//       CHECK:     %[[TWO:.*]] = arith.constant 2 : index
+//       CHECK:     attn.yield %[[TWO]], %[[TWO]], %[[TWO]], %[[TWO]]
 func.func @given_ranges(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf32>,
                         %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<11x16xf32>, tensor<11x8xf32>)
-      outs(%o : tensor<8x8xf32>)
-      {key_ranges = #attn.key_ranges<visited_lower = (d0, d1) -> (1), visited_upper = (d0, d1) -> (2),
-                                     full_lower = (d0, d1) -> (3), full_upper = (d0, d1) -> (4)>} -> tensor<8x8xf32>
+      outs(%o : tensor<8x8xf32>) key_ranges {
+    %two = arith.constant 2 : index
+    attn.yield %two, %two, %two, %two : index, index, index, index
+  } -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }

@@ -3,13 +3,13 @@
 
 // CHECK: attn-select-schedule: unknown target 'pdp11', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4
 
-// 16-bit floats have no CPU kernel.
-func.func @bf16(%q: tensor<4x64xbf16>, %k: tensor<6x64xbf16>, %v: tensor<6x64xbf16>,
-                %o: tensor<4x64xbf16>) -> tensor<4x64xbf16> {
-  // expected-error @below {{no CPU kernel for element type 'bf16', expected f32 or f64; convert the inputs, or lower with attn-lower-to-reference}}
-  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xbf16>, tensor<6x64xbf16>, tensor<6x64xbf16>)
-      outs(%o : tensor<4x64xbf16>) -> tensor<4x64xbf16>
-  return %r : tensor<4x64xbf16>
+// 8-bit floats have no CPU kernel.
+func.func @f8(%q: tensor<4x64xf8E5M2>, %k: tensor<6x64xf8E5M2>, %v: tensor<6x64xf8E5M2>,
+              %o: tensor<4x64xf8E5M2>) -> tensor<4x64xf8E5M2> {
+  // expected-error @below {{no CPU kernel for element type 'f8E5M2', expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x64xf8E5M2>, tensor<6x64xf8E5M2>, tensor<6x64xf8E5M2>)
+      outs(%o : tensor<4x64xf8E5M2>) -> tensor<4x64xf8E5M2>
+  return %r : tensor<4x64xf8E5M2>
 }
 
 // -----

@@ -41,13 +41,13 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a
 
 // -----
 
-// A number of keys that is not known.
-func.func @f(%q: tensor<4x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
+// A head size that is not known.
+func.func @f(%q: tensor<4x?xf32>, %k: tensor<6x?xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
              %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
-  // expected-error @below {{expected static sizes, found dynamic ones}}
-  %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>)
+  // expected-error @below {{expected static head sizes, found dynamic ones}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x?xf32>, tensor<6x?xf32>, tensor<6x8xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       {schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>

@@ -50,18 +50,16 @@ func.func @tails(%q: tensor<9x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf3
 
 // -----
 
-// CHECK: #[[$VISITED:.*]] = affine_map<(d0) -> (12, (d0 ceildiv 4) * 4)>
-// CHECK: #[[$FULL:.*]] = affine_map<(d0) -> (12, d0 * 4)>
-
-// Tiles of keys that all rows keep, without the predicate; then those on the diagonal, with it; none beyond.
+// Tiles of keys that all rows keep, without the predicate; then those on the diagonal, with it and as short as need be;
+// none beyond.
 // CHECK-LABEL: func @causal(
-//   CHECK-DAG: %[[FULL:.*]] = affine.min #[[$FULL]](%{{.*}})
-//   CHECK-DAG: %[[VISITED:.*]] = affine.min #[[$VISITED]](%{{.*}})
-//       CHECK:     scf.for %{{.*}} = %c0 to %[[FULL]] step %c4
-//       CHECK:       attn.online_step
+//       CHECK:     scf.for %{{.*}} = %c0 to %[[FULL:.*]] step %c4
+//       CHECK:       attn.online_step ins({{.*}}tensor<4x16xf32>, tensor<4x8xf32>)
 //   CHECK-NOT:       mask_mod
-//       CHECK:     scf.for %[[KEY:[a-z0-9]*]] = %{{.*}} to %[[VISITED]] step %c4
-//       CHECK:       attn.online_step {{.*}} mask_mod {
+//       CHECK:     scf.for %[[KEY:[a-z0-9]*]] = %[[FULL]] to %[[VISITED:.*]] step %c4
+//       CHECK:       %[[LEFT:.*]] = arith.subi %[[VISITED]], %[[KEY]]
+//       CHECK:       arith.minsi %[[LEFT]], %c4
+//       CHECK:       attn.online_step ins({{.*}}tensor<?x16xf32>, tensor<?x8xf32>) {{.*}} mask_mod {
 //       CHECK:         %[[I:.*]] = attn.index query : index
 //       CHECK:         %[[ROW:.*]] = arith.addi %[[I]], %{{.*}}
 //       CHECK:         %[[J:.*]] = attn.index key : index
