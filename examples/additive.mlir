@@ -10,7 +10,8 @@
 // RUN: attnc run %s --check | FileCheck %s
 // CHECK: output: largest error {{.*}}: ok
 func.func @additive(%q: tensor<2x4x33x64xf32>, %k: tensor<2x4x57x64xf32>, %v: tensor<2x4x57x64xf32>,
-                    %w_q: tensor<64x16xf32>, %w_k: tensor<64x16xf32>, %w: tensor<16xf32>) -> tensor<2x4x33x64xf32> {
+                    %w_q: tensor<64x16xf32> {attn.name = "w_q"}, %w_k: tensor<64x16xf32> {attn.name = "w_k"},
+                    %w: tensor<16xf32> {attn.name = "w"}) -> tensor<2x4x33x64xf32> {
   %s = tensor.empty() : tensor<2x4x33x57xf32>
   %o = tensor.empty() : tensor<2x4x33x64xf32>
   %scores = attn.scores ins(%q, %k : tensor<2x4x33x64xf32>, tensor<2x4x57x64xf32>)

@@ -1,8 +1,8 @@
 // ALiBi (Press et al., arXiv:2108.12409): each head subtracts its own slope times the distance of the key.
 //
 // The scores stay in registers: score_mod is a function of one score, compiled over the lanes of a vector. Positions
-// come from attn.index, the slopes from a tensor captured from outside, which is one more argument of the kernel. No
-// bias of 8 x 113 x 113 numbers exists anywhere.
+// come from attn.index, the slopes from a tensor captured from outside, one more argument of the kernel (attn.name is
+// its name in C). No bias of 8 x 113 x 113 numbers exists anywhere.
 //
 //   attnc run examples/alibi.mlir --check
 //

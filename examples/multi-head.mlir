@@ -9,8 +9,9 @@
 //
 // RUN: attnc run %s --check --fail-on-fallback | FileCheck %s
 // CHECK: output: largest error {{.*}}: ok
-func.func @multi_head(%x: tensor<2x113x256xf32>, %w_q: tensor<256x256xf32>, %w_k: tensor<256x64xf32>,
-                      %w_v: tensor<256x64xf32>, %w_o: tensor<256x256xf32>) -> tensor<2x113x256xf32> {
+func.func @multi_head(%x: tensor<2x113x256xf32> {attn.name = "x"}, %w_q: tensor<256x256xf32> {attn.name = "w_q"},
+                      %w_k: tensor<256x64xf32> {attn.name = "w_k"}, %w_v: tensor<256x64xf32> {attn.name = "w_v"},
+                      %w_o: tensor<256x256xf32> {attn.name = "w_o"}) -> tensor<2x113x256xf32> {
   %o = tensor.empty() : tensor<2x113x256xf32>
   %out = attn.multi_head ins(%x, %w_q, %w_k, %w_v, %w_o : tensor<2x113x256xf32>, tensor<256x256xf32>,
                              tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x256xf32>)

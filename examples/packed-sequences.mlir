@@ -9,8 +9,8 @@
 //
 // RUN: attnc run %s --check --fail-on-fallback | FileCheck %s
 // CHECK: output: largest error {{.*}}: ok
-func.func @packed(%q: tensor<?x8x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %starts: tensor<?xi32>)
-    -> tensor<?x8x64xf32> {
+func.func @packed(%q: tensor<?x8x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>,
+                  %starts: tensor<?xi32> {attn.name = "cu_seqlens"}) -> tensor<?x8x64xf32> {
   %c0 = arith.constant 0 : index
   %total = tensor.dim %q, %c0 : tensor<?x8x64xf32>
   %o = tensor.empty(%total) : tensor<?x8x64xf32>

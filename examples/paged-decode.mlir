@@ -13,8 +13,10 @@
 // A table may be longer than the output, never shorter: 12 pages of 16 rows are 192 keys.
 // RUN: sed -e 's/192x64/193x64/g' %s | not attn-opt 2>&1 | FileCheck %s --check-prefix=ERROR
 // ERROR: error: {{.*}}C17: expected at most 192 keys, the pages of block_table times the page size, found 193
-func.func @paged_decode(%q: tensor<2x8x1x64xf32>, %k_cache: tensor<24x16x2x64xf32>, %v_cache: tensor<24x16x2x64xf32>,
-                        %table: tensor<2x12xi32>, %lengths: tensor<2xi32>) -> tensor<2x8x1x64xf32> {
+func.func @paged_decode(%q: tensor<2x8x1x64xf32>, %k_cache: tensor<24x16x2x64xf32> {attn.name = "k_cache"},
+                        %v_cache: tensor<24x16x2x64xf32> {attn.name = "v_cache"},
+                        %table: tensor<2x12xi32> {attn.name = "block_table"},
+                        %lengths: tensor<2xi32> {attn.name = "lengths"}) -> tensor<2x8x1x64xf32> {
   %empty = tensor.empty() : tensor<2x2x192x64xf32>
   %k = attn.gather_pages ins(%k_cache, %table : tensor<24x16x2x64xf32>, tensor<2x12xi32>)
       lengths(%lengths : tensor<2xi32>) outs(%empty : tensor<2x2x192x64xf32>) {page_layout = #attn.page_layout<nhd>}

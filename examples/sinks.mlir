@@ -10,7 +10,7 @@
 // CHECK:      output: largest error {{.*}}: ok
 // CHECK-NEXT: lse: largest error {{.*}}: ok
 func.func @sinks(%q: tensor<1x8x203x64xf32>, %k: tensor<1x1x203x64xf32>, %v: tensor<1x1x203x64xf32>,
-                 %sink: tensor<8xf32>) -> (tensor<1x8x203x64xf32>, tensor<1x8x203xf32>) {
+                 %sink: tensor<8xf32> {attn.name = "sink"}) -> (tensor<1x8x203x64xf32>, tensor<1x8x203xf32>) {
   %o = tensor.empty() : tensor<1x8x203x64xf32>
   %l = tensor.empty() : tensor<1x8x203xf32>
   %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<1x8x203x64xf32>, tensor<1x1x203x64xf32>, tensor<1x1x203x64xf32>)

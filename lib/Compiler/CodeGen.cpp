@@ -45,7 +45,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   return machine;
 }
 
-void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine) {
+void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops) {
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
     if (function.isDeclaration())
@@ -62,7 +62,10 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager sccs;
   ModuleAnalysisManager modules;
-  PassBuilder builder(&machine);
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = vectorizeLoops;
+  tuning.SLPVectorization = vectorizeLoops;
+  PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);

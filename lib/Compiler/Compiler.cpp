@@ -285,6 +285,7 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
   if (failed(linkArgumentCheck(*result, diagnostics)))
     return nullptr;
-  optimizeModule(*result, target, **machine);
+  bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
+  optimizeModule(*result, target, **machine, /*vectorizeLoops=*/!isFlash);
   return result;
 }

@@ -63,18 +63,6 @@ Size FunctionPrinter::addSize(const Dimension &dimension, StringRef name, Input 
   return {std::nullopt, "%" + name.str()};
 }
 
-/// Past and new keys together.
-Size FunctionPrinter::addKeys() {
-  if (!node.has[kPastKey])
-    return newKeys;
-  if (std::optional<int64_t> size = node.getKeys().size)
-    return fixed(*size);
-  auto getValue = [&](const Size &size) { return size.number ? addConstant(*size.number, "index") : size.value; };
-  std::string past = getValue(pastKeys), fresh = getValue(newKeys);
-  line("%keys = arith.addi {0}, {1} : index", past, fresh);
-  return {std::nullopt, "%keys"};
-}
-
 Tensor FunctionPrinter::getInput(Input input) {
   StringRef element = input == kLengths ? "i64" : input == kMask && node.isBooleanMask ? "i1" : node.element;
   Tensor tensor = {("%" + kInputNames[input]).str(), {}, element};
@@ -160,6 +148,12 @@ Rows FunctionPrinter::addRows(Input input, Input past, Output present, int64_t s
 /// The first keys, a view: what a mask of fewer keys leaves.
 Rows FunctionPrinter::takePrefix(const Rows &rows, int64_t count) {
   Tensor prefix = {rows.tensor.value + "_prefix", rows.tensor.sizes, rows.tensor.element};
+  // Its own batch, so that the entry knows it for the size of this tensor.
+  if (!batch.number) {
+    prefix.sizes[0].value = rows.tensor.value + "_batch";
+    line("{0} = tensor.dim {1}, {2} : {3}", prefix.sizes[0].value, rows.tensor.value, addConstant(0, "index"),
+         printType(rows.tensor));
+  }
   prefix.sizes[rows.isHeadMajor ? 2 : 1] = fixed(count);
   line("{0} = tensor.extract_slice {1}{2} {3} {4} : {5} to {6}", prefix.value, rows.tensor.value,
        printSizes(Sizes(4, fixed(0))), printSizes(prefix.sizes), printSizes(Sizes(4, fixed(1))), printType(rows.tensor),

@@ -21,19 +21,9 @@ using llvm::StringRef;
 std::string FunctionPrinter::getCausal() const {
   if (!node.isCausal)
     return "";
-  if (!node.has[kPastKey] || pastKeys.number == 0)
+  if (pastKeys.number == 0)
     return "causal = #attn.causal<top_left>";
-  if (!pastKeys.number)
-    return "causal = #attn.causal<offset>";
   return formatv("window = #attn.window<right = {0}>, align = #attn.causal<top_left>", *pastKeys.number);
-}
-
-/// The number of past keys where only the run knows it, once a batch.
-std::string FunctionPrinter::addOffset() {
-  Tensor offset = addEmpty("offset_init", {batch}, "i32");
-  line("%past_i32 = arith.index_cast {0} : index to i32", pastKeys.value);
-  line("%offset = linalg.fill ins(%past_i32 : i32) outs({0} : {1}) -> {1}", offset.value, printType(offset));
-  return " causal_offset(%offset : " + printType(offset) + ")";
 }
 
 std::string FunctionPrinter::addMaskClauses(const Tensor &mask, const Size &mostKeys) {
@@ -44,8 +34,6 @@ std::string FunctionPrinter::addMaskClauses(const Tensor &mask, const Size &most
     Tensor lengths = addLengths(mostKeys);
     clauses += formatv(" kv_lengths({0} : {1})", lengths.value, printType(lengths));
   }
-  if (StringRef(getCausal()).contains("offset"))
-    clauses += addOffset();
   return clauses;
 }
 
@@ -162,9 +150,8 @@ std::string FunctionPrinter::print() {
   batch = addSize(node.batch, "batch", kQ, 0);
   queries = addSize(node.queries, "queries", kQ, length);
   newKeys = addSize(node.newKeys, "new_keys", kK, length);
-  if (node.has[kPastKey])
-    pastKeys = addSize(node.pastKeys, "past_keys", kPastKey, 2);
-  keys = addKeys();
+  pastKeys = fixed(node.has[kPastKey] ? *node.pastKeys.size : 0);
+  keys = node.has[kPastKey] ? fixed(*node.getKeys().size) : newKeys;
 
   Tensor q = getInput(kQ);
   if (node.isPacked) {

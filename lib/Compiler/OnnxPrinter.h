@@ -55,7 +55,6 @@ private:
 
   // Values.
   Size addSize(const Dimension &dimension, llvm::StringRef name, Input input, unsigned dim);
-  Size addKeys();
   Tensor getInput(Input input);
   Tensor addEmpty(llvm::StringRef name, Sizes sizes, llvm::StringRef element);
   Tensor splitHeads(const Tensor &packed, int64_t heads, int64_t size, llvm::StringRef name);
@@ -65,7 +64,6 @@ private:
   Rows takePrefix(const Rows &rows, int64_t keys);
   Tensor padMask(const Tensor &mask);
   Tensor addLengths(const Size &keys);
-  std::string addOffset();
 
   // The computation.
   std::string addMaskClauses(const Tensor &mask, const Size &keys);

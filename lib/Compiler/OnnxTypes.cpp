@@ -169,6 +169,11 @@ Error TypeChecker::checkCache() {
     if (Error error = unify(input == kPastKey ? headSize : valueSize, type, input, 3, "head size"))
       return error;
   }
+  // The rows of present_key are a sum of two sizes, which no entry of a kernel can check.
+  if (result.has[kPastKey] && !result.getKeys().size)
+    return fail("expected fixed lengths of K and past_key, found " +
+                printDimension(result.newKeys.size ? result.pastKeys : result.newKeys) +
+                "; write the lengths, or keep the cache outside of the node, with nonpad_kv_seqlen");
   if (!result.has[kLengths])
     return Error::success();
   TensorType type;

@@ -395,7 +395,8 @@ State TileBuilder::createMappedTiles(Value lower, Value upper, State state) {
 }
 
 void TileBuilder::createBlockMap() {
-  if (!step.getBlockMap() || !hasPredicate)
+  // Without keys there is nothing to map.
+  if (!step.getBlockMap() || !hasPredicate || isConstantIntValue(domainSizes[keyPos], 0))
     return;
   step.getMaskMod().walk([&](IndexOp op) {
     mapsBatch |= op.getKind() == IndexKind::Batch && numBatch > 1;

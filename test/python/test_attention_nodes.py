@@ -197,6 +197,74 @@ def test_a_row_without_keys_is_zero(rng):
     assert np.isfinite(out).all()
 
 
+# Sizes that are symbols
+
+
+def make_symbolic(model, symbols):
+    """The model with symbols for some dimensions of its inputs, by name: {"Q": {0: "batch"}}."""
+    for x in model.graph.input:
+        for dim, symbol in symbols.get(x.name, {}).items():
+            x.type.tensor_type.shape.dim[dim].dim_param = symbol
+    return model
+
+
+@parametrize_packed
+@pytest.mark.parametrize("outputs", [("Y",), ("Y", "qk_matmul_output")], ids=["sdpa", "chain"])
+def test_one_kernel_serves_all_sizes(rng, packed, outputs):
+    options = dict(is_causal=1, softcap=3.0, qk_matmul_output_mode=2, **(PACKED if packed else {}))
+    rows = 1 if packed else 2
+    arrays = draw(rng, packed=packed)
+    arrays["attn_mask"] = keep(rng, QUERIES, NEW)
+    model = make_model(arrays, outputs, **options)
+    symbols = {
+        "Q": {0: "b", rows: "s"},
+        "K": {0: "b", rows: "t"},
+        "V": {0: "b", rows: "t"},
+        "attn_mask": {0: "s", 1: "t"},
+    }
+    kernel = attn.from_onnx(make_symbolic(make_model(arrays, outputs, **options), symbols))
+    for _ in range(2):
+        found = kernel(*(arrays.get(name) for name in NAMES))
+        found = found if isinstance(found, tuple) else (found,)
+        for x, y in zip(found, evaluate(model, arrays), strict=True):
+            np.testing.assert_allclose(x, y, rtol=2e-6, atol=2e-6)
+        # Fewer of everything.
+        axes = ("Q", 4), ("K", 3), ("V", 3)
+        arrays = {name: np.ascontiguousarray(arrays[name][:1].take(range(n), rows)) for name, n in axes}
+        arrays["attn_mask"] = keep(rng, 4, 3)
+        model = make_model(arrays, outputs, **options)
+
+
+@parametrize_packed
+def test_a_symbolic_batch_with_a_cache(rng, packed):
+    arrays = draw(rng, packed=packed, past=True)
+    model = make_model(arrays, OUTPUTS[:3], is_causal=1, **(PACKED if packed else {}))
+    expected = evaluate(model, arrays)
+    kernel = attn.from_onnx(make_symbolic(model, {name: {0: "b"} for name in arrays}))
+    for x, y in zip(kernel(*(arrays.get(name) for name in NAMES)), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-6, atol=2e-6)
+    arrays["past_value"] = arrays["past_value"][:1].copy()
+    with pytest.raises(ValueError, match="past_value"):
+        kernel(*(arrays.get(name) for name in NAMES))
+
+
+def test_a_symbolic_length_with_a_cache_is_refused(rng):
+    model = make_symbolic(make_model(draw(rng, past=True)), {"past_key": {2: "p"}, "past_value": {2: "p"}})
+    with pytest.raises(attn.CompileError, match="expected fixed lengths of K and past_key, found symbolic 'p'"):
+        attn.from_onnx(model)
+
+
+def test_a_symbolic_batch_with_a_short_mask(rng):
+    arrays = draw(rng)
+    arrays["attn_mask"] = keep(rng, QUERIES, 4)
+    model = make_model(arrays)
+    expected = evaluate(model, arrays)[0]
+    kernel = attn.from_onnx(make_symbolic(model, {name: {0: "b"} for name in "QKV"}))
+    np.testing.assert_allclose(kernel(*arrays.values()), expected, rtol=2e-6, atol=2e-6)
+    with pytest.raises(ValueError, match="K"):
+        kernel(arrays["Q"], arrays["K"][:1].copy(), arrays["V"][:1].copy(), arrays["attn_mask"])
+
+
 # from_onnx
 
 

@@ -1,104 +1,71 @@
-"""Dynamic sizes: one kernel that serves every batch, length and number of heads."""
+"""One kernel for all sizes, and values that a checked entry refuses before anything is written."""
 
 import numpy as np
 import pytest
 
 import attn
-from attn import api
-from helpers import DTYPES, Shape, check, draw
-
-SHAPES = [
-    Shape(113, 203, 32, 24, b=2, hq=4, hkv=4),
-    Shape(1, 203, 32, 24, b=3, hq=2, hkv=2),
-    Shape(64, 64, 32, 24),
-    Shape(130, 1, 32, 24, hq=3, hkv=3),
-    Shape(5, 0, 32, 24, b=2, hq=2, hkv=2),
-    Shape(203, 113, 32, 24, hq=2, hkv=2),
-]
+from attn import reference
 
 
-def slopes(shape):
-    return 2.0 ** -np.arange(1.0, shape.hq + 1)
+def normal(rng, *shape):
+    return rng.standard_normal(shape, dtype=np.float32)
 
 
-def documents(shape):
-    return np.random.default_rng(1).integers(0, 3, (shape.b, max(shape.sq, shape.sk)))
+def test_one_kernel_serves_all_sizes(rng):
+    kernel = attn.compile("b? hq4 hkv2 sq? sk? d8 causal=bottom_right out=lse")
+    assert kernel.manifest["kernels"][0]["sizes"] == ["b", "sq", "sk"]
+    for b, sq, sk in [(2, 5, 7), (1, 1, 90), (3, 40, 17), (1, 4, 0)]:
+        q, k, v = normal(rng, b, 4, sq, 8), normal(rng, b, 2, sk, 8), normal(rng, b, 2, sk, 8)
+        out, lse = kernel(q, k, v)
+        expected, expected_lse = reference.sdpa(q, k, v, causal="bottom_right", return_lse=True)
+        np.testing.assert_allclose(out, expected, atol=1e-5)
+        np.testing.assert_allclose(lse, expected_lse, atol=1e-5)
 
 
-def alibi(shape):
-    table = slopes(shape)
-    return lambda s, b, h, i, j: s - table[h] * (i - j)
+def test_sizes_that_disagree_are_refused(rng):
+    kernel = attn.compile("b? hq1 sq? sk? d8")
+    q, k = normal(rng, 2, 1, 5, 8), normal(rng, 3, 1, 7, 8)
+    with pytest.raises(ValueError, match=r"'k': expected size 2 in dimension 0.*found 3"):
+        kernel(q, k, k)
 
 
-def same_document(shape):
-    table = documents(shape)
-    return lambda b, h, i, j: table[b, i] == table[b, j]
-
-
-OPTIONS = {
-    "plain": lambda shape, rng: {},
-    "bottom_right": lambda shape, rng: dict(causal="bottom_right"),
-    "window": lambda shape, rng: dict(window=(20, 3), align="bottom_right"),
-    "softcap": lambda shape, rng: dict(softcap=2.0),
-    "bias": lambda shape, rng: dict(bias=rng.standard_normal((1, 1, shape.sq, shape.sk)).astype("f4")),
-    "mask": lambda shape, rng: dict(mask=rng.random(shape.scores) < 0.7),
-    "sink": lambda shape, rng: dict(sink=rng.standard_normal(shape.hq)),
-    "lengths": lambda shape, rng: dict(
-        q_lengths=rng.integers(0, shape.sq + 1, shape.b), kv_lengths=rng.integers(0, shape.sk + 1, shape.b)
-    ),
-    "offsets": lambda shape, rng: dict(causal=rng.integers(-5, 90, shape.b)),
-    "dropout": lambda shape, rng: dict(dropout=(0.3, 5, 6)),
-    "affine mask_mod": lambda shape, rng: dict(mask_mod=lambda b, h, i, j: (i >= j) | (j < 10)),
-    "score_mod": lambda shape, rng: dict(score_mod=alibi(shape)),
-    "documents": lambda shape, rng: dict(mask_mod=same_document(shape)),
-    "weights": lambda shape, rng: dict(return_weights=True),
+CASES = {
+    "kv_lengths": ([8, 3], r"'kv_lengths': expected lengths in 0 to 7, found 8 at index 0"),
+    "kv_lengths below 0": ([3, -1], r"'kv_lengths': expected lengths in 0 to 7, found -1 at index 1"),
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_one_kernel_serves_all_sizes(name, rng):
-    check(*draw(SHAPES[0]), dynamic=True, **OPTIONS[name](SHAPES[0], rng))
-    before = len(api.kernels)
-    for shape in SHAPES[1:]:
-        check(*draw(shape), dynamic=True, **OPTIONS[name](shape, rng))
-    broadcasts = name in ("bias", "mask")  # a size of 1 there is a broadcast, another problem
-    assert broadcasts or len(api.kernels) == before
+@pytest.mark.parametrize(("lengths", "message"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("sizes", ["b2 sq5 sk7", "b? sq? sk?"])
+def test_lengths_out_of_range_are_refused(rng, sizes, lengths, message):
+    kernel = attn.compile(f"{sizes} d8 kv_lengths")
+    q, k = normal(rng, 2, 1, 5, 8), normal(rng, 2, 1, 7, 8)
+    out = np.full_like(q, 7)
+    with pytest.raises(ValueError, match=message):
+        kernel(q, k, k, np.array(lengths, np.int32), out=out)
+    assert (out == 7).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
-def test_shared_heads_stay_static(dtype):
-    for b, sq, sk in ((2, 113, 203), (1, 1, 64), (3, 40, 7)):
-        check(*draw(Shape(sq, sk, 16, 40, b=b, hq=8, hkv=2), dtype), dynamic=True, causal="bottom_right")
+def test_decreasing_prefix_sums_are_refused(rng):
+    kernel = attn.compile("b2 sq5 sk7 d8 layout=varlen")
+    q, k = normal(rng, 5, 1, 8), normal(rng, 7, 1, 8)
+    good = np.array([0, 3, 5], np.int32)
+    with pytest.raises(ValueError, match=r"'cu_seqlens_k': expected prefix sums that never decrease, found 3 after 4"):
+        kernel(q, k, k, good, np.array([0, 4, 3], np.int32))
+    with pytest.raises(ValueError, match=r"'cu_seqlens_q': expected prefix sums of at most 5, found 6 at index 2"):
+        kernel(q, k, k, np.array([0, 3, 6], np.int32), good)
 
 
-@pytest.mark.parametrize("layout", ["bshd", "bsd"])
-def test_layouts(layout):
-    for shape in (SHAPES[0], Shape(40, 70, 32, 24, b=3, hq=4, hkv=4)):
-        q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in draw(shape))
-        options = dict(layout=layout)
-        if layout == "bsd":
-            q, k, v = (x.reshape(*x.shape[:2], -1) for x in (q, k, v))
-            options["heads"] = 4
-        check(q, k, v, dynamic=True, causal="bottom_right", **options)
-
-
-def test_a_window_without_alignment_is_that_of_equal_lengths():
-    for size in (40, 113):
-        check(*draw(Shape(size, size, 16, 16, hq=2, hkv=2)), dynamic=True, window=(5, 2))
-
-
-def test_compiled_kernels_allocate_their_outputs():
-    kernel = attn.compile("b? hq? hkv? sq? sk? d32 dv24 f32 causal=bottom_right out=lse")
-    for shape in SHAPES:
-        q, k, v = draw(shape)
-        out, lse = kernel(q, k, v)
-        expected = attn.reference.sdpa(q, k, v, causal="bottom_right", return_lse=True)
-        np.testing.assert_allclose(out, expected[0], atol=1e-5)
-        np.testing.assert_allclose(lse, expected[1], atol=1e-5)
-
-
-def test_sizes_that_disagree_are_refused():
-    kernel = attn.compile("b? hq? hkv? sq? sk? d32 dv24 f32")
-    q, k, v = draw(SHAPES[0])
-    with pytest.raises(ValueError, match="v"):
-        kernel(q, k, v[:, :, :100].copy())
+@pytest.mark.parametrize("sizes", ["b2 sq5 sk12", "b? sq? sk?"])
+def test_pages_out_of_range_are_refused(rng, sizes):
+    kernel = attn.compile(f"{sizes} d8 kv_lengths paged=4")
+    q, cache = normal(rng, 2, 1, 5, 8), normal(rng, 6, 4, 1, 8)
+    lengths = np.array([5, 12], np.int32)
+    table = np.array([[3, 0, 99], [1, 2, 5]], np.int32)
+    kernel(q, cache, cache, lengths, table)
+    table[0, 1] = 6
+    with pytest.raises(ValueError, match=r"'block_table': expected page numbers in 0 to 5, found 6 at index \[0, 1\]"):
+        kernel(q, cache, cache, lengths, table)
+    lengths[1] = 13
+    with pytest.raises(ValueError, match=r"'kv_lengths': expected lengths in 0 to 12, found 13 at index 1"):
+        kernel(q, cache, cache, lengths, table)

@@ -109,7 +109,8 @@ def test_one_layer_for_batches_and_lengths():
     for batch, length in ((2, 37), (1, 1), (3, 100), (1, 0)):
         x = normal(batch, length, 24)
         q, k, v = (
-            (x.astype(np.float64) @ w).reshape(batch, length, heads, -1) for w, heads in ((w_q, 4), (w_k, 2), (w_v, 2))
+            (x.astype(np.float64) @ w).reshape(batch, length, heads, w.shape[1] // heads)
+            for w, heads in ((w_q, 4), (w_k, 2), (w_v, 2))
         )
         out = attn.reference.sdpa(q, k, v, layout="bshd", causal="top_left")
         assert_close(kernel(x, w_q, w_k, w_v, w_o), out.reshape(batch, length, 24) @ w_o, np.float32)

@@ -30,7 +30,10 @@ namespace attn {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
 /// Gives every function the target's attributes and runs LLVM's -O3 pipeline.
-void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine);
+/// Flash kernels are vectors already: LLVM's own vectorisers, for what is materialised, would only take time on their
+/// scalar rests.
+void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
+                    bool vectorizeLoops = true);
 
 enum class FileKind { Object, Assembly };
 llvm::Expected<llvm::SmallVector<char, 0>> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);

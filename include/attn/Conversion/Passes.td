@@ -106,7 +106,9 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
 
     Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
     `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
-    bufferisation leave them. Any other attn op on memrefs is an error: no CPU
+    bufferisation leave them; `attn.gather_pages` and `attn.classify_tile` of
+    such tiles; and `attn.kv_append` of any size, which writes new rows into
+    the cache in place. Any other attn op on memrefs is an error: no CPU
     lowering took it.
 
     ```mlir

@@ -173,6 +173,16 @@ void SizeClasses::addPaging(Operation *op) {
   }
 }
 
+/// A tensor whose sizes are written down: those that tensor.dim gives are the sizes that it reads.
+void SizeClasses::addSizes(Value tensor, ArrayRef<OpFoldResult> sizes) {
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    auto value = dyn_cast<Value>(size);
+    auto dim = value ? value.getDefiningOp<tensor::DimOp>() : nullptr;
+    if (dim && dim.getConstantIndex() && isa<RankedTensorType>(dim.getSource().getType()))
+      unite(find(dim.getSource(), *dim.getConstantIndex()), find(tensor, i));
+  }
+}
+
 void SizeClasses::addOp(Operation *op) {
   if (isStructuredOp(op)) {
     Domain domain = addIndexedOp(op, op->getOperands(), getMaps(op));
@@ -187,6 +197,8 @@ void SizeClasses::addOp(Operation *op) {
     for (int64_t i = 0, e = cast<RankedTensorType>(a.getType()).getRank(); i < e; ++i)
       unite(find(a, i), find(b, i));
   };
+  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op); insert && insert.getDroppedDims().none())
+    addSizes(insert.getSource(), insert.getMixedSizes());
   if (auto dps = dyn_cast<DestinationStyleOpInterface>(op)) {
     for (OpResult result : op->getResults())
       if (isa<RankedTensorType>(result.getType()))
@@ -195,12 +207,9 @@ void SizeClasses::addOp(Operation *op) {
     if (isa<RankedTensorType>(castOp.getSource().getType()) && isa<RankedTensorType>(castOp.getType()))
       uniteAll(castOp.getSource(), castOp.getResult());
   } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
-    for (auto [i, size] : llvm::enumerate(empty.getMixedSizes())) {
-      auto value = dyn_cast<Value>(size);
-      auto dim = value ? value.getDefiningOp<tensor::DimOp>() : nullptr;
-      if (dim && dim.getConstantIndex() && isa<RankedTensorType>(dim.getSource().getType()))
-        unite(find(dim.getSource(), *dim.getConstantIndex()), find(empty, i));
-    }
+    addSizes(empty, empty.getMixedSizes());
+  } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op); slice && slice.getDroppedDims().none()) {
+    addSizes(slice, slice.getMixedSizes());
   } else if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op)) {
     // Dimensions that stay alone keep their size.
     bool expands = isa<tensor::ExpandShapeOp>(op);

@@ -13,7 +13,7 @@
 namespace attn {
 
 /// The dimensions of a function's tensors in classes of equal size: those that one dimension of an op's domain indexes,
-/// a result and its destination, and what tensor.dim carries into a tensor.empty.
+/// a result and its destination, and what tensor.dim carries into a tensor.empty or the sizes of a slice.
 class SizeClasses {
 public:
   explicit SizeClasses(mlir::func::FuncOp function);
@@ -46,6 +46,7 @@ private:
   void addLists(mlir::Operation *op, Domain &domain);
   void addCaptures(mlir::Operation *op, Domain &domain);
   void addPaging(mlir::Operation *op);
+  void addSizes(mlir::Value tensor, mlir::ArrayRef<mlir::OpFoldResult> sizes);
   void addOp(mlir::Operation *op);
 
   std::vector<Class> classes;

@@ -92,6 +92,7 @@ MODELS = {
     "missing": dict(inputs=("Q", "K")),
     "halfcache": dict(inputs=CACHE[:5], shapes=PAST),
     "cachesize": dict(inputs=CACHE, shapes={**PAST, "past_key": [1, 2, 3, 9]}),
+    "cachelength": dict(inputs=CACHE, shapes={"past_key": [1, 2, "p", 8], "past_value": [1, 2, "p", 6]}),
     "maskkeys": dict(inputs=MASK, shapes={"attn_mask": [5, 6]}),
     "masklong": dict(inputs=MASK, shapes={"attn_mask": [5, 8]}, opset=24),
     "maskrows": dict(inputs=MASK, shapes={"attn_mask": [4, 7]}),
