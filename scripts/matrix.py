@@ -34,7 +34,7 @@ from pathlib import Path
 TIME_LIMIT = 60  # seconds a line
 REFUSED_EVERY = 25
 REPAIRS = 60  # attempts to make a case legal
-CANDIDATES = 12  # drawn for each case while pairs are missing
+CANDIDATES = 40  # drawn for each case while pairs are missing
 
 # A level is what stands in the line, or a word that Case turns into it. The first of each is the plainest one.
 SHAPES = ("", "bhqk", "1hqk", "b1qk", "11qk", "b11k", "111k", "bh11", "1h1k", "b1q1", "1111")
@@ -228,7 +228,7 @@ class Generator:
     def draw_level(self, axis: str, density: float) -> str:
         """The level of an axis, other than the first with a probability of `density` or so."""
         plain, *others = AXES[axis]
-        always = axis in ("size", "b", "heads", "d", "element")
+        always = axis in ("size", "b", "heads", "element")
         if not always and self.random.random() > density * RARE.get(axis, 1):
             return plain
         level = self.random.choice(AXES[axis] if always else others)
@@ -237,7 +237,7 @@ class Generator:
 
     def draw(self) -> Levels:
         """Any case, refused or not."""
-        density = self.random.uniform(0.05, 0.6)
+        density = self.random.uniform(0.05, 0.45)
         return {axis: self.draw_level(axis, density) for axis in AXES}
 
     def draw_legal(self, pair: tuple[str, str, str, str] | None = None) -> Levels | None:

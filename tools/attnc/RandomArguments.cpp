@@ -122,9 +122,14 @@ private:
       return writeInteger(array, 0, argument.name == "seed" ? kSeed : kDropoutOffset);
     if (isTable(argument))
       return fillTable(argument.checks, array);
-    if (!argument.checks.empty() && argument.checks.front().kind == ValueCheck::Kind::PrefixSums)
-      return fillPrefixSums(getLimit(argument.checks.front()), array);
-    // Lengths and positions: what all of their uses allow.
+    // What all of their uses allow: sums may be those of queries and keys alike.
+    if (!argument.checks.empty() && argument.checks.front().kind == ValueCheck::Kind::PrefixSums) {
+      int64_t limit = std::numeric_limits<int64_t>::max();
+      for (const ValueCheck &check : argument.checks)
+        limit = std::min(limit, getLimit(check));
+      return fillPrefixSums(limit, array);
+    }
+    // Lengths and positions, likewise.
     int64_t low = argument.name == "causal_offset" ? -kMaxOffset : 0;
     int64_t high = argument.name == "causal_offset" ? kMaxOffset : kMaxCaptured;
     if (!argument.checks.empty())
