@@ -198,7 +198,7 @@ func.func @f(%q: tensor<?x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // C5: a word is no alignment.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C5: expected causal to be #attn.causal<top_left> or #attn.causal<bottom_right>, fou}}
+  // expected-error @below {{C5: expected causal to be #attn.causal<top_left>, #attn.causal<bottom_right> or #attn.causal<offset>, found}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>) {causal = "upper"}
       -> tensor<4x8xf32>
@@ -329,7 +329,7 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) {
 
 // There is no score here that an index could be of.
 func.func @f() {
-  // expected-error @below {{expected to stand directly in a mask_mod region}}
+  // expected-error @below {{expected to stand directly in a region of an attn op, as mask_mod or score_mod}}
   %i = attn.index query : index
   return
 }

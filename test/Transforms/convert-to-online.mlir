@@ -20,19 +20,22 @@ func.func @state(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>
 // Everything but the outputs moves to the step; lse is an output of finalize.
 // CHECK-LABEL: func @every_part(
 //       CHECK:   attn.online_step ins({{.*}}) bias(%{{.*}} : tensor<6xf32>) mask(%{{.*}} : tensor<4x6xi1>) scale_value(%{{.*}} : f32)
-//  CHECK-SAME:     key_ranges = #attn.key_ranges<{{.*}}schedule = #attn.schedule<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
+//  CHECK-SAME:     schedule = #attn.schedule<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
 //       CHECK:     %[[I:.*]] = attn.index query : index
 //       CHECK:     arith.addi %[[I]], %c2
+//       CHECK:   key_ranges
 //       CHECK:   attn.finalize {{.*}} outs(%{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<4xf32>)
 func.func @every_part(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %b: tensor<6xf32>,
                       %m: tensor<4x6xi1>, %s: f32, %o: tensor<4x8xf32>, %l: tensor<4xf32>) -> tensor<4xf32> {
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%b : tensor<6xf32>)
       mask(%m : tensor<4x6xi1>) scale_value(%s : f32) outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>)
       {causal = #attn.causal<bottom_right>, softcap = 2.0 : f64,
-       key_ranges = #attn.key_ranges<visited_lower = (i, n) -> (), visited_upper = (i, n) -> (),
-                                     full_lower = (i, n) -> (0), full_upper = (i, n) -> (0)>,
        schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
-      -> tensor<4x8xf32>, tensor<4xf32>
+      key_ranges {
+    %none = arith.constant 0 : index
+    %all = arith.constant 6 : index
+    attn.yield %none, %all, %none, %none : index, index, index, index
+  } -> tensor<4x8xf32>, tensor<4xf32>
   return %r#1 : tensor<4xf32>
 }
 
@@ -49,10 +52,11 @@ func.func @bf16(%q: tensor<4x16xbf16>, %v: tensor<4x8xbf16>, %o: tensor<4x8xbf16
 
 // -----
 
-// The offset of a mask whose sizes are only known at run time is computed before the step.
+// The sizes of a mask's offset are only known at run time: they are read before the step.
 // CHECK-LABEL: func @bottom_right_of_dynamic_sizes(
-//       CHECK:   %[[OFFSET:.*]] = arith.subi
+//       CHECK:   %[[ROWS:.*]] = tensor.dim
 //       CHECK:   attn.online_step
+//       CHECK:     %[[OFFSET:.*]] = arith.subi %{{.*}}, %{{.*}}
 //       CHECK:     arith.addi %{{.*}}, %[[OFFSET]]
 func.func @bottom_right_of_dynamic_sizes(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>,
                                          %o: tensor<?x8xf32>) -> tensor<?x8xf32> {

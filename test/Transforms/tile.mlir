@@ -60,10 +60,10 @@ func.func @tails(%q: tensor<9x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf3
 //       CHECK:       %[[LEFT:.*]] = arith.subi %[[VISITED]], %[[KEY]]
 //       CHECK:       arith.minsi %[[LEFT]], %c4
 //       CHECK:       attn.online_step ins({{.*}}tensor<?x16xf32>, tensor<?x8xf32>) {{.*}} mask_mod {
-//       CHECK:         %[[I:.*]] = attn.index query : index
-//       CHECK:         %[[ROW:.*]] = arith.addi %[[I]], %{{.*}}
 //       CHECK:         %[[J:.*]] = attn.index key : index
 //       CHECK:         %[[COLUMN:.*]] = arith.addi %[[J]], %[[KEY]]
+//       CHECK:         %[[I:.*]] = attn.index query : index
+//       CHECK:         %[[ROW:.*]] = arith.addi %[[I]], %{{.*}}
 //       CHECK:         arith.cmpi sle, %[[COLUMN]], %[[ROW]]
 //   CHECK-NOT:     scf.for %
 func.func @causal(%q: tensor<12x16xf32>, %k: tensor<12x16xf32>, %v: tensor<12x8xf32>,

@@ -231,7 +231,8 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
-                           "::mlir::math::MathDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+                           "::mlir::math::MathDialect", "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::scf::SCFDialect"];
   let options = [Option<"computeType", "compute-type", "std::string", "\"\"",
                         "Type of the intermediates: f32, f64, or empty for the accumulation type of each op">,
                  Option<"chainOnly", "chain-only", "bool", "false", "Leave attn.sdpa to the flash path">,

@@ -62,11 +62,25 @@ func.func @rows(%q: memref<16x3xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
 
 // -----
 
-// A tile is of static size.
-func.func @dynamic(%q: memref<16x4xf32>, %k: memref<?x16xf32>, %v: memref<?x8xf32>,
+// A tile is of static size, but for its keys.
+func.func @dynamic(%q: memref<?x4xf32>, %k: memref<6x?xf32>, %v: memref<6x8xf32>,
                    %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
-  // expected-error @below {{expected a tile of static size; run attn-tile}}
-  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<?x16xf32>, memref<?x8xf32>)
+  // expected-error @below {{expected a tile of static size but for its keys; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<?x4xf32>, memref<6x?xf32>, memref<6x8xf32>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+  return
+}
+
+// -----
+
+// More keys than the tile has scores for.
+func.func @keys(%q: memref<16x4xf32>, %k: memref<7x16xf32>, %v: memref<7x8xf32>,
+                %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected at most 6 keys, those of the schedule's tile, found 7}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<7x16xf32>, memref<7x8xf32>)
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
@@ -98,10 +112,10 @@ func.func @no_rows(%a: memref<8x0xf32>, %m: memref<0xf32>) {
 
 // -----
 
-// A packed tile has its rows innermost.
-func.func @pack(%q: memref<4x16xf32>, %t: memref<4x16xf32>) {
+// A packed tile has its rows innermost, or its columns.
+func.func @pack(%q: memref<4x16xf32>, %t: memref<4x16xf32, strided<[32, 2]>>) {
   // expected-error @below {{expected a static output with query rows innermost, a multiple of 4; run attn-tile}}
-  attn.pack ins(%q : memref<4x16xf32>) outs(%t : memref<4x16xf32>)
+  attn.pack ins(%q : memref<4x16xf32>) outs(%t : memref<4x16xf32, strided<[32, 2]>>)
   return
 }
 
