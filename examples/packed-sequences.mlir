@@ -8,6 +8,7 @@
 //   attnc examples/packed-sequences.mlir -o packed.o --header=packed.h
 //
 // RUN: attnc run %s --check --fail-on-fallback | FileCheck %s
+// RUN: attnc run %s --check --seed=2 | FileCheck %s
 // CHECK: output: largest error {{.*}}: ok
 func.func @packed(%q: tensor<?x8x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>,
                   %starts: tensor<?xi32> {attn.name = "cu_seqlens"}) -> tensor<?x8x64xf32> {
