@@ -45,7 +45,7 @@ struct Kernel {
   std::string name;
   llvm::SmallVector<KernelArgument> arguments;
   llvm::SmallVector<std::string> sizes; ///< names of the dynamic sizes, which the plain entry takes last
-  std::string path; ///< "flash", "reference", or "mixed" where only a part of it could be fused
+  std::string path;                     ///< "flash", "reference", or "mixed" where only a part of it could be fused
   /// The conventions of its only attn.sdpa; empty where there is none or more than one.
   std::optional<double> scale, softcap;
   std::string causal; ///< "top_left", "bottom_right", or empty

@@ -28,8 +28,9 @@
 namespace attn {
 
 // What the compiler notes on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the order of
-// the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash, mixed or reference); the conventions of its sdpa, which the op itself no
-// longer tells in later phases. And, written by the user on an argument or result, its name in C.
+// the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash, mixed or
+// reference); the conventions of its sdpa, which the op itself no longer tells in later phases. And, written by the
+// user on an argument or result, its name in C.
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kSizesAttr = "attn.sizes";
 constexpr llvm::StringLiteral kPathAttr = "attn.path";
