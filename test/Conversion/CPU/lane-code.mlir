@@ -30,7 +30,7 @@ func.func @predicate(%q: memref<16x4xf32>, %k: memref<4x16xf32>, %v: memref<4x8x
 //  CHECK-SAME:     %[[BIAS:[a-z0-9]*]]: memref<1xbf16>, %[[MASK:[a-z0-9]*]]: memref<1x4xi8>)
 //       CHECK:   scf.yield
 //       CHECK:   %[[SCALED:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<4xf32>
-//       CHECK:   arith.divf %[[SCALED]]
+//       CHECK:   arith.mulf %[[SCALED]]
 //       CHECK:   memref.load %[[BIAS]]
 //       CHECK:   arith.shli
 //       CHECK:   arith.addf

@@ -1,0 +1,172 @@
+//===- StructureVerifier.cpp - C1, C2, C3, C7, C11: maps and sizes --------===//
+//
+// What every structured op shares: its operands fit the table of dimensions and
+// their indexing maps.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Attn.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
+
+StringRef getDimName(Operation *op, unsigned position) {
+  unsigned numBatch = getNumBatchDims(op);
+  if (position < numBatch)
+    return position + 1 == numBatch ? "head (last batch)" : "batch";
+  switch (getDomainDims(op)[position - numBatch]) {
+  case DimKind::Query: return "query";
+  case DimKind::Key: return "key";
+  case DimKind::HeadSize: return "head-size";
+  case DimKind::ValueSize: return "value-size";
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// C11: all tensors with a result each, or all memrefs with none.
+LogicalResult verifyForm(Operation *op, unsigned numShaped) {
+  bool isTensor = isa<RankedTensorType>(op->getOperand(0).getType());
+  for (Value operand : op->getOperands().take_front(numShaped))
+    if (isa<RankedTensorType>(operand.getType()) != isTensor)
+      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
+  if (op->getNumResults() != expected)
+    return op->emitOpError("C11: expected ")
+           << expected << " results, one for each output tensor, found " << op->getNumResults();
+  for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
+    if (result.getType() != init.getType())
+      return op->emitOpError("C11: expected a result of its output's type ")
+             << init.getType() << ", found " << result.getType();
+  return success();
+}
+
+/// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead) or 0 (Broadcast).
+LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const OperandSpec &spec, unsigned numDims) {
+  if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
+    return op->emitOpError("C1: expected the map of ")
+           << spec.name << " to have " << numDims << " dimensions and no symbols, found " << AffineMapAttr::get(map);
+  if (int64_t(map.getNumResults()) != getShaped(operand).getRank())
+    return op->emitOpError("C1: expected ")
+           << spec.name << " to have " << map.getNumResults() << " dimensions, found " << operand.getType();
+  for (AffineExpr expr : map.getResults()) {
+    if (isa<AffineDimExpr>(expr))
+      continue;
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    if (constant && constant.getValue() == 0 && spec.role == OperandRole::Broadcast)
+      continue;
+    auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+    bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
+                   isa<AffineConstantExpr>(group.getRHS()) &&
+                   cast<AffineDimExpr>(group.getLHS()).getPosition() < getNumBatchDims(op);
+    if (isGroup && spec.role == OperandRole::SharedHead)
+      continue;
+    return op->emitOpError("C1: expected the map of ")
+           << spec.name << " to hold dimensions"
+           << (spec.role == OperandRole::SharedHead  ? ", or a batch dimension floordiv a constant"
+               : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
+                                                     : "")
+           << ", found " << AffineMapAttr::get(map);
+  }
+  // Named dimensions that the operand must hold: a map may not repeat or drop one of its own.
+  if (spec.role != OperandRole::Broadcast)
+    for (DimKind kind : spec.dims)
+      if (llvm::count(map.getResults(), getAffineDimExpr(getDomainPosition(op, kind), op->getContext())) != 1)
+        return op->emitOpError("C1: expected the map of ")
+               << spec.name << " to hold the " << getDimName(op, getDomainPosition(op, kind))
+               << " dimension once, found " << AffineMapAttr::get(map);
+  return success();
+}
+
+/// C2, C3, C7: sizes agree.
+LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const OperandSpec &spec,
+                          ArrayRef<int64_t> domain) {
+  for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+    int64_t found = getShaped(operand).getShape()[i];
+    if (ShapedType::isDynamic(found))
+      continue;
+    if (isa<AffineConstantExpr>(expr)) {
+      if (found != 1)
+        return op->emitOpError("C7: expected dimension ")
+               << i << " of " << spec.name << " to have size 1, as its map broadcasts it, found " << found;
+      continue;
+    }
+    int64_t group = 1;
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim) {
+      auto binary = cast<AffineBinaryOpExpr>(expr);
+      dim = cast<AffineDimExpr>(binary.getLHS());
+      group = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+      if (group < 1)
+        return op->emitOpError("C3: expected groups of at least 1 query head, found ") << group;
+    }
+    unsigned position = dim.getPosition();
+    int64_t size = domain[position];
+    if (ShapedType::isDynamic(size))
+      continue;
+    bool isHead = spec.role == OperandRole::SharedHead && position + 1 == getNumBatchDims(op);
+    if (isHead && (found != llvm::divideCeilSigned(size, group) || (found > 0 && size % found != 0)))
+      return op->emitOpError("C3: expected the number of query heads (")
+             << size << ") to be a multiple of the number of " << spec.name << " heads, found " << found << " "
+             << spec.name << " heads";
+    int64_t expected = llvm::divideCeilSigned(size, group);
+    bool fits = spec.role == OperandRole::State && position == getDomainPosition(op, DimKind::Query)
+                    ? found >= expected
+                    : found == expected;
+    if (fits)
+      continue;
+    if (spec.role == OperandRole::Broadcast)
+      return op->emitOpError("C7: expected the ") << getDimName(op, position) << " dimension of " << spec.name
+                                                  << " to be " << expected << " or 1, found " << found;
+    return op->emitOpError("C2: expected the ")
+           << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected << ", found " << found;
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult attn::verifyStructure(Operation *op) {
+  SmallVector<OperandSpec> specs = getOperandSpecs(op);
+  if (failed(verifyForm(op, specs.size())))
+    return failure();
+  auto explicitMaps = op->getAttrOfType<ArrayAttr>("maps");
+  if (explicitMaps && explicitMaps.size() != specs.size())
+    return op->emitOpError("C1: expected ")
+           << specs.size() << " maps, one for each shaped operand, found " << explicitMaps.size();
+  ShapedType first = getShaped(op->getOperand(0));
+  int64_t numNamed = specs.front().dims.size();
+  if (!explicitMaps && first.getRank() < numNamed)
+    return op->emitOpError("C1: expected ")
+           << specs.front().name << " to have at least " << numNamed << " dimensions, found " << first;
+  if (explicitMaps && cast<AffineMapAttr>(explicitMaps[0]).getAffineMap().getNumDims() < getDomainDims(op).size())
+    return op->emitOpError("C1: expected maps of at least ")
+           << getDomainDims(op).size() << " dimensions, found " << explicitMaps[0];
+
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numDims = getNumBatchDims(op) + getDomainDims(op).size();
+  for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
+    if (failed(verifyMap(op, operand, map, spec, numDims)))
+      return failure();
+  // A destination without a batch dimension would be written again for each index of it, unless there is one index.
+  // A packed one holds its sequence through cu_seqlens.
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numInputs = specs.size() - cast<DestinationStyleOpInterface>(op).getNumDpsInits();
+  bool isPackedOutput = isa<SdpaOp, FinalizeOp>(op) && getPackedSequences(op);
+  for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
+    for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
+      if (int64_t count = llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext()));
+          count > 1 || (count == 0 && domain[position] != 1))
+        return op->emitOpError("C1: expected the map of ") << spec.name << " to hold the " << getDimName(op, position)
+                                                           << " dimension once, found " << AffineMapAttr::get(map);
+  for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))
+    if (failed(verifySizes(op, operand, map, spec, domain)))
+      return failure();
+  return success();
+}
