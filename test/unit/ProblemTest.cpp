@@ -67,7 +67,7 @@ TEST(Problem, WindowIsPlacedByOneAlignment) {
   EXPECT_EQ(reason("sq9 sk8 d1 window=1,0"), "expected an alignment of the window, as 9 queries and 8 keys differ; "
                                              "write align=top_left, align=bottom_right or align=offset");
   EXPECT_EQ(reason("sq9 d1 align=top_left"),
-            "expected align only with a window, found no window; write causal=... or window=...");
+            "expected align only with a window or chunk, found none; write causal=... or window=...");
   EXPECT_EQ(reason("sq9 d1 causal=top_left window=1,0 align=top_left"),
             "expected align only without causal, which says the alignment itself; leave it out");
 }
@@ -87,7 +87,8 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, causal, softcap, scale, bias, mask, layout, out, window, align, sink, q_lengths, "
+      "d, dv, f32, f64, bf16, f16, causal, chunk, softcap, scale, bias, mask, layout, out, window, align, sink, "
+      "q_lengths, "
       "kv_lengths, dropout, paged, pages\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
@@ -217,7 +218,6 @@ TEST(Problem, ConflictsAreRefused) {
        "hq8"},
       {"paged=4 kv_lengths out=weights",
        "expected no weights with paged, found out=weights; write out=lse, or leave it out"},
-      {"hq? paged=4 kv_lengths", "expected numbers of heads with paged, found 'hq?'; write a number as hq8"},
       {"sk? paged=4 kv_lengths bias=1,1,1,?", "expected size 1 in the key dimension of bias with paged and sk?, found "
                                               "?; write sk as a number, or 1"},
       {"causal=offset window=1,0 align=offset",

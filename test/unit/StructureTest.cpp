@@ -274,7 +274,7 @@ TEST_F(Structure, ShiftIndex) {
                                    "%keep = arith.cmpi sle, %j, %i : index\nattn.yield %keep : i1\n}"));
   OpBuilder builder(sdpa);
   OpFoldResult zero = builder.getIndexAttr(0), two = builder.getIndexAttr(2);
-  shiftIndex(builder, sdpa.getMaskMod(), {zero, two, zero, zero}, /*numBatchDims=*/0);
+  shiftIndex(builder, sdpa.getMaskMod(), {zero, two, zero, zero}, sdpa);
   auto compare = getOnly<arith::CmpIOp>(*module);
   auto shifted = compare.getLhs().getDefiningOp<arith::AddIOp>();
   ASSERT_TRUE(shifted) << "the key is shifted by 2";
