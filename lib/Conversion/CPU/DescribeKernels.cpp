@@ -49,6 +49,41 @@ bool fitsInMemory(RankedTensorType type) {
   return bytes <= int64_t(1) << kMaxArgumentBits;
 }
 
+/// What an op calls an operand beyond those with indexing maps.
+StringRef getUnmappedRole(Operation *op, Value value) {
+  SmallVector<std::pair<Value, StringRef>> roles;
+  if (auto sdpa = dyn_cast<SdpaOp>(op))
+    roles = {{sdpa.getSink(), "sink"},
+             {sdpa.getQLengths(), "q_lengths"},
+             {sdpa.getKvLengths(), "kv_lengths"},
+             {sdpa.getCausalOffset(), "causal_offset"},
+             {sdpa.getCuSeqlensQ(), "cu_seqlens_q"},
+             {sdpa.getCuSeqlensK(), "cu_seqlens_k"},
+             {sdpa.getScoreWeight(), "score_weight"},
+             {sdpa.getDropoutSeed(), "seed"},
+             {sdpa.getDropoutOffset(), "offset"}};
+  else if (auto mask = dyn_cast<MaskOp>(op))
+    roles = {{mask.getQLengths(), "q_lengths"},
+             {mask.getKvLengths(), "kv_lengths"},
+             {mask.getCausalOffset(), "causal_offset"}};
+  else if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    roles = {{softmax.getSink(), "sink"}, {softmax.getQLengths(), "q_lengths"}};
+  else if (auto dropout = dyn_cast<DropoutOp>(op))
+    roles = {{dropout.getDropoutSeed(), "seed"}, {dropout.getDropoutOffset(), "offset"}};
+  else if (isa<ScoresOp>(op))
+    return "weight";
+  for (auto [operand, role] : roles)
+    if (operand == value)
+      return role;
+  return "scale";
+}
+
+StringRef getRole(OpOperand &use) {
+  SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
+  return use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name
+                                               : getUnmappedRole(use.getOwner(), use.get());
+}
+
 /// Collects one function's arguments and gives each a C identifier of its own.
 class Describer {
 public:
@@ -168,8 +203,7 @@ private:
     for (OpOperand &use : argument.getUses()) {
       if (!isStructuredOp(use.getOwner()))
         continue;
-      SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
-      StringRef role = use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name : "scale";
+      StringRef role = getRole(use);
       if (!name.empty() && name != role)
         return "input";
       name = role.str();

@@ -1,0 +1,188 @@
+// What the verifiers say of lengths, offsets, packed sequences, sinks, dropout, pages and kinds of scores.
+// RUN: attn-opt %s --split-input-file --verify-diagnostics
+
+// C13: lengths of another batch.
+func.func @f(%q: tensor<2x3x4x8xf32>, %n: tensor<3xi32>) {
+  // expected-error @below {{C13: expected kv_lengths to have 2 elements, one a batch index, found 3}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
+      kv_lengths(%n : tensor<3xi32>) outs(%q : tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// C13: lengths that are no integers.
+func.func @f(%q: tensor<2x3x4x8xf32>, %n: tensor<2xf32>) {
+  // expected-error @below {{C13: expected q_lengths to have one dimension of i32 or i64, found 'tensor<2xf32>'}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
+      q_lengths(%n : tensor<2xf32>) outs(%q : tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// C13: no batch for the lengths.
+func.func @f(%q: tensor<4x8xf32>, %n: tensor<1xi32>) {
+  // expected-error @below {{C13: expected a batch dimension beside kv_lengths, found none}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      kv_lengths(%n : tensor<1xi32>) outs(%q : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C14: an alignment by offsets that are not there.
+func.func @f(%q: tensor<2x3x4x8xf32>) {
+  // expected-error @below {{C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found the alignment alone}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
+      outs(%q : tensor<2x3x4x8xf32>) {causal = #attn.causal<offset>} -> tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// C14: offsets of nothing.
+func.func @f(%s: tensor<2x3x4x4xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found causal_offset alone}}
+  %r = attn.mask ins(%s : tensor<2x3x4x4xf32>) causal_offset(%n : tensor<2xi32>) outs(%s : tensor<2x3x4x4xf32>)
+      -> tensor<2x3x4x4xf32>
+  return
+}
+
+// -----
+
+// C5: equal sizes say nothing where lengths differ.
+func.func @f(%q: tensor<2x3x4x8xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{C5: causal needs an alignment unless the numbers of queries and keys are static and equal, found Sq = 4 and Sk = 4 with lengths of their own}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
+      kv_lengths(%n : tensor<2xi32>) outs(%q : tensor<2x3x4x8xf32>) {causal} -> tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// C12: a chunk of nothing.
+func.func @f(%q: tensor<4x8xf32>) {
+  // expected-error @below {{C12: expected chunk to be at least 1, found 0}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      outs(%q : tensor<4x8xf32>) {chunk = 0 : i64} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C15: lengths twice.
+func.func @f(%q: tensor<9x3x8xf32>, %c: tensor<3xi32>, %n: tensor<2xi32>) {
+  // expected-error @below {{C15: expected cu_seqlens without lengths, which cu_seqlens say themselves}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<9x3x8xf32>, tensor<9x3x8xf32>, tensor<9x3x8xf32>)
+      kv_lengths(%n : tensor<2xi32>) cu_seqlens(%c, %c : tensor<3xi32>, tensor<3xi32>)
+      outs(%q : tensor<9x3x8xf32>) -> tensor<9x3x8xf32>
+  return
+}
+
+// -----
+
+// C13: sequences of queries and of keys.
+func.func @f(%q: tensor<9x3x8xf32>, %c: tensor<3xi32>, %d: tensor<5xi32>) {
+  // expected-error @below {{C13: expected cu_seqlens of keys to have 3 elements, one a batch index and one more, found 5}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<9x3x8xf32>, tensor<9x3x8xf32>, tensor<9x3x8xf32>)
+      cu_seqlens(%c, %d : tensor<3xi32>, tensor<5xi32>) outs(%q : tensor<9x3x8xf32>) -> tensor<9x3x8xf32>
+  return
+}
+
+// -----
+
+// C16: a probability above 1.
+func.func @f(%s: tensor<4x6xf32>, %x: i64) {
+  // expected-error @below {{C16: expected dropout_p in [0, 1], found 1.5}}
+  %r = attn.dropout ins(%s : tensor<4x6xf32>) dropout(%x, %x : i64, i64) outs(%s : tensor<4x6xf32>)
+      {dropout_p = 1.5 : f64} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// C16: a probability without a seed.
+func.func @f(%q: tensor<4x8xf32>) {
+  // expected-error @below {{C16: expected dropout_p beside dropout(%seed, %offset), found dropout_p alone}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      outs(%q : tensor<4x8xf32>) {dropout_p = 0.5 : f64} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C17: a table that ends before the keys.
+func.func @f(%c: tensor<7x16x2x8xf32>, %t: tensor<2x3xi32>, %n: tensor<2xi32>, %o: tensor<2x2x49x8xf32>) {
+  // expected-error @below {{C17: expected at most 48 keys, the pages of block_table times the page size, found 49}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x16x2x8xf32>, tensor<2x3xi32>) lengths(%n : tensor<2xi32>)
+      outs(%o : tensor<2x2x49x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<2x2x49x8xf32>
+  return
+}
+
+// -----
+
+// C17: the cache in another order than it says.
+func.func @f(%c: tensor<7x16x2x8xf32>, %t: tensor<2x3xi32>, %n: tensor<2xi32>, %o: tensor<2x2x6x8xf32>) {
+  // expected-error @below {{C17: expected an output (B, Hkv, Sk, D) of the cache 'tensor<7x16x2x8xf32>' and the block_table 'tensor<2x3xi32>', found}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x16x2x8xf32>, tensor<2x3xi32>) lengths(%n : tensor<2xi32>)
+      outs(%o : tensor<2x2x6x8xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x6x8xf32>
+  return
+}
+
+// -----
+
+// C18: weights of no kind.
+func.func @f(%q: tensor<4x8xf32>, %w: tensor<8xf32>, %o: tensor<4x4xf32>) {
+  // expected-error @below {{C18: expected kind = #attn.score_kind<general> or <additive> for weights, found 'tensor<8xf32>'}}
+  %r = attn.scores ins(%q, %q : tensor<4x8xf32>, tensor<4x8xf32>) weights(%w : tensor<8xf32>) outs(%o : tensor<4x4xf32>)
+      -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+// C18: a general weight that is a vector.
+func.func @f(%q: tensor<4x8xf32>, %w: tensor<8xf32>, %o: tensor<4x4xf32>) {
+  // expected-error @below {{C18: expected one weight W of the head size squared and the type of query, found 'tensor<8xf32>'}}
+  %r = attn.scores ins(%q, %q : tensor<4x8xf32>, tensor<4x8xf32>) weights(%w : tensor<8xf32>) outs(%o : tensor<4x4xf32>)
+      {kind = #attn.score_kind<general>} -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+// C2: a sink a head.
+func.func @f(%q: tensor<2x3x4x8xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{C2: expected sink to have 3 elements, one a query head, found 4}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>, tensor<2x3x4x8xf32>)
+      sink(%s : tensor<4xf32>) outs(%q : tensor<2x3x4x8xf32>) -> tensor<2x3x4x8xf32>
+  return
+}
+
+// -----
+
+// C10: a score_mod without its score.
+func.func @f(%s: tensor<4x6xf32>) {
+  // expected-error @below {{C10: expected score_mod to take one argument, the score: write ^bb0(%score: 'f32'), found nothing}}
+  %r = attn.modify ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) score_mod {
+    %one = arith.constant 1.0 : f32
+    attn.yield %one : f32
+  } -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// C10: a score_mod with a side effect.
+func.func @f(%s: tensor<4x6xf32>, %seen: memref<1xf32>) {
+  // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars, and tensor.extract of tensors from outside, in score_mod, found memref.store}}
+  %r = attn.modify ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) score_mod {
+  ^bb0(%score: f32):
+    %zero = arith.constant 0 : index
+    // expected-note @below {{the op is here}}
+    memref.store %score, %seen[%zero] : memref<1xf32>
+    attn.yield %score : f32
+  } -> tensor<4x6xf32>
+  return
+}
