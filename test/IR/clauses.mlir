@@ -3,9 +3,9 @@
 // RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
 
 // CHECK-LABEL: func @clauses(
-//       CHECK:   attn.sdpa ins({{.*}}) sink(%{{.*}} : tensor<3xf32>) q_lengths(%{{.*}} : tensor<2xi32>)
-//  CHECK-SAME:     kv_lengths(%{{.*}} : tensor<2xi32>) causal_offset(%{{.*}} : tensor<2xi32>)
-//  CHECK-SAME:     score_weight(%{{.*}} : tensor<8xf32>) dropout(%{{.*}}, %{{.*}} : i64, i64) outs({{.*}})
+//       CHECK:   attn.sdpa ins({{[^)]*}}) sink(%{{[^)]*}} : tensor<3xf32>) q_lengths(%{{[^)]*}} : tensor<2xi32>)
+//  CHECK-SAME:     kv_lengths(%{{[^)]*}} : tensor<2xi32>) causal_offset(%{{[^)]*}} : tensor<2xi32>)
+//  CHECK-SAME:     score_weight(%{{[^)]*}} : tensor<8xf32>) dropout(%{{[^)]*}}, %{{[^)]*}} : i64, i64) outs({{[^)]*}})
 //  CHECK-SAME:     {causal = #attn.causal<offset>, dropout_p = 2.500000e-01 : f64} score_mod {
 //       CHECK:   ^bb0(%[[S:.*]]: f32):
 //       CHECK:     attn.yield %[[S]] : f32
