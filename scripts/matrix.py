@@ -168,7 +168,7 @@ def print_problem(case: Levels) -> str:
     q_heads, kv_heads = case["heads"].split(",")
     letters = {"b": case["b"], "h": q_heads, "q": queries, "k": keys}
     letters |= dict.fromkeys(case["dynamic"], "?")
-    kv_heads = "?" if letters["h"] == "?" else kv_heads
+    kv_heads = "?" if letters["h"] == "?" and kv_heads == q_heads else kv_heads
     words = [
         f"b{letters['b']}",
         f"hq{letters['h']}",
