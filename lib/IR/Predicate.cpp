@@ -110,18 +110,25 @@ private:
 
 } // namespace
 
-bool attn::hasSpelledOutMask(Operation *op) {
+/// True where buildPredicate has something to build beside the region that the op has.
+static bool spellsOutPredicate(Operation *op) {
   if (!isa<MaskOp, SdpaOp>(op))
     return false;
   MaskOperands operands = getMaskOperands(op);
+  // The lengths of packed sequences are in mask_mod once the op is analysed; its cu_seqlens stay.
+  bool areSequencesNew = operands.querySequences && cast<SdpaOp>(op).getKeyRanges().empty();
+  return areSequencesNew || operands.queryLengths || operands.keyLengths ||
+         llvm::any_of(kSpelledOutMasks, [&](StringRef name) { return op->hasAttr(name); });
+}
+
+bool attn::hasSpelledOutMask(Operation *op) {
   auto sdpa = dyn_cast<SdpaOp>(op);
-  return op->hasAttr("causal") || op->hasAttr("window") || op->hasAttr("chunk") || operands.queryLengths ||
-         operands.keyLengths || (sdpa && (sdpa.getSink() || (sdpa.getCuSeqlensQ() && sdpa.getKeyRanges().empty())));
+  return spellsOutPredicate(op) || (sdpa && sdpa.getSink());
 }
 
 bool attn::hasPredicate(Operation *op) {
   Region *region = getMaskMod(op);
-  return hasSpelledOutMask(op) || (region && !region->empty());
+  return spellsOutPredicate(op) || (region && !region->empty());
 }
 
 Region *attn::getKeyRangesRegion(Operation *op) {
@@ -213,13 +220,8 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
     return;
   Region predicate, start;
   bool hasMask = hasPredicate(op);
-  if (auto sdpa = dyn_cast<SdpaOp>(op)) {
-    MaskOperands operands = getMaskOperands(op);
-    hasMask = op->hasAttr("causal") || op->hasAttr("window") || op->hasAttr("chunk") || !sdpa.getMaskMod().empty() ||
-              operands.queryLengths || operands.keyLengths || operands.querySequences;
-    if (sdpa.getSink())
-      buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
-  }
+  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getSink())
+    buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   if (hasMask)
     buildPredicate(builder, op, predicate);
   for (StringRef name : kSpelledOutMasks)
