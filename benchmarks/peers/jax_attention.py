@@ -1,0 +1,30 @@
+"""JAX's dot_product_attention under jit, on (B, S, H, D)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from peers import Inputs, Peer
+from peers.problem import Problem
+
+
+def load(threads: int) -> Peer:
+    """JAX; its threads are those of the processors that this process may use."""
+    import jax
+
+    def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
+        q, k, v = (jax.numpy.asarray(np.ascontiguousarray(inputs[name].transpose(0, 2, 1, 3))) for name in "qkv")
+        options: dict[str, Any] = {"is_causal": problem.causal}
+        if problem.window:
+            options["local_window_size"] = problem.window
+        others = {name: jax.numpy.asarray(inputs[name]) for name in ("mask", "bias") if name in inputs}
+        compiled = jax.jit(lambda q, k, v, others: jax.nn.dot_product_attention(q, k, v, **others, **options))
+        return lambda: compiled(q, k, v, others).block_until_ready()
+
+    def to_numpy(out: Any, _: Problem) -> np.ndarray:
+        return np.asarray(out.astype("float32")).transpose(0, 2, 1, 3)
+
+    return Peer(jax.__version__, prepare, to_numpy)
