@@ -1,4 +1,4 @@
-"""IREE's attention op (iree_linalg_ext.attention), compiled for this processor; the heads of a group are a dimension."""
+"""IREE's attention op (iree_linalg_ext.attention) for this processor; the heads of a group are a dimension."""
 
 from __future__ import annotations
 
