@@ -158,6 +158,10 @@ static Error printLoops(const BenchCommand &command, const std::string &line) {
   if (!loops)
     return loops.takeError();
   for (const HotLoop &loop : *loops) {
+    if (command.roofline == Roofline::Assembly) {
+      printAssembly(outs(), loop);
+      continue;
+    }
     outs() << "  loop ";
     printHotLoop(outs(), loop);
     outs() << "\n";
@@ -218,7 +222,7 @@ static Error describeProblem(const BenchCommand &command, const std::string &lin
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
     return problem.takeError();
-  outs() << printProblemLine(*problem) << ":\n";
+  outs() << (command.roofline == Roofline::Assembly ? "# " : "") << printProblemLine(*problem) << ":\n";
   return printLoops(command, line);
 }
 
@@ -249,7 +253,7 @@ int driver::bench(const BenchCommand &command) {
     if (Error error = printCeilings(command))
       return reportError(std::move(error));
   for (const std::string &line : command.problems) {
-    bool runs = command.roofline != Roofline::Static;
+    bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
     if (Error error = runs ? timeProblem(command, line) : describeProblem(command, line))
       return reportError(std::move(error));
     outs().flush();

@@ -12,9 +12,11 @@
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"
 #include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
 #include "llvm/MC/MCInstrAnalysis.h"
 #include "llvm/MC/MCInstrInfo.h"
 #include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Object/SymbolSize.h"
@@ -49,8 +51,10 @@ struct Instruction {
 /// The machine code of one function.
 class FunctionCode {
 public:
-  FunctionCode(const TargetMachine &machine, const TargetInfo &target, const MCInstrAnalysis &analysis)
-      : info(*machine.getMCInstrInfo()), registers(*machine.getMCRegisterInfo()), target(target), analysis(analysis) {}
+  FunctionCode(const TargetMachine &machine, const TargetInfo &target, const MCInstrAnalysis &analysis,
+               MCInstPrinter &printer)
+      : info(*machine.getMCInstrInfo()), registers(*machine.getMCRegisterInfo()),
+        subtarget(*machine.getMCSubtargetInfo()), target(target), analysis(analysis), printer(printer) {}
 
   Error disassemble(const MCDisassembler &disassembler, ArrayRef<uint8_t> bytes) {
     for (uint64_t address = 0; address < bytes.size();) {
@@ -141,14 +145,19 @@ private:
       loop.shuffle += startsWithAny(name, kShuffle) && !touchesMemory;
       loop.convert += startsWithAny(name, kConvert);
       loop.call += desc.isCall();
+      raw_string_ostream line(loop.assembly);
+      printer.printInst(&instruction.inst, instruction.address, "", subtarget, line);
+      line << "\n";
     }
     return loop;
   }
 
   const MCInstrInfo &info;
   const MCRegisterInfo &registers;
+  const MCSubtargetInfo &subtarget;
   const TargetInfo &target;
   const MCInstrAnalysis &analysis;
+  MCInstPrinter &printer;
   std::vector<Instruction> code;
   SmallVector<StringRef> frame = {"RSP"};
 };
@@ -167,7 +176,10 @@ Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const Targ
       (*machine)->getTarget().createMCDisassembler(*(*machine)->getMCSubtargetInfo(), context));
   std::unique_ptr<MCInstrAnalysis> analysis(
       (*machine)->getTarget().createMCInstrAnalysis((*machine)->getMCInstrInfo()));
-  if (!disassembler || !analysis)
+  std::unique_ptr<MCInstPrinter> printer(
+      (*machine)->getTarget().createMCInstPrinter(triple, /*SyntaxVariant=*/0, *(*machine)->getMCAsmInfo(),
+                                                  *(*machine)->getMCInstrInfo(), *(*machine)->getMCRegisterInfo()));
+  if (!disassembler || !analysis || !printer)
     return createStringError("this LLVM has no disassembler for " + target.triple);
 
   Expected<std::unique_ptr<object::ObjectFile>> file =
@@ -188,7 +200,7 @@ Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const Targ
     Expected<uint64_t> value = symbol.getValue();
     if (!name || !contents || !value)
       return joinErrors(name.takeError(), joinErrors(contents.takeError(), value.takeError()));
-    FunctionCode code(**machine, target, *analysis);
+    FunctionCode code(**machine, target, *analysis, *printer);
     if (Error error = code.disassemble(*disassembler, arrayRefFromStringRef(*contents).slice(*value, size)))
       return error;
     for (HotLoop &loop : code.findLoops()) {
@@ -203,4 +215,9 @@ void driver::printHotLoop(raw_ostream &os, const HotLoop &loop) {
   os << loop.function << "+" << format_hex(loop.start, 3) << ": " << loop.instructions << " instructions: " << loop.fma
      << " fma, " << loop.dot << " dot, " << loop.load << " load, " << loop.store << " store, " << loop.shuffle
      << " shuffle, " << loop.convert << " convert, " << loop.call << " call, " << loop.stack << " stack";
+}
+
+void driver::printAssembly(raw_ostream &os, const HotLoop &loop) {
+  std::string name = loop.function + "+0x" + utohexstr(loop.start, /*LowerCase=*/true);
+  os << "# LLVM-MCA-BEGIN " << name << "\n" << loop.assembly << "# LLVM-MCA-END " << name << "\n";
 }

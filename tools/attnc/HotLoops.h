@@ -29,7 +29,8 @@ struct HotLoop {
   unsigned fma = 0; ///< vector multiply-adds; multiplications where the target has none
   unsigned dot = 0; ///< of 16- or 8-bit products, summed in 32 bits
   unsigned load = 0, store = 0, shuffle = 0, convert = 0, call = 0;
-  unsigned stack = 0; ///< at a fixed place of the stack frame: what did not fit into registers
+  std::string assembly; ///< a line an instruction
+  unsigned stack = 0;   ///< at a fixed place of the stack frame: what did not fit into registers
 };
 
 /// The loops of an object file with kHotMultiplyAdds or more, in the order of their code.
@@ -37,6 +38,8 @@ llvm::Expected<std::vector<HotLoop>> findHotLoops(llvm::StringRef object, const 
 
 /// "sdpa+0x40: 84 instructions: 64 fma, …"
 void printHotLoop(llvm::raw_ostream &os, const HotLoop &loop);
+/// The instructions between marks that llvm-mca reads.
+void printAssembly(llvm::raw_ostream &os, const HotLoop &loop);
 
 } // namespace attn::driver
 

@@ -94,12 +94,14 @@ cl::opt<std::string> problemFile("problems", cl::desc("a file of problem lines")
 cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
-cl::opt<Roofline> roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
-                           cl::ValueOptional, cl::init(Roofline::None),
-                           cl::values(clEnumValN(Roofline::Measured, "", "against the measured ceilings (default)"),
-                                      clEnumValN(Roofline::Measured, "measured", "the same"),
-                                      clEnumValN(Roofline::Static, "static", "the loops only; nothing is run")),
-                           inBench, inCategory);
+cl::opt<Roofline>
+    roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
+             cl::ValueOptional, cl::init(Roofline::None),
+             cl::values(clEnumValN(Roofline::Measured, "", "against the measured ceilings (default)"),
+                        clEnumValN(Roofline::Measured, "measured", "the same"),
+                        clEnumValN(Roofline::Static, "static", "the loops only; nothing is run"),
+                        clEnumValN(Roofline::Assembly, "asm", "their instructions, as llvm-mca reads them")),
+             inBench, inCategory);
 cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
 CompileOptions getOptions() {

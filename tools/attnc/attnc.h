@@ -52,9 +52,9 @@ struct RunCommand {
   bool check = false;
 };
 
-/// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; or
-/// only the latter, without running anything, so for any target.
-enum class Roofline { None, Measured, Static };
+/// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; only
+/// the latter, without running anything, so for any target; or these loops themselves, as llvm-mca reads them.
+enum class Roofline { None, Measured, Static, Assembly };
 
 struct BenchCommand {
   std::vector<std::string> problems; ///< lines
