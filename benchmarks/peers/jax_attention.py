@@ -15,14 +15,21 @@ def load(threads: int) -> Peer:
     """JAX; its threads are those of the processors that this process may use."""
     import jax
 
+    kernels: dict[str, Callable[..., Any]] = {}
+
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
-        q, k, v = (jax.numpy.asarray(np.ascontiguousarray(inputs[name].transpose(0, 2, 1, 3))) for name in "qkv")
+        arrays = [jax.numpy.asarray(np.ascontiguousarray(inputs[name].transpose(0, 2, 1, 3))) for name in "qkv"]
+        arrays.append({name: jax.numpy.asarray(inputs[name]) for name in ("mask", "bias") if name in inputs})
         options: dict[str, Any] = {"is_causal": problem.causal}
         if problem.window:
             options["local_window_size"] = problem.window
-        others = {name: jax.numpy.asarray(inputs[name]) for name in ("mask", "bias") if name in inputs}
-        compiled = jax.jit(lambda q, k, v, others: jax.nn.dot_product_attention(q, k, v, **others, **options))
-        return lambda: compiled(q, k, v, others).block_until_ready()
+        if problem.line not in kernels:
+            kernels.clear()
+            attend = jax.nn.dot_product_attention
+            kernels[problem.line] = jax.jit(lambda q, k, v, others: attend(q, k, v, **others, **options))
+            kernels[problem.line](*arrays).block_until_ready()  # compiles
+        kernel = kernels[problem.line]
+        return lambda: kernel(*arrays).block_until_ready()
 
     def to_numpy(out: Any, _: Problem) -> np.ndarray:
         return np.asarray(out.astype("float32")).transpose(0, 2, 1, 3)

@@ -25,7 +25,8 @@ ROOT = BENCHMARKS.parent
 ATTNC = ROOT / "build" / "release" / "bin" / "attnc"
 
 TURN_SECONDS = 0.02  # a turn's calls are repeated for so long
-LINE_SECONDS = 6.0  # a system that has used up so much of a line stays out of its further rounds
+LINE_SECONDS = 2.5  # a system that has used up so much of a line stays out of its further rounds
+SLOW_SECONDS = 2.5  # a system whose first call takes longer has no turn: that call is its figure
 ANSWER_SECONDS = 180  # FlexAttention compiles C++
 CEILING_EVERY = 4  # rounds
 # Largest |difference| to attn's result, relative to the largest result: two kernels, each with its own rounding.
@@ -112,9 +113,12 @@ def write_inputs(folder: Path, inputs: dict[str, np.ndarray]) -> None:
         np.save(folder / "inputs" / f"{name}.npy", x.view(np.uint16) if x.dtype.name == "bfloat16" else x)
 
 
-def prepare(problem: Problem, workers: list[Worker], folder: Path) -> tuple[list[Worker], dict[str, str]]:
-    """Those that compute the problem, attn first, and why the others do not."""
+def prepare(
+    problem: Problem, workers: list[Worker], folder: Path
+) -> tuple[list[Worker], dict[str, float], dict[str, str]]:
+    """Those that compute the problem, attn first; the seconds of those that are slow; why the others do not."""
     ready: list[Worker] = []
+    slow: dict[str, float] = {}
     left_out: dict[str, str] = {}
     reference = None
     for worker in workers:
@@ -127,11 +131,13 @@ def prepare(problem: Problem, workers: list[Worker], folder: Path) -> tuple[list
             reference = result
         scale = np.abs(reference).max()
         error = np.abs(result - reference).max() / scale
-        if error <= TOLERANCES[problem.dtype]:
-            ready.append(worker)
-        else:
+        if not error <= TOLERANCES[problem.dtype]:
             left_out[worker.name] = f"computes something else: differs by {error:.2g} of the largest result"
-    return ready, left_out
+        elif reply["seconds"] > SLOW_SECONDS:
+            slow[worker.name] = reply["seconds"]
+        else:
+            ready.append(worker)
+    return ready, slow, left_out
 
 
 def measure(workers: list[Worker], rounds: int, threads: int) -> tuple[dict[str, list[float]], dict[str, float]]:
@@ -158,11 +164,12 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
     with tempfile.TemporaryDirectory(prefix="compare-", dir=ROOT / "build") as name:
         folder = Path(name)
         write_inputs(folder, inputs)
-        ready, left_out = prepare(problem, workers, folder)
+        ready, slow, left_out = prepare(problem, workers, folder)
         out_bytes = problem.b * problem.hq * problem.sq * problem.dv * inputs["q"].itemsize
         read_bytes = sum(x.nbytes for x in inputs.values()) + out_bytes
         del inputs
     times, ceilings = measure(ready, rounds, threads)
+    times |= {name: [seconds] for name, seconds in slow.items()}
     # A decode step is memory's, the rest the multiply-adds'.
     work, ceiling = (read_bytes, ceilings["read"]) if problem.is_decode else (problem.flops, ceilings["f32 FMA"])
     systems = {

@@ -3,8 +3,8 @@
 Systems have thread pools of their own, which fight for the processors when they are in one process; so each is in one
 of its own, on the processors that it was started on, and the parent says whose turn it is.
 
-    prepare FOLDER LINE    loads the inputs of a problem, calls once and writes FOLDER/NAME.npy
-    turn SECONDS           calls once untimed, then again for so long or once; the times
+    prepare FOLDER LINE    loads the inputs of a problem, calls once and writes FOLDER/NAME.npy; the time of that call
+    turn SECONDS           calls for so long or once, where calls are shorter than that once untimed before; the times
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ class Rotation:
         """Starts at the first; the copies live as long as the calls, which may hold bare addresses."""
         self.calls, self.copies = calls, copies
         self.place = 0
+        self.seconds = 0.0
 
-    def __call__(self) -> float:
-        """Seconds of one call."""
+    def call(self) -> Any:
+        """What the next call returns; `seconds` is how long it took."""
         call = self.calls[self.place % len(self.calls)]
         self.place += 1
         start = time.perf_counter()
-        call()
-        return time.perf_counter() - start
+        result = call()
+        self.seconds = time.perf_counter() - start
+        return result
 
 
 def load_inputs(folder: Path, dtype: str) -> dict[str, np.ndarray]:
@@ -56,17 +58,20 @@ def prepare(peer: Peer, name: str, folder: Path, line: str) -> Rotation:
     inputs = load_inputs(folder, problem.dtype)
     copies = [inputs] + [{n: x.copy() for n, x in inputs.items()} for _ in range(num_copies(problem, inputs) - 1)]
     calls = [peer.prepare(problem, copy) for copy in copies]
-    result = peer.to_numpy(calls[0](), problem).astype(np.float32)
+    rotation = Rotation(calls, copies)
+    result = peer.to_numpy(rotation.call(), problem).astype(np.float32)
     np.save(folder / f"{name}.npy", result.reshape(problem.b, problem.hq, problem.sq, problem.dv))
-    return Rotation(calls, copies)
+    return rotation
 
 
 def turn(rotation: Rotation, seconds: float) -> list[float]:
     """The times of a turn."""
-    rotation()
-    times = [rotation()]
-    while sum(times) < seconds:
-        times.append(rotation())
+    times: list[float] = []
+    if rotation.seconds < seconds:
+        rotation.call()
+    while not times or sum(times) < seconds:
+        rotation.call()
+        times.append(rotation.seconds)
     return times
 
 
@@ -98,7 +103,7 @@ def main() -> None:
         rotation = None
         try:
             rotation = prepare(peer, name, Path(words[1]), words[2])
-            answer({}, replies)
+            answer({"seconds": rotation.seconds}, replies)
         except UnsupportedError as error:
             answer({"unsupported": str(error)}, replies)
         except Exception as error:  # whatever a system throws at a problem that it does not take
