@@ -34,6 +34,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     return op.emitOpError("no CPU kernel for element type ")
            << elementType
            << ", expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference";
+  if (std::optional<ScheduleAttr> decode = selectDecodeSchedule(op, target))
+    return *decode;
   // 16-bit elements are widened tile by tile.
   elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
@@ -74,7 +76,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors);
+  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors, KernelKind::Prefill,
+                           ProductKind::FMA, /*split_keys=*/0, /*unroll=*/1, /*prefetch=*/0);
 }
 
 namespace {
