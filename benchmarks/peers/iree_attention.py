@@ -71,7 +71,7 @@ def load(threads: int) -> Peer:
         return context
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
-        if problem.dtype != "f32":
+        if problem.dtype != "f32" or problem.kv != "f32":
             raise UnsupportedError("written down here in f32 only")
         mask = None
         if problem.bias:

@@ -17,16 +17,25 @@ def load(threads: int) -> Peer:
 
     kernels: dict[str, Callable[..., Any]] = {}
 
+    def make_kernel(options: dict[str, Any]) -> Callable[..., Any]:
+        @jax.jit
+        def kernel(q: Any, k: Any, v: Any, others: dict[str, Any]) -> Any:
+            dense = {name: x for name, x in others.items() if name in ("mask", "bias")}
+            if "k_scale" in others:  # quantised K and V are widened first
+                k, v = k * others["k_scale"][:, None], v * others["v_scale"][:, None]
+            return jax.nn.dot_product_attention(q, k, v, **dense, **options)
+
+        return kernel
+
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
         arrays = [jax.numpy.asarray(np.ascontiguousarray(inputs[name].transpose(0, 2, 1, 3))) for name in "qkv"]
-        arrays.append({name: jax.numpy.asarray(inputs[name]) for name in ("mask", "bias") if name in inputs})
+        arrays.append({name: jax.numpy.asarray(x) for name, x in inputs.items() if name not in ("q", "k", "v")})
         options: dict[str, Any] = {"is_causal": problem.causal}
         if problem.window:
             options["local_window_size"] = problem.window
         if problem.line not in kernels:
             kernels.clear()
-            attend = jax.nn.dot_product_attention
-            kernels[problem.line] = jax.jit(lambda q, k, v, others: attend(q, k, v, **others, **options))
+            kernels[problem.line] = make_kernel(options)
             kernels[problem.line](*arrays).block_until_ready()  # compiles
         kernel = kernels[problem.line]
         return lambda: kernel(*arrays).block_until_ready()

@@ -48,6 +48,8 @@ def load(threads: int) -> Peer:
     from onnx import helper
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
+        if problem.kv != problem.dtype:
+            raise UnsupportedError(f"no K and V of {problem.kv}")
         if problem.dtype != "f32":
             raise UnsupportedError(f"no Attention of {problem.dtype} for processors")
         inputs = dict(inputs)

@@ -20,6 +20,8 @@ def load(threads: int) -> Peer:
     from onnx import helper
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
+        if problem.kv != problem.dtype:
+            raise UnsupportedError(f"no K and V of {problem.kv}")
         if problem.dtype != "f32":
             raise UnsupportedError(f"no MultiHeadAttention of {problem.dtype} for processors")
         if problem.hq != problem.hkv:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -53,11 +54,11 @@ def load(threads: int) -> Peer:
         for i, tensor in enumerate(tensors):
             request.set_input_tensor(i, tensor)
 
-        def call() -> Any:
+        def call(_: Inputs) -> Any:
             request.infer()
             return request.get_output_tensor(0)
 
-        return call
+        return functools.partial(call, inputs)  # whose memory the tensors point to
 
     def to_numpy(out: Any, problem: Problem) -> np.ndarray:
         if problem.dtype == "bf16":

@@ -13,8 +13,17 @@ STREAMED_BYTES = 256 << 20
 # Rows of queries that share a row of K, at most, where memory is the limit; the same as in tools/attnc/Cost.cpp.
 MAX_DECODE_ROWS = 16
 KEPT_SHARE = 0.75  # of a boolean mask
+QUANTISED_MAX = 127  # of int8
 SIZES = ("b", "hq", "hkv", "sq", "sk", "d", "dv")
-INPUT_NAMES = ("q", "k", "v", "mask", "bias")  # those of attn's arguments; systems that go by order go by this one
+INPUT_NAMES = (
+    "q",
+    "k",
+    "v",
+    "mask",
+    "bias",
+    "k_scale",
+    "v_scale",
+)  # those of attn's arguments; systems that go by order go by this one
 TYPES = ("f32", "f64", "bf16", "f16")
 
 
@@ -36,7 +45,7 @@ class Problem:
     window: tuple[int, int] | None
     mask: bool
     bias: bool
-    kv: str  # the type of K and V; that of the queries where the line does not say
+    kv: str  # the type of K and V; that of the queries where the line does not say. int8 has a scale a key head
 
     @property
     def is_decode(self) -> bool:
@@ -78,6 +87,8 @@ def parse(text: str) -> Problem:
     sizes.setdefault("hkv", sizes["hq"])
     sizes.setdefault("sk", sizes["sq"])
     sizes.setdefault("dv", sizes["d"])
+    if values["kv"] not in ("", "int8") or (values["kv"] and values["kvscale"] != "head"):
+        raise ValueError(f"expected kv=int8 kvscale=head, or neither, in '{line}'")
     window = tuple(map(int, values["window"].split(","))) if values["window"] else None
     return Problem(
         line=" ".join(line.split()),
@@ -123,6 +134,12 @@ def make_inputs(problem: Problem) -> dict[str, np.ndarray]:
     if p.bias:
         inputs["bias"] = normal(*p.bias_shape())
     inputs = {name: x.astype(numpy_type(p.dtype)) for name, x in inputs.items()}
+    if p.kv == "int8":
+        for name in ("k", "v"):
+            wide = inputs[name].astype(np.float32)
+            scale = np.abs(wide).max(axis=(0, 2, 3)) / QUANTISED_MAX  # a head
+            inputs[name] = np.rint(wide / scale[:, None, None]).astype(np.int8)
+            inputs[f"{name}_scale"] = scale
     if p.mask:
         inputs["mask"] = rng.random(p.bias_shape()) < KEPT_SHARE
     return inputs

@@ -38,19 +38,22 @@ class Worker:
 
     def __init__(self, name: str, threads: int, log: Path) -> None:
         """Starts it on the last processors of this process."""
-        self.name = name
+        self.name, self.threads, self.log = name, threads, log
+        self._start()
+
+    def _start(self) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(BENCHMARKS), str(ROOT / "python")])}
         # Compiled code of FlexAttention and what systems cache besides lies in the build folder.
-        environment |= {"TORCHINDUCTOR_CACHE_DIR": str(log.parent / "inductor"), "JAX_PLATFORMS": "cpu"}
+        environment |= {"TORCHINDUCTOR_CACHE_DIR": str(self.log.parent / "inductor"), "JAX_PLATFORMS": "cpu"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "peers.worker", name, str(threads)],
+            [sys.executable, "-m", "peers.worker", self.name, str(self.threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=log.open("w"),
+            stderr=self.log.open("a"),
             text=True,
             env=environment,
             start_new_session=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, processors(threads)),
+            preexec_fn=lambda: os.sched_setaffinity(0, processors(self.threads)),
         )
         reply = self._read()
         self.missing: str | None = reply.get("missing")
@@ -59,9 +62,11 @@ class Worker:
             self._stop()
 
     def ask(self, command: str) -> dict[str, Any]:
-        """Its answer; it runs only meanwhile."""
+        """Its answer; it runs only meanwhile. One that a problem has ended starts anew for the next problem."""
         if self.process.poll() is not None:
-            return {"unsupported": "its process has ended"}
+            if not command.startswith("prepare"):
+                return {"unsupported": "its process has ended"}
+            self._start()
         os.killpg(self.process.pid, signal.SIGCONT)
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()

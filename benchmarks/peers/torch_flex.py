@@ -39,16 +39,22 @@ def load(threads: int) -> Peer:
             bias = as_torch(inputs["bias"])
             options["score_mod"] = lambda score, b, h, i, j: score + bias[0, 0, i, j]
         torch._dynamo.reset()
-        compiled = torch.compile(flex_attention)
-        return lambda q, k, v: compiled(q, k, v, **options)
+
+        @torch.compile
+        def compiled(q: Any, k: Any, v: Any, *scales: Any) -> Any:
+            if scales:  # of quantised K and V, which are widened first
+                k, v = (x * scale[:, None, None] for x, scale in zip((k, v), scales, strict=True))
+            return flex_attention(q, k, v, **options)
+
+        return compiled
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
-        q, k, v = (as_torch(inputs[name]) for name in "qkv")
+        arrays = [as_torch(inputs[name]) for name in ("q", "k", "v", "k_scale", "v_scale") if name in inputs]
         if problem.line not in kernels:
             kernels.clear()
             kernels[problem.line] = make_kernel(problem, inputs)
-            kernels[problem.line](q, k, v)  # compiles
+            kernels[problem.line](*arrays)  # compiles
         kernel = kernels[problem.line]
-        return lambda: kernel(q, k, v)
+        return lambda: kernel(*arrays)
 
     return Peer(torch.__version__, prepare, to_numpy)

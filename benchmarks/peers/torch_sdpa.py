@@ -20,6 +20,15 @@ def as_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
+def as_keys(problem: Problem, inputs: Inputs, name: str) -> Callable[[], Any]:
+    """K or V for a call. PyTorch has no attention over quantised ones: they are widened in every call, as users do."""
+    array = as_torch(inputs[name])
+    if problem.kv == problem.dtype:
+        return lambda: array
+    scale = as_torch(inputs[f"{name}_scale"])[:, None, None]
+    return lambda: array * scale
+
+
 def to_numpy(out: Any, _: Problem) -> np.ndarray:
     """As float32."""
     return out.float().numpy()
@@ -34,7 +43,7 @@ def load(threads: int) -> Peer:
     sdpa = torch.nn.functional.scaled_dot_product_attention
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
-        q, k, v = (as_torch(inputs[name]) for name in "qkv")
+        q, k, v = as_torch(inputs["q"]), as_keys(problem, inputs, "k"), as_keys(problem, inputs, "v")
         options: dict[str, Any] = {"enable_gqa": problem.hq != problem.hkv}
         if problem.window:
             options["attn_mask"] = torch.from_numpy(kept_pairs(problem))[None, None]
@@ -43,6 +52,6 @@ def load(threads: int) -> Peer:
         for name in ("mask", "bias"):
             if name in inputs:
                 options["attn_mask"] = as_torch(inputs[name])
-        return lambda: sdpa(q, k, v, **options)
+        return lambda: sdpa(q, k(), v(), **options)
 
     return Peer(torch.__version__, prepare, to_numpy)
