@@ -337,7 +337,7 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x8xf32>) {
 
 // C4: pack converts nothing but floats and booleans.
 func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xi64>) {
-  // expected-error @below {{C4: expected floats, one element type, or an i1 input and an i8 output,}}
+  // expected-error @below {{C4: expected floats, an i8 input and a float output, one element type,}}
   %t = attn.pack ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xi64>) -> tensor<4x6xi64>
   return
 }
