@@ -40,8 +40,7 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
   return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
 }
 
-/// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
-static std::string getGuard(StringRef path) {
+std::string driver::getGuard(StringRef path) {
   std::string guard;
   for (char c : sys::path::filename(path))
     guard += isAlnum(c) ? toUpper(c) : '_';
@@ -78,6 +77,17 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
   return std::string(file->data(), file->size());
 }
 
+int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
+  OutputFiles files;
+  for (const auto &[path, text] : contents)
+    if (!path.empty())
+      if (Error error = files.add(path, [&text = text](raw_ostream &os) { os << text; }))
+        return reportError(std::move(error));
+  if (Error error = files.keep())
+    return reportError(std::move(error));
+  return 0;
+}
+
 int driver::compile(const CompileCommand &command) {
   bool needsFile = command.emit == EmitKind::Object || command.emit == EmitKind::Shared;
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
@@ -99,15 +109,7 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  OutputFiles files;
-  for (auto [path, text] :
-       {std::pair(output, *bytes), std::pair(command.header, header), std::pair(command.manifest, manifest)})
-    if (!path.empty())
-      if (Error error = files.add(path, [&](raw_ostream &os) { os << text; }))
-        return reportError(std::move(error));
-  if (Error error = files.keep())
-    return reportError(std::move(error));
-  return 0;
+  return writeFiles({{output, *bytes}, {command.header, header}, {command.manifest, manifest}});
 }
 
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name) {

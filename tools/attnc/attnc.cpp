@@ -2,19 +2,21 @@
 //
 //   attnc INPUT.mlir -o OUT             compile to an object, assembly, IR or shared library
 //   attnc run INPUT.mlir …              compile in memory and run
+//   attnc --problems=FILE -o OUT        compile a library of kernels
 //   attnc bench --problem=LINE          time against the machine's ceiling
 //
-// Only flags are read here; Compile.cpp, Run.cpp and Bench.cpp do the work.
+// Only flags are read here; a file for each command does the work.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attnc.h"
-#include "attn/Compiler/Problem.h"
 #include "attn/Compiler/Version.h"
+#include "attn/Conversion/CNames.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include <csignal>
 
 using namespace llvm;
@@ -42,7 +44,9 @@ cl::cat inCategory(category);
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
                                inCompile, inRun, inBench, inCategory);
-cl::opt<std::string> target("target", cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name"),
+cl::opt<std::string> target("target",
+                            cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
+                                     "several of them separated by commas, for one object that chooses by CPUID"),
                             cl::init("host"), inCompile, inRun, inBench, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
@@ -77,6 +81,11 @@ cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_de
 cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
                               inCompile, inCategory);
 
+cl::opt<std::string> libraryName("name", cl::desc("with --problems, the C name of the library (default: of the file)"),
+                                 cl::value_desc("NAME"), inCompile, inCategory);
+cl::opt<unsigned> jobs("j", cl::desc("threads that compile (default: one a core)"), cl::value_desc("N"), cl::init(0),
+                       inCompile, inCategory);
+
 // attnc run
 cl::list<std::string> inputs("input", cl::desc("inputs in the order of the arguments"), cl::value_desc("FILE.npy"),
                              inRun, inCategory);
@@ -89,8 +98,9 @@ cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (d
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 
 // attnc bench
-cl::opt<std::string> problemFile("problems", cl::desc("a file of problem lines"), cl::value_desc("FILE"), inBench,
-                                 inCategory);
+cl::opt<std::string> problemFile("problems",
+                                 cl::desc("a file of problem lines; to compile, a library of their kernels"),
+                                 cl::value_desc("FILE"), inCompile, inBench, inCategory);
 cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
@@ -115,10 +125,36 @@ Expected<Source> getSource() {
   return problems.empty() ? Source{inputFile, std::nullopt} : Source{"", problems.front()};
 }
 
+/// The name of a library from its file: out/libattention.so → attention.
+std::string getLibraryName() {
+  if (!libraryName.empty())
+    return libraryName;
+  StringRef stem = sys::path::stem(output);
+  if (stem.size() > 3)
+    stem.consume_front("lib");
+  return makeCName(stem);
+}
+
+int runBundle(std::optional<Source> source) {
+  if (!stopAfter.empty() || !dumpPhases.empty())
+    return reportError(createStringError("expected one kernel and one target with --stop-after and --dump-phases, "
+                                         "found several"));
+  BundleOptions options{getOptions(), problemFile.empty() ? "" : getLibraryName(), jobs};
+  return compileBundle({source, problemFile, target, options, emit, output, header, manifest});
+}
+
 int runCompile() {
+  if (!problemFile.empty()) {
+    if (!inputFile.empty() || !problems.empty())
+      return reportError(
+          createStringError("expected INPUT.mlir, --problem=LINE or --problems=FILE, found two of them"));
+    return runBundle(std::nullopt);
+  }
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
+  if (StringRef(target).contains(','))
+    return runBundle(*source);
   CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest};
   if (!stopAfter.empty()) {
     command.stopAfter = parsePhase(stopAfter);
@@ -164,12 +200,9 @@ int runRun() {
 int runBench() {
   std::vector<std::string> lines = problems;
   if (!problemFile.empty()) {
-    auto buffer = MemoryBuffer::getFile(problemFile);
-    if (!buffer)
-      return reportError(createFileError(problemFile, buffer.getError()));
-    Expected<std::vector<Problem>> parsed = parseProblems((*buffer)->getBuffer());
+    Expected<std::vector<Problem>> parsed = readProblems(problemFile);
     if (!parsed)
-      return reportError(createFileError(problemFile, parsed.takeError()));
+      return reportError(parsed.takeError());
     for (const Problem &problem : *parsed)
       lines.push_back(printProblem(problem));
   }

@@ -9,9 +9,11 @@
 #ifndef ATTN_TOOLS_ATTNC_ATTNC_H
 #define ATTN_TOOLS_ATTNC_ATTNC_H
 
+#include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Npy.h"
+#include "attn/Compiler/Problem.h"
 
 #include <map>
 
@@ -32,6 +34,16 @@ struct CompileCommand {
   CompileOptions options;
   EmitKind emit = EmitKind::Object;
   std::optional<Phase> stopAfter;
+  std::string output, header, manifest;
+};
+
+/// Several targets, or the library of a problem file, as one object.
+struct BundleCommand {
+  std::optional<Source> source; ///< or else
+  std::string problemFile;      ///< a file of problem lines
+  std::string targets;          ///< separated by commas
+  BundleOptions options;
+  EmitKind emit = EmitKind::Object;
   std::string output, header, manifest;
 };
 
@@ -63,8 +75,17 @@ struct BenchCommand {
 
 // Each returns the exit code; messages are on standard error.
 int compile(const CompileCommand &command);
+int compileBundle(const BundleCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
+
+/// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
+std::string getGuard(llvm::StringRef path);
+/// Writes all texts to their paths, or none; an empty path is left out. Returns the exit code.
+int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents);
+
+/// The lines of a file, with its name in errors.
+llvm::Expected<std::vector<Problem>> readProblems(llvm::StringRef file);
 
 /// Prints "attnc: error: …" and returns 1.
 int reportError(llvm::Error error);
