@@ -223,12 +223,54 @@ LogicalResult verifyScoreWeight(Operation *op, Value weight) {
          << size << " elements, one a column of query and key, found " << weight.getType();
 }
 
+/// C4 of K and V: the type of Q, or a narrower one that is widened as it is read.
+LogicalResult verifyKeysAndValues(Operation *op, Type query, Type key, Type value) {
+  if (key != value)
+    return op->emitOpError("C4: expected key and value to have one element type, found ") << key << " and " << value;
+  if (key == query || isQuantised(key) || (query.isF32() && (key.isF16() || key.isBF16())))
+    return success();
+  return op->emitOpError("C4: expected key and value to have element type ")
+         << query << ", that of query, f16 or bf16 beside f32, or i8 or f8E4M3FN with kv_scale, found " << key;
+}
+
+/// C19.
+LogicalResult verifyKvScale(SdpaOp op) {
+  Type type = getElementTypeOrSelf(op.getKey().getType());
+  Value keyScale = op.getKeyScale();
+  if (isQuantised(type) != bool(keyScale))
+    return op.emitOpError("C19: expected kv_scale(%ks, %vs) beside keys and values of type i8 or f8E4M3FN and only "
+                          "there, found keys of type ")
+           << type << (keyScale ? " with" : " without") << " it";
+  if (!keyScale)
+    return success();
+  unsigned numBatch = getNumBatchDims(op);
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  for (Value scale : {keyScale, op.getValueScale()}) {
+    ShapedType shaped = getShaped(scale);
+    bool isPerHead = shaped.getRank() == 1, isPerToken = shaped.getRank() == 3 && numBatch == 2;
+    if (!shaped.getElementType().isF32() || shaped != keyScale.getType() || numBatch == 0 || !(isPerHead || isPerToken))
+      return op.emitOpError("C19: expected both operands of kv_scale to be f32 of one shape, (kv_heads) or (batch, "
+                            "kv_heads, keys), found ")
+             << keyScale.getType() << " and " << op.getValueScale().getType();
+    int64_t heads = domain[numBatch - 1];
+    if (auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0)); group && heads >= 0)
+      heads /= cast<AffineConstantExpr>(group.getRHS()).getValue();
+    SmallVector<int64_t> expected = {heads};
+    if (isPerToken)
+      expected = {domain[0], heads, domain[numBatch + 1]};
+    if (failed(verifyCompatibleShape(shaped.getShape(), expected)))
+      return op.emitOpError("C19: expected kv_scale of shape (")
+             << llvm::make_range(expected.begin(), expected.end()) << "), found " << shaped;
+  }
+  return success();
+}
+
 /// What sdpa and online_step share.
 template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulator) {
   Type type = getElementTypeOrSelf(op.getQuery().getType());
   if (failed(verifyFloat(op, op.getQuery(), "query")) ||
-      failed(verifyFloat(op, op.getKey(), "key", type, ", that of query")) ||
-      failed(verifyFloat(op, op.getValue(), "value", type, ", that of query")) ||
+      failed(verifyKeysAndValues(op, type, getElementTypeOrSelf(op.getKey().getType()),
+                                 getElementTypeOrSelf(op.getValue().getType()))) ||
       (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
       failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())) ||
       failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getAccumulationType(type))) ||
@@ -350,7 +392,7 @@ LogicalResult ApplyOp::verify() {
 
 LogicalResult SdpaOp::verify() {
   if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
-      failed(verifyAttention(*this, /*accumulator=*/{})) ||
+      failed(verifyAttention(*this, /*accumulator=*/{})) || failed(verifyKvScale(*this)) ||
       failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
       failed(verifySpelledOutOperands(*this)) || failed(verifySink(*this, getSink())) ||
       failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) ||

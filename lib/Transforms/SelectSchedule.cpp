@@ -74,7 +74,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors);
+  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors, KernelKind::Prefill,
+                           ProductKind::FMA, /*split_keys=*/0, /*unroll=*/1, /*prefetch=*/0);
 }
 
 namespace {

@@ -67,7 +67,7 @@ func.func @f(%q: tensor<2x4x16xf32>, %k: tensor<2x6x16xf32>, %v: tensor<4x6x8xf3
 // C4: V has a type of its own.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf64>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{C4: expected value to have element type 'f32', that of query, found 'f64'}}
+  // expected-error @below {{C4: expected key and value to have one element type, found 'f32' and 'f64'}}
   %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf64>)
       outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>

@@ -79,6 +79,9 @@ mlir::LogicalResult verifyStructure(mlir::Operation *op);
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
 
+/// True for the types of keys and values that stand for a scale times themselves: i8 and f8E4M3FN.
+bool isQuantised(mlir::Type elementType);
+
 /// The cu_seqlens of the query rows, where sequences are packed; null otherwise.
 mlir::Value getPackedSequences(mlir::Operation *op);
 
