@@ -97,8 +97,10 @@ std::string writeBundleManifest(ArrayRef<Kernel> kernels, ArrayRef<Variant> vari
   json::Object more{{"variants", std::move(list)}};
   if (!options.library.empty())
     more["library"] = json::Object{{"name", options.library},
+                                   {"file", options.file},
                                    {"call_entry", getCallName(options.library)},
-                                   {"find_entry", getFindName(options.library)}};
+                                   {"find_entry", getFindName(options.library)},
+                                   {"use_target_entry", getUseTargetName(options.library)}};
   json::Object target{{"name", names}, {"triple", variants.front().target.triple}};
   return printManifest(std::move(target), options.compile, kernels, std::move(more));
 }

@@ -139,7 +139,8 @@ int runBundle(std::optional<Source> source) {
   if (!stopAfter.empty() || !dumpPhases.empty())
     return reportError(createStringError("expected one kernel and one target with --stop-after and --dump-phases, "
                                          "found several"));
-  BundleOptions options{getOptions(), problemFile.empty() ? "" : getLibraryName(), jobs};
+  BundleOptions options{getOptions(), problemFile.empty() ? "" : getLibraryName(), sys::path::filename(output).str(),
+                        jobs};
   return compileBundle({source, problemFile, target, options, emit, output, header, manifest});
 }
 

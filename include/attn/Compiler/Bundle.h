@@ -44,9 +44,10 @@ struct BundleSource {
 BundleSource makeLibrarySource(const struct Problem &problem, llvm::StringRef library);
 
 struct BundleOptions {
-  CompileOptions compile;   ///< its target is not read
-  std::string library = ""; ///< the C name of a library; empty for none
-  unsigned jobs = 0;        ///< threads that compile; 0: one a core
+  CompileOptions compile; ///< its target is not read
+  std::string library;    ///< the C name of a library; empty for none
+  std::string file;       ///< its name, without a folder, for the manifest
+  unsigned jobs = 0;      ///< threads that compile; 0: one a core
 };
 
 struct Bundle {
