@@ -196,6 +196,7 @@ mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp o
 mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
 mlir::LogicalResult lowerKvAppend(mlir::RewriterBase &rewriter, KvAppendOp op);
+mlir::LogicalResult lowerMergeStates(mlir::RewriterBase &rewriter, MergeStatesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 
 } // namespace attn::cpu
