@@ -121,6 +121,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   pm.enableVerifier(false);
   FlashOptions flash;
   flash.target = options.target;
+  flash.schedule = options.schedule;
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;
@@ -163,10 +164,22 @@ LogicalResult Compiler::run(Phase last) {
     }
     if (phase == Phase::Fuse && !isReference)
       collectKernels();
+    if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
+      return failure();
     if (failed(dump(phase, static_cast<unsigned>(phase))))
       return failure();
   }
   return success();
+}
+
+/// A schedule by hand that nothing reads is a mistake.
+LogicalResult Compiler::checkScheduleIsUsed() {
+  bool hasSdpa = false;
+  module->walk([&](SdpaOp) { hasSdpa = true; });
+  if (hasSdpa)
+    return success();
+  return emitError(module->getLoc(),
+                   "expected an attn.sdpa, or a chain that becomes one, for the schedule; found none");
 }
 
 /// The conventions of a function's only sdpa, as the attributes that later phases keep for the manifest.

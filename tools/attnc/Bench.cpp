@@ -144,6 +144,7 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   if (command.compareUnfused) {
     CompileOptions options = command.options;
     options.unfused = true;
+    options.schedule.clear();
     Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options);
     if (!compiled)
       return compiled.takeError();

@@ -14,6 +14,7 @@
 #include "attnc.h"
 #include "attn/Compiler/Version.h"
 #include "attn/Conversion/CNames.h"
+#include "attn/Transforms/Transforms.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
@@ -60,6 +61,8 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
+cl::opt<std::string> schedule("schedule", cl::desc("fields of the schedule by hand; the policy chooses the others"),
+                              cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
                                 inCompile, inRun, inCategory);
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
@@ -111,6 +114,7 @@ CompileOptions getOptions() {
   options.parallel = parallel == Parallel::OpenMP;
   options.reference = reference;
   options.failOnFallback = failOnFallback;
+  options.schedule = schedule;
   options.remarks = remarks;
   options.dumpDirectory = dumpPhases;
   return options;
@@ -225,6 +229,18 @@ int driver::reportError(Error error) {
   return 1;
 }
 
+/// What needs no problem to be found wrong.
+static Error checkFlags() {
+  if (schedule.empty())
+    return Error::success();
+  if (reference)
+    return createStringError("expected --schedule without --reference, which has no tiles, found both");
+  Expected<ScheduleFields> fields = ScheduleFields::parse(schedule, ScheduleFields());
+  if (!fields)
+    return createStringError("--schedule: " + toString(fields.takeError()));
+  return Error::success();
+}
+
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
@@ -234,6 +250,8 @@ int main(int argc, char **argv) {
     cl::HideUnrelatedOptions(category, *command);
   cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
+  if (Error error = checkFlags())
+    return reportError(std::move(error));
   if (runCommand)
     return runRun();
   if (benchCommand)

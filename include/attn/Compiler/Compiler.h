@@ -37,6 +37,8 @@ struct CompileOptions {
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;
+  /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
+  std::string schedule;
   RemarkFilter remarks = RemarkFilter::None;
   /// LLVM's names of features that code for the target does without.
   llvm::SmallVector<std::string> disabledFeatures;
@@ -92,6 +94,7 @@ private:
   mlir::LogicalResult runPhase(Phase phase);
   mlir::LogicalResult runReference();
   std::unique_ptr<llvm::Module> translateOnly(llvm::LLVMContext &context, const llvm::TargetMachine &machine);
+  mlir::LogicalResult checkScheduleIsUsed();
   mlir::LogicalResult dump(Phase phase, unsigned number);
   void collectKernels();
 
