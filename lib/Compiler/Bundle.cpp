@@ -10,6 +10,7 @@
 #include "attn/Compiler/Bundle.h"
 #include "Dispatcher.h"
 #include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/TunedFile.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/LLVMContext.h"
@@ -34,6 +35,12 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
                          raw_ostream &diagnostics, Part &part) {
   options.target = variant.target.name;
   options.disabledFeatures = variant.untested;
+  if (options.tuned && !source.problem.empty()) {
+    Error isForeign = options.tuned->checkTarget(variant.target);
+    if (!isForeign)
+      options.schedule = options.tuned->findSchedule(source.problem).value_or("");
+    consumeError(std::move(isForeign));
+  }
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);
   if (!compiler)
     return compiler.takeError();

@@ -32,12 +32,10 @@ std::string TunedFile::print() const {
                                 {"seconds", each.seconds},
                                 {"policy", each.policy},
                                 {"policy_seconds", each.policySeconds}});
-  json::Object file{{"format", kFormat},
-                    {"format_version", kFormatVersion},
-                    {"attn", kVersion},
-                    {"target", json::Object{{"name", name}, {"cpu", cpu}, {"features", features}}},
-                    {"threads", threads},
-                    {"problems", std::move(list)}};
+  json::Object file{
+      {"format", kFormat},  {"format_version", kFormatVersion},
+      {"attn", kVersion},   {"target", json::Object{{"name", name}, {"cpu", cpu}, {"features", features}}},
+      {"threads", threads}, {"problems", std::move(list)}};
   return formatv("{0:2}\n", json::Value(std::move(file))).str();
 }
 
@@ -78,7 +76,8 @@ Expected<TunedFile> TunedFile::parse(StringRef text, StringRef fileName) {
                                 (format ? Twine(*format) : Twine("none")));
   StringRef version = object->getString("attn").value_or("none");
   if (version != kVersion)
-    return refuse(fileName, Twine("expected schedules that were measured with attn ") + kVersion + ", found attn " + version);
+    return refuse(fileName,
+                  Twine("expected schedules that were measured with attn ") + kVersion + ", found attn " + version);
   const json::Object *target = object->getObject("target");
   const json::Array *list = object->getArray("problems");
   if (!target || !list)
@@ -119,8 +118,8 @@ static std::string getDifference(StringRef features, StringRef others) {
 Error TunedFile::checkTarget(const TargetInfo &target) const {
   auto again = [&] { return "; measure on it: attnc tune --target=" + target.name + " … -o " + fileName; };
   if (cpu != target.cpu)
-    return createStringError("'" + fileName + "': expected schedules for the processor " + target.cpu +
-                             " of target " + target.name + ", found those for " + cpu + again());
+    return createStringError("'" + fileName + "': expected schedules for the processor " + target.cpu + " of target " +
+                             target.name + ", found those for " + cpu + again());
   if (features != target.features)
     return createStringError("'" + fileName + "': expected schedules for the features of target " + target.name +
                              ", found " + getDifference(features, target.features) + " instead of " +

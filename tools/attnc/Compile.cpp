@@ -97,7 +97,7 @@ int driver::compile(const CompileCommand &command) {
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
   if (!source)
     return reportError(source.takeError());
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(command.options, errs());
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(command.source, command.options), errs());
   if (!compiler)
     return reportError(compiler.takeError());
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
@@ -116,7 +116,7 @@ Expected<std::string> driver::compileObject(const Source &source, const CompileO
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, errs());
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), errs());
   if (!compiler)
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
@@ -124,11 +124,12 @@ Expected<std::string> driver::compileObject(const Source &source, const CompileO
   return createOutput(**compiler, EmitKind::Object);
 }
 
-Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name) {
+Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
+                                             raw_ostream &diagnostics) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, errs());
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))

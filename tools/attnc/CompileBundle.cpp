@@ -55,6 +55,7 @@ static Expected<std::vector<BundleSource>> readSources(const BundleCommand &comm
   BundleSource source;
   source.name = (*text)->getBufferIdentifier().str();
   source.text = (*text)->getBuffer().str();
+  source.problem = command.source->problem.value_or("");
   return std::vector<BundleSource>{std::move(source)};
 }
 

@@ -4,6 +4,7 @@
 //   attnc run INPUT.mlir …              compile in memory and run
 //   attnc --problems=FILE -o OUT        compile a library of kernels
 //   attnc bench --problem=LINE          time against the machine's ceiling
+//   attnc tune --problem=LINE -o FILE   write the fastest schedule for --tuned
 //
 // Only flags are read here; a file for each command does the work.
 //
@@ -39,20 +40,21 @@ enum class Parallel { OpenMP, None };
 cl::OptionCategory category("attnc options");
 cl::SubCommand runCommand("run", "compile in memory and run");
 cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
-cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand);
+cl::SubCommand tuneCommand("tune", "measure schedules on this machine and write the fastest");
+cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand);
 cl::cat inCategory(category);
 
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
-                               inCompile, inRun, inBench, inCategory);
+                               inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<std::string> target("target",
                             cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
                                      "several of them separated by commas, for one object that chooses by CPUID"),
-                            cl::init("host"), inCompile, inRun, inBench, inCategory);
+                            cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
-                           inCompile, inRun, inBench, inCategory);
+                           inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was taken"), cl::init(RemarkFilter::None),
                               cl::values(clEnumValN(RemarkFilter::Passed, "passed", "what was done"),
                                          clEnumValN(RemarkFilter::Missed, "missed", "what was not done, and why"),
@@ -63,6 +65,8 @@ cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash
                              inBench, inCategory);
 cl::opt<std::string> schedule("schedule", cl::desc("fields of the schedule by hand; the policy chooses the others"),
                               cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
+cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
+                           cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
                                 inCompile, inRun, inCategory);
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
@@ -70,7 +74,7 @@ cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, interm
 
 // attnc INPUT -o OUT
 cl::opt<std::string> output("o", cl::desc("output file, - for standard output"), cl::value_desc("FILE"), inCompile,
-                            inCategory);
+                            inTune, inCategory);
 cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Object),
                        cl::values(clEnumValN(EmitKind::Mlir, "mlir", "MLIR after the last phase"),
                                   clEnumValN(EmitKind::Llvm, "llvm", "LLVM IR, optimised"),
@@ -97,14 +101,14 @@ cl::list<std::string> outputs("output", cl::desc("outputs in the order of the re
 cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: the first)"), inRun, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
-                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inCategory);
+                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 
 // attnc bench
 cl::opt<std::string> problemFile("problems",
                                  cl::desc("a file of problem lines; to compile, a library of their kernels"),
-                                 cl::value_desc("FILE"), inCompile, inBench, inCategory);
-cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
+                                 cl::value_desc("FILE"), inCompile, inBench, inTune, inCategory);
+cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inTune, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
 cl::opt<Roofline>
@@ -117,6 +121,13 @@ cl::opt<Roofline>
              inBench, inCategory);
 cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
+// attnc tune
+cl::opt<double> budget("budget", cl::desc("seconds for all problems together"), cl::init(10), cl::value_desc("SECONDS"),
+                       inTune, inCategory);
+
+/// Of --tuned, once the flags are checked.
+std::shared_ptr<const TunedFile> tunedFile;
+
 CompileOptions getOptions() {
   CompileOptions options;
   options.target = target;
@@ -124,6 +135,7 @@ CompileOptions getOptions() {
   options.reference = reference;
   options.failOnFallback = failOnFallback;
   options.schedule = schedule;
+  options.tuned = tunedFile;
   options.remarks = remarks;
   options.dumpDirectory = dumpPhases;
   return options;
@@ -211,23 +223,45 @@ int runRun() {
       {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check});
 }
 
-int runBench() {
+/// The lines of --problem and --problems.
+Expected<std::vector<std::string>> getLines() {
   std::vector<std::string> lines = problems;
   if (!problemFile.empty()) {
     Expected<std::vector<Problem>> parsed = readProblems(problemFile);
     if (!parsed)
-      return reportError(parsed.takeError());
+      return parsed.takeError();
     for (const Problem &problem : *parsed)
       lines.push_back(printProblem(problem));
   }
   if (lines.empty() && !ceilings)
-    return reportError(createStringError("expected --problem=LINE or --problems=FILE, found neither"));
+    return createStringError("expected --problem=LINE or --problems=FILE, found neither");
   if (threads < 1)
-    return reportError(createStringError("expected --threads to be at least 1, found " + Twine(threads)));
+    return createStringError("expected --threads to be at least 1, found " + Twine(threads));
+  return lines;
+}
+
+int runTune() {
+  Expected<std::vector<std::string>> lines = getLines();
+  if (!lines)
+    return reportError(lines.takeError());
+  if (output.empty())
+    return reportError(createStringError("expected -o FILE.json for the schedules, found none"));
+  if (!(budget > 0))
+    return reportError(createStringError("expected --budget of more than 0 seconds, found " + std::to_string(budget)));
   Expected<std::map<std::string, int64_t>> given = getSizes();
   if (!given)
     return reportError(given.takeError());
-  return bench({lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
+  return tune({*lines, getOptions(), *given, threads, budget, output});
+}
+
+int runBench() {
+  Expected<std::vector<std::string>> lines = getLines();
+  if (!lines)
+    return reportError(lines.takeError());
+  Expected<std::map<std::string, int64_t>> given = getSizes();
+  if (!given)
+    return reportError(given.takeError());
+  return bench({*lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
 }
 
 } // namespace
@@ -240,6 +274,18 @@ int driver::reportError(Error error) {
 
 /// What needs no problem to be found wrong.
 static Error checkFlags() {
+  if (!tuned.empty()) {
+    if (!schedule.empty())
+      return createStringError("expected --schedule or --tuned, found both");
+    if (!inputFile.empty())
+      return createStringError("expected --problem or --problems with --tuned, whose schedules are those of problem "
+                               "lines, found '" +
+                               inputFile + "'");
+    Expected<std::shared_ptr<const TunedFile>> file = readTuned(tuned, target);
+    if (!file)
+      return file.takeError();
+    tunedFile = *file;
+  }
   if (schedule.empty())
     return Error::success();
   if (reference)
@@ -255,7 +301,7 @@ int main(int argc, char **argv) {
   // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
   std::signal(SIGXFSZ, SIG_IGN);
   cl::HideUnrelatedOptions(category);
-  for (cl::SubCommand *command : {&runCommand, &benchCommand})
+  for (cl::SubCommand *command : {&runCommand, &benchCommand, &tuneCommand})
     cl::HideUnrelatedOptions(category, *command);
   cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
@@ -265,5 +311,7 @@ int main(int argc, char **argv) {
     return runRun();
   if (benchCommand)
     return runBench();
+  if (tuneCommand)
+    return runTune();
   return runCompile();
 }

@@ -25,6 +25,7 @@ class TargetMachine;
 } // namespace llvm
 
 namespace attn {
+class TunedFile;
 
 /// Which remarks are printed.
 enum class RemarkFilter { None, Passed, Missed, Analysis, All };
@@ -39,6 +40,8 @@ struct CompileOptions {
   bool failOnFallback = false;
   /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
   std::string schedule;
+  /// Schedules by problem line, for those who compile problem lines; their own `schedule` is empty.
+  std::shared_ptr<const TunedFile> tuned;
   RemarkFilter remarks = RemarkFilter::None;
   /// LLVM's names of features that code for the target does without.
   llvm::SmallVector<std::string> disabledFeatures;
