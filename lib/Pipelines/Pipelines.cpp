@@ -87,6 +87,8 @@ void buildAnalyzeMaskPhase(OpPassManager &pm) {
 
 void buildSelectSchedulePhase(OpPassManager &pm, const FlashOptions &options) {
   pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
+  if (!options.schedule.empty())
+    pm.addNestedPass<func::FuncOp>(createOverrideSchedulePass({options.target, options.schedule}));
   addVerification(pm, Phase::SelectSchedule);
 }
 
