@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "attn/IR/Decompose.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -134,6 +135,8 @@ Value VectorBuilder::convert(Value value, Type to) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == to)
     return value;
+  if (isQuantised(from))
+    return convertQuantised(b, loc, value, cast<FloatType>(to));
   Type type = to;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(to);
