@@ -59,6 +59,8 @@ private:
   std::string maskAttributes() const;
   void addSdpa();
   void addChain();
+  /// K or V as floats of the type of q, in memory: what the chain takes.
+  TypedValue addWideRows(const TypedValue &rows, llvm::StringRef scale);
   /// attn.NAME ins(INPUTS) CLAUSES outs(OUTPUT_init) {ATTRIBUTES} REGION; returns the output.
   TypedValue addStep(llvm::StringRef op, llvm::StringRef name, llvm::ArrayRef<TypedValue> inputs,
                      const std::string &clauses, llvm::ArrayRef<Dim> dims, llvm::StringRef element,

@@ -156,11 +156,45 @@ static std::string withoutKeyHeads(StringRef region, int64_t group) {
   return text + region.str();
 }
 
+TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName) {
+  if (kvElement == element)
+    return rows;
+  TypedValue wideRows = tensor(rows.name + "_wide", rows.dims, element), init = addEmpty(wideRows.name, wideRows);
+  // rows as they lie, and scale[h] or scale[b, h, j]
+  std::string domain = isKeyHeadMajor ? "b, h, j, d" : "b, j, h, d",
+              same = formatv("affine_map<({0}) -> ({0})>", domain);
+  SmallVector<std::string> maps = {same};
+  SmallVector<TypedValue> inputs = {rows};
+  std::string arguments = formatv("%narrow: {0}", kvElement), body;
+  bool isInteger = problem.kv == Problem::KvElement::I8;
+  std::string number = problem.isQuantised() ? "number" : "result";
+  body +=
+      formatv("    %{0} = arith.{1} %narrow : {2} to {3}\n", number, isInteger ? "sitofp" : "extf", kvElement, element);
+  if (problem.isQuantised()) {
+    inputs.push_back(*find(scaleName));
+    maps.push_back(formatv("affine_map<({0}) -> ({1})>", domain, problem.hasTokenScales ? "b, h, j" : "h"));
+    arguments += ", %factor: f32";
+    StringRef factor = element == "f32" ? "%factor" : "%wide_factor";
+    if (element != "f32")
+      body += formatv("    %wide_factor = arith.extf %factor : f32 to {0}\n", element);
+    body += formatv("    %result = arith.mulf %number, {0} : {1}\n", factor, element);
+  }
+  maps.push_back(same);
+  line(formatv("%{0} = linalg.generic {{indexing_maps = [{1}], iterator_types = [\"parallel\", \"parallel\", "
+               "\"parallel\", \"parallel\"]}\n      ins({2}) outs({3}) {{\n  ^bb0({4}, %old: {5}):\n{6}"
+               "    linalg.yield %result : {5}\n  } -> {7}",
+               wideRows.name, llvm::join(maps, ", "), printOperands(inputs), printOperands(init), arguments, element,
+               body, wideRows.type));
+  return wideRows;
+}
+
 /// SPEC §2 step by step, with the weights in memory.
 void IRPrinter::addChain() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
   int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
   SmallVector<std::string> maps;
+  key = addWideRows(key, "k_scale");
+  value = addWideRows(value, "v_scale");
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
