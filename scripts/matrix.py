@@ -134,11 +134,6 @@ RULES = (
         lambda case: case["kv"] in ("bf16", "f16") and case["element"] not in ("f32", case["kv"]),
     ),
     Rule(
-        "and out=weights, whose path has keys",
-        ("kv", "element", "out"),
-        lambda case: is_quantised(case) and case["element"] in ("bf16", "f16") and "weights" in case["out"],
-    ),
-    Rule(
         "a scale a head with layout=varlen",
         ("kvscale", "layout"),
         lambda case: case["kvscale"] == "token" and case["layout"] == "varlen",

@@ -56,11 +56,6 @@ llvm::Error ProblemParser::checkKeyTypes() {
     return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
                                              "f32, or leave kv out",
                                              printElement(problem.element)));
-  bool isNarrow = problem.element == Problem::Element::BF16 || problem.element == Problem::Element::F16;
-  if (problem.weights && isNarrow)
-    return error(wordOf("kv"), llvm::formatv("expected f32 or f64 with {0} and out=weights, whose path has keys and "
-                                             "values of the type of q in memory, found {1}; write f32, or out=lse",
-                                             wordOf("kv"), printElement(problem.element)));
   if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
     return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
                                     "own in (batch, head, key), found one a token; write kvscale=head");

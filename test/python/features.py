@@ -10,7 +10,7 @@ LARGEST = {np.dtype(np.int8): 127.0, np.dtype(ml_dtypes.float8_e4m3fn): 448.0}
 
 def quantise(x, kind, scales):
     """Numbers of this kind and the scales, one a "head" or "token", that make them about x (B, Hkv, Sk, D)."""
-    axes = (0, 2, 3) if scales == "head" else 3
+    x, axes = np.asarray(x, np.float64), (0, 2, 3) if scales == "head" else 3
     scale = np.abs(x).max(axis=axes, keepdims=True, initial=1e-30) / LARGEST[np.dtype(kind)]
     numbers = (np.rint(x / scale) if kind is np.int8 else x / scale).astype(kind)
     return numbers, (scale[0, :, 0, 0] if scales == "head" else scale[..., 0]).astype(np.float32)

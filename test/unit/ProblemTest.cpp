@@ -198,9 +198,6 @@ TEST(Problem, KeysOfAnotherType) {
       {"kv=fp8 kvscale=row", "expected what has a scale, found 'kvscale=row'; write kvscale=head or kvscale=token"},
       {"kvscale=head", "expected kvscale only with kv=int8 or kv=fp8, which have scales; leave it out"},
       {"f64 kv=f16", "expected 16-bit keys and values beside f32, found them beside f64; write f32, or leave kv out"},
-      {"f16 kv=int8 out=weights",
-       "expected f32 or f64 with kv=int8 and out=weights, whose path has keys and values of the type of q in memory, "
-       "found f16; write f32, or out=lse"},
       {"kv=int8 kvscale=token layout=varlen",
        "expected a scale a head with layout=varlen, whose keys have no dimension of their own in (batch, head, key), "
        "found one a token; write kvscale=head"},
@@ -411,7 +408,7 @@ TEST(Problem, IROfWeights) {
         "%probabilities = attn.softmax ins(%masked : tensor<2x4x3x5xf32>)\n      sink(%sink : tensor<4xf32>)\n"
         "      q_lengths(%q_lengths : tensor<2xi32>)",
         "%dropped = attn.dropout ins(%probabilities : tensor<2x4x3x5xf32>)\n      dropout(%seed, %offset : i64, i64)",
-        "%rounded = arith.truncf %wide : f32 to bf16",
+        "%result = arith.truncf %from : f32 to bf16",
         "%out = attn.apply ins(%weights, %v :", "return %out, %weights : tensor<2x4x3x4xbf16>, tensor<2x4x3x5xbf16>"}) {
     EXPECT_TRUE(llvm::StringRef(text).contains(step)) << step.str() << "\n" << text;
   }

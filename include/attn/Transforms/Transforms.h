@@ -27,6 +27,9 @@ SdpaOp analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
 
+/// That of the decode kernel, where few query rows make it the faster one.
+std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
+
 /// Tiles the online form that ends in `finalize`.
 mlir::LogicalResult tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
 

@@ -12,7 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "RowTile.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -210,6 +210,8 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   if (!op.getSchedule())
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
+  if (op.getSchedule()->getKernel() == KernelKind::Decode)
+    return lowerDecodeStep(rewriter, op, target);
   if (getElementTypeOrSelf(op.getQuery().getType()) != type)
     return op.emitOpError("no CPU kernel for inputs of type ")
            << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
