@@ -196,3 +196,12 @@ def test_a_problem_line_takes_scales_after_lengths():
         ("k_scale", "float32", [2, 2, 5]),
         ("v_scale", "float32", [2, 2, 5]),
     ]
+
+
+def test_one_dynamic_kernel_tests_the_sizes_of_scales():
+    kernel = attn.compile("b? hq? hkv? sq? sk? d8 f32 kv=int8 kvscale=token out=lse", parallel="none")
+    (q, k, v), options = quantised(Shape(3, 5, 8, 8, b=2, hq=4, hkv=4), np.int8, "token")
+    compare(kernel(q, k, v, *options.values()), reference.sdpa, q, k, v, return_lse=True, **options)
+    for wrong in (options["k_scale"][:1], options["k_scale"][:, :3], options["k_scale"][..., :4]):
+        with pytest.raises(ValueError, match="'k_scale': expected size"):
+            kernel(q, k, v, np.ascontiguousarray(wrong), options["v_scale"])
