@@ -31,7 +31,9 @@ static void appendSizes(Message *message, const int64_t *sizes, int32_t rank) {
 
 static void appendType(Message *message, unsigned code, unsigned bits, unsigned lanes) {
   static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
-  if (code >= sizeof(names) / sizeof(names[0]))
+  if (code == ATTN_DLPACK_FLOAT8_E4M3FN)
+    append(message, "float8_e4m3fn");
+  else if (code >= sizeof(names) / sizeof(names[0]))
     append(message, "type code %u with %u bits", code, bits);
   else if (code == ATTN_DLPACK_BOOL && bits == 8)
     append(message, "bool");

@@ -30,6 +30,8 @@ int attn_runtime_get_num_threads(void);
 
 /* DLPack's type code of booleans, which DLPack before 0.8 has no name for. */
 #define ATTN_DLPACK_BOOL 6
+/* Its type code of float8_e4m3fn, which DLPack before 1.1 has no name for. */
+#define ATTN_DLPACK_FLOAT8_E4M3FN 10
 
 /* What the integers of an argument have to be. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {

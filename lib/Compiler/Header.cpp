@@ -45,6 +45,8 @@ static void writeArgument(raw_ostream &os, const KernelArgument &argument, Array
   os << ") elements, aligned to " << element.bytes << " bytes";
   if (argument.element == ElementKind::I1)
     os << ", 0 or 1";
+  if (argument.element == ElementKind::F8E4M3FN)
+    os << ", bits of " << element.numpyName;
   for (const ValueCheck &check : argument.checks)
     os << ", " << describeValues(check.kind);
   os << "\n";

@@ -48,16 +48,14 @@ llvm::Error ProblemParser::checkKeyTypes() {
   if (problem.kv == Problem::KvElement::Same)
     return llvm::Error::success();
   bool isFloat = !problem.isQuantised();
-  if (isFloat && printKvElement(problem) == printElement(problem.element))
+  if (isFloat && printKvElement(problem) == printElement(problem.element)) {
     problem.kv = Problem::KvElement::Same;
-  else if (isFloat && problem.element != Problem::Element::F32)
+    return llvm::Error::success();
+  }
+  if (isFloat && problem.element != Problem::Element::F32)
     return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
                                              "f32, or leave kv out",
                                              printElement(problem.element)));
-  if (problem.weights && problem.kv != Problem::KvElement::Same)
-    return error(wordOf("kv"), llvm::formatv("expected keys and values of the type of q with out=weights, whose path "
-                                             "has no narrower ones, found '{0}'; write out=lse, or leave kv out",
-                                             wordOf("kv")));
   if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
     return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
                                     "own in (batch, head, key), found one a token; write kvscale=head");

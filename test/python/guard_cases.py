@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 import attn
+import decode_cases
 from features import ALTERNATIVES, FEATURES, make
 from helpers import Shape
 from test_paged import Pages
@@ -28,7 +29,7 @@ SHAPES = [
     Shape(3, 129, 64, 64, b=2, hq=4, hkv=2),
     Shape(64, 64, 1, 3),
 ]
-PROBLEMS = 12  # a target
+PROBLEMS, DECODERS = 8, 3  # a target
 FEATURES_OF_A_PROBLEM = 3
 PAGES = [1, 16, 48, 128]
 VARLEN = [0, 40, 40, 41, 113], [0, 25, 60, 125, 203]
@@ -39,8 +40,11 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     start = TARGETS.index(target)
     indices = range(start * PROBLEMS, (start + 1) * PROBLEMS)
     cases = dict(dense(target, index) for index in indices)
-    cases |= dict(paged(target, page, TYPES_BY_TURNS[start + i]) for i, page in enumerate(PAGES))
-    cases |= dict(packed(target, TYPES_BY_TURNS[start + i]) for i in range(2))
+    cases |= dict(
+        paged(target, page, TYPES_BY_TURNS[start + i], sq=5 if (start + i) % 2 else 1) for i, page in enumerate(PAGES)
+    )
+    cases |= dict([packed(target, TYPES_BY_TURNS[start])])
+    cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
 
@@ -78,16 +82,27 @@ def poison(tensors, options):
                 rows[length:] = np.nan
 
 
-def paged(target, page, element):
+def paged(target, page, element, sq):
     layout = "nhd" if page % 3 else "hnd"
 
     def run():
-        pages = Pages(page, layout, dtype=TYPES[element], extra=3, sizes=(64, 40) if page != 48 else (59, 64))
+        sizes = (64, 40) if page != 48 else (59, 64)
+        pages = Pages(page, layout, dtype=TYPES[element], extra=3, sizes=sizes, sq=sq)
         options = dict(page_layout=layout, causal="bottom_right", return_lse=True, target=target)
         attn.paged_sdpa(*pages.arguments, **options, dynamic=page == 16)
-        attn.paged_sdpa(pages.arguments[0][:, :, :1].copy(), *pages.arguments[1:], **options)
 
-    return f"{element}-pages of {page}-{layout}", run
+    return f"{element}-pages of {page}-{layout}-sq{sq}", run
+
+
+def decode(target, index):
+    case = decode_cases.CASES[index % len(decode_cases.CASES)]
+    words = "layout=bshd" if index % 3 == 0 else "sink" if index % 3 == 1 else ""
+
+    def run():
+        for b, sk in (2, decode_cases.SPLIT + 1), (1, 7), (1, 0):
+            decode_cases.run(case, b, sk, words, target)
+
+    return f"{case} {words}", run
 
 
 def packed(target, element):

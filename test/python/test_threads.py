@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import attn
+import decode_cases
 from features import make
 from helpers import Shape, draw
 from paths import ATTNC, attnc
@@ -35,8 +36,8 @@ def dense(*names, dtype=np.float32, shape=SHAPE):
     return lambda: attn.sdpa(*tensors, return_lse=True, **options)
 
 
-def paged(**options):
-    pages = Pages(16, lengths=(70, 0, 129, 300), **options)
+def paged(lengths=(70, 0, 129, 300), **options):
+    pages = Pages(16, lengths=lengths, **options)
     return lambda: attn.paged_sdpa(*pages.arguments, causal="bottom_right", return_lse=True)
 
 
@@ -71,9 +72,11 @@ KINDS = {
     "dropout": lambda: dense("dropout", "q_lengths", dtype=np.float16),
     "weights": lambda: dense("weights", "dropout"),
     "one query": lambda: dense("kv_lengths", shape=Shape(1, 2049, 64, 64, hq=8, hkv=2)),
+    "one query, one key head": lambda: dense("bias", "sink", shape=Shape(1, 5000, 64, 64, hq=4, hkv=1), dtype=BF16),
     "few queries": lambda: dense("bottom_right", dtype=BF16, shape=Shape(5, 4100, 64, 80, hq=2, hkv=1)),
     "pages": paged,
-    "pages of one query": lambda: paged(sq=1),
+    "pages of one query": lambda: paged(sq=1, lengths=(3000, 1024)),
+    "lengths at run time": lambda: lambda: decode_cases.run(decode_cases.CASES[7], 2, 3000)[0],
     "packed": packed,
     "append": appended,
     "multi_head": multi_head,

@@ -68,14 +68,16 @@ static void *runLoops(void *unused) {
 /*===----------------------------------------------------------------------===*/
 
 enum { HEADS = 3, ROWS = 70, COLUMNS = 20, PAGE = 16, NUM_PAGES = 8 };
+enum { LONG_QUERY = 4 * 2 * 16, LONG_KEY = 2 * 2500 * 16 };
 
 static float query[HEADS * ROWS * COLUMNS], key[HEADS * ROWS * COLUMNS], value[HEADS * ROWS * COLUMNS];
-static float cache[NUM_PAGES * PAGE * COLUMNS];
+static float cache[NUM_PAGES * PAGE * COLUMNS], longKey[LONG_KEY];
 static const int32_t lengths[2] = {60, 37}, table[2 * 4] = {3, 1, 0, 6, 5, 2, 7, 7};
 
 typedef struct Outputs {
   float causal[HEADS * ROWS * COLUMNS];
   float pages[2 * HEADS * 5 * COLUMNS];
+  float ranges[LONG_QUERY];
 } Outputs;
 
 static void fill(float *values, size_t count, unsigned seed) {
@@ -88,6 +90,7 @@ static Outputs expected;
 static void callKernels(Outputs *outputs) {
   causal(query, key, value, outputs->causal);
   pages(query, cache, cache, lengths, table, outputs->pages);
+  ranges(query, longKey, longKey, outputs->ranges);
 }
 
 static void *runKernels(void *outputs) {
@@ -132,6 +135,7 @@ int main(int argc, char **argv) {
     fill(key, sizeof(key) / sizeof(*key), 2);
     fill(value, sizeof(value) / sizeof(*value), 3);
     fill(cache, sizeof(cache) / sizeof(*cache), 4);
+    fill(longKey, sizeof(longKey) / sizeof(*longKey), 5);
     callKernels(&expected);
     if (strcmp(what, "race-in-kernel") == 0)
       return runCallers(runIntoExpected, outputs);

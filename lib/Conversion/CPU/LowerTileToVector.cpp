@@ -10,6 +10,7 @@
 
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -23,6 +24,19 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
+/// x as f32 (f64): LLVM has no f8E4M3FN to convert.
+struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    if (!isa<Float8E4M3FNType>(getElementTypeOrSelf(op.getIn().getType())))
+      return rewriter.notifyMatchFailure(op, "expected f8E4M3FN");
+    rewriter.replaceOp(
+        op, convertQuantised(rewriter, op.getLoc(), op.getIn(), cast<FloatType>(getElementTypeOrSelf(op.getType()))));
+    return success();
+  }
+};
+
 struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
   using Base::Base;
 
@@ -65,6 +79,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
     });
+    patterns.add<WidenFloat8>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
