@@ -49,8 +49,8 @@ def line(row: Results) -> str:
 def notes(results: Results) -> str:
     """Versions, ceilings, and who was left out where."""
     lines = ["Versions: " + ", ".join(f"{name} {version}" for name, version in results["versions"].items()) + "."]
-    for name in ("f32 FMA", "read"):
-        rates = [row["ceilings"][name] for row in results["rows"]]
+    for name in ("f32 FMA", "bf16 dot", "read"):
+        rates = [row["ceilings"][name] for row in results["rows"] if row["ceiling"] == name]
         unit = "GB/s" if name == "read" else "GFLOP/s"
         if rates:
             lines.append(f"Ceiling {name}: {min(rates):.1f} to {max(rates):.1f} {unit} over the lines.")
