@@ -99,7 +99,13 @@ def test_table():
         {"title": "one", "systems": {"attn": timing, "JAX": {**timing, "best": 0.004, "share": 0.125}}, "left_out": {}},
         {"title": "two", "systems": {"attn": timing}, "left_out": {"JAX": "no such thing"}},
     ]
-    text = report.table({"threads": 2, "versions": {"attn": "1", "JAX": "2"}, "rows": rows})
+    results = {
+        "threads": 2,
+        "versions": {"attn": "1", "JAX": "2"},
+        "rows": [{**row, "ceiling": "read"} for row in rows],
+    }
+    assert report.summary(results).splitlines()[2:] == ["| one | 1 ms | 50 % (read) | JAX, 4.00 × the time |"]
+    text = report.table(results)
     assert text.splitlines()[2:] == [
         "| one | 1 / 2 ms | 50 % | 12 % · 4.00 × |",
         "| two | 1 / 2 ms | 50 % | – |",
