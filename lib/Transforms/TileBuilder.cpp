@@ -10,10 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace attn;
@@ -23,12 +25,28 @@ using State = TileBuilder::State;
 /// Kinds of attn.classify_tile.
 static constexpr int64_t kEmptyTile = 0, kFullTile = 2;
 
+bool attn::canUseDotProducts(Operation *op) {
+  for (Value operand : op->getOperands().take_front(3))
+    if (!getElementTypeOrSelf(operand.getType()).isBF16())
+      return false;
+  bool hasScoreWeight = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
+      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+  if (hasScoreWeight || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
+    return false;
+  AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
+  return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
+                      [&](AffineMap map) { return map.getResults().back() == head; });
+}
+
 TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
     : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))) {}
+      usesPairs(schedule.getProduct() == ProductKind::Dot),
+      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(usesPairs ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType())) : stateType) {}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -149,14 +167,16 @@ Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
-/// The first keys of a tile, as many as the current step has.
-Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim) {
+/// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
+Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex) {
   auto type = cast<RankedTensorType>(tileTensor.getType());
-  if (isConstantIntValue(sizes[keyPos], type.getDimSize(keyDim)))
+  OpFoldResult size =
+      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {sizes[keyPos]});
+  if (isConstantIntValue(size, type.getDimSize(keyDim)))
     return tileTensor;
   SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
   SmallVector<OpFoldResult> origin(extent.size(), b.getIndexAttr(0)), unit(extent.size(), b.getIndexAttr(1));
-  extent[keyDim] = sizes[keyPos];
+  extent[keyDim] = size;
   return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
 }
 
@@ -179,25 +199,33 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
   return packed->getResult(0);
 }
 
-/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
-/// them widened, or gathered from pages. Updates `map`.
-Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
-  auto gather = operand.getDefiningOp<GatherPagesOp>();
-  Type type = getElementTypeOrSelf(operand.getType());
-  Slice slice = getSlice(map);
-  if (!gather && type == stateType)
-    return createSlice(b, loc, operand, slice);
-  Value target = sliceKeys(emptyTile({keyPos, column}, stateType), numBatch);
-  AffineMap tileMap = getTileMap({keyPos, column});
-  if (gather) {
-    // The view is (batch, kv head, key, column), whatever the map makes of it.
-    auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),
-                                       gather.getLengths(), toValue(slice.offsets[0]), toValue(slice.offsets[1]),
-                                       toValue(slice.offsets[2]), target, gather.getPageLayoutAttr());
-    map = tileMap;
-    return tiled->getResult(0);
-  }
-  // (batch…, row, column) of the copy: K has one batch index and head here.
+/// A map of `numDims` dimensions that holds `paired` in pairs around `other`.
+AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned other) {
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = 0; i < numBatch; ++i)
+    exprs.push_back(b.getAffineDimExpr(i));
+  AffineExpr pair = b.getAffineDimExpr(paired);
+  exprs.append({pair.floorDiv(2), b.getAffineDimExpr(other), pair % 2});
+  return AffineMap::get(numDims, 0, exprs, b.getContext());
+}
+
+/// `rows`, which `map` finds under (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
+Value TileBuilder::packPairs(Value rows, AffineMap map, unsigned paired, unsigned other) {
+  auto getTileSize = [&](unsigned dim) {
+    return dim == queryPos ? schedule.getQueryTile() : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]);
+  };
+  SmallVector<int64_t> shape(numBatch, 1);
+  shape.append({int64_t(llvm::divideCeil(getTileSize(paired), 2)), getTileSize(other), 2});
+  Value target = tensor::EmptyOp::create(b, loc, shape, rowType);
+  bool pairsRows = paired == keyPos;
+  if (pairsRows)
+    target = sliceKeys(target, numBatch, /*perIndex=*/2);
+  AffineMap tileMap = getPairMap(numBatch + 2, numBatch + !pairsRows, numBatch + pairsRows);
+  return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
+}
+
+/// Rows of K or V under the domain (batch…, row, column) of attn.pack: they have one batch index and head here.
+AffineMap TileBuilder::getRowMap(AffineMap map, unsigned column) {
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : map.getResults()) {
     AffineExpr position = b.getAffineConstantExpr(0);
@@ -207,14 +235,40 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
       position = b.getAffineDimExpr(numBatch + 1);
     exprs.push_back(position);
   }
-  AffineMap from = AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
-  auto packed = PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
-                               b.getAffineMapArrayAttr({from, b.getMultiDimIdentityMap(numBatch + 2)}));
+  return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
+}
+
+/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
+/// them widened, or gathered from pages. Updates `map`.
+Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
+  auto gather = operand.getDefiningOp<GatherPagesOp>();
+  Type type = getElementTypeOrSelf(operand.getType());
+  Slice slice = getSlice(map);
+  if (!gather && type == rowType)
+    return createSlice(b, loc, operand, slice);
+  Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
+  AffineMap tileMap = getTileMap({keyPos, column});
+  if (gather) {
+    // The view is (batch, kv head, key, column), whatever the map makes of it.
+    auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),
+                                       gather.getLengths(), toValue(slice.offsets[0]), toValue(slice.offsets[1]),
+                                       toValue(slice.offsets[2]), target, gather.getPageLayoutAttr());
+    map = tileMap;
+    return tiled->getResult(0);
+  }
+  auto packed =
+      PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
+                     b.getAffineMapArrayAttr({getRowMap(map, column), b.getMultiDimIdentityMap(numBatch + 2)}));
   map = tileMap;
   return packed->getResult(0);
 }
 
 void TileBuilder::packQuery() {
+  if (usesPairs) {
+    Value slice = createSlice(b, loc, step.getQuery(), getSlice(maps[0]));
+    packedQuery = packPairs(slice, restrictDomain(maps[0], getPositions({queryPos, headPos})), headPos, queryPos);
+    return;
+  }
   packedQuery = pack(step.getQuery(), maps[0], {queryPos, headPos}, {headPos, queryPos});
 }
 
@@ -452,6 +506,11 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   sizes[keyPos] = count;
   SmallVector<AffineMap> stepMaps = {getTileMap({headPos, queryPos}), maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
+  if (usesPairs) {
+    value = packPairs(value, getRowMap(stepMaps[2], valuePos), keyPos, valuePos);
+    stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
+    stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
+  }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
   auto addDense = [&](Value operand) -> Value {

@@ -119,8 +119,9 @@ Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, functio
   return loop(index(0), index(count), step, init, body);
 }
 
-Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape) {
-  return memref::AllocaOp::create(b, loc, MemRefType::get(shape, elementType), b.getI64IntegerAttr(kBufferAlignment));
+Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape, Type type) {
+  auto memref = MemRefType::get(shape, type ? type : Type(elementType));
+  return memref::AllocaOp::create(b, loc, memref, b.getI64IntegerAttr(kBufferAlignment));
 }
 
 //===----------------------------------------------------------------------===//
