@@ -34,6 +34,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     return op.emitOpError("no CPU kernel for element type ")
            << elementType
            << ", expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference";
+  if (std::optional<ScheduleAttr> decode = selectDecodeSchedule(op, target))
+    return *decode;
   // 16-bit elements are widened tile by tile.
   elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);

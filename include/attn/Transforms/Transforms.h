@@ -29,6 +29,8 @@ mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target
 
 /// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
 bool canUseDotProducts(mlir::Operation *op);
+/// That of the decode kernel, where few query rows make it the faster one.
+std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
 
 /// Tiles the online form that ends in `finalize`.
 mlir::LogicalResult tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);

@@ -41,10 +41,7 @@ Value VectorBuilder::makePairs(Value even, Value odd) {
   auto type = VectorType::get({lanes}, b.getBF16Type());
   even = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, even);
   odd = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, odd);
-  SmallVector<int64_t> order;
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    order.append({lane, lanes + lane});
-  return vector::ShuffleOp::create(b, loc, even, odd, order);
+  return vector::InterleaveOp::create(b, loc, even, odd);
 }
 
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {

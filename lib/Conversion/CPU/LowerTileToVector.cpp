@@ -52,6 +52,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
               .Case<KvAppendOp>([&](auto op) { return cpu::lowerKvAppend(rewriter, op); })
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
+              .Case<MergeStatesOp>([&](auto op) { return cpu::lowerMergeStates(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
               .Default([](Operation *op) {
                 return op->emitOpError("no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse) "

@@ -12,7 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "RowTile.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -270,6 +270,8 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   if (!op.getSchedule())
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
+  if (op.getSchedule()->getKernel() == KernelKind::Decode)
+    return lowerDecodeStep(rewriter, op, target);
   bool usesPairs = op.getSchedule()->getProduct() == ProductKind::Dot;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
   if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))

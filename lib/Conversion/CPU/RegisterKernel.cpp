@@ -73,8 +73,46 @@ Value VectorBuilder::load(Value memref, ValueRange indices) {
   return vector::LoadOp::create(b, loc, type, memref, indices);
 }
 
+Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
+  if (!mask)
+    return load(memref, indices);
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero);
+}
+
+Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(operand.memref.getType()));
+  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    SmallVector<Value> at(domain);
+    at[position] = add(domain[position], lane);
+    // Others read what the first lane reads.
+    if (mask)
+      at[position] = select(vector::ExtractOp::create(b, loc, mask, lane), at[position], domain[position]);
+    Value element = memref::LoadOp::create(b, loc, operand.memref, operand.getIndices(*this, at));
+    result = vector::InsertOp::create(b, loc, element, result, lane);
+  }
+  return result;
+}
+
 void VectorBuilder::store(Value vector, Value memref, ValueRange indices) {
   vector::StoreOp::create(b, loc, vector, memref, indices);
+}
+
+void VectorBuilder::storeMasked(Value vector, Value memref, ValueRange indices, Value mask) {
+  if (!mask)
+    return store(vector, memref, indices);
+  vector::MaskedStoreOp::create(b, loc, memref, indices, mask, vector);
+}
+
+Value VectorBuilder::getMask(int64_t count) {
+  if (count >= lanes)
+    return {};
+  SmallVector<bool> bits(lanes);
+  std::fill_n(bits.begin(), count, true);
+  auto type = VectorType::get({lanes}, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
 }
 
 Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {

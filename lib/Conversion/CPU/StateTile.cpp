@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "RowTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -79,11 +79,22 @@ static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInf
   unsigned numBatch = getNumBatchDims(op);
   Operand input{op.getInput(), maps[0]}, output{op.getOutput(), maps[1]};
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
-  TransposeSide from = getSide(vb, input, numBatch), to = getSide(vb, output, numBatch);
-  vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
-    copyRow(
-        vb, input.memref, [&](Value column) { return from.getIndices(row, column); }, output.memref,
-        [&](Value column) { return to.getIndices(row, column); }, columns, from.columnsContiguous);
+  // The heads of a decode tile, or one.
+  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
+  vb.loop(heads, 1, {}, [&](Value head, ValueRange) {
+    auto getIndices = [&](const Operand &side, Value row, Value column) {
+      SmallVector<Value> domain(numBatch);
+      if (heads != 1)
+        domain.back() = head;
+      domain.append({row, column});
+      return side.getIndices(vb, domain);
+    };
+    vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
+      copyRow(
+          vb, input.memref, [&](Value column) { return getIndices(input, row, column); }, output.memref,
+          [&](Value column) { return getIndices(output, row, column); }, columns, input.isInnermost(numBatch + 1));
+      return Values();
+    });
     return Values();
   });
   rewriter.eraseOp(op);
@@ -207,6 +218,8 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
 }
 
 LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, const TargetInfo &target) {
+  if (isRowMajorState(op, op.getAcc(), getMaps(op)[0]))
+    return lowerRowInit(rewriter, op, target);
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
   double minusInf = -std::numeric_limits<double>::infinity();
@@ -274,6 +287,8 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
   if (getElementTypeOrSelf(op.getOutput().getType()).getIntOrFloatBitWidth() > type.getWidth())
     return op.emitOpError("no CPU kernel for an output of type ")
            << getElementTypeOrSelf(op.getOutput().getType()) << " with a state of type " << type;
+  if (isRowMajorState(op, op.getAcc(), getMaps(op)[0]))
+    return lowerRowFinalize(rewriter, op, target);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numBatch = getNumBatchDims(op);

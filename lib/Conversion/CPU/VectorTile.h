@@ -27,6 +27,8 @@ using Values = llvm::SmallVector<mlir::Value>;
 /// Bytes to which stack buffers are aligned: a cache line, and the widest vector.
 constexpr int64_t kBufferAlignment = 64;
 
+struct Operand;
+
 /// Builds vector code for one element type on one target.
 class VectorBuilder {
 public:
@@ -48,7 +50,15 @@ public:
   mlir::Value splat(double value);
   mlir::Value broadcast(mlir::Value scalar);
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
+  /// Lanes of `mask` alone, others 0; all of them where it is null.
+  mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
+  /// As many lanes along dimension `position` of the domain, in whatever stride the operand has it.
+  mlir::Value loadStrided(const Operand &operand, unsigned position, llvm::ArrayRef<mlir::Value> domain,
+                          mlir::Value mask);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
+  void storeMasked(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
+  /// The first `count` lanes; null for all of them.
+  mlir::Value getMask(int64_t count);
 
   /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
@@ -120,48 +130,61 @@ Values forEachBlock(VectorBuilder &vb, mlir::OpFoldResult count, int64_t block, 
 /// Booleans are bytes in memory; as bytes they have a vector form. Other memrefs as they are.
 mlir::Value viewAsBytes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);
 
+/// Which positions the lanes of a vector of scores are: the query rows of one key, or the keys of one query row.
+enum class LaneAxis { Queries, Keys };
+
 /// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
 class LaneRegion {
 public:
-  LaneRegion(VectorBuilder &vb, mlir::Region &region);
+  LaneRegion(VectorBuilder &vb, mlir::Region &region, LaneAxis axis = LaneAxis::Queries);
   bool isEmpty() const { return region.empty(); }
-  /// Evaluates what depends on neither key nor argument, for vectors of lanes that start at each of `lanes`.
-  void prepare(llvm::ArrayRef<mlir::Value> lanes);
-  /// What the region yields for vector `v` of those; `key` and `argument` may be null where it has none.
-  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument);
+  /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
+  /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
+  void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
+  /// What the region yields for number `v` of those; `key` and `argument` may be null where it has none. The key is
+  /// the first of a vector where lanes are keys; only lanes of `mask` read memory then, where it is given.
+  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument, mlir::Value mask = {});
 
 private:
-  void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value lane, mlir::Value key);
-  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices);
+  void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
+  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+  mlir::Value emitRow(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+  mlir::Value emitVectorOf(mlir::Value first);
   mlir::Value toVector(mlir::Value value);
 
   VectorBuilder &vb;
   mlir::Region &region;
+  LaneAxis axis;
+  mlir::Value head;
   llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
   llvm::SmallVector<mlir::IRMapping> prepared;
+  llvm::DenseMap<mlir::Value, mlir::Value> firstOf; // of a vector of consecutive positions: the first
 };
 
-/// Score modifications of one row of S^T: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
+/// Score modifications of a vector of scores: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
 class LaneCode {
 public:
-  LaneCode(VectorBuilder &vb, OnlineStepOp step);
+  LaneCode(VectorBuilder &vb, OnlineStepOp step, LaneAxis axis = LaneAxis::Queries);
   /// True where a key may be removed or carry a bias: the guarded softmax is needed.
   bool isPartial() const { return partial; }
-  /// Starts a block of lanes: vectors that start at each of `lanes`.
-  void prepare(llvm::ArrayRef<mlir::Value> lanes);
-  /// The scores of key `key` for vector `v` of the block.
-  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v);
+  /// Starts a block: as LaneRegion::prepare.
+  void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
+  /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
+  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// What a weight has become when it multiplies V.
-  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v);
+  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v, mlir::Value mask = {});
 
 private:
-  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value lane, mlir::Type elementType);
+  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value query, mlir::Type elementType,
+                       mlir::Value mask);
 
   VectorBuilder &vb;
   OnlineStepOp step;
+  LaneAxis axis;
   LaneRegion scoreMod, maskMod, weightMod;
-  llvm::SmallVector<mlir::Value> lanes;
-  Operand bias, mask;
+  llvm::SmallVector<mlir::Value> queries;
+  mlir::Value head;
+  Operand bias, keep;
   bool partial;
 };
 
@@ -188,6 +211,7 @@ mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp o
 mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
 mlir::LogicalResult lowerKvAppend(mlir::RewriterBase &rewriter, KvAppendOp op);
+mlir::LogicalResult lowerMergeStates(mlir::RewriterBase &rewriter, MergeStatesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 
 } // namespace attn::cpu
