@@ -20,6 +20,13 @@
 
 using namespace llvm;
 
+// What code for a processor without f16 calls of libgcc; only their addresses are taken.
+extern "C" {
+void __extendhfsf2();
+void __truncdfhf2();
+void __truncsfhf2();
+}
+
 namespace attn {
 
 static void initializeTargets() {
@@ -98,9 +105,16 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   if (!jit)
     return jit.takeError();
   orc::JITDylib &library = (*jit)->getMainJITDylib();
-  // Our own copy of the runtime first, whatever the process has loaded elsewhere.
-  orc::SymbolMap runtime = {{(*jit)->mangleAndIntern("attn_parallel_for"),
-                             {orc::ExecutorAddr::fromPtr(&attn_parallel_for), JITSymbolFlags::Exported}}};
+  // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
+  // not mean that its names are found: a host such as Python loads libraries with names of their own.
+  orc::SymbolMap runtime;
+  auto define = [&](StringRef name, auto *function) {
+    runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
+  };
+  define("attn_parallel_for", &attn_parallel_for);
+  define("__extendhfsf2", &__extendhfsf2);
+  define("__truncdfhf2", &__truncdfhf2);
+  define("__truncsfhf2", &__truncsfhf2);
   if (Error error = library.define(orc::absoluteSymbols(std::move(runtime))))
     return error;
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());

@@ -73,7 +73,7 @@ private:
   }
 
   const Problem &problem;
-  llvm::StringRef element, wide;
+  llvm::StringRef element, kvElement, wide;
   /// Of q and out, and of k and v as sdpa takes them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;

@@ -117,6 +117,7 @@ void IRPrinter::addSdpa() {
   for (StringRef name : {"bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset"})
     body += clause(name, name);
   body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
+  body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
   body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
   if (!problem.scoreMod.empty())

@@ -23,6 +23,17 @@ StringRef attn::printElement(Problem::Element element) {
   llvm_unreachable("all element types are handled");
 }
 
+StringRef attn::printKvElement(const Problem &problem) {
+  switch (problem.kv) {
+  case Problem::KvElement::Same: return printElement(problem.element);
+  case Problem::KvElement::BF16: return "bf16";
+  case Problem::KvElement::F16: return "f16";
+  case Problem::KvElement::I8: return "i8";
+  case Problem::KvElement::F8E4M3FN: return "f8E4M3FN";
+  }
+  llvm_unreachable("all element types are handled");
+}
+
 StringRef attn::printCausal(Problem::Causal causal) {
   switch (causal) {
   case Problem::Causal::TopLeft: return "top_left";
@@ -62,6 +73,14 @@ std::string attn::printProblemLine(const Problem &problem) {
     words.push_back(name + printSize(size));
   words.push_back(printElement(problem.element).str());
   auto add = [&](StringRef name, const std::string &value) { words.push_back((name + "=" + value).str()); };
+  if (problem.kv == Problem::KvElement::I8)
+    add("kv", "int8");
+  else if (problem.kv == Problem::KvElement::F8E4M3FN)
+    add("kv", "fp8");
+  else if (problem.kv != Problem::KvElement::Same)
+    add("kv", printKvElement(problem).str());
+  if (problem.hasTokenScales)
+    add("kvscale", "token");
   if (problem.causal)
     add("causal", printCausal(*problem.causal).str());
   if (problem.window) {

@@ -12,6 +12,8 @@
 namespace attn {
 
 llvm::StringRef printElement(Problem::Element element);
+/// The type of k and v as IR spells it.
+llvm::StringRef printKvElement(const Problem &problem);
 llvm::StringRef printCausal(Problem::Causal causal);
 /// A number, or `?`.
 std::string printSize(int64_t size);

@@ -54,7 +54,7 @@ bool takesPairs(Operation *op, const OperandSpec &spec) {
 }
 
 /// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead), d floordiv 2 and d mod
-/// 2 (pairs) or 0 (Broadcast).
+/// 2 (pairs), or 0 (SharedHead and Broadcast).
 LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const OperandSpec &spec, unsigned numDims) {
   if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
     return op->emitOpError("C1: expected the map of ")
@@ -66,7 +66,8 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
     if (isa<AffineDimExpr>(expr))
       continue;
     auto constant = dyn_cast<AffineConstantExpr>(expr);
-    if (constant && constant.getValue() == 0 && spec.role == OperandRole::Broadcast)
+    if (constant && constant.getValue() == 0 &&
+        (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead))
       continue;
     auto group = dyn_cast<AffineBinaryOpExpr>(expr);
     bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
@@ -79,7 +80,8 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
       continue;
     return op->emitOpError("C1: expected the map of ")
            << spec.name << " to hold dimensions"
-           << (spec.role == OperandRole::SharedHead  ? ", or a batch dimension floordiv a constant"
+           << (spec.role == OperandRole::SharedHead
+                   ? ", a batch dimension floordiv a constant, or 0 for a dimension of size 1"
                : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
                                                      : "")
            << ", found " << AffineMapAttr::get(map);

@@ -250,6 +250,8 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
     return loadPage(gather, slice, map, column);
   Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
+  if (headsPerTile > 1) // they share one head of the tile
+    tileMap = tileMap.replace(b.getAffineDimExpr(numBatch - 1), b.getAffineConstantExpr(0), domainSizes.size(), 0);
   if (gather) {
     // The view is (batch, kv head, key, column), whatever the map makes of it.
     auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),

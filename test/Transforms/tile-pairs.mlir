@@ -1,4 +1,4 @@
-// product = dot: tiles of pairs of bf16; test/python/test_pairs.py runs them on numbers.
+// product = dot: tiles of pairs of bf16; test/python/test_bf16_pairs.py runs them on numbers.
 // RUN: attn-opt %s --attn-canonicalize --attn-analyze-mask --attn-convert-to-online --attn-tile --canonicalize --cse \
 // RUN:     --split-input-file | FileCheck %s
 

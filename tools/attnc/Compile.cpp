@@ -110,6 +110,18 @@ int driver::compile(const CompileCommand &command) {
   return 0;
 }
 
+Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {
+  Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
+  if (!text)
+    return text.takeError();
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, errs());
+  if (!compiler)
+    return compiler.takeError();
+  if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
+    return createStringError("compilation failed");
+  return createOutput(**compiler, EmitKind::Object);
+}
+
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)

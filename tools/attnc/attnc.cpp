@@ -94,6 +94,15 @@ cl::opt<std::string> problemFile("problems", cl::desc("a file of problem lines")
 cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
+cl::opt<Roofline>
+    roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
+             cl::ValueOptional, cl::init(Roofline::None),
+             cl::values(clEnumValN(Roofline::Measured, "", "against the measured ceilings (default)"),
+                        clEnumValN(Roofline::Measured, "measured", "the same"),
+                        clEnumValN(Roofline::Static, "static", "the loops only; nothing is run"),
+                        clEnumValN(Roofline::Assembly, "asm", "their instructions, as llvm-mca reads them")),
+             inBench, inCategory);
+cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
 CompileOptions getOptions() {
   CompileOptions options;
@@ -173,14 +182,14 @@ int runBench() {
     for (const Problem &problem : *parsed)
       lines.push_back(printProblem(problem));
   }
-  if (lines.empty())
+  if (lines.empty() && !ceilings)
     return reportError(createStringError("expected --problem=LINE or --problems=FILE, found neither"));
   if (threads < 1)
     return reportError(createStringError("expected --threads to be at least 1, found " + Twine(threads)));
   Expected<std::map<std::string, int64_t>> given = getSizes();
   if (!given)
     return reportError(given.takeError());
-  return bench({lines, getOptions(), *given, threads, seconds, unfused});
+  return bench({lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
 }
 
 } // namespace

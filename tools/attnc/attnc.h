@@ -52,6 +52,10 @@ struct RunCommand {
   bool check = false;
 };
 
+/// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; only
+/// the latter, without running anything, so for any target; or these loops themselves, as llvm-mca reads them.
+enum class Roofline { None, Measured, Static, Assembly };
+
 struct BenchCommand {
   std::vector<std::string> problems; ///< lines
   CompileOptions options;
@@ -59,12 +63,17 @@ struct BenchCommand {
   int threads = 1;
   double seconds = 1.0; ///< a problem
   bool compareUnfused = false;
+  Roofline roofline = Roofline::None;
+  bool printCeilings = false; ///< of the machine, without any problem
 };
 
 // Each returns the exit code; messages are on standard error.
 int compile(const CompileCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
+
+/// The object file of a source.
+llvm::Expected<std::string> compileObject(const Source &source, const CompileOptions &options);
 
 /// Prints "attnc: error: …" and returns 1.
 int reportError(llvm::Error error);
@@ -95,14 +104,9 @@ void fillRandom(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, co
 int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
 /// An element of an integer array.
 int64_t readInteger(const NpyArray &array, int64_t index);
-/// Bits of float16 and bfloat16.
+/// Bits of float16, bfloat16 and float8_e4m3fn.
 uint16_t toNarrowFloat(NpyType type, double value);
 double fromNarrowFloat(NpyType type, uint16_t bits);
-
-/// Independent multiply-add chains of the FMA ceiling: latency times rate of current processors, within 16 registers.
-constexpr int kFmaChains = 12;
-/// Loads `double fma_peak(i64 rounds)`, which runs kFmaChains vector multiply-adds a round.
-llvm::Expected<std::unique_ptr<LoadedObject>> compileFmaLoop(const TargetInfo &target, unsigned bits);
 
 } // namespace attn::driver
 

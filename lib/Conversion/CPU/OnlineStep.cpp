@@ -117,6 +117,13 @@ private:
       Values keys;
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
+      if (schedule.getPrefetch() > 0)
+        for (Value keyIndex : keys) {
+          Value ahead = vb.add(keyIndex, schedule.getPrefetch());
+          vb.prefetchRow(key.memref, headSize, [&](Value d) { return at(key, {}, ahead, d, {}); });
+          if (!usesPairs)
+            vb.prefetchRow(value.memref, valueSize, [&](Value e) { return at(value, {}, ahead, {}, e); });
+        }
       Values zeros(rows * vectors, vb.splat(0));
       // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
       auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "attn/IR/Decompose.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -61,6 +62,13 @@ Values attn::cpu::forEachBlock(VectorBuilder &vb, OpFoldResult count, int64_t bl
 
 Value VectorBuilder::splat(double value) {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vectorType, b.getFloatAttr(elementType, value)));
+}
+
+void VectorBuilder::prefetchRow(Value memref, int64_t columns, function_ref<Values(Value)> at, bool isWrite) {
+  int64_t perLine = kBufferAlignment * 8 / cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
+  // Into the second-level cache: the first has no room for what is needed later.
+  for (int64_t column = 0; column < columns; column += perLine)
+    memref::PrefetchOp::create(b, loc, memref, at(index(column)), isWrite, /*localityHint=*/2, /*isDataCache=*/true);
 }
 
 Value VectorBuilder::broadcast(Value scalar) {
@@ -134,6 +142,8 @@ Value VectorBuilder::convert(Value value, Type to) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == to)
     return value;
+  if (isQuantised(from))
+    return convertQuantised(b, loc, value, cast<FloatType>(to));
   Type type = to;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(to);

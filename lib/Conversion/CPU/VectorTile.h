@@ -46,6 +46,10 @@ public:
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
   mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
 
+  /// Asks for a row of `columns` elements, a cache line at a time; it may lie beyond the memref's last one.
+  void prefetchRow(mlir::Value memref, int64_t columns,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> at, bool isWrite = false);
+
   /// The same float in every lane.
   mlir::Value splat(double value);
   mlir::Value broadcast(mlir::Value scalar);

@@ -1,4 +1,4 @@
-// Products of pairs of bf16; test/python/test_pairs.py runs them on numbers.
+// Products of pairs of bf16; test/python/test_bf16_pairs.py runs them on numbers.
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=znver5 --canonicalize --cse | FileCheck %s
 
 // Two keys by one vector of query rows: pairs of Q from the packed tile, pairs of K as they lie. Weights are rounded and
