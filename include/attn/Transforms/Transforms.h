@@ -27,6 +27,8 @@ SdpaOp analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
 
+/// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
+bool canUseDotProducts(mlir::Operation *op);
 /// That of the decode kernel, where few query rows make it the faster one.
 std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
 
