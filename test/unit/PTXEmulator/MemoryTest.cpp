@@ -105,7 +105,7 @@ TEST(Memory, Atomics) {
   EXPECT_EQ(run("atom.global.cas.b32 r, [x], t, 100;", 5), 100u);
   EXPECT_EQ(run("red.global.add.f32 [x], 0f3F000000;", asBits(1)), asBits(33));
   // 64 threads add (1, 2) in bf16.
-  EXPECT_EQ(run("red.relaxed.gpu.global.add.noftz.bf16x2 [x], 0x40003f80;", 0),
+  EXPECT_EQ(run("mov.b32 s, 0x40003f80; red.relaxed.gpu.global.add.noftz.bf16x2 [x], s;", 0),
             uint32_t(toBF16(128)) << 16 | toBF16(64));
   EXPECT_EQ(run("atom.global.exch.b32 r, [x], 8;", 0), 8u);
   EXPECT_EQ(run("red.global.or.b32 [x], t;", 64), 127u);

@@ -178,4 +178,31 @@ TEST(Samples, FlashAttentionCausal) { checkFlash(1, 192, 192, true); }
 TEST(Samples, FlashAttentionRagged) { checkFlash(2, 100, 77, false); }
 TEST(Samples, FlashAttentionRaggedCausal) { checkFlash(2, 77, 100, true); }
 
+/// gpu_ir/sm80_mma.mlir through mlir-opt and llc: each warp loads four matrices of 8 × 8, takes them as A and,
+/// transposed, the first two as B, and stores 2 to the larger of c[g][2 t] and c[g][2 (t ^ 1)].
+TEST(Samples, PtxOfLlc) {
+  std::vector<float> small = randomFloats(4 * 4 * 64, 9);
+  for (float &value : small)
+    value *= 0.5f;
+  const Narrow matrices(small);
+  GlobalMemory memory;
+  const uint64_t out = memory.allocate("out", 128 * 4);
+  Launch arguments{{1, 1, 1}, {128, 1, 1}, 128 * 16};
+  arguments.parameters = {pointer(memory.allocate("in", matrices.bits)), pointer(out)};
+  expectClean(launch(readInput("mlir_mma.ptx"), memory, arguments, "k"));
+  const auto found = memory.read<float>(out);
+  for (unsigned thread = 0; thread < 128; ++thread) {
+    const double *m = &matrices.values[thread / 32 * 256];
+    const unsigned g = thread % 32 / 4, t = thread % 4;
+    auto product = [&](unsigned column) {
+      double sum = 0;
+      for (unsigned i = 0; i < 16; ++i) // A[g][i] is in matrix 0 or 2, B[i][column] in 0 or 1
+        sum += m[i / 8 * 128 + g * 8 + i % 8] * m[i / 8 * 64 + i % 8 * 8 + column];
+      return sum;
+    };
+    const double expected = std::exp2(std::max(product(2 * t), product(2 * (t ^ 1))));
+    ASSERT_NEAR(found[thread] / expected, 1, 1e-5) << thread;
+  }
+}
+
 } // namespace
