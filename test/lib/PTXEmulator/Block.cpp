@@ -28,6 +28,7 @@ std::vector<uint8_t> packParameters(const Program &program, const Launch &launch
 Block::Block(const Program &program, GlobalMemory &global, const Launch &launch, Report &report, Dim3 index,
              std::vector<uint8_t> &constants)
     : program(program), global(global), launch(launch), report(report), index(index),
+      number((index.z * launch.grid.y + index.y) * launch.grid.x + index.x),
       // Not a number in every format, so that what is read uninitialised shows in the result as well.
       shared(program.staticShared + launch.dynamicShared, 0xff), clocks(launch.block.count()),
       shadow(shared.size(), clocks), async(shared, shadow, clocks), copyGroups(launch.block.count()),

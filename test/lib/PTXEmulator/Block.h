@@ -67,6 +67,7 @@ public:
   const Launch &launch;
   Report &report;
   const Dim3 index;
+  const uint32_t number; ///< of the block in its grid
   std::vector<uint8_t> shared;
   Clocks clocks;
   Shadow shadow;
@@ -79,6 +80,8 @@ private:
                         unsigned bytes, Access access);
   uint8_t *accessGlobal(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address,
                         unsigned bytes, Access access);
+  void checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
+                        uint64_t offset, unsigned bytes, Access access);
   uint8_t *accessBytes(const Warp &warp, unsigned lane, const Instruction &instruction, llvm::StringRef name,
                        uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes);
   void completeBarrier(Barrier &barrier);

@@ -14,6 +14,7 @@ using namespace attn::ptx;
 
 namespace {
 constexpr uint64_t kMostThreads = 1024;
+constexpr uint64_t kMostLocal = 512 * 1024;
 constexpr uint64_t kMostBlocks = uint64_t(1) << 31;
 
 Error checkLaunch(const Function &function, const Launch &launch) {
@@ -68,10 +69,14 @@ Expected<Report> attn::ptx::run(const Module &module, StringRef entry, GlobalMem
   if (report.sharedBytes > launch.largestShared)
     return createStringError("expected at most " + Twine(launch.largestShared) + " bytes of shared memory, found " +
                              Twine(report.sharedBytes));
+  if (program.localBytes > kMostLocal)
+    return createStringError("expected at most " + Twine(kMostLocal) + " bytes of local memory a thread, found " +
+                             Twine(program.localBytes));
   report.counters.resize(program.instructions.size());
 
   const auto start = std::chrono::steady_clock::now();
   std::vector<uint8_t> constants = program.constants;
+  memory.startLaunch();
   uint64_t executed = 0;
   for (uint64_t i = 0; i < launch.grid.count(); ++i) {
     const Dim3 index{uint32_t(i % launch.grid.x), uint32_t(i / launch.grid.x % launch.grid.y),

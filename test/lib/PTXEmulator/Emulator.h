@@ -39,7 +39,7 @@ struct Launch {
 };
 
 /// Executes one kernel. Errors are of the launch: no such entry, parameters that do not fit, a block that is too large.
-/// What the PTX does wrong is in the report.
+/// What the PTX does wrong is in the report, which names things of the module: keep that alive.
 llvm::Expected<Report> run(const Module &module, llvm::StringRef entry, GlobalMemory &memory, const Launch &launch);
 
 } // namespace attn::ptx

@@ -34,6 +34,11 @@ uint64_t GlobalMemory::allocate(std::string name, uint64_t bytes, ArrayRef<uint8
   return address;
 }
 
+void GlobalMemory::startLaunch() {
+  for (Buffer &buffer : buffers)
+    buffer.writers.clear();
+}
+
 const Buffer *GlobalMemory::findBelow(uint64_t address) const {
   auto above =
       llvm::upper_bound(buffers, address, [](uint64_t value, const Buffer &buffer) { return value < buffer.address; });

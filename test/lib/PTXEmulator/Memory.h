@@ -21,6 +21,7 @@ struct Buffer {
   std::vector<uint8_t> data;
   std::vector<uint8_t> initialised; ///< by byte
   bool isReadOnly = false;
+  std::vector<uint32_t> writers = {}; ///< by byte: the number of the block that wrote it in this launch, + 1; or empty
 };
 
 class GlobalMemory {
@@ -35,6 +36,8 @@ public:
   /// The buffer that holds the address; null where none does.
   Buffer *find(uint64_t address);
   Buffer &at(uint64_t address) { return *find(address); }
+  /// Blocks have written nothing yet.
+  void startLaunch();
   /// The nearest buffer below the address, for messages.
   const Buffer *findBelow(uint64_t address) const;
   template <typename T> std::vector<T> read(uint64_t address) {

@@ -88,6 +88,27 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
   return data;
 }
 
+/// Nothing orders two blocks of a launch, unless the kernel has fences, acquires or releases: then nothing is said.
+void Block::checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
+                             uint64_t offset, unsigned bytes, Access access) {
+  const bool isWrite = access == Access::Write;
+  if (program.ordersBlocks || access == Access::Atomic || (!isWrite && buffer.writers.empty()))
+    return;
+  if (buffer.writers.empty())
+    buffer.writers.assign(buffer.data.size(), 0);
+  uint32_t *writers = &buffer.writers[offset];
+  for (unsigned i = 0; i < bytes; ++i) {
+    if (writers[i] == 0 || writers[i] == number + 1)
+      continue;
+    find(FindingKind::Race, warp, lane, instruction,
+         Twine(isWrite ? "writes " : "reads ") + buffer.name + " at offset " + Twine(offset + i) + ", which block " +
+             Twine(writers[i] - 1) + " of the launch wrote; nothing orders two blocks");
+    break;
+  }
+  if (isWrite)
+    std::fill_n(writers, bytes, number + 1);
+}
+
 uint8_t *Block::accessGlobal(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address,
                              unsigned bytes, Access access) {
   Buffer *buffer = global.find(address);
@@ -109,6 +130,7 @@ uint8_t *Block::accessGlobal(const Warp &warp, unsigned lane, const Instruction 
     find(FindingKind::WriteToReadOnly, warp, lane, instruction, "writes " + buffer->name + ", which is an input");
     return nullptr;
   }
+  checkOtherBlocks(warp, lane, instruction, *buffer, offset, bytes, access);
   uint8_t *initialised = &buffer->initialised[offset];
   if (access == Access::Write) {
     std::fill_n(initialised, bytes, 1);

@@ -14,7 +14,9 @@ using namespace attn::ptx;
 
 namespace {
 /// More registers than any kernel has; their storage is a row of lanes each.
-constexpr size_t kMostRegisters = 1 << 20;
+constexpr size_t kMostRegisters = 1 << 17;
+/// Braces and brackets within each other, which are read by recursion.
+constexpr int kDeepest = 64;
 } // namespace
 
 bool Parser::parseBody() {
@@ -29,6 +31,8 @@ bool Parser::parseBody() {
 bool Parser::parseScope() {
   if (!expect('{'))
     return false;
+  if (scopes.size() >= kDeepest)
+    return fail("at most " + Twine(kDeepest) + " scopes within each other");
   scopes.push_back({nextScope++, {}, {}});
   while (!consume('}'))
     if (!parseStatement())
@@ -114,10 +118,10 @@ bool Parser::parseName(Operand &operand) {
 }
 
 /// [%rd1+16], [name+4], [128]
-bool Parser::parseAddress(Operand &operand) {
+bool Parser::parseAddress(Operand &operand, int depth) {
   operand.kind = Operand::Kind::Address;
   operand.parts.emplace_back();
-  if (!parseOperand(operand.parts[0]))
+  if (!parseOperand(operand.parts[0], depth + 1))
     return false;
   operand.offset = std::exchange(operand.parts[0].offset, 0);
   while (peek().is('+') || peek().is('-')) {
@@ -131,16 +135,18 @@ bool Parser::parseAddress(Operand &operand) {
   return expect(']');
 }
 
-bool Parser::parseOperand(Operand &operand) {
+bool Parser::parseOperand(Operand &operand, int depth) {
+  if (depth > kDeepest)
+    return fail("at most " + Twine(kDeepest) + " brackets within each other");
   if (consume('[')) {
     // A tensor address, [map, {x, y}], is read as a vector of its parts.
-    return parseAddress(operand);
+    return parseAddress(operand, depth);
   }
   if (consume('{')) {
     operand.kind = Operand::Kind::Vector;
     do {
       operand.parts.emplace_back();
-      if (!parseOperand(operand.parts.back()))
+      if (!parseOperand(operand.parts.back(), depth + 1))
         return false;
     } while (consume(','));
     return expect('}');
@@ -185,7 +191,7 @@ bool Parser::parseOperand(Operand &operand) {
     operand.kind = Operand::Kind::Pair;
     operand.parts.push_back(std::move(first));
     operand.parts.emplace_back();
-    return parseOperand(operand.parts.back());
+    return parseOperand(operand.parts.back(), depth + 1);
   }
   return true;
 }

@@ -16,7 +16,7 @@ using namespace attn::ptx;
 
 namespace {
 /// More than any module needs; a larger number is a typing error that would take all memory.
-constexpr uint64_t kLargestVariable = uint64_t(1) << 32;
+constexpr uint64_t kLargestVariable = uint64_t(1) << 28;
 
 uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
@@ -131,7 +131,7 @@ bool Parser::parseVariable(Space space, std::vector<Variable> &variables) {
       else if (!expectInteger("a number of elements", count))
         return false;
       if (!isOpen && (count > kLargestVariable || variable.size * count > kLargestVariable))
-        return failAt(line, "expected at most 4 GiB for '" + name + "'");
+        return failAt(line, "expected at most 256 MiB for '" + name + "'");
       variable.size *= count;
       if (!expect(']'))
         return false;

@@ -62,8 +62,8 @@ private:
   bool parseRegisters();
   bool parseBranchTargets(llvm::StringRef table);
   bool parseStatement();
-  bool parseOperand(Operand &operand);
-  bool parseAddress(Operand &operand);
+  bool parseOperand(Operand &operand, int depth = 0);
+  bool parseAddress(Operand &operand, int depth);
   bool parseName(Operand &operand);
   bool parseTargets(Statement &statement);
   std::optional<uint32_t> findRegister(llvm::StringRef name) const;

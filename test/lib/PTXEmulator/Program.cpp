@@ -60,6 +60,15 @@ void placeVariables(Program &program, const Module &module, const Function &func
     program.placements[variable->name] = {Space::Shared, program.staticShared, 0, variable};
 }
 
+/// Whether a kernel that has it may order its blocks.
+bool isOrdering(const Statement &statement) {
+  if (statement.name == "fence" || statement.name == "membar")
+    return true;
+  return any_of(statement.modifiers, [](StringRef modifier) {
+    return modifier == ".acquire" || modifier == ".release" || modifier == ".acq_rel" || modifier == ".volatile";
+  });
+}
+
 } // namespace
 
 std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Function &function, Report &report) {
@@ -70,6 +79,7 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
   for (const Statement &statement : function.statements) {
     const std::string opcode = statement.opcode();
     if (decoder.decode(statement)) {
+      program.ordersBlocks |= isOrdering(statement);
       program.instructions.push_back(decoder.take());
       program.opcodes.push_back(opcode);
       continue;

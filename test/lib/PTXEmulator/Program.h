@@ -130,6 +130,7 @@ struct Program {
   std::map<std::string, Placement, std::less<>> placements;
   uint64_t staticShared = 0;      ///< bytes; dynamic shared memory starts here
   uint64_t localBytes = 0;        ///< a thread's
+  bool ordersBlocks = false;      ///< there are fences, acquires or releases
   std::vector<uint8_t> constants; ///< .const and .global variables of the module, each at its placement's offset
 };
 

@@ -344,4 +344,23 @@ TEST(Faults, NarrowGlobalAccesses) {
   EXPECT_EQ(narrow, 1u);
 }
 
+TEST(Faults, TwoBlocksAtOneByte) {
+  auto run = [](const std::string &body) {
+    GlobalMemory memory;
+    Launch arguments{{2, 1, 1}, {32, 1, 1}};
+    arguments.parameters = {pointer(memory.allocate("out", std::vector<uint32_t>(64)))};
+    return launch(makeModule("u64 out", ".reg .b64 x; .reg .b32 r, s; .reg .pred p; ld.param.u64 x, [out];\n"
+                                        "mov.u32 r, %ctaid.x; mov.u32 s, %laneid; mad.wide.u32 x, s, 4, x;\n" +
+                                            body + "\nret;"),
+                  memory, arguments);
+  };
+  // Each block its own 32 words.
+  expectClean(run("mad.wide.u32 x, r, 128, x; st.global.u32 [x], r;"));
+  EXPECT_TRUE(run("st.global.u32 [x], r;").has(FindingKind::Race));
+  EXPECT_TRUE(run("setp.eq.u32 p, r, 0; @p st.global.u32 [x], 1; ld.global.u32 s, [x];").has(FindingKind::Race));
+  expectClean(run("red.global.add.u32 [x], 1;"));
+  // With a fence the kernel may order its blocks by itself.
+  expectClean(run("st.global.u32 [x], r; membar.gl;"));
+}
+
 } // namespace
