@@ -27,8 +27,9 @@ private:
   StringRef rest;
   int line = 1;
 
-  /// The first `size` characters, which become a token.
+  /// The first `size` characters, or what is left, which become a token.
   Token take(Token::Kind kind, size_t size) {
+    size = std::min(size, rest.size());
     Token token{kind, rest.take_front(size), 0, line};
     rest = rest.drop_front(size);
     return token;

@@ -122,6 +122,12 @@ TEST(Faults, RaceOfTwoWritesToOneWord) {
                   "red.shared.add.u32 [r], 1;\n");
 }
 
+TEST(Faults, RaceOfAnAtomicWithAStore) {
+  Case test;
+  const std::string store = "mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\n";
+  test.expectRace(store + "red.shared.add.u32 [r], 1;\n", "@p st.shared.u32 [r], 0", "red.shared.add");
+}
+
 TEST(Faults, RaceOverAnotherNamedBarrier) {
   // Warp 0 and warp 1 pass barriers of their own, of 32 threads each, which orders nothing between them.
   Case test;
@@ -197,6 +203,13 @@ TEST(Faults, OutOfBounds) {
   test.expectOnly(FindingKind::OutOfBounds, "mov.u32 r, buffer;\nst.shared.u32 [r+1024], 0;\n", "st.shared.u32",
                   "4 bytes at offset 1024 of shared memory, which has 1024");
   test.expectOnly(FindingKind::OutOfBounds, "ld.param.u32 r, [out+16];\n", "ld.param.u32");
+}
+
+TEST(Faults, OutOfBoundsInPart) {
+  Case test;
+  test.globals = ".shared .align 16 .b8 buffer[1022];";
+  test.expectOnly(FindingKind::OutOfBounds, "mov.u32 r, buffer;\nst.shared.u32 [r+1020], 0;\n", "st.shared.u32",
+                  "4 bytes at offset 1020 of shared memory, which has 1022");
 }
 
 TEST(Faults, Misaligned) {

@@ -8,6 +8,8 @@
 
 #include "PTXEmulator/Syntax.h"
 
+#include <random>
+
 using namespace attn::ptx;
 
 namespace {
@@ -96,6 +98,54 @@ TEST(Parser, LaunchesThatDoNotFit) {
   EXPECT_EQ(errorOf("l", {33, 1, 1}, {}), "expected at most the 32 threads of .maxntid, found 33");
   EXPECT_EQ(errorOf("l", {32, 33, 1}, {}), "expected a block of 1 to 1024 threads, found 1056");
   EXPECT_EQ(errorOf("m", {32, 1, 1}, {}), "expected at most 524288 bytes of local memory a thread, found 1048576");
+}
+
+/// Text with a few characters changed, lines dropped or exchanged: an error, findings or a result, never a crash.
+TEST(Parser, MutatedText) {
+  std::mt19937 generator(7);
+  auto pick = [&](size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(generator); };
+  const std::string alphabet = "0123456789[]{}(),;:@!|+-.%_rpx \n\"";
+  size_t parsed = 0, executed = 0;
+  for (const char *name : {"vector_add.ptx", "mma_gemm.ptx"}) {
+    const std::string original = readInput(name);
+    for (int round = 0; round < 300; ++round) {
+      std::string text = original;
+      for (size_t changes = 1 + pick(3); changes > 0; --changes) {
+        const size_t at = pick(text.size());
+        const size_t line = text.rfind('\n', at) + 1, end = std::min(text.find('\n', at), text.size() - 1);
+        switch (pick(4)) {
+        case 0: text[at] = alphabet[pick(alphabet.size())]; break;
+        case 1: text.erase(at, 1 + pick(4)); break;
+        case 2: text.erase(line, end + 1 - line); break;
+        case 3: text.insert(pick(text.size()), text.substr(line, end + 1 - line)); break;
+        }
+      }
+      auto module = parseModule(text);
+      if (!module) {
+        llvm::consumeError(module.takeError());
+        continue;
+      }
+      ++parsed;
+      for (const Function &function : module->functions) {
+        GlobalMemory memory;
+        Launch arguments{{1, 1, 1}, {64, 1, 1}};
+        arguments.maxInstructions = 3000;
+        for (const Parameter &parameter : function.parameters)
+          arguments.parameters.push_back(parameter.size == 8
+                                             ? pointer(memory.allocate("buffer", std::vector<uint8_t>(8192)))
+                                             : ParameterBytes(parameter.size, 1));
+        auto report = run(*module, function.name, memory, arguments);
+        if (!report) {
+          llvm::consumeError(report.takeError());
+          continue;
+        }
+        executed += !report->counters.empty();
+        report->toJSON();
+      }
+    }
+  }
+  EXPECT_GT(parsed, 50u);
+  EXPECT_GT(executed, 20u);
 }
 
 TEST(Report, LoopsAndTheirInstructions) {

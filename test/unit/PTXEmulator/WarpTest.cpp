@@ -37,6 +37,11 @@ TEST(Warp, ShuffleDownSaysWhoIsInRange) {
             lanes([](uint32_t lane) { return lane == 31 ? 99 : lane + 1; }));
 }
 
+TEST(Warp, ShuffleDownStopsAtItsSegment) {
+  EXPECT_EQ(run("shfl.sync.down.b32 d, lane, 3, 0x181f, 0xffffffff;"),
+            lanes([](uint32_t lane) { return lane % 8 > 4 ? lane : lane + 3; }));
+}
+
 TEST(Warp, ShuffleIndexInSegments) {
   EXPECT_EQ(run("shfl.sync.idx.b32 d, lane, 1, 0x1c1f, 0xffffffff;"),
             lanes([](uint32_t lane) { return lane / 4 * 4 + 1; }));
