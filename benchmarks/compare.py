@@ -99,6 +99,7 @@ def main() -> None:
             worker.close()
     print(report.table(results))
     print(report.notes(results))
+    print(report.summary(results))
     if results["rows"]:
         report.chart(results, stem)
 

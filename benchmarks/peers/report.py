@@ -46,11 +46,31 @@ def line(row: Results) -> str:
     return f"{row['title']}: " + ", ".join(cells)
 
 
+def summary(results: Results) -> str:
+    """A row a problem, attn beside the nearest of the others: for a page that has little room."""
+    threads = f"{results['threads']} thread{'s' if results['threads'] > 1 else ''}"
+    lines = [f"| {threads} | attn | share of the ceiling | nearest other |", "| --- | --- | --- | --- |"]
+    for row in results["rows"]:
+        systems = dict(row["systems"])
+        ours = systems.pop("attn", None)
+        if not ours or not systems:
+            continue
+        name, theirs = min(systems.items(), key=lambda item: item[1]["best"])
+        cells = [
+            row["title"],
+            f"{ours['best'] * 1e3:.3g} ms",
+            f"{100 * ours['share']:.0f} % ({row['ceiling']})",
+            f"{name}, {theirs['best'] / ours['best']:.2f} × the time",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def notes(results: Results) -> str:
     """Versions, ceilings, and who was left out where."""
     lines = ["Versions: " + ", ".join(f"{name} {version}" for name, version in results["versions"].items()) + "."]
-    for name in ("f32 FMA", "read"):
-        rates = [row["ceilings"][name] for row in results["rows"]]
+    for name in ("f32 FMA", "bf16 dot", "read"):
+        rates = [row["ceilings"][name] for row in results["rows"] if row["ceiling"] == name]
         unit = "GB/s" if name == "read" else "GFLOP/s"
         if rates:
             lines.append(f"Ceiling {name}: {min(rates):.1f} to {max(rates):.1f} {unit} over the lines.")

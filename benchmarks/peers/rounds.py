@@ -175,8 +175,12 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
         del inputs
     times, ceilings = measure(ready, rounds, threads)
     times |= {name: [seconds] for name, seconds in slow.items()}
-    # A decode step is memory's, the rest the multiply-adds'.
-    work, ceiling = (read_bytes, ceilings["read"]) if problem.is_decode else (problem.flops, ceilings["f32 FMA"])
+    # A decode step is memory's, the rest the multiply-adds'; in bf16 those of pairs, where the processor has them.
+    products = [
+        name for name in ("bf16 dot", "f32 FMA") if name in ceilings and (problem.dtype == "bf16" or "f32" in name)
+    ]
+    kind = "read" if problem.is_decode else products[0]
+    work, ceiling = read_bytes if problem.is_decode else problem.flops, ceilings[kind]
     systems = {
         name: {
             "best": min(seconds),
@@ -188,7 +192,6 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
         if math.isfinite(max(seconds))
     }
     left_out |= {name: "its process ended while it was timed" for name in times if name not in systems}
-    kind = "read" if problem.is_decode else "f32 FMA"
     return {
         "line": problem.line,
         "title": problem.title,

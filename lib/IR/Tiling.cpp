@@ -55,6 +55,11 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
       if (!group)
         continue;
       unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
+      if (position >= getNumBatchDims(op)) {
+        if (!isWhole[position])
+          return op->emitOpError("cannot be tiled over a dimension that it holds in pairs; tile before packing them");
+        continue;
+      }
       int64_t groupSize = cast<AffineConstantExpr>(group.getRHS()).getValue();
       if (!isWhole[position] && !isAlignedGroup(sizes[position], groupSize))
         return op->emitOpError("cannot be tiled across groups of heads: expected a divisor or a multiple of the ")

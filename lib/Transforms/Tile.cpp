@@ -104,6 +104,11 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))
     return step.emitOpError("expected static head sizes, found dynamic ones");
 
+  if (step.getSchedule()->getProduct() == ProductKind::Dot && !canUseDotProducts(step))
+    return step.emitOpError(
+        "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
+        "innermost dimension of Q and K, and no score_weight; write product = fma");
+
   rewriter.setInsertionPoint(finalize);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
       << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),

@@ -24,8 +24,9 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
       isDecode(schedule.getKernel() == KernelKind::Decode), hasPredicate(!step.getMaskMod().empty()),
-      isDense(step.getBias() || step.getMask()),
-      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))) {
+      isDense(step.getBias() || step.getMask()), usesPairs(schedule.getProduct() == ProductKind::Dot),
+      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(usesPairs ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType())) : stateType) {
   if (isDecode && numBatch > 0)
     headsPerTile = getHeadsPerTile();
 }
@@ -190,14 +191,16 @@ Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
-/// The first keys of a tile, as many as the current step has.
-Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim) {
+/// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
+Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex) {
   auto type = cast<RankedTensorType>(tileTensor.getType());
-  if (isConstantIntValue(sizes[keyPos], type.getDimSize(keyDim)))
+  OpFoldResult size =
+      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {sizes[keyPos]});
+  if (isConstantIntValue(size, type.getDimSize(keyDim)))
     return tileTensor;
   SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
   SmallVector<OpFoldResult> origin(extent.size(), b.getIndexAttr(0)), unit(extent.size(), b.getIndexAttr(1));
-  extent[keyDim] = sizes[keyPos];
+  extent[keyDim] = size;
   return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
 }
 
@@ -220,6 +223,20 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
   return packed->getResult(0);
 }
 
+/// Rows of K or V under the domain (batch…, row, column) of attn.pack: they have one batch index and head here.
+AffineMap TileBuilder::getRowMap(AffineMap map, unsigned column) {
+  SmallVector<AffineExpr> exprs;
+  for (AffineExpr expr : map.getResults()) {
+    AffineExpr position = b.getAffineConstantExpr(0);
+    if (expr == b.getAffineDimExpr(keyPos))
+      position = b.getAffineDimExpr(numBatch);
+    else if (expr == b.getAffineDimExpr(column))
+      position = b.getAffineDimExpr(numBatch + 1);
+    exprs.push_back(position);
+  }
+  return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
+}
+
 /// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
 /// them widened, or gathered from pages. Updates `map`.
 Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
@@ -227,11 +244,11 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   Type type = getElementTypeOrSelf(operand.getType());
   Slice slice = getSlice(map);
   // A decode kernel widens in registers.
-  if (!gather && (type == stateType || isDecode))
+  if (!gather && (type == rowType || isDecode))
     return createSlice(b, loc, operand, slice);
   if (gather && readsPages(step, gather))
     return loadPage(gather, slice, map, column);
-  Value target = sliceKeys(emptyTile({keyPos, column}, stateType), numBatch);
+  Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
   if (headsPerTile > 1) // they share one head of the tile
     tileMap = tileMap.replace(b.getAffineDimExpr(numBatch - 1), b.getAffineConstantExpr(0), domainSizes.size(), 0);
@@ -243,19 +260,9 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
     map = tileMap;
     return tiled->getResult(0);
   }
-  // (batch…, row, column) of the copy: K has one batch index and head here.
-  SmallVector<AffineExpr> exprs;
-  for (AffineExpr expr : map.getResults()) {
-    AffineExpr position = b.getAffineConstantExpr(0);
-    if (expr == b.getAffineDimExpr(keyPos))
-      position = b.getAffineDimExpr(numBatch);
-    else if (expr == b.getAffineDimExpr(column))
-      position = b.getAffineDimExpr(numBatch + 1);
-    exprs.push_back(position);
-  }
-  AffineMap from = AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
-  auto packed = PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
-                               b.getAffineMapArrayAttr({from, b.getMultiDimIdentityMap(numBatch + 2)}));
+  auto packed =
+      PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
+                     b.getAffineMapArrayAttr({getRowMap(map, column), b.getMultiDimIdentityMap(numBatch + 2)}));
   map = tileMap;
   return packed->getResult(0);
 }
@@ -294,6 +301,11 @@ Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap 
 }
 
 void TileBuilder::packQuery() {
+  if (usesPairs) {
+    Value slice = createSlice(b, loc, step.getQuery(), getSlice(maps[0]));
+    packedQuery = packPairs(slice, restrictDomain(maps[0], getPositions({queryPos, headPos})), headPos, queryPos);
+    return;
+  }
   SmallVector<unsigned> rowMajor = {queryPos, headPos}, lanesInnermost = {headPos, queryPos};
   packedQuery = pack(step.getQuery(), maps[0], rowMajor, isDecode ? rowMajor : lanesInnermost);
 }
@@ -347,6 +359,11 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   SmallVector<AffineMap> stepMaps = {isDecode ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
                                      maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
+  if (usesPairs) {
+    value = packPairs(value, getRowMap(stepMaps[2], valuePos), keyPos, valuePos);
+    stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
+    stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
+  }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
   auto addDense = [&](Value operand) -> Value {

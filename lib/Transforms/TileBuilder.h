@@ -66,7 +66,10 @@ private:
   llvm::SmallVector<unsigned> getPositions(llvm::ArrayRef<unsigned> named);
   mlir::AffineMap getTileMap(llvm::ArrayRef<unsigned> named);
   mlir::Value emptyTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
-  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim);
+  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim, int64_t perIndex = 1);
+  mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
+  mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);
+  mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned column);
   mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
                    llvm::ArrayRef<unsigned> to);
   mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
@@ -97,7 +100,8 @@ private:
   int64_t keyTile;
   bool isDecode, hasPredicate, isDense;
   int64_t headsPerTile = 1;
-  mlir::FloatType stateType;
+  bool usesPairs;                     ///< the products take pairs of elements: Q's along D, V's along the keys
+  mlir::FloatType stateType, rowType; ///< of the state; of K and V where the products read them
 
   // Of the current tile: its place in the domain, its rows, and where its sequence starts.
   llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;

@@ -341,3 +341,43 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xi64>) {
   %t = attn.pack ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xi64>) -> tensor<4x6xi64>
   return
 }
+
+// -----
+
+// C2: pairs are of two.
+func.func @f(%s: tensor<4x6xbf16>, %o: tensor<3x4x3xbf16>) {
+  // expected-error @below {{C2: expected dimension 2 of output to have size 2, as it holds pairs, found 3}}
+  %t = attn.pack ins(%s : tensor<4x6xbf16>) outs(%o : tensor<3x4x3xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>]} -> tensor<3x4x3xbf16>
+  return
+}
+
+// -----
+
+// C2: too few pairs for the odd last element.
+func.func @f(%s: tensor<4x7xbf16>, %o: tensor<3x4x2xbf16>) {
+  // expected-error @below {{C2: expected the head-size dimension of output to be 4, found 3}}
+  %t = attn.pack ins(%s : tensor<4x7xbf16>) outs(%o : tensor<3x4x2xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>]} -> tensor<3x4x2xbf16>
+  return
+}
+
+// -----
+
+// C1: which pair, without the place in it.
+func.func @f(%s: tensor<4x6xbf16>, %o: tensor<3x4xbf16>) {
+  // expected-error @below {{C1: expected the map of output to hold dimensions, found}}
+  %t = attn.pack ins(%s : tensor<4x6xbf16>) outs(%o : tensor<3x4xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i)>]} -> tensor<3x4xbf16>
+  return
+}
+
+// -----
+
+// C1: what is packed does not lie in pairs yet.
+func.func @f(%s: tensor<3x4x2xbf16>, %o: tensor<4x6xbf16>) {
+  // expected-error @below {{C1: expected the map of input to hold dimensions, or 0 for a broadcast dimension, found}}
+  %t = attn.pack ins(%s : tensor<3x4x2xbf16>) outs(%o : tensor<4x6xbf16>)
+      {maps = [affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, d) -> (i, d)>]} -> tensor<4x6xbf16>
+  return
+}

@@ -115,19 +115,13 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
   if (command.compareUnfused) {
     CompileOptions options = command.options;
     options.unfused = true;
+    options.schedule.clear();
     Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options);
     if (!compiled)
       return compiled.takeError();
     result.unfused = std::move(*compiled);
   }
   return result;
-}
-
-static Expected<Ceilings> createCeilings(const BenchCommand &command, unsigned elementBits) {
-  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
-  if (!target)
-    return target.takeError();
-  return Ceilings::create(*target, elementBits, command.threads);
 }
 
 static std::string printThreads(int threads) {
@@ -173,7 +167,11 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
   Expected<Case> timed = createCase(command, line);
   if (!timed)
     return timed.takeError();
-  Expected<Ceilings> ceilings = createCeilings(command, timed->problem.element == Problem::Element::F64 ? 64 : 32);
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  Product product = getProduct(timed->problem.element, *target);
+  Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
   if (!ceilings)
     return ceilings.takeError();
   bool measuresRoofline = command.roofline == Roofline::Measured, isDecode = timed->cost.isDecode;
@@ -198,8 +196,8 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
   StringRef unit = isDecode ? " GB/s" : " GFLOP/s";
   outs() << printProblemLine(timed->problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
          << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << unit << ", ceiling "
-         << format("%.1f", ceiling) << unit << " (" << (isDecode ? "read, " : "FMA, ") << printThreads(command.threads)
-         << "), " << format("%.1f", 100 * rate / ceiling) << " %";
+         << format("%.1f", ceiling) << unit << " (" << (isDecode ? "read" : getProductName(product)) << ", "
+         << printThreads(command.threads) << "), " << format("%.1f", 100 * rate / ceiling) << " %";
   if (timed->unfused) {
     double before = getSeconds();
     if (Error error = timed->unfused->call(timed->copies.front()))
@@ -227,22 +225,30 @@ static Error describeProblem(const BenchCommand &command, const std::string &lin
 }
 
 static Error printCeilings(const BenchCommand &command) {
-  for (unsigned bits : {32, 64}) {
-    Expected<Ceilings> ceilings = createCeilings(command, bits);
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  SmallVector<Product> products = {Product::F32, Product::F64};
+  if (target->bf16DotRate > 0)
+    products.push_back(Product::Bf16Dot);
+  auto print = [&](StringRef name, double rate, StringRef unit) {
+    outs() << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit << "\n";
+  };
+  for (Product product : products) {
+    bool measuresRead = product == Product::F32;
+    Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
     if (!ceilings)
       return ceilings.takeError();
     double start = getSeconds();
     for (unsigned round = 0; round < kMinRounds || getSeconds() - start < command.seconds; ++round) {
       ceilings->measureFma();
-      if (bits == 32)
+      if (measuresRead)
         if (Error error = ceilings->measureRead())
           return error;
     }
-    outs() << "f" << bits << " FMA, " << printThreads(command.threads) << ": " << format("%.1f", ceilings->getGflops())
-           << " GFLOP/s\n";
-    if (bits == 32)
-      outs() << "read, " << printThreads(command.threads) << ": " << format("%.1f", ceilings->getGigabytes())
-             << " GB/s\n";
+    print(getProductName(product), ceilings->getGflops(), " GFLOP/s");
+    if (measuresRead)
+      print("read", ceilings->getGigabytes(), " GB/s");
   }
   return Error::success();
 }

@@ -10,6 +10,7 @@
 #include "Ceilings.h"
 #include "attn/Compiler/CodeGen.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -63,14 +64,31 @@ private:
 
 } // namespace
 
-/// double fma_peak(i64 rounds): kFmaChains chains of x = x * a + b, `rounds` times; returns an element so that none is
-/// dead. Without FMA instructions a multiplication and an addition count as the two operations they are.
-static void buildFmaLoop(Module &module, const TargetInfo &target, unsigned bits) {
+/// x = x * a + a on vectors; x = x + sums of products of pairs for bf16. Without FMA instructions a multiplication and
+/// an addition count as the two operations they are.
+static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Product product, Value *x, Value *factor) {
+  Type *vector = x->getType();
+  if (product == Product::Bf16Dot) {
+    Intrinsic::ID id = target.vectorBits == 512   ? Intrinsic::x86_avx512bf16_dpbf16ps_512
+                       : target.vectorBits == 256 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                                  : Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    auto *pairs = FixedVectorType::get(b.getBFloatTy(), target.getLanes(16));
+    Value *operand = b.CreateBitCast(factor, pairs);
+    return b.CreateIntrinsic(id, {}, {x, operand, operand});
+  }
+  if (target.hasFma)
+    return b.CreateIntrinsic(Intrinsic::fma, {vector}, {x, factor, factor});
+  return b.CreateFAdd(b.CreateFMul(x, factor), factor);
+}
+
+/// double fma_peak(i64 rounds): kFmaChains chains of multiply-adds, `rounds` times; returns an element so that none is
+/// dead.
+static void buildFmaLoop(Module &module, const TargetInfo &target, Product product) {
   LoopBuilder code(module, kFmaLoopName, Type::getDoubleTy(module.getContext()),
                    {Type::getInt64Ty(module.getContext())});
   IRBuilder<> &b = code.b;
-  Type *element = bits == 64 ? b.getDoubleTy() : b.getFloatTy();
-  auto *vector = FixedVectorType::get(element, target.getLanes(bits));
+  Type *element = product == Product::F64 ? b.getDoubleTy() : b.getFloatTy();
+  auto *vector = FixedVectorType::get(element, target.getLanes(element->getPrimitiveSizeInBits()));
   // Of the order of one and neither growing nor vanishing; read from a volatile so that nothing is folded.
   Value *slot = b.CreateAlloca(element);
   b.CreateStore(ConstantFP::get(element, 0.999), slot, /*isVolatile=*/true);
@@ -81,8 +99,7 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, unsigned bits
     chains.push_back(code.carry(ConstantFP::get(vector, 0.1 * i)));
   SmallVector<Value *> next;
   for (PHINode *chain : chains) {
-    Value *value = target.hasFma ? b.CreateIntrinsic(Intrinsic::fma, {vector}, {chain, factor, factor})
-                                 : b.CreateFAdd(b.CreateFMul(chain, factor), factor);
+    Value *value = createMultiplyAdd(b, target, product, chain, factor);
     chain->addIncoming(value, code.loop);
     next.push_back(value);
   }
@@ -118,7 +135,7 @@ static void buildReadLoop(Module &module, const TargetInfo &target) {
   b.CreateRet(b.CreateAddReduce(sum));
 }
 
-Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const TargetInfo &target, unsigned bits) {
+Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const TargetInfo &target, Product product) {
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
@@ -126,7 +143,7 @@ Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const Target
   Module module("ceilings", context);
   module.setTargetTriple((*machine)->getTargetTriple());
   module.setDataLayout((*machine)->createDataLayout());
-  buildFmaLoop(module, target, bits);
+  buildFmaLoop(module, target, product);
   buildReadLoop(module, target);
   optimizeModule(module, target, **machine);
   Expected<SmallVector<char, 0>> object = emitFile(module, **machine, FileKind::Object);

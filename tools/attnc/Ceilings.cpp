@@ -21,10 +21,25 @@ double driver::getSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Expected<Ceilings> Ceilings::create(const TargetInfo &target, unsigned elementBits, int threads) {
+StringRef driver::getProductName(Product product) {
+  switch (product) {
+  case Product::F32: return "f32 FMA";
+  case Product::F64: return "f64 FMA";
+  case Product::Bf16Dot: return "bf16 dot";
+  }
+  llvm_unreachable("all products are handled");
+}
+
+Product driver::getProduct(Problem::Element element, const TargetInfo &target) {
+  if (element == Problem::Element::F64)
+    return Product::F64;
+  return element == Problem::Element::BF16 && target.bf16DotRate > 1 ? Product::Bf16Dot : Product::F32;
+}
+
+Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, int threads) {
   Ceilings ceilings;
   ceilings.threads = threads;
-  Expected<std::unique_ptr<LoadedObject>> object = compileCeilingLoops(target, elementBits);
+  Expected<std::unique_ptr<LoadedObject>> object = compileCeilingLoops(target, product);
   if (!object)
     return object.takeError();
   ceilings.object = std::move(*object);
@@ -36,6 +51,8 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, unsigned elementBi
     return readLoop.takeError();
   ceilings.fmaLoop = reinterpret_cast<FmaLoop>(*fmaLoop);
   ceilings.readLoop = reinterpret_cast<ReadLoop>(*readLoop);
+  // A dot product has two multiply-adds a lane of 32 bits.
+  unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : 16;
   ceilings.flopsPerRound = kFmaChains * target.getLanes(elementBits) * 2.0;
   ceilings.readRoundBytes = int64_t(kReadVectors) * target.vectorBits / 8;
   // Rounds that last about kPeakSeconds.

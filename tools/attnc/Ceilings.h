@@ -11,6 +11,7 @@
 #define ATTN_TOOLS_ATTNC_CEILINGS_H
 
 #include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/Problem.h"
 #include "attn/Target/TargetInfo.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -25,15 +26,22 @@ constexpr int64_t kReadAlignment = 64;
 constexpr int64_t kReadBytes = int64_t(256) << 20;
 constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
 
-/// Loads `double fma_peak(i64 rounds)` for elements of so many bits, and `i64 read_sum(ptr, i64 rounds)`.
-llvm::Expected<std::unique_ptr<LoadedObject>> compileCeilingLoops(const TargetInfo &target, unsigned bits);
+/// What the multiply-adds of the ceiling are: one instruction on vectors of f32 or f64, or sums of products of pairs of
+/// bf16 in f32 (vdpbf16ps), which few targets have.
+enum class Product { F32, F64, Bf16Dot };
+llvm::StringRef getProductName(Product product);
+/// That which bounds a problem with elements of this type.
+Product getProduct(Problem::Element element, const TargetInfo &target);
+
+/// Loads `double fma_peak(i64 rounds)` of those products, and `i64 read_sum(ptr, i64 rounds)`.
+llvm::Expected<std::unique_ptr<LoadedObject>> compileCeilingLoops(const TargetInfo &target, Product product);
 
 double getSeconds();
 
 /// Both ceilings, of all threads together; each call measures anew and keeps the best.
 class Ceilings {
 public:
-  static llvm::Expected<Ceilings> create(const TargetInfo &target, unsigned elementBits, int threads);
+  static llvm::Expected<Ceilings> create(const TargetInfo &target, Product product, int threads);
   /// Short bursts: on a shared machine one of them runs undisturbed.
   void measureFma();
   /// One pass over kReadBytes, which are allocated by the first.

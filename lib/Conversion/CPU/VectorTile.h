@@ -46,6 +46,10 @@ public:
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
   mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
 
+  /// Asks for a row of `columns` elements, a cache line at a time; it may lie beyond the memref's last one.
+  void prefetchRow(mlir::Value memref, int64_t columns,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> at, bool isWrite = false);
+
   /// The same float in every lane.
   mlir::Value splat(double value);
   mlir::Value broadcast(mlir::Value scalar);
@@ -72,8 +76,19 @@ public:
     return mlir::arith::SelectOp::create(this->b, loc, condition, a, b);
   }
 
-  /// 2^x lane-wise (Exp2.cpp).
-  mlir::Value exp2(mlir::Value x);
+  /// 2^x lane-wise, as exact as the element type, or `roundedTo` where the result is rounded to that, needs (Exp2.cpp).
+  mlir::Value exp2(mlir::Value x, mlir::Type roundedTo = {});
+
+  // Pairs of bf16, as their dot products take them. `pairs` holds them innermost, (…, pair, 2 * other).
+  /// The last two dimensions as one.
+  mlir::Value collapsePairs(mlir::Value memref);
+  /// Two adjacent elements as the bits of one integer.
+  mlir::Value loadPair(mlir::Value memref, mlir::ValueRange indices);
+  mlir::Value loadPairs(mlir::Value pairs, mlir::ValueRange indices);
+  /// (even, odd) lane-wise, rounded.
+  mlir::Value makePairs(mlir::Value even, mlir::Value odd);
+  /// acc + the sum of the products of each lane's pair and `pair`, an integer in all lanes.
+  mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
 
   /// for i = 0 to count step `step`, with carried values; count is static.
   Values loop(int64_t count, int64_t step, mlir::ValueRange init,
@@ -81,8 +96,12 @@ public:
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange init,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
+  /// Keeps LLVM from unrolling the loop around `op`: what its rounds read would be hoisted out of the loops around it,
+  /// into more registers than there are.
+  void keepRolled(mlir::Operation *loop);
+
   /// A buffer on the stack; OutlineParallel moves it to the entry of its function.
-  mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape);
+  mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape, mlir::Type type = {});
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -183,11 +202,15 @@ struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
   bool columnsContiguous = false;
+  bool holdsPairs = false; ///< an element of the transpose is two adjacent ones of the operand
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);
 void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, mlir::Value rows,
                 int64_t paddedRows, mlir::OpFoldResult columns);
+
+/// pairs[p][c] = (rows[2 p][c], rows[2 p + 1][c]) of bf16, 0 for a row beyond `count`.
+void emitPairRows(VectorBuilder &vb, const TransposeSide &rows, mlir::Value count, mlir::Value pairs, int64_t columns);
 
 // One function an op; an error where the op has not the form that attn-tile leaves.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);

@@ -1,0 +1,100 @@
+//===- Block.h - a block of threads and its shared memory -------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_BLOCK_H
+#define ATTN_TEST_PTXEMULATOR_BLOCK_H
+
+#include "Async.h"
+#include "Emulator.h"
+#include "Warp.h"
+
+namespace attn::ptx {
+
+inline constexpr unsigned kBarriers = 16;
+
+/// Instruction::variant of bar and barrier; variant2: whether it is .aligned.
+/// rows: result, barrier, threads or kNoRow, predicate.
+enum class BarrierKind : uint8_t { Sync, Arrive, Popc, And, Or };
+inline bool isReduction(BarrierKind kind) { return kind >= BarrierKind::Popc; }
+
+struct Barrier {
+  struct Waiter {
+    Warp *warp;
+    unsigned path;
+    LaneMask lanes;
+  };
+  SyncPoint point;
+  unsigned arrived = 0, expected = 0;
+  int line = 0; ///< of the first arrival
+  llvm::SmallVector<Waiter, 8> waiters;
+  // bar.red
+  unsigned trueCount = 0, voters = 0;
+};
+
+class Block {
+public:
+  Block(const Program &program, GlobalMemory &global, const Launch &launch, Report &report, Dim3 index,
+        std::vector<uint8_t> &constants);
+  void run();
+
+  /// Where the `bytes` at `address` are on the host, after all checks; null after a finding. `align` 0: as `bytes`.
+  uint8_t *access(const Warp &warp, unsigned lane, const Instruction &instruction, Space space, uint64_t address,
+                  unsigned bytes, Access access, unsigned align = 0);
+  /// Counts what an access of a whole warp costs.
+  void countAccess(const Instruction &instruction, Space space, llvm::ArrayRef<uint64_t> addresses, LaneMask lanes,
+                   unsigned bytes);
+  /// The space that a generic address lies in; the address becomes one of that space.
+  static Space resolveGeneric(uint64_t &address);
+
+  /// True: the path waits.
+  bool arrive(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes);
+  void syncWarp(const Warp &warp, LaneMask lanes);
+
+  void find(FindingKind kind, const Warp &warp, unsigned lane, const Instruction &instruction,
+            const llvm::Twine &message);
+  /// Ends the launch: what follows would only repeat the finding.
+  void stop() { stopped = true; }
+  bool isStopped() const { return stopped; }
+  Dim3 threadIndex(unsigned thread) const;
+  Counters &counters(const Instruction &instruction) {
+    return report.counters[&instruction - program.instructions.data()];
+  }
+
+  const Program &program;
+  GlobalMemory &global;
+  const Launch &launch;
+  Report &report;
+  const Dim3 index;
+  const uint32_t number; ///< of the block in its grid
+  std::vector<uint8_t> shared;
+  Clocks clocks;
+  Shadow shadow;
+  AsyncProxy async;
+  std::vector<CopyGroups> copyGroups; ///< by thread
+  uint64_t executed = 0;
+
+private:
+  uint8_t *accessShared(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t offset,
+                        unsigned bytes, Access access);
+  uint8_t *accessGlobal(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address,
+                        unsigned bytes, Access access);
+  void checkOtherBlocks(const Warp &warp, unsigned lane, const Instruction &instruction, Buffer &buffer,
+                        uint64_t offset, unsigned bytes, Access access);
+  uint8_t *accessBytes(const Warp &warp, unsigned lane, const Instruction &instruction, llvm::StringRef name,
+                       uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes);
+  void completeBarrier(Barrier &barrier);
+  void reportDeadlock();
+
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::vector<uint8_t> local; ///< thread after thread
+  std::vector<uint8_t> &constants;
+  std::vector<uint8_t> parameters;
+  Barrier barriers[kBarriers];
+  bool stopped = false;
+};
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_BLOCK_H

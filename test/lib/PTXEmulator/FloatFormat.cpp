@@ -1,0 +1,100 @@
+//===- FloatFormat.cpp - numbers of any binary format ---------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "FloatFormat.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+using namespace attn::ptx;
+
+namespace {
+
+/// `rounded` moved to its odd neighbour where `error` (exact − rounded) is not 0.
+double toOdd(double rounded, double error) {
+  if (!std::isfinite(rounded) || !std::isfinite(error) || error == 0)
+    return rounded;
+  uint64_t bits = std::bit_cast<uint64_t>(rounded);
+  if (bits & 1)
+    return rounded;
+  return std::bit_cast<double>((error > 0) == (rounded > 0) ? bits + 1 : bits - 1);
+}
+
+bool roundsUp(Rounding rounding, bool negative, bool odd, double fraction) {
+  switch (rounding) {
+  case Rounding::NearestEven: return fraction > 0.5 || (fraction == 0.5 && odd);
+  case Rounding::NearestAway: return fraction >= 0.5;
+  case Rounding::Zero: return false;
+  case Rounding::Down: return negative && fraction > 0;
+  case Rounding::Up: return !negative && fraction > 0;
+  }
+  return false;
+}
+
+} // namespace
+
+uint32_t attn::ptx::encode(double value, FloatFormat format, Rounding rounding, bool saturate) {
+  const int mantissa = format.mantissaBits, bias = (1 << (format.exponentBits - 1)) - 1;
+  const uint32_t sign = uint32_t(std::signbit(value)) << (format.bits() - 1);
+  const uint32_t allOnes = (1u << (format.bits() - 1)) - 1;
+  const uint32_t infinity = ((1u << format.exponentBits) - 1) << mantissa;
+  const uint32_t largest = format.hasInfinity ? infinity - 1 : allOnes - 1;
+  if (std::isnan(value))
+    return allOnes;
+  const uint32_t overflow = saturate ? largest : format.hasInfinity ? infinity : allOnes;
+  if (std::isinf(value))
+    return sign | overflow;
+  if (value == 0)
+    return sign;
+  const int smallest = 1 - bias;
+  const int exponent = std::max(std::ilogb(value), smallest);
+  // |value| = scaled · 2^(exponent − mantissa): its whole part is the significand, 1.m or (subnormal) 0.m.
+  const double scaled = std::scalbn(std::fabs(value), mantissa - exponent);
+  double whole = std::floor(scaled);
+  const bool negative = sign != 0;
+  whole += roundsUp(rounding, negative, std::fmod(whole, 2) != 0, scaled - whole);
+  const uint64_t magnitude = (uint64_t(exponent - smallest) << mantissa) + uint64_t(whole);
+  if (magnitude <= largest)
+    return sign | uint32_t(magnitude);
+  const bool towardsZero =
+      rounding == Rounding::Zero || (rounding == Rounding::Down && !negative) || (rounding == Rounding::Up && negative);
+  return sign | (towardsZero ? largest : overflow);
+}
+
+double attn::ptx::decode(uint32_t bits, FloatFormat format) {
+  const int mantissa = format.mantissaBits, bias = (1 << (format.exponentBits - 1)) - 1;
+  const uint32_t magnitude = bits & ((1u << (format.bits() - 1)) - 1);
+  const double sign = (bits >> (format.bits() - 1)) & 1 ? -1.0 : 1.0;
+  const uint32_t exponent = magnitude >> mantissa, fraction = magnitude & ((1u << mantissa) - 1);
+  const uint32_t lastExponent = (1u << format.exponentBits) - 1;
+  if (format.hasInfinity && exponent == lastExponent)
+    return fraction ? std::nan("") : sign * HUGE_VAL;
+  if (!format.hasInfinity && magnitude == (1u << (format.bits() - 1)) - 1)
+    return std::nan("");
+  if (exponent == 0)
+    return sign * std::scalbn(double(fraction), 1 - bias - mantissa);
+  return sign * std::scalbn(double(fraction | (1u << mantissa)), int(exponent) - bias - mantissa);
+}
+
+double attn::ptx::addToOdd(double a, double b) {
+  // Knuth's two-sum: the error of the addition is exact.
+  const double sum = a + b, part = sum - a;
+  return toOdd(sum, (a - (sum - part)) + (b - part));
+}
+
+double attn::ptx::fmaToOdd(double a, double b, double c) { return addToOdd(a * b, c); }
+
+double attn::ptx::divideToOdd(double a, double b) {
+  const double quotient = a / b;
+  const double remainder = std::fma(-quotient, b, a);
+  return toOdd(quotient, b < 0 ? -remainder : remainder);
+}
+
+double attn::ptx::sqrtToOdd(double a) {
+  const double root = std::sqrt(a);
+  return toOdd(root, std::fma(-root, root, a));
+}

@@ -1,0 +1,94 @@
+//===- Memory.cpp - global memory -----------------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Memory.h"
+#include "Addresses.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+using namespace llvm;
+using namespace attn::ptx;
+
+namespace {
+/// As cudaMalloc aligns.
+constexpr uint64_t kBufferAlign = 256;
+/// Unmapped between two buffers, so that running over an end is never another buffer's memory.
+constexpr uint64_t kGap = uint64_t(1) << 20;
+constexpr unsigned kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
+} // namespace
+
+uint64_t GlobalMemory::allocate(std::string name, uint64_t bytes, ArrayRef<uint8_t> data) {
+  uint64_t address = kGlobalStart;
+  if (!buffers.empty())
+    address = buffers.back().address + buffers.back().data.size() + kGap;
+  address = (address + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+  Buffer buffer{std::move(name), address, std::vector<uint8_t>(bytes, 0xff), std::vector<uint8_t>(bytes, 0)};
+  std::copy(data.begin(), data.end(), buffer.data.begin());
+  std::fill_n(buffer.initialised.begin(), data.size(), 1);
+  buffers.push_back(std::move(buffer));
+  return address;
+}
+
+void GlobalMemory::startLaunch() {
+  for (Buffer &buffer : buffers)
+    buffer.writers.clear();
+}
+
+const Buffer *GlobalMemory::findBelow(uint64_t address) const {
+  auto above =
+      llvm::upper_bound(buffers, address, [](uint64_t value, const Buffer &buffer) { return value < buffer.address; });
+  return above == buffers.begin() ? nullptr : &*std::prev(above);
+}
+
+Buffer *GlobalMemory::find(uint64_t address) {
+  auto holds = [&](const Buffer &buffer) {
+    return address >= buffer.address && address - buffer.address < buffer.data.size();
+  };
+  if (last < buffers.size() && holds(buffers[last]))
+    return &buffers[last];
+  const Buffer *below = findBelow(address);
+  if (!below || !holds(*below))
+    return nullptr;
+  last = below - buffers.data();
+  return &buffers[last];
+}
+
+BankUse attn::ptx::countBankUse(ArrayRef<uint64_t> offsets, uint32_t lanes, unsigned bytes) {
+  const unsigned lanesAtOnce = bytes <= 4 ? 32 : 128 / bytes;
+  BankUse use;
+  for (unsigned first = 0; first < offsets.size(); first += lanesAtOnce) {
+    SmallVector<uint64_t, 64> words;
+    for (unsigned lane = first; lane < std::min<size_t>(first + lanesAtOnce, offsets.size()); ++lane) {
+      if (!(lanes >> lane & 1))
+        continue;
+      for (unsigned byte = 0; byte < std::max(bytes, 1u); byte += kBankBytes)
+        words.push_back((offsets[lane] + byte) / kBankBytes);
+    }
+    if (words.empty())
+      continue;
+    llvm::sort(words);
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    unsigned inBank[kBanks] = {};
+    unsigned most = 0;
+    for (uint64_t word : words)
+      most = std::max(most, ++inBank[word % kBanks]);
+    use.transactions += most;
+    ++use.ideal;
+  }
+  return use;
+}
+
+unsigned attn::ptx::countSectors(ArrayRef<uint64_t> addresses, uint32_t lanes, unsigned bytes) {
+  SmallVector<uint64_t, 64> sectors;
+  for (unsigned lane = 0; lane < addresses.size(); ++lane)
+    if (lanes >> lane & 1)
+      for (uint64_t at = addresses[lane] / kSectorBytes; at <= (addresses[lane] + bytes - 1) / kSectorBytes; ++at)
+        sectors.push_back(at);
+  llvm::sort(sectors);
+  return std::unique(sectors.begin(), sectors.end()) - sectors.begin();
+}

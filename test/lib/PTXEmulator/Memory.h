@@ -1,0 +1,66 @@
+//===- Memory.h - global memory ---------------------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_MEMORY_H
+#define ATTN_TEST_PTXEMULATOR_MEMORY_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace attn::ptx {
+
+/// A buffer that a kernel is given. Between two there are unmapped addresses.
+struct Buffer {
+  std::string name;
+  uint64_t address;
+  std::vector<uint8_t> data;
+  std::vector<uint8_t> initialised; ///< by byte
+  bool isReadOnly = false;
+  std::vector<uint32_t> writers = {}; ///< by byte: the number of the block that wrote it in this launch, + 1; or empty
+};
+
+class GlobalMemory {
+public:
+  /// `data` are the first bytes; the others are uninitialised, and reading them before the kernel wrote them is
+  /// reported.
+  uint64_t allocate(std::string name, uint64_t bytes, llvm::ArrayRef<uint8_t> data = {});
+  template <typename T> uint64_t allocate(std::string name, const std::vector<T> &values) {
+    return allocate(std::move(name), values.size() * sizeof(T),
+                    {reinterpret_cast<const uint8_t *>(values.data()), values.size() * sizeof(T)});
+  }
+  /// The buffer that holds the address; null where none does.
+  Buffer *find(uint64_t address);
+  Buffer &at(uint64_t address) { return *find(address); }
+  /// Blocks have written nothing yet.
+  void startLaunch();
+  /// The nearest buffer below the address, for messages.
+  const Buffer *findBelow(uint64_t address) const;
+  template <typename T> std::vector<T> read(uint64_t address) {
+    const Buffer &buffer = at(address);
+    const T *values = reinterpret_cast<const T *>(buffer.data.data());
+    return std::vector<T>(values, values + buffer.data.size() / sizeof(T));
+  }
+
+private:
+  std::vector<Buffer> buffers; ///< by address
+  size_t last = 0;
+};
+
+/// Passes over the banks of shared memory that an access of the lanes takes, and the fewest that so many bytes can
+/// take. 32 banks of 4 bytes; lanes that read the same word share it. 8 bytes a lane go by half warps, 16 by quarters.
+struct BankUse {
+  unsigned transactions = 0, ideal = 0;
+};
+BankUse countBankUse(llvm::ArrayRef<uint64_t> offsets, uint32_t lanes, unsigned bytes);
+
+/// Sectors of 32 bytes that the lanes touch.
+unsigned countSectors(llvm::ArrayRef<uint64_t> addresses, uint32_t lanes, unsigned bytes);
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_MEMORY_H

@@ -1,0 +1,99 @@
+//===- Program.cpp - a kernel as compact instructions ---------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+#include "ControlFlow.h"
+#include "Decoder.h"
+#include "Report.h"
+
+#include <algorithm>
+
+using namespace llvm;
+using namespace attn::ptx;
+
+namespace {
+
+uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
+
+void collectSymbols(const Operand &operand, std::set<StringRef> &symbols) {
+  if (operand.kind == Operand::Kind::Symbol)
+    symbols.insert(operand.text);
+  for (const Operand &part : operand.parts)
+    collectSymbols(part, symbols);
+}
+
+/// Variables that the kernel names, each space from 0 on; shared memory of a size that the launch gives comes last.
+void placeVariables(Program &program, const Module &module, const Function &function) {
+  std::set<StringRef> symbols;
+  for (const Statement &statement : function.statements)
+    for (const Operand &operand : statement.operands)
+      collectSymbols(operand, symbols);
+  std::vector<const Variable *> variables, dynamic;
+  for (const auto *list : {&module.variables, &function.variables})
+    for (const Variable &variable : *list)
+      if (symbols.count(variable.name))
+        (variable.space == Space::Shared && variable.size == 0 ? dynamic : variables).push_back(&variable);
+  auto place = [&](const Variable &variable, uint64_t &end) {
+    const uint64_t offset = alignUp(end, variable.align);
+    program.placements[variable.name] = {variable.space, offset, variable.size, &variable};
+    end = offset + variable.size;
+  };
+  uint64_t constantBytes = 0;
+  for (const Variable *variable : variables) {
+    if (variable->space == Space::Shared) {
+      place(*variable, program.staticShared);
+    } else if (variable->space == Space::Local) {
+      place(*variable, program.localBytes);
+    } else {
+      place(*variable, constantBytes);
+      program.constants.resize(constantBytes);
+      llvm::copy(variable->data, program.constants.end() - variable->size);
+    }
+  }
+  // All names of dynamic shared memory are names of the same bytes.
+  for (const Variable *variable : dynamic)
+    program.staticShared = alignUp(program.staticShared, variable->align);
+  for (const Variable *variable : dynamic)
+    program.placements[variable->name] = {Space::Shared, program.staticShared, 0, variable};
+}
+
+/// Whether a kernel that has it may order its blocks.
+bool isOrdering(const Statement &statement) {
+  if (statement.name == "fence" || statement.name == "membar")
+    return true;
+  return any_of(statement.modifiers, [](StringRef modifier) {
+    return modifier == ".acquire" || modifier == ".release" || modifier == ".acq_rel" || modifier == ".volatile";
+  });
+}
+
+} // namespace
+
+std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Function &function, Report &report) {
+  Program program;
+  program.function = &function;
+  placeVariables(program, module, function);
+  Decoder decoder(program, function);
+  for (const Statement &statement : function.statements) {
+    const std::string opcode = statement.opcode();
+    if (decoder.decode(statement)) {
+      program.ordersBlocks |= isOrdering(statement);
+      program.instructions.push_back(decoder.take());
+      program.opcodes.push_back(opcode);
+      continue;
+    }
+    const std::string reason = decoder.message.empty() ? "" : ": " + decoder.message;
+    if (decoder.isUnknown)
+      report.add(FindingKind::UnknownInstruction, statement.line, opcode, "'" + opcode + "' is not emulated" + reason);
+    else
+      report.add(FindingKind::InvalidOperand, statement.line, opcode, "'" + opcode + "'" + reason);
+  }
+  if (!report.clean())
+    return std::nullopt;
+  // Handlers read whole rows of the widest type, also where an operand is unused.
+  program.image.resize(program.image.size() + sizeof(uint64_t) * kLanes);
+  analyzeControlFlow(program);
+  return program;
+}

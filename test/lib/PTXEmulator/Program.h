@@ -1,0 +1,144 @@
+//===- Program.h - a kernel as compact instructions -------------*- C++ -*-===//
+//
+// Decoded once: every operand is a row of the register file, 32 lanes wide. Constants, addresses of variables and
+// special registers are rows as well, filled when a warp starts, so that no instruction asks what kind an operand is.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_PROGRAM_H
+#define ATTN_TEST_PTXEMULATOR_PROGRAM_H
+
+#include "FloatFormat.h"
+#include "Syntax.h"
+
+#include <array>
+#include <functional>
+#include <map>
+
+namespace attn::ptx {
+
+class Warp;
+struct Instruction;
+class Report;
+
+using LaneMask = uint32_t;
+inline constexpr unsigned kLanes = 32;
+inline constexpr LaneMask kAllLanes = ~LaneMask(0);
+
+/// Executes one instruction for the lanes of the mask, which is not empty.
+using Handler = void (*)(Warp &, const Instruction &, LaneMask);
+
+/// What an instruction does to the path of a warp beside running its handler.
+enum class Flow : uint8_t {
+  Next,
+  Aligned,    ///< all threads of the warp that have not exited must be here
+  Collective, ///< waits until the lanes of its member mask are here
+  Barrier,
+  Branch,
+  BranchTable,
+  Exit,
+  Trap,
+};
+
+inline constexpr uint32_t kNoRow = ~uint32_t(0);
+/// d[8] a[…] b[…] c[…] of the widest mma and of ld.v8 fit.
+inline constexpr size_t kMostRows = 24;
+
+struct Instruction {
+  Handler run = nullptr;
+  Flow flow = Flow::Next;
+  bool guardNegated = false;
+  uint32_t guard = kNoRow;
+  std::array<uint32_t, kMostRows> rows{}; ///< destinations, then sources; the family's file says which
+  uint32_t members = kNoRow;              ///< of Collective: the member mask
+  uint32_t join = 0;                      ///< of a branch: where its paths meet
+  std::vector<uint32_t> targets;
+  int64_t offset = 0; ///< of an address
+
+  Type type = Type::None;
+  Type from = Type::None; ///< of cvt, set
+  Rounding rounding = Rounding::NearestEven;
+  Space space = Space::Generic;
+  bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
+  uint8_t variant = 0; ///< the family's own: which comparison, which bits
+  uint8_t variant2 = 0;
+  uint8_t count = 1; ///< elements of a vector, matrices of ldmatrix
+  uint8_t bytes = 0; ///< of one element in memory
+  int line = 0;
+};
+
+enum class SpecialRegister : uint8_t {
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  NwarpId,
+  SmId,
+  NsmId,
+  GridId,
+  LanemaskEq,
+  LanemaskLe,
+  LanemaskLt,
+  LanemaskGe,
+  LanemaskGt,
+  DynamicSharedSize,
+  TotalSharedSize,
+  Zero,
+  One,
+};
+
+struct SpecialRow {
+  uint32_t row;
+  unsigned bytes;
+  SpecialRegister which;
+};
+
+/// Natural loops, by their back edges.
+struct Loop {
+  std::string label; ///< of its header, or the line
+  uint32_t header;   ///< instruction
+  int depth = 1;
+  std::vector<bool> contains; ///< by instruction
+};
+
+/// Where a variable lies in its space.
+struct Placement {
+  Space space;
+  uint64_t offset;
+  uint64_t size;
+  const Variable *variable;
+};
+
+struct Program {
+  const Function *function = nullptr;
+  std::vector<Instruction> instructions;
+  std::vector<std::string> opcodes; ///< text, by instruction
+  std::vector<Loop> loops;
+  std::vector<uint8_t> image; ///< a warp's register file at its start
+  std::vector<SpecialRow> specials;
+  std::map<std::string, Placement, std::less<>> placements;
+  uint64_t staticShared = 0;      ///< bytes; dynamic shared memory starts here
+  uint64_t localBytes = 0;        ///< a thread's
+  bool ordersBlocks = false;      ///< there are fences, acquires or releases
+  std::vector<uint8_t> constants; ///< .const and .global variables of the module, each at its placement's offset
+};
+
+/// Decodes one kernel. An instruction, modifier or special register that the emulator does not know is a finding
+/// `unknown-instruction`, one for each line; an operand of the wrong kind is `invalid-operand`. Empty where there are
+/// such findings: nothing is executed then.
+std::optional<Program> decodeKernel(const Module &module, const Function &function, Report &report);
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_PROGRAM_H

@@ -1,0 +1,96 @@
+//===- Races.h - what orders the threads of a block, and who touched each byte of shared memory --*- C++ -*-===//
+//
+// Happens-before by vector clocks (FastTrack, Flanagan and Freund 2009). A thread's clock is the shared vector of its
+// last synchronisation with its own component replaced, so that a barrier makes one vector, not one for each thread.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_RACES_H
+#define ATTN_TEST_PTXEMULATOR_RACES_H
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace attn::ptx {
+
+using ClockVector = std::vector<uint32_t>;
+
+/// What has been released into a barrier, or will be into a phase of an mbarrier. Once somebody has acquired from it,
+/// nobody releases into it before clear().
+class SyncPoint {
+public:
+  bool empty() const { return !joined; }
+  void clear() {
+    joined.reset();
+    seen.clear();
+  }
+
+private:
+  friend class Clocks;
+  std::shared_ptr<ClockVector> joined;
+  llvm::SmallVector<std::shared_ptr<ClockVector>, 8> seen; ///< vectors that are part of `joined`
+};
+
+class Clocks {
+public:
+  explicit Clocks(unsigned threads);
+  /// Everything the thread did so far is ordered before whoever acquires from `point`.
+  void release(unsigned thread, SyncPoint &point);
+  void acquire(unsigned thread, const SyncPoint &point);
+
+  uint32_t now(unsigned thread) const { return own[thread]; }
+  /// Whether what `other` did at `clock` is ordered before what `thread` does now.
+  bool isOrdered(unsigned other, uint32_t clock, unsigned thread) const {
+    return other == thread || clock <= (*base[thread])[other];
+  }
+
+private:
+  std::vector<uint32_t> own;
+  std::vector<std::shared_ptr<ClockVector>> base;
+};
+
+/// A past access.
+struct Epoch {
+  uint32_t clock = 0; ///< 0: none
+  uint16_t thread = 0;
+  int line = 0;
+};
+
+/// One byte of shared memory.
+struct ShadowByte {
+  Epoch write;
+  Epoch read;           ///< the last one, or the first of those in `readers`
+  uint32_t readers = 0; ///< index + 1 into the lists of unordered readers
+  uint32_t pending = 0; ///< the asynchronous copy that will write here, 0: none
+  bool initialised = false;
+  bool writeIsAtomic = false;
+};
+
+/// AsyncWrite: the bytes will be written by a copy that is under way.
+enum class Access : uint8_t { Read, Write, Atomic, AsyncWrite };
+
+class Shadow {
+public:
+  Shadow(uint64_t bytes, Clocks &clocks) : bytes(bytes), clocks(clocks) {}
+
+  /// Records the access; the past access that races with it, or clock 0.
+  Epoch access(uint64_t offset, unsigned size, Access access, unsigned thread, int line);
+  ShadowByte &operator[](uint64_t offset) { return bytes[offset]; }
+
+private:
+  void recordRead(ShadowByte &byte, unsigned thread, int line);
+  Epoch findReader(const ShadowByte &byte, unsigned thread) const;
+
+  std::vector<ShadowByte> bytes;
+  std::vector<llvm::SmallVector<Epoch, 4>> readers; ///< lists, by ShadowByte::readers − 1
+  std::vector<uint32_t> freeReaders;
+  Clocks &clocks;
+};
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_RACES_H

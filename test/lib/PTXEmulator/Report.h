@@ -1,0 +1,94 @@
+//===- Report.h - what a launch did wrong, and how much it did --*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_REPORT_H
+#define ATTN_TEST_PTXEMULATOR_REPORT_H
+
+#include "Program.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <set>
+
+namespace attn::ptx {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t(x) * y * z; }
+};
+
+enum class FindingKind : uint8_t {
+  UnknownInstruction,
+  InvalidOperand,
+  OutOfBounds,
+  Misaligned,
+  UninitialisedRead,
+  WriteToReadOnly,
+  Race,
+  AsyncBeforeWait,
+  BarrierMismatch,
+  Deadlock,
+  DivergentAligned,
+  UndefinedShuffle,
+  InvalidValue,
+  Trap,
+  InstructionLimit,
+};
+/// "out-of-bounds", as the JSON report has it.
+llvm::StringRef getFindingName(FindingKind kind);
+
+/// The first of its kind at its line, and how many followed.
+struct Finding {
+  FindingKind kind;
+  int line;
+  std::string opcode;
+  std::string message;
+  Dim3 block, thread; ///< zero-based
+  uint64_t count = 1;
+};
+
+/// What one instruction did, summed over a launch.
+struct Counters {
+  uint64_t executions = 0; ///< by warps
+  uint64_t lanes = 0;
+  uint64_t sharedAccesses = 0, globalAccesses = 0; ///< by warps
+  uint64_t transactions = 0;                       ///< of shared memory: passes over its 32 banks
+  uint64_t idealTransactions = 0;
+  uint64_t narrowGlobal = 0; ///< global accesses by warps of less than 16 bytes a thread
+  uint64_t sectors = 0;      ///< of 32 bytes of global memory
+};
+
+class Report {
+public:
+  void add(FindingKind kind, int line, llvm::StringRef opcode, const llvm::Twine &message, Dim3 block = {0, 0, 0},
+           Dim3 thread = {0, 0, 0});
+  bool has(FindingKind kind) const;
+  const Finding *find(FindingKind kind) const;
+  bool clean() const { return findings.empty(); }
+  /// "PTX line 12: out-of-bounds: …", one line each.
+  std::string text() const;
+
+  std::vector<Finding> findings;
+  std::vector<Counters> counters;         ///< by instruction
+  std::shared_ptr<const Program> program; ///< null where it was not decoded
+  Dim3 grid, block;
+  uint64_t sharedBytes = 0;
+  double seconds = 0;
+
+  uint64_t bankConflicts() const;
+  uint64_t warpInstructions() const;
+  /// The loop that executes the most instructions outside of loops within it; null where no loop ran.
+  const Loop *mainLoop() const;
+  /// Executions by opcode, of a loop or of the whole kernel.
+  std::map<std::string, uint64_t> mix(const Loop *loop = nullptr) const;
+  llvm::json::Value toJSON() const;
+
+private:
+  std::map<std::pair<FindingKind, int>, size_t> known;
+};
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_REPORT_H

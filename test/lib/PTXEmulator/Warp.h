@@ -1,0 +1,74 @@
+//===- Warp.h - 32 lanes that execute together ------------------*- C++ -*-===//
+//
+// A warp is a tree of paths: groups of lanes with a program counter each. A divergent branch makes two children that
+// end where the branch's immediate post-dominator starts; their parent goes on there when both have ended. A path that
+// waits, at a barrier or for the lanes of a .sync instruction, does not stop its siblings (independent thread
+// scheduling).
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_PTXEMULATOR_WARP_H
+#define ATTN_TEST_PTXEMULATOR_WARP_H
+
+#include "Report.h"
+
+namespace attn::ptx {
+
+class Block;
+
+struct Path {
+  enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective };
+  LaneMask mask;
+  uint32_t pc;
+  uint32_t join; ///< where it ends; the number of instructions: nowhere
+  int parent;
+  unsigned children = 0;
+  State state = State::Ready;
+};
+
+class Warp {
+public:
+  Warp(Block &block, unsigned index, LaneMask lanes);
+
+  /// Executes at most that many instructions; fewer where every path has ended or waits.
+  void run(unsigned instructions);
+  bool isDone() const { return live == 0; }
+
+  template <typename T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers.data() + offset); }
+  uint32_t &predicate(uint32_t offset) { return *row<uint32_t>(offset); }
+  unsigned thread(unsigned lane) const { return index * kLanes + lane; }
+
+  Block &block;
+  const unsigned index;
+  const LaneMask launched;
+  LaneMask live;      ///< not exited
+  LaneMask carry = 0; ///< of add.cc and sub.cc, by lane
+  std::vector<Path> paths;
+
+  /// What the path waited for has come.
+  void resume(unsigned path) {
+    paths[path].state = Path::State::Ready;
+    ++paths[path].pc;
+  }
+
+private:
+  void step(unsigned path);
+  bool select();
+  void fillSpecials();
+  void branch(unsigned path, const Instruction &instruction, LaneMask active);
+  void branchTable(unsigned path, const Instruction &instruction, LaneMask active);
+  /// The lanes of `taken` go to `target`, the others of the path to `otherwise`; they meet at `join`.
+  void diverge(unsigned path, LaneMask taken, uint32_t target, uint32_t otherwise, uint32_t join);
+  bool tryCollective(unsigned path);
+  void exitLanes(unsigned path, LaneMask lanes);
+  void finish(unsigned path);
+  unsigned newPath(Path path);
+
+  std::vector<uint8_t> registers;
+  unsigned current = 0;
+};
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_PTXEMULATOR_WARP_H

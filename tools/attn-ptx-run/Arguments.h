@@ -1,0 +1,42 @@
+//===- Arguments.h - the arguments of a kernel as words ---------*- C++ -*-===//
+//
+// What a launch of the emulator needs, whatever says it: --arg words here; a manifest and a problem line would fill the
+// same KernelCall.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TOOLS_ATTN_PTX_RUN_ARGUMENTS_H
+#define ATTN_TOOLS_ATTN_PTX_RUN_ARGUMENTS_H
+
+#include "PTXEmulator/Emulator.h"
+#include "attn/Compiler/Npy.h"
+
+namespace attn::ptx {
+
+/// An array that is written when the kernel has run without a finding.
+struct OutputArray {
+  std::string path;
+  NpyType type;
+  llvm::SmallVector<int64_t, 4> shape;
+  uint64_t address;
+};
+
+struct KernelCall {
+  GlobalMemory memory;
+  std::vector<ParameterBytes> parameters;
+  std::vector<OutputArray> outputs;
+};
+
+/// What a word may be, for --help.
+extern const char *const kArgumentHelp;
+
+/// Appends the parameter that the word says.
+llvm::Error addArgument(llvm::StringRef word, KernelCall &call);
+
+/// "64,1,1" or "64"; the numbers that are not there are 1.
+llvm::Expected<Dim3> parseDim3(llvm::StringRef flag, llvm::StringRef text);
+
+} // namespace attn::ptx
+
+#endif // ATTN_TOOLS_ATTN_PTX_RUN_ARGUMENTS_H

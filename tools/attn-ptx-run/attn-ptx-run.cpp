@@ -1,0 +1,134 @@
+//===- attn-ptx-run.cpp - executes a PTX kernel on the host ---------------===//
+//
+// attn-ptx-run KERNEL.ptx --entry=NAME --grid=4,1,1 --block=128 --shared=8192 --arg=in:q.npy … --report=report.json
+//
+// Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. Where the kernel does something
+// wrong, that is said, the report is written and the outputs are not.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Arguments.h"
+#include "attn/Compiler/OutputFile.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::ptx;
+
+namespace {
+
+constexpr int kRefused = 1, kFaulty = 2;
+
+cl::OptionCategory category("attn-ptx-run options");
+cl::cat inCategory(category);
+cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("KERNEL.ptx (- for standard input)"), inCategory);
+cl::opt<std::string> entry("entry", cl::desc("which kernel (default: the only one)"), cl::value_desc("NAME"),
+                           inCategory);
+cl::opt<std::string> grid("grid", cl::desc("blocks"), cl::value_desc("X,Y,Z"), cl::init("1"), inCategory);
+cl::opt<std::string> block("block", cl::desc("threads of a block"), cl::value_desc("X,Y,Z"), cl::Required, inCategory);
+cl::opt<uint64_t> shared("shared", cl::desc("bytes of dynamic shared memory"), cl::value_desc("BYTES"), cl::init(0),
+                         inCategory);
+cl::list<std::string> arguments("arg", cl::desc("the next parameter of the kernel; see below"), cl::value_desc("WORD"),
+                                inCategory);
+cl::opt<std::string> reportFile("report", cl::desc("write findings and counts as JSON, - for standard output"),
+                                cl::value_desc("FILE.json"), inCategory);
+cl::opt<uint64_t> maxInstructions("max-instructions",
+                                  cl::desc("end after so many instructions of warps (default 2^30)"),
+                                  cl::value_desc("N"), cl::init(uint64_t(1) << 30), inCategory);
+const std::string extraHelp = std::string("\nA WORD of --arg is one of\n") + kArgumentHelp;
+cl::extrahelp help(extraHelp);
+
+Expected<Module> readModule() {
+  auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
+  if (!buffer)
+    return createStringError("'" + input + "': " + buffer.getError().message());
+  return parseModule((*buffer)->getBuffer().str(), input);
+}
+
+Expected<std::string> getEntry(const Module &module) {
+  if (!entry.empty())
+    return entry;
+  if (module.functions.size() == 1)
+    return module.functions.front().name;
+  std::string names;
+  for (const Function &function : module.functions)
+    names += (names.empty() ? "" : ", ") + function.name;
+  return createStringError("expected --entry=NAME for a module of " + Twine(module.functions.size()) + " kernels" +
+                           (names.empty() ? "" : " (" + names + ")"));
+}
+
+void printSummary(const std::string &name, const Report &report) {
+  uint64_t narrow = 0;
+  for (const Counters &counter : report.counters)
+    narrow += counter.narrowGlobal;
+  outs() << name << ": " << report.grid.count() << " blocks of " << report.block.count() << " threads, "
+         << report.warpInstructions() << " instructions of warps, " << report.bankConflicts() << " bank conflicts, "
+         << narrow << " global accesses under 16 bytes, " << format("%.3f s\n", report.seconds);
+}
+
+Expected<int> execute() {
+  Expected<Dim3> blocks = parseDim3("grid", grid);
+  if (!blocks)
+    return blocks.takeError();
+  Expected<Dim3> threads = parseDim3("block", block);
+  if (!threads)
+    return threads.takeError();
+  Expected<Module> module = readModule();
+  if (!module)
+    return module.takeError();
+  Expected<std::string> name = getEntry(*module);
+  if (!name)
+    return name.takeError();
+  KernelCall call;
+  for (const std::string &word : arguments)
+    if (Error error = addArgument(word, call))
+      return error;
+  Launch launch{*blocks, *threads, shared, call.parameters, maxInstructions};
+  Expected<Report> report = run(*module, *name, call.memory, launch);
+  if (!report)
+    return report.takeError();
+
+  OutputFiles files;
+  if (!reportFile.empty())
+    if (Error error =
+            files.add(reportFile, [&](raw_ostream &stream) { stream << formatv("{0:2}\n", report->toJSON()); }))
+      return error;
+  if (report->clean())
+    for (const OutputArray &output : call.outputs)
+      if (Error error = files.add(output.path, [&](raw_ostream &stream) {
+            writeNpy(stream, output.type, output.shape, call.memory.at(output.address).data.data());
+          }))
+        return error;
+  if (Error error = files.keep())
+    return error;
+  if (!report->clean()) {
+    errs() << report->text();
+    WithColor::error(errs(), "attn-ptx-run") << report->findings.size() << " finding(s) in '" << *name << "'"
+                                             << (call.outputs.empty() ? "\n" : "; no output is written\n");
+    return kFaulty;
+  }
+  if (reportFile != "-")
+    printSummary(*name, *report);
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "executes a PTX kernel on the host and says what is wrong with it\n");
+  Expected<int> result = execute();
+  if (result)
+    return *result;
+  WithColor::error(errs(), "attn-ptx-run") << toString(result.takeError()) << "\n";
+  return kRefused;
+}
