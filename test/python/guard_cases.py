@@ -45,6 +45,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     )
     cases |= dict([packed(target, TYPES_BY_TURNS[start])])
     cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
+    cases |= {"pairs": functools.partial(pairs, target)}
     cases |= {"quantised": functools.partial(quantised, target, start)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
@@ -104,6 +105,14 @@ def decode(target, index):
             decode_cases.run(case, b, sk, words, target)
 
     return f"{case} {words}", run
+
+
+def pairs(target):
+    """Prefill of bf16 where columns and keys are odd: what is multiplied in pairs has no partner at the end."""
+    q, k, v = draw(Shape(70, 67, 59, 41, b=2, hq=2, hkv=1), TYPES["bf16"])
+    attn.sdpa(q, k, v, kv_lengths=[67, 33], causal="bottom_right", return_lse=True, target=target)
+    pages = Pages(3, lengths=(70, 1), dtype=TYPES["bf16"], sizes=(59, 41), sq=33)
+    attn.paged_sdpa(*pages.arguments, target=target)
 
 
 def quantised(target, index):
