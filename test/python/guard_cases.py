@@ -11,8 +11,8 @@ import numpy as np
 
 import attn
 import decode_cases
-from features import ALTERNATIVES, FEATURES, make
-from helpers import Shape
+from features import ALTERNATIVES, FEATURES, make, quantise
+from helpers import Shape, draw
 from test_paged import Pages
 
 TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "host"]
@@ -45,6 +45,8 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     )
     cases |= dict([packed(target, TYPES_BY_TURNS[start])])
     cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
+    cases |= {"pairs": functools.partial(pairs, target)}
+    cases |= {"quantised": functools.partial(quantised, target, start)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
 
@@ -79,7 +81,7 @@ def poison(tensors, options):
         for b, length in enumerate(options.get(name, ())):
             for array in which:
                 rows = array[b] if options.get("layout", "bhsd") != "bhsd" else array[b].swapaxes(0, 1)
-                rows[length:] = np.nan
+                rows[length:] = 77 if array.dtype.kind == "i" else np.nan
 
 
 def paged(target, page, element, sq):
@@ -103,6 +105,27 @@ def decode(target, index):
             decode_cases.run(case, b, sk, words, target)
 
     return f"{case} {words}", run
+
+
+def pairs(target):
+    """Prefill of bf16 where columns and keys are odd: what is multiplied in pairs has no partner at the end."""
+    q, k, v = draw(Shape(70, 67, 59, 41, b=2, hq=2, hkv=1), TYPES["bf16"])
+    attn.sdpa(q, k, v, kv_lengths=[67, 33], causal="bottom_right", return_lse=True, target=target)
+    pages = Pages(3, lengths=(70, 1), dtype=TYPES["bf16"], sizes=(59, 41), sq=33)
+    attn.paged_sdpa(*pages.arguments, target=target)
+
+
+def quantised(target, index):
+    kind, scales = (np.int8, ml_dtypes.float8_e4m3fn)[index % 2], ("head", "token")[index // 2 % 2]
+    shape = Shape(1, decode_cases.SPLIT + 3, 59, 64, b=2, hq=4, hkv=2)
+    q, k, v = draw(shape, list(TYPES.values())[index % 2])
+    (k, k_scale), (v, v_scale) = quantise(k, kind, scales), quantise(v, kind, scales)
+    options = dict(k_scale=k_scale, v_scale=v_scale, target=target)
+    attn.sdpa(q, k, v, kv_lengths=[shape.sk, 40], **options)
+    caches = [np.ascontiguousarray(x[:, :, :48].swapaxes(1, 2)) for x in (k, v)]
+    if scales == "token":
+        options |= {name: np.ascontiguousarray(options[name][:, :, :48]) for name in ("k_scale", "v_scale")}
+    attn.paged_sdpa(q, *caches, np.array([[1], [0]]), [48, 17], causal="bottom_right", **options)
 
 
 def packed(target, element):

@@ -6,7 +6,7 @@ import pytest
 
 import attn
 from attn import reference
-from helpers import TOLERANCE, TYPES, Shape, assert_lse, assert_within, check, draw, is_narrow
+from helpers import BF16, TOLERANCE, TYPES, Shape, assert_lse, assert_within, check, draw, is_narrow
 
 INF = float("inf")
 # Many rows, one, and a few: prefill, decoding, speculative decoding; several tiles of keys, the last one partial.
@@ -82,9 +82,17 @@ def smallest(dtype, rows):
 def test_denormal_values(shape, dtype):
     q, k, v = draw(shape, dtype)
     v = smallest(dtype, v)
-    assert (np.abs(v.astype(np.float64)) < float(ml_dtypes.finfo(dtype).smallest_normal)).mean() > 0.5
-    out, _ = check(q, k, v)
-    assert (out != 0).any()
+    normal = float(ml_dtypes.finfo(dtype).smallest_normal)
+    assert (np.abs(v.astype(np.float64)) < normal).mean() > 0.5
+    if dtype != BF16:
+        out, _ = check(q, k, v)
+        assert (out != 0).any()
+        return
+    # Instructions that multiply pairs of bf16 take what is below the smallest normal number as zero.
+    for larger in 1, 64:
+        v = (v.astype(np.float64) * larger).astype(BF16)
+        expected = reference.sdpa(q, k, v)
+        assert_within(normal + eps(BF16) * np.abs(expected).max(), attn.sdpa(q, k, v), expected)
 
 
 @parametrize_type

@@ -73,6 +73,7 @@ KINDS = {
     "weights": lambda: dense("weights", "dropout"),
     "one query": lambda: dense("kv_lengths", shape=Shape(1, 2049, 64, 64, hq=8, hkv=2)),
     "one query, one key head": lambda: dense("bias", "sink", shape=Shape(1, 5000, 64, 64, hq=4, hkv=1), dtype=BF16),
+    "int8 keys": lambda: dense("int8", "kv_lengths", shape=Shape(1, 3000, 64, 64, b=2, hq=4, hkv=2)),
     "few queries": lambda: dense("bottom_right", dtype=BF16, shape=Shape(5, 4100, 64, 80, hq=2, hkv=1)),
     "pages": paged,
     "pages of one query": lambda: paged(sq=1, lengths=(3000, 1024)),
