@@ -169,7 +169,7 @@ TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length,
   return split;
 }
 
-std::string IRPrinter::print() {
+std::string IRPrinter::print(StringRef name) {
   addArguments();
   results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
   if (problem.lse && problem.layout == Problem::Layout::Varlen)
@@ -202,9 +202,9 @@ std::string IRPrinter::print() {
                  printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
 
   std::string text = "// " + printProblemLine(problem) + "\n";
-  text += "func.func @sdpa(" + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
+  text += ("func.func @" + name + "(").str() + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ") {\n";
   return text + body + "  return " + printOperands(results) + "\n}\n";
 }
 
-std::string attn::problemToMLIR(const Problem &problem) { return IRPrinter(problem).print(); }
+std::string attn::problemToMLIR(const Problem &problem, StringRef name) { return IRPrinter(problem).print(name); }

@@ -30,7 +30,7 @@ struct TypedValue {
 class IRPrinter {
 public:
   explicit IRPrinter(const Problem &problem);
-  std::string print();
+  std::string print(llvm::StringRef name);
 
 private:
   // Types

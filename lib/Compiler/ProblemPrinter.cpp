@@ -61,17 +61,10 @@ std::string attn::printReal(double real) {
   return std::string(buffer, result.ptr);
 }
 
-std::string attn::printProblemLine(const Problem &problem) {
+/// All that is no size and no element type. Without shapes, those of bias and mask and the number of pages are left
+/// out.
+static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, bool withShapes) {
   llvm::SmallVector<std::string> words;
-  for (auto [name, size] : {std::pair("b", problem.b),
-                            {"hq", problem.hq},
-                            {"hkv", problem.hkv},
-                            {"sq", problem.sq},
-                            {"sk", problem.sk},
-                            {"d", problem.d},
-                            {"dv", problem.dv}})
-    words.push_back(name + printSize(size));
-  words.push_back(printElement(problem.element).str());
   auto add = [&](StringRef name, const std::string &value) { words.push_back((name + "=" + value).str()); };
   if (problem.kv == Problem::KvElement::I8)
     add("kv", "int8");
@@ -96,8 +89,10 @@ std::string attn::printProblemLine(const Problem &problem) {
   if (problem.scale)
     add("scale", printReal(*problem.scale));
   for (const auto &[name, shape] : {std::pair("bias", problem.bias), {"mask", problem.mask}})
-    if (shape)
+    if (shape && withShapes)
       add(name, llvm::join(llvm::map_range(*shape, printSize), ","));
+    else if (shape)
+      words.push_back(name);
   for (auto [name, isThere] :
        {std::pair("sink", problem.sink), {"q_lengths", problem.qLengths}, {"kv_lengths", problem.kvLengths}})
     if (isThere)
@@ -106,12 +101,31 @@ std::string attn::printProblemLine(const Problem &problem) {
     add("dropout", printReal(*problem.dropout));
   if (problem.paged)
     add("paged", std::to_string(problem.paged->size) + (problem.paged->isHeadMajor ? ",hnd" : ""));
-  if (problem.pages)
+  if (problem.pages && withShapes)
     add("pages", std::to_string(*problem.pages));
   if (problem.layout != Problem::Layout::BHSD)
     add("layout", printLayout(problem.layout).str());
   if (problem.lse || problem.weights)
     add("out", problem.lse && problem.weights ? "lse,weights" : problem.lse ? "lse" : "weights");
+  return words;
+}
+
+llvm::SmallVector<std::string> attn::getFeatureWords(const Problem &problem) {
+  return getStructureWords(problem, /*withShapes=*/false);
+}
+
+std::string attn::printProblemLine(const Problem &problem) {
+  llvm::SmallVector<std::string> words;
+  for (auto [name, size] : {std::pair("b", problem.b),
+                            {"hq", problem.hq},
+                            {"hkv", problem.hkv},
+                            {"sq", problem.sq},
+                            {"sk", problem.sk},
+                            {"d", problem.d},
+                            {"dv", problem.dv}})
+    words.push_back(name + printSize(size));
+  words.push_back(printElement(problem.element).str());
+  llvm::append_range(words, getStructureWords(problem, /*withShapes=*/true));
   return llvm::join(words, " ");
 }
 

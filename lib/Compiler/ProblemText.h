@@ -8,6 +8,7 @@
 #define ATTN_COMPILER_PROBLEMTEXT_H
 
 #include "attn/Compiler/Problem.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace attn {
 
@@ -19,6 +20,9 @@ llvm::StringRef printCausal(Problem::Causal causal);
 std::string printSize(int64_t size);
 /// The shortest decimal that reads back as the same number.
 std::string printReal(double real);
+/// The words of a line that tensors do not show: those after the element type, of bias and mask only that they are
+/// there.
+llvm::SmallVector<std::string> getFeatureWords(const Problem &problem);
 
 } // namespace attn
 

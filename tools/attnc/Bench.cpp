@@ -115,6 +115,7 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
   if (command.compareUnfused) {
     CompileOptions options = command.options;
     options.unfused = true;
+    options.schedule.clear();
     Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options);
     if (!compiled)
       return compiled.takeError();

@@ -67,6 +67,7 @@ static Expected<bool> checkOutputs(const RunCommand &command, const LoadedKernel
                                    MutableArrayRef<NpyArray> arguments) {
   CompileOptions options = command.options;
   options.reference = true;
+  options.schedule.clear();
   options.remarks = RemarkFilter::None;
   options.dumpDirectory.clear();
   Expected<LoadedKernel> reference = LoadedKernel::compile(command.source, options, kernel.getDescription().name);

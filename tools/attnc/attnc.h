@@ -9,9 +9,11 @@
 #ifndef ATTN_TOOLS_ATTNC_ATTNC_H
 #define ATTN_TOOLS_ATTNC_ATTNC_H
 
+#include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Npy.h"
+#include "attn/Compiler/Problem.h"
 
 #include <map>
 
@@ -32,6 +34,16 @@ struct CompileCommand {
   CompileOptions options;
   EmitKind emit = EmitKind::Object;
   std::optional<Phase> stopAfter;
+  std::string output, header, manifest;
+};
+
+/// Several targets, or the library of a problem file, as one object.
+struct BundleCommand {
+  std::optional<Source> source; ///< or else
+  std::string problemFile;      ///< a file of problem lines
+  std::string targets;          ///< separated by commas
+  BundleOptions options;
+  EmitKind emit = EmitKind::Object;
   std::string output, header, manifest;
 };
 
@@ -67,11 +79,34 @@ struct BenchCommand {
   bool printCeilings = false; ///< of the machine, without any problem
 };
 
+struct TuneCommand {
+  std::vector<std::string> problems; ///< lines
+  CompileOptions options;
+  std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
+  int threads = 1;
+  double budget = 10; ///< seconds, of all problems together
+  std::string output;
+};
+
 // Each returns the exit code; messages are on standard error.
 int compile(const CompileCommand &command);
+int compileBundle(const BundleCommand &command);
 int run(const RunCommand &command);
 int bench(const BenchCommand &command);
+int tune(const TuneCommand &command);
 
+/// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
+std::string getGuard(llvm::StringRef path);
+/// Writes all texts to their paths, or none; an empty path is left out. Returns the exit code.
+int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents);
+
+/// The file of --tuned, which has to be for one of the targets (separated by commas).
+llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file, llvm::StringRef targets);
+/// The options with the schedule that --tuned has for a problem line; a note on standard error where it has none.
+CompileOptions applyTuned(const Source &source, CompileOptions options);
+
+/// The lines of a file, with its name in errors.
+llvm::Expected<std::vector<Problem>> readProblems(llvm::StringRef file);
 /// The object file of a source.
 llvm::Expected<std::string> compileObject(const Source &source, const CompileOptions &options);
 
@@ -83,7 +118,8 @@ class LoadedKernel {
 public:
   /// Compiles the source and loads the kernel of that name (empty: the only one, or the first).
   static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
-                                              llvm::StringRef kernel = "");
+                                              llvm::StringRef kernel = "",
+                                              llvm::raw_ostream &diagnostics = llvm::errs());
   const Kernel &getDescription() const { return description; }
   /// Calls the checked entry on buffers in the order of the arguments; an error is its message.
   llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;

@@ -107,11 +107,11 @@ std::string printProblem(const Problem &problem);
 /// Its first line: what a report shows.
 std::string printProblemLine(const Problem &problem);
 
-/// An IR file with one public function `sdpa` that computes the problem: arguments q, k, v, bias, mask, sink,
-/// q_lengths, kv_lengths, k_scale, v_scale, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed, offset,
-/// captures, results out, lse, weights, each only where the problem has it, named by `attn.name` attributes. Weights
-/// are returned by the unfused chain with scores in f32 (f64).
-std::string problemToMLIR(const Problem &problem);
+/// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, bias,
+/// mask, sink, q_lengths, kv_lengths, k_scale, v_scale, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed,
+/// offset, captures, results out, lse, weights, each only where the problem has it, named by `attn.name` attributes.
+/// Weights are returned by the unfused chain with scores in f32 (f64).
+std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn
 

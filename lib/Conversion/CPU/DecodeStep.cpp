@@ -22,6 +22,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+static constexpr int64_t kCacheLineBytes = 64;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
 namespace {
@@ -94,10 +95,27 @@ private:
     return vb.convert(narrow, vb.elementType);
   }
 
+  /// Asks for `columns` columns of the row of K or V that is read schedule.prefetch rows after `keyIndex`.
+  void prefetch(const Operand &operand, Value keyIndex, Value column, int64_t columns) {
+    if (schedule.getPrefetch() == 0)
+      return;
+    int64_t bits = getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
+    Value row = vb.add(keyIndex, schedule.getPrefetch());
+    for (int64_t line = 0; line < columns; line += kCacheLineBytes * 8 / bits) {
+      Value at = vb.add(column, line);
+      SmallVector<Value> position(numBatch + 1);
+      position.append({row, at, at});
+      memref::PrefetchOp::create(b, loc, operand.memref, operand.getIndices(vb, position), /*isWrite=*/false,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
+    }
+  }
+
   /// s[r][j] for `count` rows from `first` on and all keys.
   void emitScores(Value first, int64_t count) {
     int64_t paddedRows = llvm::PowerOf2Ceil(count), block = vb.lanes / paddedRows;
     bool isWhole = numKeys && *numKeys % block == 0;
+    // Beside the sums and a row of K.
+    int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
     Value lastKey = isWhole ? Value() : arith::SubIOp::create(b, loc, keyCount, vb.index(1));
     vb.loop(vb.index(0), keyCount, block, {}, [&](Value firstKey, ValueRange) {
       Values keys;
@@ -107,6 +125,8 @@ private:
         if (lastKey)
           keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
       }
+      for (int64_t k = 0; k < block; ++k)
+        prefetch(key, vb.add(firstKey, k), vb.index(0), headSize);
       Values zeros(vb.lanes, vb.splat(0));
       Values products = forEachVector(vb, headSize, zeros, [&](Value column, Value mask, ValueRange sums) {
         Values keyVectors, next(sums);
@@ -120,6 +140,9 @@ private:
         }
         return next;
       });
+      // Q of so many rows is read again for each block of keys.
+      if (auto loop = products.front().getDefiningOp<scf::ForOp>(); loop && count * headSize / vb.lanes > freeRegisters)
+        vb.keepRolled(loop);
       Value sums = sumLanes(vb, products);
       for (int64_t r = 0; r < count; ++r) {
         Value part = block == vb.lanes
@@ -207,6 +230,7 @@ private:
     }
     Values result = vb.loop(vb.index(0), keyCount, 1, init, [&](Value keyIndex, ValueRange sums) {
       Values valueVectors, next;
+      prefetch(value, keyIndex, column, vectors * vb.lanes);
       for (Value c : columns)
         valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, keyIndex, {}, c), mask));
       for (int64_t r = 0; r < count; ++r) {

@@ -11,7 +11,6 @@
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -75,13 +74,11 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (failed(result))
         return signalPassFailure();
     }
-    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane. bf16 by
-    // its bits: few targets convert it, as f8E4M3FN.
+    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane.
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
     });
-    arith::populateExpandBFloat16Patterns(patterns);
     patterns.add<WidenFloat8>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

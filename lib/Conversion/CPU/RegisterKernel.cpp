@@ -10,6 +10,7 @@
 
 #include "VectorTile.h"
 #include "attn/IR/Decompose.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -74,12 +75,24 @@ Value VectorBuilder::load(Value memref, ValueRange indices) {
   return vector::LoadOp::create(b, loc, type, memref, indices);
 }
 
+/// 16-bit floats as integers: masked accesses of them are legalised through f32 where the target has no such vectors.
+static Value viewAsBits(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!isa<FloatType>(type.getElementType()) || type.getElementTypeBitWidth() != 16)
+    return memref;
+  auto bits = MemRefType::get(type.getShape(), b.getI16Type(), type.getLayout(), type.getMemorySpace());
+  return UnrealizedConversionCastOp::create(b, loc, bits, memref).getResult(0);
+}
+
 Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
   if (!mask)
     return load(memref, indices);
-  auto type = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
+  auto wanted = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
+  Value bits = viewAsBits(b, loc, memref);
+  auto type = wanted.clone(getElementTypeOrSelf(bits.getType()));
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero);
+  Value result = vector::MaskedLoadOp::create(b, loc, type, bits, indices, mask, zero);
+  return b.createOrFold<arith::BitcastOp>(loc, wanted, result);
 }
 
 Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
@@ -104,7 +117,9 @@ void VectorBuilder::store(Value vector, Value memref, ValueRange indices) {
 void VectorBuilder::storeMasked(Value vector, Value memref, ValueRange indices, Value mask) {
   if (!mask)
     return store(vector, memref, indices);
-  vector::MaskedStoreOp::create(b, loc, memref, indices, mask, vector);
+  Value bits = viewAsBits(b, loc, memref);
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(bits.getType()));
+  vector::MaskedStoreOp::create(b, loc, bits, indices, mask, b.createOrFold<arith::BitcastOp>(loc, type, vector));
 }
 
 Value VectorBuilder::getMask(int64_t count) {
@@ -158,6 +173,16 @@ Values VectorBuilder::loop(Value lower, Value upper, int64_t step, ValueRange in
 
 Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, function_ref<Values(Value, ValueRange)> body) {
   return loop(index(0), index(count), step, init, body);
+}
+
+void VectorBuilder::keepRolled(Operation *loop) {
+  MLIRContext *ctx = b.getContext();
+  BoolAttr yes = b.getBoolAttr(true);
+  auto unroll = LLVM::LoopUnrollAttr::get(ctx, /*disable=*/yes, /*count=*/{}, /*runtimeDisable=*/{}, /*full=*/{},
+                                          /*followupUnrolled=*/{}, /*followupRemainder=*/{}, /*followupAll=*/{});
+  // scf-to-cf hands attributes of the LLVM dialect on to the branch.
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}));
 }
 
 Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape) {

@@ -81,6 +81,10 @@ public:
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange init,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
+  /// Keeps LLVM from unrolling the loop around `op`: what its rounds read would be hoisted out of the loops around it,
+  /// into more registers than there are.
+  void keepRolled(mlir::Operation *loop);
+
   /// A buffer on the stack; OutlineParallel moves it to the entry of its function.
   mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape);
 
