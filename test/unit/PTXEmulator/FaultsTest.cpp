@@ -122,6 +122,19 @@ TEST(Faults, RaceOfTwoWritesToOneWord) {
                   "red.shared.add.u32 [r], 1;\n");
 }
 
+TEST(Faults, RaceWithTheFirstOfTwoReaders) {
+  // Warps 0 and 1 read, warp 2 writes after a barrier with warp 1 only.
+  Case test;
+  test.threads = 96;
+  const std::string read = "mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\nbar.sync 0;\n"
+                           "setp.ge.u32 p, t, 64;\n@p bra WRITE;\nld.shared.u32 s, [r];\n";
+  const std::string write = "WRITE:\nbar.sync 1, 64;\nsetp.eq.u32 p, t, 64;\n@p st.shared.u32 [r], 1;\n";
+  test.expectRace(read + "setp.ge.u32 p, t, 32;\n@!p bra END;\n" + write + "END:\n", "ld.shared.u32 s, [r]",
+                  "@p st.shared.u32 [r], 1");
+  // All three warps at the barrier: no race.
+  test.expectNone(read + "WRITE:\nbar.sync 1, 96;\nsetp.eq.u32 p, t, 64;\n@p st.shared.u32 [r], 1;\n");
+}
+
 TEST(Faults, RaceOfAnAtomicWithAStore) {
   Case test;
   const std::string store = "mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\n";
@@ -180,6 +193,16 @@ TEST(Faults, AsynchronousDataOfAnotherThread) {
       << report.text();
   // The barrier before the wait instead of after it.
   EXPECT_FALSE(test.run(kCopy + "bar.sync 0;\ncp.async.wait_group 0;\nld.shared.u32 r, [u];\n").clean());
+}
+
+TEST(Faults, AsynchronousDataAfterTheWaitOfAnotherThread) {
+  // Warp 1 copies, all meet, and only then it waits: what warp 0 reads may be there or not.
+  Case test;
+  const std::string start = "mov.u32 r, buffer;\nand.b32 s, t, 31;\nshl.b32 s, s, 4;\nadd.u32 s, s, r;\n"
+                            "setp.ge.u32 p, t, 32;\n@p cp.async.cg.shared.global [s], [y], 16;\n";
+  test.expectRace(start + "bar.sync 0;\ncp.async.wait_all;\n@!p ld.shared.u32 r, [s];\n", "@p cp.async",
+                  "@!p ld.shared");
+  test.expectNone(start + "cp.async.wait_all;\nbar.sync 0;\n@!p ld.shared.u32 r, [s];\n");
 }
 
 TEST(Faults, AsynchronousCopyIntoWhatIsRead) {
@@ -246,6 +269,16 @@ TEST(Faults, BarrierCounts) {
                   "bar.sync 1, 32", "expects 32 threads here and 64");
   test.expectOnly(FindingKind::InvalidValue, "bar.sync 1, 48;\n", "bar.sync 1, 48", "a multiple of 32");
   test.expectOnly(FindingKind::InvalidValue, "bar.sync 16;\n", "bar.sync 16", "0 to 15");
+}
+
+TEST(Faults, MoreThreadsThanABarrierExpects) {
+  // 16 lanes, then a whole warp, then another: 80 of 64.
+  Case test;
+  test.threads = 96;
+  test.expectOnly(FindingKind::BarrierMismatch,
+                  "setp.ge.u32 p, t, 32;\n@p bra WARP;\nsetp.lt.u32 p, t, 16;\n@p barrier.arrive 1, 64;\nret;\n"
+                  "WARP:\nbar.arrive 1, 64;\n",
+                  "bar.arrive 1, 64;\n", "expects 64 threads, 80 arrive");
 }
 
 TEST(Faults, WaitingAtTwoBarriers) {

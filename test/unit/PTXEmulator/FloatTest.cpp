@@ -278,8 +278,8 @@ TEST(Compare, SelectAndClass) {
   EXPECT_EQ(evaluate<uint32_t>("slct.u32.s32 d, a, b, c;", U32{1, 1}, U32{2, 2}, I32{0, -1}), (U32{1, 2}));
   EXPECT_EQ(evaluate<uint32_t>("testp.subnormal.f32 p, a; selp.u32 d, 1, 0, p;", F{tiny, 1, 0}), (U32{1, 0, 0}));
   EXPECT_EQ(evaluate<uint32_t>("setp.lt.f16x2 p|q, a, b; selp.u32 r, 1, 0, p; selp.u32 s, 2, 0, q; add.u32 d, r, s;",
-                               U32{0x40003c00, 0x3c004000}, U32{0x3c004000, 0x40003c00}),
-            (U32{1, 2}));
+                               U32{0x40003c00, 0x3c004000, 0x3c003c00}, U32{0x3c004000, 0x40003c00, 0x40004000}),
+            (U32{1, 2, 3}));
 }
 
 } // namespace
