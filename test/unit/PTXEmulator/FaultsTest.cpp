@@ -92,6 +92,9 @@ TEST(Faults, RaceBetweenWarps) {
   Case test;
   const std::string write = kAddresses + "st.shared.u32 [s], t;\n";
   test.expectNone(write + "bar.sync 0;\nld.shared.u32 r, [u];\n");
+  // A barrier that was passed before orders what came before it, and no more.
+  const std::string again = "mov.u32 r, 3;\nbar.sync 0;\n" + write;
+  test.expectNone(again + "bar.sync 0;\nld.shared.u32 r, [u];\n");
   test.expectRace(write + "ld.shared.u32 r, [s];\nld.shared.u32 r, [u];\n", "st.shared.u32 [s], t",
                   "ld.shared.u32 r, [u]");
 }
@@ -139,6 +142,9 @@ TEST(Faults, RaceOfAnAtomicWithAStore) {
   Case test;
   const std::string store = "mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\n";
   test.expectRace(store + "red.shared.add.u32 [r], 1;\n", "@p st.shared.u32 [r], 0", "red.shared.add");
+  const std::string add = store + "bar.sync 0;\nred.shared.add.u32 [r], 1;\n";
+  test.expectRace(add + "ld.shared.u32 s, [r];\n", "red.shared.add", "ld.shared.u32 s, [r]");
+  test.expectNone(add + "bar.sync 0;\nld.shared.u32 s, [r];\n");
 }
 
 TEST(Faults, RaceOverAnotherNamedBarrier) {
@@ -260,6 +266,9 @@ TEST(Faults, UninitialisedRead) {
 TEST(Faults, BarrierCounts) {
   Case test;
   test.expectNone("bar.sync 0;\nbar.sync 1, 64;\nbarrier.sync 2;\n");
+  Case part; // a warp of 8 threads counts as a whole one
+  part.threads = 40;
+  part.expectNone("bar.sync 0;\nbar.sync 1, 64;\nbarrier.sync 2;\n");
   // Warp 1 never comes to the barrier.
   test.expectOnly(FindingKind::Deadlock, "setp.ge.u32 p, t, 32;\n@p bra DONE;\nbar.sync 0;\nDONE:\n", "bar.sync 0",
                   "waits for 64 threads, 32 have arrived");

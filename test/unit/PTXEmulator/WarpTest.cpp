@@ -170,6 +170,8 @@ TEST(Divergence, SpinOnAFlagOfAnotherLane) {
 TEST(Barrier, Reductions) {
   const std::string odd = "and.b32 r, lane, 1; setp.eq.u32 p, r, 1;";
   EXPECT_EQ(run(odd + "barrier.cta.red.popc.aligned.u32 d, 0, p;"), U32(32, 16));
+  // Again at the same barrier: the votes are counted anew.
+  EXPECT_EQ(run(odd + "bar.red.popc.u32 r, 0, p; bar.red.popc.u32 s, 0, 1; add.u32 d, r, s;"), U32(32, 16 + 32));
   EXPECT_EQ(run(odd + "bar.red.and.pred q, 1, p; selp.u32 d, 1, 0, q;"), U32(32, 0));
   EXPECT_EQ(run(odd + "bar.red.or.pred q, 1, 32, !p; selp.u32 d, 1, 0, q;"), U32(32, 1));
 }
