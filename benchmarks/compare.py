@@ -1,97 +1,107 @@
-"""attn beside other systems on the same problems, interleaved round by round in one process, best of the rounds.
+"""attn beside other systems on the same problems: a table, and a chart as PNG and SVG.
 
-Peers are optional: one that is not installed is named and left out. So far: ONNX Runtime's MultiHeadAttention
-(`pip install onnxruntime onnx`), on causal and full prefill in f32.
+Each system runs in a process of its own on as many processors as threads are asked for, and is stopped while it is not
+its turn. In a round every system has one turn: an untimed call, then calls for 20 ms or one, of which the fastest
+counts. The share is that of the ceiling measured between the rounds: the FMA peak, for decode the read bandwidth. Every
+system gets the layout that it takes without a copy, and its result is compared with attn's once.
 
-    build/venv/bin/python benchmarks/compare.py [--threads N] [--rounds N]
+    benchmarks/setup_peers.sh
+    build/peers/bin/python benchmarks/compare.py --threads 1 --output build/compare
+
+Results are kept in OUTPUT/threads-N.json: with --only, the other lines stay as an earlier run left them.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+import datetime
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
 
-import numpy as np
+from peers import MODULES, report, rounds
+from peers.problem import Problem, read
 
-import attn
-
-# batch, heads, length, head size, causal
-PROBLEMS = [
-    (1, 8, 1024, 64, False),
-    (1, 8, 1024, 64, True),
-    (1, 8, 1024, 128, False),
-    (1, 8, 1024, 128, True),
-    (1, 2, 4096, 64, False),
-    (1, 2, 4096, 64, True),
-    (16, 16, 128, 64, False),
-]
-Call = Callable[[], np.ndarray]
+PROBLEMS = Path(__file__).resolve().parent / "problems" / "compare.txt"
 
 
-def attn_call(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> Call:
-    """A call of our kernel on (B, S, H, D) arrays, the layout that the peers take."""
-    alignment = "top_left" if causal else None
-    return lambda: attn.sdpa(q, k, v, causal=alignment, layout="bshd")
-
-
-def onnxruntime_call(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool, threads: int) -> Call:
-    """The same by com.microsoft.MultiHeadAttention, on (B, S, H·D)."""
-    import onnxruntime
-    from onnx import TensorProto, helper
-
-    b, s, h, d = q.shape
-    names, shape = ["query", "key", "value"], [b, s, h * d]
-    node = helper.make_node(
-        "MultiHeadAttention", names, ["out"], domain="com.microsoft", num_heads=h, unidirectional=int(causal)
-    )
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in [*names, "out"]]
-    graph = helper.make_graph([node], "attention", values[:3], values[3:])
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    feed = {name: x.reshape(shape) for name, x in zip(names, (q, k, v), strict=True)}
-    return lambda: session.run(None, feed)[0].reshape(b, s, h, d)
-
-
-def best_times(calls: dict[str, Call], rounds: int) -> dict[str, float]:
-    """Seconds of the best round of each call; one call of each in every round."""
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            best[name] = min(best[name], time.perf_counter() - start)
-    return best
-
-
-def main() -> None:
-    """Prints a table: times in milliseconds, and attn's advantage over each peer."""
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", metavar="REGEX", default="", help="lines whose text or name matches")
+    parser.add_argument("--peers", metavar="NAMES", default=",".join(MODULES), help="beside attn, with commas between")
+    parser.add_argument("--problems", type=Path, default=PROBLEMS)
+    parser.add_argument("--output", type=Path, default=rounds.ROOT / "build" / "compare", help="a folder")
+    parser.add_argument("--report", action="store_true", help="no run: table and chart of the results that are there")
     arguments = parser.parse_args()
-    attn.set_num_threads(arguments.threads)
-    rng = np.random.default_rng(0)
-    for b, h, s, d, causal in PROBLEMS:
-        q, k, v = (rng.standard_normal((b, s, h, d), dtype=np.float32) for _ in range(3))
-        calls = {"attn": attn_call(q, k, v, causal)}
-        try:
-            calls["onnxruntime"] = onnxruntime_call(q, k, v, causal, arguments.threads)
-        except ImportError as error:
-            print(f"without onnxruntime: {error}")
-        results = [call() for call in calls.values()]  # warm, and the same numbers
-        for result in results[1:]:
-            np.testing.assert_allclose(result, results[0], atol=1e-4)
-        times = best_times(calls, arguments.rounds)
-        line = f"B {b} H {h} S {s} D {d} {'causal' if causal else 'full':6}"
-        for name, seconds in times.items():
-            line += f" | {name} {seconds * 1e3:8.3f} ms"
-            if name != "attn":
-                line += f" ({seconds / times['attn']:.2f} x)"
-        print(line, flush=True)
+    arguments.peers = [name for name in MODULES if name == "attn" or name in arguments.peers.split(",")]
+    return arguments
+
+
+def load_results(path: Path, threads: int) -> dict[str, Any]:
+    """What earlier runs left, or nothing."""
+    if path.exists():
+        return json.loads(path.read_text())
+    return {"threads": threads, "versions": {}, "missing": {}, "rows": []}
+
+
+def store(results: dict[str, Any], row: dict[str, Any], problems: list[Problem], path: Path) -> None:
+    """Puts a row in its place, and writes the file."""
+    order = {problem.line: i for i, problem in enumerate(problems)}
+    rows = [other for other in results["rows"] if other["line"] != row["line"] and other["line"] in order]
+    results["rows"] = sorted([*rows, row], key=lambda row: order[row["line"]])
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def start_workers(arguments: argparse.Namespace, results: dict[str, Any]) -> list[rounds.Worker]:
+    """One a system that is installed; the others are named."""
+    workers = []
+    results["missing"] = {}
+    for name in arguments.peers:
+        log = arguments.output / f"{name.replace(' ', '-')}.log"
+        worker = rounds.Worker(name, arguments.threads, log)
+        if worker.missing:
+            print(f"without {name}: {worker.missing}", file=sys.stderr)
+            results["missing"][name] = worker.missing
+            worker.close()
+            continue
+        results["versions"][name] = worker.version
+        workers.append(worker)
+    return workers
+
+
+def main() -> None:
+    """Runs the lines and prints the table."""
+    arguments = parse_arguments()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    stem = arguments.output / f"threads-{arguments.threads}"
+    results = load_results(stem.with_suffix(".json"), arguments.threads)
+    problems = read(arguments.problems)
+    chosen = [p for p in problems if re.search(arguments.only, f"{p.line} # {p.title}")]
+    workers: list[rounds.Worker] = []
+    try:
+        if not arguments.report:
+            workers = start_workers(arguments, results)
+            if not workers or workers[0].name != "attn":
+                raise SystemExit("compare: expected attn among the systems that load, found it missing")
+            results["versions"] = {name: results["versions"][name] for name in MODULES if name in results["versions"]}
+        for problem in [] if arguments.report else chosen:
+            row = rounds.run(problem, workers, arguments.rounds, arguments.threads)
+            row["date"] = datetime.date.today().isoformat()
+            store(results, row, problems, stem.with_suffix(".json"))
+            print(report.line(row), file=sys.stderr, flush=True)
+    finally:
+        for worker in workers:
+            worker.close()
+    print(report.table(results))
+    print(report.notes(results))
+    print(report.summary(results))
+    if results["rows"]:
+        report.chart(results, stem)
 
 
 if __name__ == "__main__":

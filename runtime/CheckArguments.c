@@ -7,33 +7,11 @@
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===----------------------------------------------------------------------===*/
+#include "Message.h"
 #include "attn-c/attn.h"
 #include "attn-c/attn_runtime.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-/* The text so far, in a buffer that may be too small or absent. */
-typedef struct Message {
-  char *text;
-  size_t left;
-} Message;
-
-__attribute__((format(printf, 2, 3))) static void append(Message *message, const char *format, ...) {
-  if (!message->text || message->left == 0)
-    return;
-  va_list values;
-  va_start(values, format);
-  int length = vsnprintf(message->text, message->left, format, values);
-  va_end(values);
-  if (length < 0)
-    return;
-  /* A text that was cut leaves only its terminator's place: nothing more is appended. */
-  size_t written = (size_t)length < message->left ? (size_t)length : message->left - 1;
-  message->text += written;
-  message->left -= written;
-}
 
 static void appendArgument(Message *message, int64_t index, const attn_argument_spec *spec) {
   append(message, "argument %" PRId64 " '%s'", index, spec->name);
@@ -53,7 +31,9 @@ static void appendSizes(Message *message, const int64_t *sizes, int32_t rank) {
 
 static void appendType(Message *message, unsigned code, unsigned bits, unsigned lanes) {
   static const char *const names[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
-  if (code >= sizeof(names) / sizeof(names[0]))
+  if (code == ATTN_DLPACK_FLOAT8_E4M3FN)
+    append(message, "float8_e4m3fn");
+  else if (code >= sizeof(names) / sizeof(names[0]))
     append(message, "type code %u with %u bits", code, bits);
   else if (code == ATTN_DLPACK_BOOL && bits == 8)
     append(message, "bool");
@@ -362,9 +342,7 @@ static int32_t checkAllValues(const DLTensor *const *arguments, int64_t count, c
 
 int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
                              int64_t expected, char *message, size_t size) {
-  Message text = {message, size};
-  if (message && size > 0)
-    message[0] = 0;
+  Message text = startMessage(message, size);
   if (!arguments && expected != 0) {
     append(&text, "expected an array of %" PRId64 " arguments, found a null pointer", expected);
     return ATTN_NULL_ARGUMENT;

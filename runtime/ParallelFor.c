@@ -1,6 +1,9 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
- * Tiles differ in cost (causal masks, partial tiles), so indices are handed out one at a time.
+ * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core: each
+ * thread begins with a range of its own, and one that has finished takes the second half of what another has left.
+ * Tiles differ in cost (causal masks, partial tiles), so a range is given away down to its last index. Which thread
+ * runs an index changes no result.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +13,14 @@
 #include <omp.h>
 #include <stdatomic.h>
 
+enum { kCacheLine = 64, kMaxThreads = 1024 };
+/* Of one region: the two ends of a range share a word. */
+static const int64_t kMaxIndices = UINT32_MAX;
+
 /* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
+/* Calls of attn_parallel_for that are under way. */
+static atomic_int numCallers = 0;
 
 void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads, threads); }
 
@@ -20,17 +29,81 @@ int attn_runtime_get_num_threads(void) {
   return threads > 0 ? threads : omp_get_max_threads();
 }
 
+/* The indices that a thread has left: begin in the upper half, end in the lower. On a line of its own. */
+typedef struct Range {
+  _Alignas(kCacheLine) _Atomic uint64_t ends;
+} Range;
+
+static uint64_t pack(uint64_t begin, uint64_t end) { return begin << 32 | end; }
+static uint32_t getBegin(uint64_t ends) { return (uint32_t)(ends >> 32); }
+static uint32_t getEnd(uint64_t ends) { return (uint32_t)ends; }
+
+/* Takes the first index of the range; false where it is empty. Nothing but the numbers themselves passes between the
+ * threads here, so the order is relaxed: the region's beginning and end order all else. */
+static int takeFirst(Range *range, uint32_t *index) {
+  uint64_t ends = atomic_load_explicit(&range->ends, memory_order_relaxed);
+  do {
+    if (getBegin(ends) >= getEnd(ends))
+      return 0;
+    *index = getBegin(ends);
+  } while (!atomic_compare_exchange_weak_explicit(&range->ends, &ends, pack(*index + 1, getEnd(ends)),
+                                                  memory_order_relaxed, memory_order_relaxed));
+  return 1;
+}
+
+/* Moves the second half of another thread's range, its last index at least, to an empty one; false where it has none.
+ */
+static int takeHalf(Range *victim, Range *mine) {
+  uint64_t ends = atomic_load_explicit(&victim->ends, memory_order_relaxed);
+  uint32_t middle;
+  do {
+    if (getBegin(ends) >= getEnd(ends))
+      return 0;
+    middle = getBegin(ends) + (getEnd(ends) - getBegin(ends)) / 2;
+  } while (!atomic_compare_exchange_weak_explicit(&victim->ends, &ends, pack(getBegin(ends), middle),
+                                                  memory_order_relaxed, memory_order_relaxed));
+  atomic_store_explicit(&mine->ends, pack(middle, getEnd(ends)), memory_order_relaxed);
+  return 1;
+}
+
+static int takeHalfOfAny(Range *ranges, int count, int mine) {
+  for (int next = 1; next < count; ++next)
+    if (takeHalf(&ranges[(mine + next) % count], &ranges[mine]))
+      return 1;
+  return 0;
+}
+
+static void runParallel(void (*function)(void *context, int64_t index), void *context, int64_t first, uint64_t count,
+                        int threads) {
+  Range ranges[kMaxThreads];
+  for (int thread = 0; thread < threads; ++thread)
+    atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
+  /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team
+   * that is smaller than asked for takes the other ranges in halves. */
+#pragma omp parallel num_threads(threads)
+  {
+    int mine = omp_get_thread_num();
+    do {
+      for (uint32_t index; takeFirst(&ranges[mine], &index);)
+        function(context, first + index);
+    } while (takeHalfOfAny(ranges, threads, mine));
+  }
+}
+
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count) {
-  int threads = attn_runtime_get_num_threads();
+  /* Callers at the same time share the threads: together they keep as many busy as one of them would. */
+  int callers = atomic_fetch_add(&numCallers, 1) + 1;
+  int threads = (attn_runtime_get_num_threads() + callers - 1) / callers;
+  threads = threads < kMaxThreads ? threads : kMaxThreads;
   if (threads > count)
     threads = (int)count;
   if (threads <= 1) {
     for (int64_t index = 0; index < count; ++index)
       function(context, index);
-    return;
+  } else {
+    for (int64_t first = 0; first < count; first += kMaxIndices)
+      runParallel(function, context, first, (uint64_t)(count - first < kMaxIndices ? count - first : kMaxIndices),
+                  threads);
   }
-  /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. */
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (int64_t index = 0; index < count; ++index)
-    function(context, index);
+  atomic_fetch_sub(&numCallers, 1);
 }

@@ -47,6 +47,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "d": ("8", "1", "3", "32", "40", "59", "64", "80", "96", "111", "128", "160", "192", "256"),
     "dv": ("", "1", "3", "16", "59", "64", "72", "128"),
     "element": ("f32", "f64", "bf16", "f16"),
+    "kv": ("", "int8", "fp8", "bf16", "f16"),
+    "kvscale": ("", "head", "token"),
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
     "chunk": ("", "1", "5", "64"),
@@ -65,7 +67,16 @@ AXES: dict[str, tuple[str, ...]] = {
     "out": ("", "lse", "weights", "lse,weights"),
 }
 # How often an axis is drawn at another level than its first, against the others.
-RARE = {"dynamic": 0.5, "pages": 0.4, "chunk": 0.3, "layout": 0.7, "out": 0.7, "paged": 0.7, "window": 0.7}
+RARE = {
+    "kvscale": 0.5,
+    "dynamic": 0.5,
+    "pages": 0.4,
+    "chunk": 0.3,
+    "layout": 0.7,
+    "out": 0.7,
+    "paged": 0.7,
+    "window": 0.7,
+}
 LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
 
 Levels = dict[str, str]
@@ -83,6 +94,11 @@ class Rule:
 def is_dynamic(case: Levels, size: str) -> bool:
     """True where the batch, heads, query or key size (its letter) is `?`."""
     return size in case["dynamic"]
+
+
+def is_quantised(case: Levels) -> bool:
+    """True where K and V go with scales."""
+    return case["kv"] in ("int8", "fp8")
 
 
 def lacks_alignment(case: Levels) -> bool:
@@ -110,6 +126,22 @@ RULES = (
         "both numbers of heads to be dynamic",
         ("heads", "dynamic"),
         lambda case: is_dynamic(case, "h") and case["heads"] in ("4,2", "4,1", "6,3"),
+    ),
+    Rule("kvscale only with kv=int8", ("kv", "kvscale"), lambda c: bool(c["kvscale"] and not is_quantised(c))),
+    Rule(
+        "16-bit keys and values beside f32",
+        ("kv", "element"),
+        lambda case: case["kv"] in ("bf16", "f16") and case["element"] not in ("f32", case["kv"]),
+    ),
+    Rule(
+        "a scale a head with layout=varlen",
+        ("kvscale", "layout"),
+        lambda case: case["kvscale"] == "token" and case["layout"] == "varlen",
+    ),
+    Rule(
+        "a number of keys with kvscale=token and paged",
+        ("kvscale", "paged", "dynamic"),
+        lambda case: bool(case["kvscale"] == "token" and case["paged"] and is_dynamic(case, "k")),
     ),
     Rule("align only without causal", ("align", "causal"), lambda case: bool(case["align"] and case["causal"])),
     Rule(
@@ -178,6 +210,8 @@ def print_problem(case: Levels) -> str:
     ]
     words += [f"d{case['d']}", f"dv{case['dv']}" if case["dv"] else "", case["element"]]
     for name in (
+        "kv",
+        "kvscale",
         "causal",
         "window",
         "chunk",

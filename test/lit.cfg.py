@@ -19,7 +19,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "out-of-tree"]
 if config.name == "test":
-    config.excludes += ["unit", "python", "fuzz"]  # ctest runs these itself
+    config.excludes += ["unit", "python", "fuzz", "tsan"]  # ctest runs these itself
 
 config.environment["PATH"] = os.pathsep.join([*config.tools_folders, config.environment["PATH"]])
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):

@@ -18,7 +18,7 @@ extern "C" {
 
 #define ATTN_API __attribute__((visibility("default")))
 
-/* What a call came to. The codes 1 to 10 are those of a kernel's checked entry as well. */
+/* What a call came to. The codes 1 to 11 are those of a kernel's checked entry as well. */
 typedef enum attn_status {
   ATTN_OK = 0,
   ATTN_NULL_ARGUMENT = 1, /* a tensor, its data, shape, or the argument array is null */
@@ -29,9 +29,10 @@ typedef enum attn_status {
   ATTN_WRONG_STRIDES = 6,
   ATTN_WRONG_ALIGNMENT = 7,
   ATTN_WRONG_DEVICE = 8,
-  ATTN_WRONG_ALIASING = 9, /* an output overlaps an input or another output */
-  ATTN_WRONG_VALUE = 10,   /* a length, prefix sum, page number or position is out of its range */
-  ATTN_COMPILE_ERROR = 20, /* the source was refused; the message holds the diagnostics */
+  ATTN_WRONG_ALIASING = 9,   /* an output overlaps an input or another output */
+  ATTN_WRONG_VALUE = 10,     /* a length, prefix sum, page number or position is out of its range */
+  ATTN_WRONG_PROCESSOR = 11, /* an object of several targets has none that this processor runs */
+  ATTN_COMPILE_ERROR = 20,   /* the source was refused; the message holds the diagnostics */
   ATTN_NO_SUCH_KERNEL = 21
 } attn_status;
 

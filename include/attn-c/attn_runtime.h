@@ -18,17 +18,20 @@ extern "C" {
 #endif
 
 /* Calls function(context, i) once for each i in [0, count), from several threads, and returns when all calls have
- * returned. Indices are handed out one at a time. Runs on the calling thread alone where count is 1 or where an
- * enclosing parallel region leaves no level of parallelism to use. */
+ * returned. Each thread begins with consecutive indices and takes over some of another's when it has done them. Callers
+ * at the same time share the threads. Runs on the calling thread alone where count is 1 or where an enclosing parallel
+ * region leaves no level of parallelism to use. */
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count);
 
 /* Threads that attn_parallel_for uses, for the whole process; 0 (or less) restores OpenMP's own setting. The second
- * gives the number a loop started by the calling thread would use. */
+ * gives the number a loop started by the calling thread would use where no other is under way. */
 void attn_runtime_set_num_threads(int threads);
 int attn_runtime_get_num_threads(void);
 
 /* DLPack's type code of booleans, which DLPack before 0.8 has no name for. */
 #define ATTN_DLPACK_BOOL 6
+/* Its type code of float8_e4m3fn, which DLPack before 1.1 has no name for. */
+#define ATTN_DLPACK_FLOAT8_E4M3FN 10
 
 /* What the integers of an argument have to be. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {

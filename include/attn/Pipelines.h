@@ -25,6 +25,7 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
                              llvm::cl::init("host")};
+  Option<std::string> schedule{*this, "schedule", llvm::cl::desc("Fields of schedules, by hand"), llvm::cl::init("")};
 };
 
 /// Phases Bufferize to Llvm.

@@ -9,6 +9,8 @@
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -19,6 +21,13 @@
 #include <mutex>
 
 using namespace llvm;
+
+// What code for a processor without f16 calls of libgcc; only their addresses are taken.
+extern "C" {
+void __extendhfsf2();
+void __truncdfhf2();
+void __truncsfhf2();
+}
 
 namespace attn {
 
@@ -45,7 +54,35 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   return machine;
 }
 
+/// Loads and stores some lanes of narrow floats as integers. Where the target has no such instruction, LLVM would take
+/// the lanes through f32, and back by conversions of which libgcc may not have that to bf16.
+static void maskNarrowLanesAsIntegers(Module &module) {
+  SmallVector<IntrinsicInst *> calls;
+  for (Function &function : module)
+    if (function.getIntrinsicID() == Intrinsic::masked_load || function.getIntrinsicID() == Intrinsic::masked_store)
+      for (User *user : function.users())
+        calls.push_back(cast<IntrinsicInst>(user));
+  for (IntrinsicInst *call : calls) {
+    bool isLoad = call->getIntrinsicID() == Intrinsic::masked_load;
+    auto *type = cast<VectorType>(isLoad ? call->getType() : call->getArgOperand(0)->getType());
+    if (!type->getElementType()->is16bitFPTy())
+      continue;
+    IRBuilder<> b(call);
+    Type *bits = VectorType::getInteger(type);
+    if (isLoad) {
+      Value *lanes = b.CreateMaskedLoad(bits, call->getArgOperand(0), call->getParamAlign(0).valueOrOne(),
+                                        call->getArgOperand(1), b.CreateBitCast(call->getArgOperand(2), bits));
+      call->replaceAllUsesWith(b.CreateBitCast(lanes, type));
+    } else {
+      b.CreateMaskedStore(b.CreateBitCast(call->getArgOperand(0), bits), call->getArgOperand(1),
+                          call->getParamAlign(1).valueOrOne(), call->getArgOperand(2));
+    }
+    call->eraseFromParent();
+  }
+}
+
 void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops) {
+  maskNarrowLanesAsIntegers(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
     if (function.isDeclaration())
@@ -98,9 +135,16 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   if (!jit)
     return jit.takeError();
   orc::JITDylib &library = (*jit)->getMainJITDylib();
-  // Our own copy of the runtime first, whatever the process has loaded elsewhere.
-  orc::SymbolMap runtime = {{(*jit)->mangleAndIntern("attn_parallel_for"),
-                             {orc::ExecutorAddr::fromPtr(&attn_parallel_for), JITSymbolFlags::Exported}}};
+  // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
+  // not mean that its names are found: a host such as Python loads libraries with names of their own.
+  orc::SymbolMap runtime;
+  auto define = [&](StringRef name, auto *function) {
+    runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
+  };
+  define("attn_parallel_for", &attn_parallel_for);
+  define("__extendhfsf2", &__extendhfsf2);
+  define("__truncdfhf2", &__truncdfhf2);
+  define("__truncsfhf2", &__truncsfhf2);
   if (Error error = library.define(orc::absoluteSymbols(std::move(runtime))))
     return error;
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());

@@ -6,6 +6,7 @@
 
 #include "attn/Compiler/Compiler.h"
 #include "RemarkPrinter.h"
+#include "SplitModule.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/OutputFile.h"
@@ -51,6 +52,8 @@ llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions 
   llvm::Expected<TargetInfo> target = TargetInfo::get(options.target);
   if (!target)
     return target.takeError();
+  for (const std::string &feature : options.disabledFeatures)
+    target->features += (target->features.empty() ? "-" : ",-") + feature;
   std::unique_ptr<Compiler> compiler(new Compiler(options, std::move(*target), diagnostics));
   if (failed(enableRemarks(*compiler->context, options.remarks, diagnostics)))
     return llvm::createStringError("remarks cannot be enabled");
@@ -118,6 +121,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   pm.enableVerifier(false);
   FlashOptions flash;
   flash.target = options.target;
+  flash.schedule = options.schedule;
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;
@@ -160,10 +164,22 @@ LogicalResult Compiler::run(Phase last) {
     }
     if (phase == Phase::Fuse && !isReference)
       collectKernels();
+    if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
+      return failure();
     if (failed(dump(phase, static_cast<unsigned>(phase))))
       return failure();
   }
   return success();
+}
+
+/// A schedule by hand that nothing reads is a mistake.
+LogicalResult Compiler::checkScheduleIsUsed() {
+  bool hasSdpa = false;
+  module->walk([&](SdpaOp) { hasSdpa = true; });
+  if (hasSdpa)
+    return success();
+  return emitError(module->getLoc(),
+                   "expected an attn.sdpa, or a chain that becomes one, for the schedule; found none");
 }
 
 /// The conventions of a function's only sdpa, as the attributes that later phases keep for the manifest.
@@ -263,18 +279,15 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
   return success();
 }
 
-std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext) {
+/// LLVM IR as the phases leave it, for the target. Of a kernel, the two entries are seen from outside, and nothing
+/// else.
+std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmContext,
+                                                      const llvm::TargetMachine &machine) {
   std::unique_ptr<llvm::Module> result = translateModuleToLLVMIR(*module, llvmContext, "attn");
   if (!result)
     return nullptr;
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(target);
-  if (!machine) {
-    diagnostics << "error: " << llvm::toString(machine.takeError()) << "\n";
-    return nullptr;
-  }
-  result->setTargetTriple((*machine)->getTargetTriple());
-  result->setDataLayout((*machine)->createDataLayout());
-  // Of a kernel, the two entries are seen from outside, and nothing else.
+  result->setTargetTriple(machine.getTargetTriple());
+  result->setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : *result) {
     auto isEntry = [&](const Kernel &kernel) {
       return function.getName() == kernel.name || function.getName() == getCheckedName(kernel.name);
@@ -282,8 +295,26 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
     if (!function.isDeclaration() && llvm::none_of(kernels, isEntry))
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
   }
+  return result;
+}
+
+std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext, ModulePart part, StringRef suffix) {
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(target);
+  if (!machine) {
+    diagnostics << "error: " << llvm::toString(machine.takeError()) << "\n";
+    return nullptr;
+  }
+  std::unique_ptr<llvm::Module> result = translateOnly(llvmContext, **machine);
+  if (!result)
+    return nullptr;
+  if (part == ModulePart::Entries) {
+    keepEntries(*result, kernels);
+    return result;
+  }
+  if (part == ModulePart::Variant)
+    keepVariant(*result, kernels, suffix);
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
-  if (failed(linkArgumentCheck(*result, diagnostics)))
+  else if (failed(linkArgumentCheck(*result, diagnostics)))
     return nullptr;
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
   optimizeModule(*result, target, **machine, /*vectorizeLoops=*/!isFlash);

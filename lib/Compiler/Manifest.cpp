@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/Version.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
@@ -46,7 +46,7 @@ static json::Value toJSON(const Kernel &kernel) {
                            {"additive_minus_infinity", "removes the key"},
                            {"empty_row", "out 0, lse -inf"},
                            {"heads", "contiguous groups"}};
-  return json::Object{{"name", kernel.name},
+  json::Object object{{"name", kernel.name},
                       {"entry", kernel.name},
                       {"checked_entry", getCheckedName(kernel.name)},
                       {"path", kernel.path},
@@ -54,21 +54,55 @@ static json::Value toJSON(const Kernel &kernel) {
                       {"sizes", json::Array(kernel.sizes)},
                       {"workspace_bytes", 0},
                       {"conventions", std::move(conventions)}};
+  if (!kernel.problem.empty()) {
+    object["problem"] = kernel.problem;
+    object["features"] = kernel.features;
+  }
+  return object;
 }
 
-std::string writeManifest(ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options) {
+static json::Object toJSON(const TargetInfo &target) {
+  return json::Object{{"name", target.name},
+                      {"triple", target.triple},
+                      {"cpu", target.cpu},
+                      {"features", target.features},
+                      {"vector_bits", target.vectorBits}};
+}
+
+static std::string printManifest(json::Object target, const CompileOptions &options, ArrayRef<Kernel> kernels,
+                                 json::Object more) {
   json::Array list;
   for (const Kernel &kernel : kernels)
     list.push_back(toJSON(kernel));
-  json::Object manifest{{"attn", kVersion},
-                        {"target", json::Object{{"name", target.name},
-                                                {"triple", target.triple},
-                                                {"cpu", target.cpu},
-                                                {"features", target.features},
-                                                {"vector_bits", target.vectorBits}}},
-                        {"parallel", options.parallel ? "openmp" : "none"},
-                        {"kernels", std::move(list)}};
-  return formatv("{0:2}\n", json::Value(std::move(manifest))).str();
+  more["attn"] = kVersion;
+  more["target"] = std::move(target);
+  more["parallel"] = options.parallel ? "openmp" : "none";
+  more["kernels"] = std::move(list);
+  return formatv("{0:2}\n", json::Value(std::move(more))).str();
+}
+
+std::string writeManifest(ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options) {
+  return printManifest(toJSON(target), options, kernels, {});
+}
+
+std::string writeBundleManifest(ArrayRef<Kernel> kernels, ArrayRef<Variant> variants, const BundleOptions &options) {
+  json::Array list;
+  std::string names;
+  for (const Variant &variant : variants) {
+    json::Object target = toJSON(variant.target);
+    target["disabled_features"] = json::Array(variant.untested);
+    list.push_back(std::move(target));
+    names += (names.empty() ? "" : ",") + variant.target.name;
+  }
+  json::Object more{{"variants", std::move(list)}};
+  if (!options.library.empty())
+    more["library"] = json::Object{{"name", options.library},
+                                   {"file", options.file},
+                                   {"call_entry", getCallName(options.library)},
+                                   {"find_entry", getFindName(options.library)},
+                                   {"use_target_entry", getUseTargetName(options.library)}};
+  json::Object target{{"name", names}, {"triple", variants.front().target.triple}};
+  return printManifest(std::move(target), options.compile, kernels, std::move(more));
 }
 
 } // namespace attn

@@ -38,10 +38,15 @@ struct TypeRow {
 };
 } // namespace
 
-static constexpr TypeRow kTypes[] = {{NpyType::Float32, "<f4", "float32", 4}, {NpyType::Float64, "<f8", "float64", 8},
-                                     {NpyType::Float16, "<f2", "float16", 2}, {NpyType::BFloat16, "<V2", "bfloat16", 2},
-                                     {NpyType::Bool, "|b1", "bool", 1},       {NpyType::Int8, "|i1", "int8", 1},
-                                     {NpyType::Int32, "<i4", "int32", 4},     {NpyType::Int64, "<i8", "int64", 8}};
+static constexpr TypeRow kTypes[] = {{NpyType::Float32, "<f4", "float32", 4},
+                                     {NpyType::Float64, "<f8", "float64", 8},
+                                     {NpyType::Float16, "<f2", "float16", 2},
+                                     {NpyType::BFloat16, "<V2", "bfloat16", 2},
+                                     {NpyType::Float8E4M3FN, "<V1", "float8_e4m3fn", 1},
+                                     {NpyType::Bool, "|b1", "bool", 1},
+                                     {NpyType::Int8, "|i1", "int8", 1},
+                                     {NpyType::Int32, "<i4", "int32", 4},
+                                     {NpyType::Int64, "<i8", "int64", 8}};
 
 static const TypeRow &getRow(NpyType type) { return kTypes[size_t(type)]; }
 StringRef attn::getNpyTypeName(NpyType type) { return getRow(type).name; }
@@ -178,9 +183,11 @@ static llvm::Expected<NpyType> findType(StringRef descr, StringRef name) {
   for (const TypeRow &row : kTypes)
     if (row.descr == descr)
       return row.type;
-  // NumPy prints elements of two bytes in either way.
+  // NumPy prints elements of one byte or two in either way.
   if (descr == "|V2")
     return NpyType::BFloat16;
+  if (descr == "|V1")
+    return NpyType::Float8E4M3FN;
   auto printName = [](const TypeRow &row) { return row.name; };
   auto printDescr = [](const TypeRow &row) { return ("'" + row.descr + "'").str(); };
   return makeError(name, formatv("expected an array of type {0}, little-endian ({1}), found '{2}'; convert it with "

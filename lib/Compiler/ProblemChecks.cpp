@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProblemParser.h"
+#include "ProblemText.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,8 +18,6 @@ using llvm::StringRef;
 
 /// The address space of a process on x86-64; below it, no byte offset overflows an int64.
 static constexpr int64_t kMaxTensorBytes = int64_t(1) << 47;
-
-static std::string printSize(int64_t size) { return size == Problem::kDynamic ? "?" : std::to_string(size); }
 
 llvm::Error ProblemParser::checkHeads() {
   if (problem.hq == Problem::kDynamic && problem.hkv == Problem::kDynamic) {
@@ -39,6 +38,31 @@ llvm::Error ProblemParser::checkHeads() {
         llvm::formatv("expected a divisor of the {0} query heads, found {1} key heads; write a number of query "
                       "heads that is a multiple of it",
                       problem.hq, problem.hkv));
+  return llvm::Error::success();
+}
+
+/// Keys and values of a type of their own: what has a meaning, and a lowering.
+llvm::Error ProblemParser::checkKeyTypes() {
+  if (!wordOf("kvscale").empty() && !problem.isQuantised())
+    return error(wordOf("kvscale"), "expected kvscale only with kv=int8 or kv=fp8, which have scales; leave it out");
+  if (problem.kv == Problem::KvElement::Same)
+    return llvm::Error::success();
+  bool isFloat = !problem.isQuantised();
+  if (isFloat && printKvElement(problem) == printElement(problem.element)) {
+    problem.kv = Problem::KvElement::Same;
+    return llvm::Error::success();
+  }
+  if (isFloat && problem.element != Problem::Element::F32)
+    return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
+                                             "f32, or leave kv out",
+                                             printElement(problem.element)));
+  if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
+    return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
+                                    "own in (batch, head, key), found one a token; write kvscale=head");
+  if (problem.hasTokenScales && problem.paged && problem.sk == Problem::kDynamic)
+    return error(wordOf("kvscale"),
+                 "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a "
+                 "number, or kvscale=head");
   return llvm::Error::success();
 }
 
@@ -173,6 +197,8 @@ llvm::Error ProblemParser::checkSizes() {
 
 llvm::Error ProblemParser::check() {
   if (llvm::Error failure = checkHeads())
+    return failure;
+  if (llvm::Error failure = checkKeyTypes())
     return failure;
   if (llvm::Error failure = checkWindow())
     return failure;

@@ -27,7 +27,7 @@ std::string attn::printOperands(llvm::ArrayRef<TypedValue> values) {
 }
 
 IRPrinter::IRPrinter(const Problem &problem)
-    : problem(problem), element(printElement(problem.element)),
+    : problem(problem), element(printElement(problem.element)), kvElement(printKvElement(problem)),
       wide(problem.element == Problem::Element::F64 ? "f64" : "f32"),
       isHeadMajor(problem.layout == Problem::Layout::BHSD), isKeyHeadMajor(isHeadMajor || problem.paged),
       b(getDim(problem.b, "b")), hq(getDim(problem.hq, "hq")), hkv(getDim(problem.hkv, "hq")),
@@ -67,7 +67,7 @@ void IRPrinter::addArguments() {
   arguments.push_back(tensor("q", rows(hq, sq, problem.d), element));
   for (auto [name, columns] : {std::pair("k", problem.d), {"v", problem.dv}}) {
     if (!problem.paged) {
-      arguments.push_back(tensor(name, rows(hkv, sk, columns), element));
+      arguments.push_back(tensor(name, rows(hkv, sk, columns), kvElement));
       continue;
     }
     int64_t entries = problem.getTablePages();
@@ -77,7 +77,7 @@ void IRPrinter::addArguments() {
     SmallVector<Dim> cache = {pages, page, hkv, {columns, ""}};
     if (problem.paged->isHeadMajor)
       std::swap(cache[1], cache[2]);
-    arguments.push_back(tensor(name, cache, element));
+    arguments.push_back(tensor(name, cache, kvElement));
   }
   if (problem.bias)
     arguments.push_back(tensor("bias", scoreDims(*problem.bias), element));
@@ -89,6 +89,9 @@ void IRPrinter::addArguments() {
     arguments.push_back(lengths("q_lengths"));
   if (problem.kvLengths)
     arguments.push_back(lengths("kv_lengths"));
+  if (problem.isQuantised())
+    for (StringRef name : {"k_scale", "v_scale"})
+      arguments.push_back(problem.hasTokenScales ? tensor(name, {b, hkv, sk}, "f32") : tensor(name, {hkv}, "f32"));
   if (problem.hasOffset())
     arguments.push_back(lengths("causal_offset"));
   Dim sums = {problem.b == Problem::kDynamic ? Problem::kDynamic : problem.b + 1, ""};
@@ -166,7 +169,7 @@ TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length,
   return split;
 }
 
-std::string IRPrinter::print() {
+std::string IRPrinter::print(StringRef name) {
   addArguments();
   results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
   if (problem.lse && problem.layout == Problem::Layout::Varlen)
@@ -188,8 +191,8 @@ std::string IRPrinter::print() {
     }
   }
   if (problem.paged) {
-    key = tensor("keys", {b, hkv, sk, {problem.d, ""}}, element);
-    value = tensor("values", {b, hkv, sk, {problem.dv, ""}}, element);
+    key = tensor("keys", {b, hkv, sk, {problem.d, ""}}, kvElement);
+    value = tensor("values", {b, hkv, sk, {problem.dv, ""}}, kvElement);
     addPages(key, "k");
     addPages(value, "v");
   }
@@ -199,9 +202,9 @@ std::string IRPrinter::print() {
                  printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
 
   std::string text = "// " + printProblemLine(problem) + "\n";
-  text += "func.func @sdpa(" + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
+  text += ("func.func @" + name + "(").str() + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ") {\n";
   return text + body + "  return " + printOperands(results) + "\n}\n";
 }
 
-std::string attn::problemToMLIR(const Problem &problem) { return IRPrinter(problem).print(); }
+std::string attn::problemToMLIR(const Problem &problem, StringRef name) { return IRPrinter(problem).print(name); }

@@ -30,7 +30,7 @@ struct TypedValue {
 class IRPrinter {
 public:
   explicit IRPrinter(const Problem &problem);
-  std::string print();
+  std::string print(llvm::StringRef name);
 
 private:
   // Types
@@ -59,6 +59,11 @@ private:
   std::string maskAttributes() const;
   void addSdpa();
   void addChain();
+  /// K or V as floats of type `to` in memory, times their scales: what the chain takes.
+  TypedValue addWideRows(const TypedValue &rows, llvm::StringRef scale, llvm::StringRef to);
+  /// NAME = value, of four dimensions, in another float type; `init` is the destination.
+  TypedValue addCast(llvm::StringRef name, const TypedValue &value, llvm::StringRef from, llvm::StringRef to,
+                     const TypedValue &init);
   /// attn.NAME ins(INPUTS) CLAUSES outs(OUTPUT_init) {ATTRIBUTES} REGION; returns the output.
   TypedValue addStep(llvm::StringRef op, llvm::StringRef name, llvm::ArrayRef<TypedValue> inputs,
                      const std::string &clauses, llvm::ArrayRef<Dim> dims, llvm::StringRef element,
@@ -73,7 +78,7 @@ private:
   }
 
   const Problem &problem;
-  llvm::StringRef element, wide;
+  llvm::StringRef element, kvElement, wide;
   /// Of q and out, and of k and v as sdpa takes them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;

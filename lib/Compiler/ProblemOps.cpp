@@ -117,6 +117,7 @@ void IRPrinter::addSdpa() {
   for (StringRef name : {"bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset"})
     body += clause(name, name);
   body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
+  body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
   body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
   if (!problem.scoreMod.empty())
@@ -155,11 +156,55 @@ static std::string withoutKeyHeads(StringRef region, int64_t group) {
   return text + region.str();
 }
 
+/// linalg.generic over four dimensions, element by element: its operands, its body, its type.
+static constexpr const char *kElementwise =
+    "%{0} = linalg.generic {{indexing_maps = [{1}], iterator_types = [\"parallel\", \"parallel\", \"parallel\", "
+    "\"parallel\"]}\n      ins({2}) outs({3}) {{\n  ^bb0({4}):\n{5}    linalg.yield %result : {6}\n  } -> {7}";
+
+TypedValue IRPrinter::addCast(StringRef name, const TypedValue &value, StringRef from, StringRef to,
+                              const TypedValue &init) {
+  TypedValue result = {name.str(), init.type, init.dims};
+  std::string map = "affine_map<(b, h, i, j) -> (b, h, i, j)>";
+  bool isNarrower = to == "bf16" || to == "f16";
+  line(formatv(false, kElementwise, name, map + ", " + map, printOperands(value), printOperands(init),
+               formatv("%from: {0}, %old: {1}", from, to),
+               formatv("    %result = arith.{0} %from : {1} to {2}\n", isNarrower ? "truncf" : "extf", from, to), to,
+               result.type));
+  return result;
+}
+
+TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, StringRef to) {
+  TypedValue init = addEmpty(rows.name + "_wide", tensor(rows.name, rows.dims, to));
+  if (!problem.isQuantised())
+    return addCast(rows.name + "_wide", rows, kvElement, to, init);
+  // scale[h], or scale[b, h, j]
+  std::string domain = isKeyHeadMajor ? "b, h, j, d" : "b, j, h, d",
+              same = formatv("affine_map<({0}) -> ({0})>", domain);
+  std::string scaleMap = formatv("affine_map<({0}) -> ({1})>", domain, problem.hasTokenScales ? "b, h, j" : "h");
+  std::string body = formatv("    %number = arith.{0} %narrow : {1} to {2}\n",
+                             problem.kv == Problem::KvElement::I8 ? "sitofp" : "extf", kvElement, to);
+  if (to != "f32")
+    body += formatv("    %wide_factor = arith.extf %factor : f32 to {0}\n", to);
+  body += formatv("    %result = arith.mulf %number, %{0} : {1}\n", to == "f32" ? "factor" : "wide_factor", to);
+  line(formatv(false, kElementwise, rows.name + "_wide", same + ", " + scaleMap + ", " + same,
+               printOperands({rows, *find(scaleName)}), printOperands(init),
+               formatv("%narrow: {0}, %factor: f32, %old: {1}", kvElement, to), body, to, init.type));
+  return {rows.name + "_wide", init.type, init.dims};
+}
+
 /// SPEC §2 step by step, with the weights in memory.
 void IRPrinter::addChain() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
   int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
   SmallVector<std::string> maps;
+  // Beside a 16-bit Q, scaled keys and values are no 16-bit numbers: all three are then wide.
+  bool isWide = element == wide, widens = problem.isQuantised() && !isWide;
+  if (problem.kv != Problem::KvElement::Same) {
+    key = addWideRows(key, "k_scale", wide);
+    value = addWideRows(value, "v_scale", wide);
+  }
+  if (widens)
+    query = addCast("q_wide", query, element, wide, addEmpty("q_wide", tensor("q", query.dims, wide)));
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
@@ -182,7 +227,6 @@ void IRPrinter::addChain() {
     scores = addStep("mask", "masked", {scores}, clauses, scoreShape, wide, attributes, region);
 
   // The last step writes what is returned, unless it has to be rounded first.
-  bool isWide = element == wide;
   TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "probabilities", scoreShape, wide);
   SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
   if (problem.lse) {
@@ -197,27 +241,27 @@ void IRPrinter::addChain() {
   if (problem.dropout)
     weights = addStep("dropout", isWide ? "weights" : "dropped", {weights}, clause("dropout", {"seed", "offset"}),
                       scoreShape, wide, {"dropout_p = " + printRealAttr(*problem.dropout)});
-  if (!isWide) {
-    TypedValue rounded = tensor("weights", scoreShape, element);
-    TypedValue init = addEmpty("weights", rounded);
-    std::string map = "affine_map<(b, h, i, j) -> (b, h, i, j)>";
-    std::string parallel = "\"parallel\", \"parallel\", \"parallel\", \"parallel\"";
-    line(formatv("%weights = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [{1}]}\n"
-                 "      ins({2}) outs({3}) {{\n  ^bb0(%wide: {4}, %narrow: {5}):\n"
-                 "    %rounded = arith.truncf %wide : {4} to {5}\n    linalg.yield %rounded : {5}\n  } -> {6}",
-                 map, parallel, printOperands(weights), printOperands(init), wide, element, rounded.type));
-    weights = rounded;
-  }
+  if (!isWide)
+    weights = addCast("weights", weights, wide, element, addEmpty("weights", tensor("weights", scoreShape, element)));
 
   maps.clear();
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, e", {"b, h, i, j", mapRows(kvHead(), "j", "e", isKeyHeadMajor),
                                                mapRows("h", "i", "e", isHeadMajor)}));
-  if (problem.layout != Problem::Layout::BSD) {
+  bool isSplit = problem.layout == Problem::Layout::BSD;
+  if (!isSplit && !widens) {
     addStep("apply", "out", {weights, value}, "", results.front().dims, element, maps);
     return;
   }
-  TypedValue init = addSplitHeads(addEmpty("out", results.front()), sq, problem.hq, problem.dv);
-  line(formatv("%out_heads = attn.apply ins({0}) outs({1}){2} -> {3}", printOperands({weights, value}),
+  TypedValue init = addEmpty("out", results.front());
+  if (isSplit)
+    init = addSplitHeads(init, sq, problem.hq, problem.dv);
+  StringRef name = isSplit ? "out_heads" : "out";
+  if (widens) {
+    TypedValue out = addStep("apply", "out_wide", {weights, value}, "", init.dims, wide, maps);
+    addCast(name, out, wide, element, init);
+    return;
+  }
+  line(formatv("%{0} = attn.apply ins({1}) outs({2}){3} -> {4}", name, printOperands({weights, value}),
                printOperands(init), joinMaps(maps), init.type));
 }

@@ -28,6 +28,7 @@ private:
 
   llvm::Error check();
   llvm::Error checkHeads();
+  llvm::Error checkKeyTypes();
   llvm::Error checkWindow();
   llvm::Error checkPacking();
   llvm::Error checkPages();

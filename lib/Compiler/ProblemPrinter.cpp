@@ -23,6 +23,17 @@ StringRef attn::printElement(Problem::Element element) {
   llvm_unreachable("all element types are handled");
 }
 
+StringRef attn::printKvElement(const Problem &problem) {
+  switch (problem.kv) {
+  case Problem::KvElement::Same: return printElement(problem.element);
+  case Problem::KvElement::BF16: return "bf16";
+  case Problem::KvElement::F16: return "f16";
+  case Problem::KvElement::I8: return "i8";
+  case Problem::KvElement::F8E4M3FN: return "f8E4M3FN";
+  }
+  llvm_unreachable("all element types are handled");
+}
+
 StringRef attn::printCausal(Problem::Causal causal) {
   switch (causal) {
   case Problem::Causal::TopLeft: return "top_left";
@@ -50,18 +61,19 @@ std::string attn::printReal(double real) {
   return std::string(buffer, result.ptr);
 }
 
-std::string attn::printProblemLine(const Problem &problem) {
+/// All that is no size and no element type. Without shapes, those of bias and mask and the number of pages are left
+/// out.
+static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, bool withShapes) {
   llvm::SmallVector<std::string> words;
-  for (auto [name, size] : {std::pair("b", problem.b),
-                            {"hq", problem.hq},
-                            {"hkv", problem.hkv},
-                            {"sq", problem.sq},
-                            {"sk", problem.sk},
-                            {"d", problem.d},
-                            {"dv", problem.dv}})
-    words.push_back(name + printSize(size));
-  words.push_back(printElement(problem.element).str());
   auto add = [&](StringRef name, const std::string &value) { words.push_back((name + "=" + value).str()); };
+  if (problem.kv == Problem::KvElement::I8)
+    add("kv", "int8");
+  else if (problem.kv == Problem::KvElement::F8E4M3FN)
+    add("kv", "fp8");
+  else if (problem.kv != Problem::KvElement::Same)
+    add("kv", printKvElement(problem).str());
+  if (problem.hasTokenScales)
+    add("kvscale", "token");
   if (problem.causal)
     add("causal", printCausal(*problem.causal).str());
   if (problem.window) {
@@ -77,8 +89,10 @@ std::string attn::printProblemLine(const Problem &problem) {
   if (problem.scale)
     add("scale", printReal(*problem.scale));
   for (const auto &[name, shape] : {std::pair("bias", problem.bias), {"mask", problem.mask}})
-    if (shape)
+    if (shape && withShapes)
       add(name, llvm::join(llvm::map_range(*shape, printSize), ","));
+    else if (shape)
+      words.push_back(name);
   for (auto [name, isThere] :
        {std::pair("sink", problem.sink), {"q_lengths", problem.qLengths}, {"kv_lengths", problem.kvLengths}})
     if (isThere)
@@ -87,12 +101,31 @@ std::string attn::printProblemLine(const Problem &problem) {
     add("dropout", printReal(*problem.dropout));
   if (problem.paged)
     add("paged", std::to_string(problem.paged->size) + (problem.paged->isHeadMajor ? ",hnd" : ""));
-  if (problem.pages)
+  if (problem.pages && withShapes)
     add("pages", std::to_string(*problem.pages));
   if (problem.layout != Problem::Layout::BHSD)
     add("layout", printLayout(problem.layout).str());
   if (problem.lse || problem.weights)
     add("out", problem.lse && problem.weights ? "lse,weights" : problem.lse ? "lse" : "weights");
+  return words;
+}
+
+llvm::SmallVector<std::string> attn::getFeatureWords(const Problem &problem) {
+  return getStructureWords(problem, /*withShapes=*/false);
+}
+
+std::string attn::printProblemLine(const Problem &problem) {
+  llvm::SmallVector<std::string> words;
+  for (auto [name, size] : {std::pair("b", problem.b),
+                            {"hq", problem.hq},
+                            {"hkv", problem.hkv},
+                            {"sq", problem.sq},
+                            {"sk", problem.sk},
+                            {"d", problem.d},
+                            {"dv", problem.dv}})
+    words.push_back(name + printSize(size));
+  words.push_back(printElement(problem.element).str());
+  llvm::append_range(words, getStructureWords(problem, /*withShapes=*/true));
   return llvm::join(words, " ");
 }
 

@@ -46,6 +46,24 @@ template <Problem::Element element> static bool storeElement(Problem &problem, S
   return true;
 }
 
+static bool storeKvElement(Problem &problem, StringRef value) {
+  constexpr std::pair<StringRef, Problem::KvElement> elements[] = {{"int8", Problem::KvElement::I8},
+                                                                   {"fp8", Problem::KvElement::F8E4M3FN},
+                                                                   {"bf16", Problem::KvElement::BF16},
+                                                                   {"f16", Problem::KvElement::F16}};
+  for (auto [name, element] : elements)
+    if (value == name) {
+      problem.kv = element;
+      return true;
+    }
+  return false;
+}
+
+static bool storeKvScale(Problem &problem, StringRef value) {
+  problem.hasTokenScales = value == "token";
+  return value == "token" || value == "head";
+}
+
 template <bool Problem::*field> static bool storeWord(Problem &problem, StringRef) {
   problem.*field = true;
   return true;
@@ -168,6 +186,8 @@ static constexpr ProblemToken kTokens[] = {
     {"f64", Element, "one element type", kElementTypes, storeElement<Problem::Element::F64>},
     {"bf16", Element, "one element type", kElementTypes, storeElement<Problem::Element::BF16>},
     {"f16", Element, "one element type", kElementTypes, storeElement<Problem::Element::F16>},
+    {"kv", Value, "the type of k and v", "kv=int8, kv=fp8, kv=bf16 or kv=f16", storeKvElement},
+    {"kvscale", Value, "what has a scale", "kvscale=head or kvscale=token", storeKvScale},
     {"causal", Value, "an alignment", "causal=top_left, causal=bottom_right or causal=offset",
      storeAlignment<&Problem::causal>},
     {"chunk", Value, "a number of tokens, at least 1", "chunk=64 or the like",

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Link.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/OutputFile.h"
 #include "lld/Common/Driver.h"
@@ -48,30 +49,20 @@ static Expected<std::string> findRuntimeFolder() {
                            "/../lib, found none; use --parallel=none, or --emit=obj and link it yourself");
 }
 
-Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
+Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector<std::string> before,
+                               std::vector<std::string> after) {
   // lld reads and writes files; these two are of this call alone.
-  SmallString<128> objectPath, libraryPath;
-  for (auto [suffix, path] : {std::pair("o", &objectPath), std::pair("so", &libraryPath)})
+  SmallString<128> inputPath, outputPath;
+  for (auto [suffix, path] : {std::pair(extension, &inputPath), std::pair(StringRef("out"), &outputPath)})
     if (std::error_code error = sys::fs::createTemporaryFile("attn", suffix, *path))
       return createStringError(error, "cannot create a temporary file: " + error.message());
-  FileRemover removeObject(objectPath), removeLibrary(libraryPath);
-  if (Error error = writeOutputFile(objectPath, [&](raw_ostream &os) { os << object; }))
+  FileRemover removeInput(inputPath), removeOutput(outputPath);
+  if (Error error = writeOutputFile(inputPath, [&](raw_ostream &os) { os << bytes; }))
     return error;
-
-  std::vector<std::string> arguments = {
-      "ld.lld", "-shared",    "-o", libraryPath.str().str(), objectPath.str().str(), "--allow-shlib-undefined",
-      "-z",     "noexecstack"};
-  // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
-  Dl_info info;
-  double (*logarithm)(double) = &std::log;
-  if (dladdr(reinterpret_cast<void *>(logarithm), &info) && info.dli_fname)
-    arguments.insert(arguments.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
-  if (needsRuntime) {
-    Expected<std::string> folder = findRuntimeFolder();
-    if (!folder)
-      return folder.takeError();
-    arguments.insert(arguments.end(), {"-L" + *folder, "-lattn_runtime", "-rpath", "$ORIGIN", "-rpath", *folder});
-  }
+  std::vector<std::string> arguments = {"ld.lld", "-o", outputPath.str().str()};
+  append_range(arguments, before);
+  arguments.push_back(inputPath.str().str());
+  append_range(arguments, after);
   SmallVector<const char *> raw;
   for (const std::string &argument : arguments)
     raw.push_back(argument.c_str());
@@ -82,11 +73,27 @@ Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
   std::lock_guard<std::mutex> guard(mutex);
   lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
-    return createStringError("linking the shared library failed: " + stream.str());
-  ErrorOr<std::unique_ptr<MemoryBuffer>> library = MemoryBuffer::getFile(libraryPath);
-  if (!library)
-    return createFileError(libraryPath, library.getError());
-  return (*library)->getBuffer().str();
+    return createStringError("linking failed: " + stream.str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> output = MemoryBuffer::getFile(outputPath);
+  if (!output)
+    return createFileError(outputPath, output.getError());
+  return (*output)->getBuffer().str();
+}
+
+Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
+  std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
+  // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
+  Dl_info info;
+  double (*logarithm)(double) = &std::log;
+  if (dladdr(reinterpret_cast<void *>(logarithm), &info) && info.dli_fname)
+    after.insert(after.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
+  if (needsRuntime) {
+    Expected<std::string> folder = findRuntimeFolder();
+    if (!folder)
+      return folder.takeError();
+    after.insert(after.end(), {"-L" + *folder, "-lattn_runtime", "-rpath", "$ORIGIN", "-rpath", *folder});
+  }
+  return linkFile(object, "o", {"-shared"}, after);
 }
 
 } // namespace attn

@@ -45,8 +45,8 @@ Value buildScores(Formula &f, Value query, AffineMap queryMap, Value key, Affine
                      });
   }
   return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key}, {queryMap, keyMap}, f.fill(output, 0), outputMap,
-                   [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value product = arith::MulFOp::create(b, loc, x[0], f.widen(b, x[1]));
                      return arith::AddFOp::create(b, loc, x[2], product);
                    });
 }
@@ -59,7 +59,7 @@ Value buildApply(Formula &f, Value weights, AffineMap weightsMap, Value value, A
                      // A weight of 0 takes nothing: beyond the length V may hold NaN.
                      Value zero = createFloatConstant(b, loc, f.type, 0);
                      Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
-                     Value product = arith::MulFOp::create(b, loc, x[0], x[1]);
+                     Value product = arith::MulFOp::create(b, loc, x[0], f.widen(b, x[1]));
                      product = arith::SelectOp::create(b, loc, isRemoved, zero, product);
                      return arith::AddFOp::create(b, loc, x[2], product);
                    });
@@ -384,7 +384,9 @@ Values decomposePack(Formula &f, PackOp op) {
     return {padded};
   Value rows = f.generic({Query, HeadSize}, {}, {op.getInput()}, {f.maps[0]}, createSlice(b, f.loc, padded, slice),
                          f.maps[1], [&](OpBuilder &nested, Location loc, ValueRange x) -> Value {
-                           if (isa<FloatType>(type) || x[0].getType() == type)
+                           if (isa<FloatType>(type))
+                             return f.widen(nested, x[0]);
+                           if (x[0].getType() == type)
                              return x[0];
                            return arith::ExtUIOp::create(nested, loc, type, x[0]);
                          });

@@ -35,12 +35,20 @@ void attn::AttnDialect::initialize() {
 }
 
 LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
-                                         int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors) {
-  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1)
+                                         int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors,
+                                         KernelKind kernel, ProductKind product, int64_t splitKeys, int64_t unroll,
+                                         int64_t prefetch) {
+  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1 || unroll < 1)
     return emitError() << "expected every size of a schedule to be at least 1";
-  if (queryTile % (lanes * laneVectors) != 0)
+  if (splitKeys < 0 || prefetch < 0)
+    return emitError() << "expected split_keys and prefetch of a schedule to be 0 or greater";
+  if (kernel == KernelKind::Prefill && queryTile % (lanes * laneVectors) != 0)
     return emitError() << "expected query_tile to be a multiple of lanes * lane_vectors = " << lanes * laneVectors
                        << ", found " << queryTile;
+  if (kernel == KernelKind::Prefill && splitKeys != 0)
+    return emitError() << "expected split_keys only with kernel = decode, found it with kernel = prefill";
+  if (splitKeys % keyTile != 0)
+    return emitError() << "expected split_keys to be a multiple of key_tile = " << keyTile << ", found " << splitKeys;
   return success();
 }
 

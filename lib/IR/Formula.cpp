@@ -22,6 +22,8 @@ Value attn::convertFloat(OpBuilder &builder, Location loc, Value value, Type to)
   auto target = dyn_cast<FloatType>(to);
   if (!from || !target || from == target)
     return value;
+  if (isQuantised(from))
+    return convertQuantised(builder, loc, value, target);
   if (from.getWidth() < target.getWidth())
     return arith::ExtFOp::create(builder, loc, to, value);
   // No instruction narrows f64 to 16 bits, and not every C library has a function that does.

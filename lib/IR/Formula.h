@@ -43,6 +43,12 @@ public:
     return convertFloat(nested, loc, value, to);
   }
 
+  /// An element of K or V in the formula's type: bodies get i8 as it is, as it may be a boolean.
+  mlir::Value widen(mlir::OpBuilder &nested, mlir::Value value) {
+    return value.getType().isInteger(8) ? convertQuantised(nested, loc, value, mlir::cast<mlir::FloatType>(type))
+                                        : value;
+  }
+
   mlir::OpBuilder &builder;
   mlir::Operation *op;
   mlir::Location loc;

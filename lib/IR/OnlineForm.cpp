@@ -48,10 +48,17 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   if (hasSpelledOutMask(op))
     expandSpelledOutMasks(builder, op, op);
   Type regionType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
-  Region dropout;
+  Region weightMod;
   if (op.getDropoutP())
     buildDropout(builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(),
-                 regionType, dropout);
+                 regionType, weightMod);
+  // Out of the op for as long as its scores get the scale of K in front of its own score_mod.
+  Region scoreMod;
+  scoreMod.takeBody(op.getScoreMod());
+  if (op.getKeyScale()) {
+    composeKvScale(builder, loc, op.getKeyScale(), ScaleOrder::BeforeRegion, stateType, scoreMod);
+    composeKvScale(builder, loc, op.getValueScale(), ScaleOrder::AfterRegion, stateType, weightMod);
+  }
 
   MLIRContext *ctx = op.getContext();
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
@@ -96,9 +103,9 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
                            op.getCuSeqlensK(), op.getScoreWeight(), scaleValue, scale, op.getSoftcapAttr(),
                            builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
-  step.getScoreMod().takeBody(op.getScoreMod());
+  step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());
-  step.getWeightMod().takeBody(dropout);
+  step.getWeightMod().takeBody(weightMod);
   builder.setInsertionPointAfter(step);
   return FinalizeOp::create(builder, loc, op.getResultTypes(), step->getResult(0), step->getResult(1),
                             step->getResult(2), op.getOutput(), op.getLse(), op.getCuSeqlensQ(),

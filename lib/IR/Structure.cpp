@@ -200,6 +200,22 @@ SmallVector<AffineMap> getMaps(Operation *op) {
   return llvm::map_to_vector(getIndexingMaps(op).getAsValueRange<AffineMapAttr>(), [](AffineMap map) { return map; });
 }
 
+std::optional<unsigned> getPairedDim(AffineExpr expr, unsigned numBatch) {
+  auto pair = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!pair || (pair.getKind() != AffineExprKind::FloorDiv && pair.getKind() != AffineExprKind::Mod))
+    return std::nullopt;
+  auto dim = dyn_cast<AffineDimExpr>(pair.getLHS());
+  auto two = dyn_cast<AffineConstantExpr>(pair.getRHS());
+  if (!dim || dim.getPosition() < numBatch || !two || two.getValue() != 2)
+    return std::nullopt;
+  return dim.getPosition();
+}
+
+bool isPaired(AffineMap map, unsigned position) {
+  AffineExpr dim = getAffineDimExpr(position, map.getContext());
+  return llvm::count(map.getResults(), dim.floorDiv(2)) == 1 && llvm::count(map.getResults(), dim % 2) == 1;
+}
+
 namespace {
 /// Where the size of a dimension of the domain stands: dimension `dim` of an operand, less `excess`.
 struct DimSource {
@@ -312,6 +328,11 @@ Slice getOperandSlice(OpBuilder &builder, Location loc, AffineMap map, ArrayRef<
       slice.sizes.push_back(one);
       continue;
     }
+    if (expr.getKind() == AffineExprKind::Mod) { // pairs, which no tile splits
+      slice.offsets.push_back(builder.getIndexAttr(0));
+      slice.sizes.push_back(builder.getIndexAttr(2));
+      continue;
+    }
     // h floordiv G: [o, o + n) touches groups o / G to (o + n - 1) / G.
     auto group = cast<AffineBinaryOpExpr>(expr);
     unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
@@ -408,5 +429,7 @@ AffineMap getKvHeadMap(Operation *op) {
 Type getAccumulationType(Type elementType) {
   return elementType.isF64() ? elementType : Float32Type::get(elementType.getContext());
 }
+
+bool isQuantised(Type elementType) { return elementType.isInteger(8) || isa<Float8E4M3FNType>(elementType); }
 
 } // namespace attn

@@ -47,7 +47,14 @@ LogicalResult verifyForm(Operation *op, unsigned numShaped) {
   return success();
 }
 
-/// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead) or 0 (Broadcast).
+/// Operands that a dot product takes in pairs: Q along D, V along the keys, and what packs them so.
+bool takesPairs(Operation *op, const OperandSpec &spec) {
+  return (isa<OnlineStepOp>(op) && (spec.name == "query" || spec.name == "value")) ||
+         (isa<PackOp>(op) && spec.name == "output");
+}
+
+/// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead), d floordiv 2 and d mod
+/// 2 (pairs), or 0 (SharedHead and Broadcast).
 LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const OperandSpec &spec, unsigned numDims) {
   if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
     return op->emitOpError("C1: expected the map of ")
@@ -59,7 +66,8 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
     if (isa<AffineDimExpr>(expr))
       continue;
     auto constant = dyn_cast<AffineConstantExpr>(expr);
-    if (constant && constant.getValue() == 0 && spec.role == OperandRole::Broadcast)
+    if (constant && constant.getValue() == 0 &&
+        (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead))
       continue;
     auto group = dyn_cast<AffineBinaryOpExpr>(expr);
     bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
@@ -67,9 +75,13 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
                    cast<AffineDimExpr>(group.getLHS()).getPosition() < getNumBatchDims(op);
     if (isGroup && spec.role == OperandRole::SharedHead)
       continue;
+    std::optional<unsigned> paired = getPairedDim(expr, getNumBatchDims(op));
+    if (paired && isPaired(map, *paired) && takesPairs(op, spec))
+      continue;
     return op->emitOpError("C1: expected the map of ")
            << spec.name << " to hold dimensions"
-           << (spec.role == OperandRole::SharedHead  ? ", or a batch dimension floordiv a constant"
+           << (spec.role == OperandRole::SharedHead
+                   ? ", a batch dimension floordiv a constant, or 0 for a dimension of size 1"
                : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
                                                      : "")
            << ", found " << AffineMapAttr::get(map);
@@ -77,7 +89,9 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
   // Named dimensions that the operand must hold: a map may not repeat or drop one of its own.
   if (spec.role != OperandRole::Broadcast)
     for (DimKind kind : spec.dims)
-      if (llvm::count(map.getResults(), getAffineDimExpr(getDomainPosition(op, kind), op->getContext())) != 1)
+      if (llvm::count(map.getResults(), getAffineDimExpr(getDomainPosition(op, kind), op->getContext())) +
+              isPaired(map, getDomainPosition(op, kind)) !=
+          1)
         return op->emitOpError("C1: expected the map of ")
                << spec.name << " to hold the " << getDimName(op, getDomainPosition(op, kind))
                << " dimension once, found " << AffineMapAttr::get(map);
@@ -95,6 +109,12 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
       if (found != 1)
         return op->emitOpError("C7: expected dimension ")
                << i << " of " << spec.name << " to have size 1, as its map broadcasts it, found " << found;
+      continue;
+    }
+    if (expr.getKind() == AffineExprKind::Mod) {
+      if (found != 2)
+        return op->emitOpError("C2: expected dimension ")
+               << i << " of " << spec.name << " to have size 2, as it holds pairs, found " << found;
       continue;
     }
     int64_t group = 1;

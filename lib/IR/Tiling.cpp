@@ -55,6 +55,11 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
       if (!group)
         continue;
       unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
+      if (position >= getNumBatchDims(op)) {
+        if (!isWhole[position])
+          return op->emitOpError("cannot be tiled over a dimension that it holds in pairs; tile before packing them");
+        continue;
+      }
       int64_t groupSize = cast<AffineConstantExpr>(group.getRHS()).getValue();
       if (!isWhole[position] && !isAlignedGroup(sizes[position], groupSize))
         return op->emitOpError("cannot be tiled across groups of heads: expected a divisor or a multiple of the ")
@@ -77,6 +82,13 @@ void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<Op
   expandSpelledOutMasks(builder, op, tiled);
 }
 
+/// Operands beyond the table go to a tile as they are, but for the scales of the keys that it holds.
+bool isKvScale(OpOperand &operand) {
+  auto sdpa = dyn_cast<SdpaOp>(operand.getOwner());
+  auto isSame = [&](OpOperand &other) { return &other == &operand; };
+  return sdpa && (llvm::any_of(sdpa.getKeyScaleMutable(), isSame) || llvm::any_of(sdpa.getValueScaleMutable(), isSame));
+}
+
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
   if (failed(checkTile(op, offsets, sizes)))
@@ -91,11 +103,14 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   SmallVector<AffineMap> mapArray = getMaps(op);
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
-    if (i >= mapArray.size()) {
+    AffineMap map = i < mapArray.size()  ? mapArray[i]
+                    : isKvScale(operand) ? getKvScaleMap(cast<SdpaOp>(op))
+                                         : AffineMap();
+    if (!map) {
       operands.push_back(operand.get());
       continue;
     }
-    Slice slice = getOperandSlice(builder, loc, mapArray[i], offsets, sizes);
+    Slice slice = getOperandSlice(builder, loc, map, offsets, sizes);
     operands.push_back(createSlice(builder, loc, operand.get(), slice));
     if (operands.back() != operand.get())
       slices.push_back(operands.back());

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "llvm/ADT/StringExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -223,15 +224,90 @@ LogicalResult verifyScoreWeight(Operation *op, Value weight) {
          << size << " elements, one a column of query and key, found " << weight.getType();
 }
 
+/// C4 of K and V: the type of Q, or a narrower one that is widened as it is read.
+LogicalResult verifyKeysAndValues(Operation *op, Type query, Type key, Type value) {
+  if (key != value)
+    return op->emitOpError("C4: expected key and value to have one element type, found ") << key << " and " << value;
+  if (key == query || isQuantised(key) || (query.isF32() && (key.isF16() || key.isBF16())))
+    return success();
+  return op->emitOpError("C4: expected key and value to have element type ")
+         << query << ", that of query, f16 or bf16 beside f32, or i8 or f8E4M3FN with kv_scale, found " << key;
+}
+
+/// (2, ?, 64)
+std::string printShape(ArrayRef<int64_t> shape) {
+  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
+  return "(" + llvm::join(llvm::map_range(shape, print), ", ") + ")";
+}
+
+/// C21.
+LogicalResult verifyKvScale(SdpaOp op) {
+  Type type = getElementTypeOrSelf(op.getKey().getType());
+  Value keyScale = op.getKeyScale();
+  if (isQuantised(type) && !keyScale)
+    return op.emitOpError("C21: expected kv_scale beside keys and values of type ")
+           << type << ", found none; write kv_scale(%ks, %vs : tensor<…xf32>, tensor<…xf32>), a factor a head of K, or "
+           << "a factor a token";
+  if (!keyScale)
+    return success();
+  if (!isQuantised(type))
+    return op.emitOpError("C21: expected kv_scale only beside keys and values of type i8 or f8E4M3FN, found them of "
+                          "type ")
+           << type;
+  if (op.getScoreWeight())
+    return op.emitOpError("C21: expected kv_scale without score_weight, as the scale of a key is no factor of additive "
+                          "scores, found both");
+  unsigned numBatch = getNumBatchDims(op);
+  if (numBatch == 0)
+    return op.emitOpError("C21: expected a batch dimension, the heads, beside kv_scale, found none");
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  AffineExpr kvHead = getKvHeadMap(op).getResult(0);
+  int64_t heads = domain[numBatch - 1];
+  if (isa<AffineConstantExpr>(kvHead))
+    heads = 1;
+  else if (auto group = dyn_cast<AffineBinaryOpExpr>(kvHead); group && !ShapedType::isDynamic(heads))
+    heads = llvm::divideCeilSigned(heads, cast<AffineConstantExpr>(group.getRHS()).getValue());
+  for (auto [name, scale] : {std::pair("key scale", keyScale), {"value scale", op.getValueScale()}}) {
+    ShapedType shaped = getShaped(scale);
+    if (!shaped.getElementType().isF32() || (shaped.getRank() != 1 && shaped.getRank() != 3))
+      return op.emitOpError("C21: expected the ")
+             << name << " to be f32 of shape (kv_heads) or (batch, kv_heads, keys), found " << shaped;
+    if (shaped.getRank() != getShaped(keyScale).getRank())
+      return op.emitOpError("C21: expected both scales a head or both a token, found ")
+             << keyScale.getType() << " and " << op.getValueScale().getType();
+    SmallVector<int64_t> expected = {heads};
+    if (shaped.getRank() == 3) {
+      if (numBatch != 2 || op.getCuSeqlensQ())
+        return op.emitOpError(
+                   "C21: expected a scale a token with the batch dimensions (batch, head) and sequences that "
+                   "are not packed, found ")
+               << (op.getCuSeqlensQ() ? "cu_seqlens" : std::to_string(numBatch) + " batch dimensions")
+               << "; write scales of shape (kv_heads)";
+      expected = {domain[0], heads, domain[numBatch + 1]};
+    }
+    if (failed(verifyCompatibleShape(shaped.getShape(), expected)))
+      return op.emitOpError("C21: expected the ")
+             << name << " to be of shape " << printShape(expected) << ", found " << printShape(shaped.getShape());
+  }
+  return success();
+}
+
+/// What score_mod and weight_mod calculate in: the type of the accumulation, or, where there is one, of the state.
+Type getModType(Region &region, Type query, Value accumulator) {
+  Type state = accumulator ? getElementTypeOrSelf(accumulator.getType()) : Type();
+  bool isOfState = !region.empty() && region.getNumArguments() == 1 && region.getArgument(0).getType() == state;
+  return isOfState ? state : getAccumulationType(query);
+}
+
 /// What sdpa and online_step share.
 template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulator) {
   Type type = getElementTypeOrSelf(op.getQuery().getType());
   if (failed(verifyFloat(op, op.getQuery(), "query")) ||
-      failed(verifyFloat(op, op.getKey(), "key", type, ", that of query")) ||
-      failed(verifyFloat(op, op.getValue(), "value", type, ", that of query")) ||
+      failed(verifyKeysAndValues(op, type, getElementTypeOrSelf(op.getKey().getType()),
+                                 getElementTypeOrSelf(op.getValue().getType()))) ||
       (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
       failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())) ||
-      failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getAccumulationType(type))) ||
+      failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getModType(op.getScoreMod(), type, accumulator))) ||
       failed(verifyKeyRanges(op, op.getKeyRanges())) || failed(verifyScoreWeight(op, op.getScoreWeight())))
     return failure();
   Type accumulation = accumulator ? getElementTypeOrSelf(accumulator.getType()) : getAccumulationType(type);
@@ -350,7 +426,7 @@ LogicalResult ApplyOp::verify() {
 
 LogicalResult SdpaOp::verify() {
   if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
-      failed(verifyAttention(*this, /*accumulator=*/{})) ||
+      failed(verifyAttention(*this, /*accumulator=*/{})) || failed(verifyKvScale(*this)) ||
       failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
       failed(verifySpelledOutOperands(*this)) || failed(verifySink(*this, getSink())) ||
       failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) ||
@@ -375,7 +451,7 @@ LogicalResult InitStateOp::verify() {
 LogicalResult OnlineStepOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, getAcc())) ||
       failed(verifyScoreMod(*this, getWeightMod(), "weight_mod",
-                            getAccumulationType(getElementTypeOrSelf(getQuery().getType())))))
+                            getModType(getWeightMod(), getElementTypeOrSelf(getQuery().getType()), getAcc()))))
     return failure();
   return verifyState(*this, getAcc(), getRowMax(), getRowSum());
 }
@@ -403,9 +479,10 @@ LogicalResult PackOp::verify() {
   if (failed(verifyStructure(*this)))
     return failure();
   Type input = getElementTypeOrSelf(getInput().getType()), output = getElementTypeOrSelf(getOutput().getType());
-  bool areFloat = isa<FloatType>(input) && isa<FloatType>(output);
-  if (input == output || areFloat || (input.isInteger(1) && output.isInteger(8)))
+  bool isWidened = isa<FloatType>(output) && (isa<FloatType>(input) || isQuantised(input));
+  if (input == output || isWidened || (input.isInteger(1) && output.isInteger(8)))
     return success();
-  return emitOpError("C4: expected floats, one element type, or an i1 input and an i8 output, found ")
+  return emitOpError("C4: expected floats, an i8 input and a float output, one element type, or an i1 input and an i8 "
+                     "output, found ")
          << input << " and " << output;
 }

@@ -8,6 +8,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -86,6 +87,8 @@ void buildAnalyzeMaskPhase(OpPassManager &pm) {
 
 void buildSelectSchedulePhase(OpPassManager &pm, const FlashOptions &options) {
   pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
+  if (!options.schedule.empty())
+    pm.addNestedPass<func::FuncOp>(createOverrideSchedulePass({options.target, options.schedule}));
   addVerification(pm, Phase::SelectSchedule);
 }
 
@@ -125,6 +128,10 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  // bf16 by its bits: few targets convert it, and not every C library does.
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addNestedPass<func::FuncOp>(arith::createArithExpandOpsPass(expand));
   // After the attn ops: deallocation takes no op with several regions.
   if (options.deallocate) {
     bufferization::BufferDeallocationPipelineOptions deallocation;
@@ -142,7 +149,9 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertVectorToLLVMPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.x86Vector = true; // products of pairs of bf16
+  pm.addPass(createConvertVectorToLLVMPass(vectors));
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createConvertMathToLLVMPass());

@@ -25,6 +25,9 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
     target.vectorRegisters = 32;
     target.hasFma = true;
     target.l2Bytes = 1024 * 1024;
+    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald Rapids. LLVM knows what the others are.
+    if (features.contains("avx512bf16"))
+      target.bf16DotRate = StringRef(target.cpu).starts_with("znver") ? 2 : 0.5;
   } else if (features.contains("avx2") && features.contains("fma")) {
     target.vectorBits = 256;
     target.hasFma = true;

@@ -125,7 +125,8 @@ private:
     Value none;
     return SdpaOp::create(b, loc, output.getType(), query, key, value, /*bias=*/none, /*mask=*/none, output,
                           /*lse=*/none, /*sink=*/none, /*q_lengths=*/none, /*kv_lengths=*/none, /*causal_offset=*/none,
-                          /*cu_seqlens_q=*/none, /*cu_seqlens_k=*/none, /*score_weight=*/none, /*dropout_seed=*/none,
+                          /*cu_seqlens_q=*/none, /*cu_seqlens_k=*/none, /*score_weight=*/none, /*key_scale=*/none,
+                          /*value_scale=*/none, /*dropout_seed=*/none,
                           /*dropout_offset=*/none, /*scale_value=*/none, op.getScaleAttr(), causal, op.getWindowAttr(),
                           align, /*chunk=*/IntegerAttr(), op.getSoftcapAttr(), /*dropout_p=*/FloatAttr(),
                           b.getAffineMapArrayAttr(maps),

@@ -281,7 +281,7 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
       rewriter, loc, types, query, key, apply.getValue(), bias, mask, apply.getOutput(), softmax.getLse(),
       softmax.getSink(), softmax.getQLengths(), /*kv_lengths=*/Value(), /*causal_offset=*/Value(),
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), scores.getKind() ? scores.getWeights().front() : Value(),
-      chain->dropout ? chain->dropout.getDropoutSeed() : Value(),
+      /*key_scale=*/Value(), /*value_scale=*/Value(), chain->dropout ? chain->dropout.getDropoutSeed() : Value(),
       chain->dropout ? chain->dropout.getDropoutOffset() : Value(), scaleValue,
       scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(), WindowAttr(),
       /*align=*/CausalAlignmentAttr(), /*chunk=*/IntegerAttr(),

@@ -34,6 +34,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     return op.emitOpError("no CPU kernel for element type ")
            << elementType
            << ", expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference";
+  if (std::optional<ScheduleAttr> decode = selectDecodeSchedule(op, target))
+    return *decode;
   // 16-bit elements are widened tile by tile.
   elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
@@ -74,7 +76,10 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors);
+  // Pairs of bf16 where the target multiplies them faster than it would after widening.
+  ProductKind product = target.bf16DotRate > 1 && canUseDotProducts(op) ? ProductKind::Dot : ProductKind::FMA;
+  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors, KernelKind::Prefill,
+                           product, /*split_keys=*/0, /*unroll=*/1, /*prefetch=*/0);
 }
 
 namespace {
@@ -95,9 +100,10 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
         return WalkResult::interrupt();
       op.setScheduleAttr(*schedule);
       emitRemark(op, RemarkOutcome::Analysis, "schedule-selected")
-          << llvm::formatv("query tile {0}, key tile {1}, {2} lanes, register kernel {3} x {4}",
+          << llvm::formatv("query tile {0}, key tile {1}, {2} lanes, register kernel {3} x {4}{5}",
                            schedule->getQueryTile(), schedule->getKeyTile(), schedule->getLanes(),
-                           schedule->getRowBlock(), schedule->getLaneVectors())
+                           schedule->getRowBlock(), schedule->getLaneVectors(),
+                           schedule->getProduct() == ProductKind::Dot ? ", pairs of bf16" : "")
                  .str();
       return WalkResult::advance();
     });

@@ -4,7 +4,7 @@
 // After: one scf.forall over batch dimensions and query tiles; in it Q packed
 // with rows as lanes, the state of one tile, loops over key tiles that carry
 // it, and finalize into the tile's slice of the outputs. TileBuilder makes the
-// body.
+// body; TileDecode.cpp the loops of few query rows.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -55,6 +55,40 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
   return llvm::formatv(": {0} full, {1} partial, {2} skipped a head", full, partial, skipped).str();
 }
 
+/// One forall over batch dimensions and query tiles; returns what replaces the results of finalize.
+static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
+                                             InitStateOp init) {
+  Location loc = finalize.getLoc();
+  TileBuilder tile(rewriter, step);
+  tile.createBlockMap();
+  SmallVector<OpFoldResult> bounds(ArrayRef(tile.getSizes()).take_front(tile.getNumBatch()));
+  bounds.push_back(tile.getNumQueryTiles());
+  SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());
+  auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
+  rewriter.setInsertionPointToStart(forall.getBody());
+  SmallVector<Value> ivs = forall.getInductionVars();
+  tile.setTile(ArrayRef(ivs).drop_back(), ivs.back());
+  tile.packQuery();
+  TileBuilder::State state = tile.foldKeys(tile.initState(init));
+
+  // finalize into the tile's slices of the outputs, and those back into the whole.
+  SmallVector<AffineMap> maps = getMaps(finalize), tileMaps = tile.getTileStateMaps();
+  SmallVector<Slice> slices;
+  SmallVector<Value> outputs;
+  for (auto [i, argument] : llvm::enumerate(forall.getRegionIterArgs())) {
+    tileMaps.push_back(maps[3 + i]);
+    slices.push_back(tile.getOutputSlice(maps[3 + i]));
+    outputs.push_back(createSlice(rewriter, loc, argument, slices.back()));
+  }
+  auto tiled = FinalizeOp::create(rewriter, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2],
+                                  outputs[0], outputs.size() > 1 ? outputs[1] : Value(), /*cu_seqlens_q=*/Value(),
+                                  rewriter.getAffineMapArrayAttr(tileMaps));
+  rewriter.setInsertionPointToStart(forall.getTerminator().getBody());
+  for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), forall.getRegionIterArgs(), slices))
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, result, argument, slice.offsets, slice.sizes, slice.strides);
+  return SmallVector<Value>(forall.getResults());
+}
+
 LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) {
   auto step = finalize.getAcc().getDefiningOp<OnlineStepOp>();
   if (!step)
@@ -70,46 +104,20 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))
     return step.emitOpError("expected static head sizes, found dynamic ones");
 
-  Location loc = finalize.getLoc();
+  if (step.getSchedule()->getProduct() == ProductKind::Dot && !canUseDotProducts(step))
+    return step.emitOpError(
+        "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
+        "innermost dimension of Q and K, and no score_weight; write product = fma");
+
   rewriter.setInsertionPoint(finalize);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
       << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),
                        step.getSchedule()->getKeyTile(), countTiles(step, domain[numBatch], domain[numBatch + 1]))
              .str();
-  TileBuilder tile(rewriter, step);
-  tile.createBlockMap();
-  SmallVector<OpFoldResult> bounds(ArrayRef(tile.getSizes()).take_front(numBatch));
-  bounds.push_back(tile.getNumQueryTiles());
-  SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());
-  auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
-  rewriter.setInsertionPointToStart(forall.getBody());
-  SmallVector<Value> ivs = forall.getInductionVars();
-  tile.setTile(ArrayRef(ivs).drop_back(), ivs.back());
-  tile.packQuery();
-  TileBuilder::State state = tile.foldKeys(tile.initState(init));
-
-  // finalize into the tile's slices of the outputs, and those back into the whole.
-  SmallVector<AffineMap> maps = getMaps(finalize), stepMaps = getMaps(step), tileMaps = tile.getTileStateMaps();
-  SmallVector<Slice> slices;
-  SmallVector<Value> outputs;
-  for (auto [i, argument] : llvm::enumerate(forall.getRegionIterArgs())) {
-    tileMaps.push_back(maps[3 + i]);
-    // From the domain (batch…, query, value) to that of the step.
-    SmallVector<AffineExpr> dims;
-    for (unsigned position = 0; position <= numBatch; ++position)
-      dims.push_back(rewriter.getAffineDimExpr(position));
-    dims.push_back(rewriter.getAffineDimExpr(numBatch + 3));
-    slices.push_back(tile.getSlice(maps[3 + i].replaceDimsAndSymbols(dims, {}, numBatch + 4, 0)));
-    outputs.push_back(createSlice(rewriter, loc, argument, slices.back()));
-  }
-  auto tiled = FinalizeOp::create(rewriter, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2],
-                                  outputs[0], outputs.size() > 1 ? outputs[1] : Value(), /*cu_seqlens_q=*/Value(),
-                                  rewriter.getAffineMapArrayAttr(tileMaps));
-  rewriter.setInsertionPointToStart(forall.getTerminator().getBody());
-  for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), forall.getRegionIterArgs(), slices))
-    tensor::ParallelInsertSliceOp::create(rewriter, loc, result, argument, slice.offsets, slice.sizes, slice.strides);
-
-  rewriter.replaceOp(finalize, forall.getResults());
+  bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
+  SmallVector<Value> results =
+      isDecode ? createDecodeTiles(rewriter, finalize, step, init) : createPrefillTiles(rewriter, finalize, step, init);
+  rewriter.replaceOp(finalize, results);
   SmallVector<Operation *> producers = {step, init, step.getKey().getDefiningOp(), step.getValue().getDefiningOp()};
   for (Operation *producer : producers)
     if (producer && isa<OnlineStepOp, InitStateOp, GatherPagesOp>(producer) && producer->use_empty())
@@ -134,6 +142,8 @@ static bool isTiled(FinalizeOp finalize) {
   }
   if (auto step = state.getDefiningOp<OnlineStepOp>())
     return step.getQuery().getDefiningOp<PackOp>();
+  if (state.getDefiningOp<MergeStatesOp>())
+    return finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
   return state.getDefiningOp<InitStateOp>() && finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
 }
 

@@ -1,9 +1,8 @@
-//===- TileBuilder.cpp - the body of the flash loop -----------------------===//
+//===- TileBuilder.cpp - operands of a tile, and one step over it ---------===//
 //
-// Which keys a tile visits comes from key_ranges alone: partial tiles, which
-// evaluate the predicate, up to the first key that all rows keep; full tiles,
-// which do not; partial ones again. No key outside of the visited range is read.
-// Where ranges cannot say it, a block map asked for each tile does.
+// A prefill tile has its query rows innermost, padded to whole vectors; a decode
+// tile has the rows of the heads that share a head of K as they are. The loops
+// over key tiles are in KeyLoops.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,15 +19,26 @@ using namespace attn;
 
 using State = TileBuilder::State;
 
-/// Kinds of attn.classify_tile.
-static constexpr int64_t kEmptyTile = 0, kFullTile = 2;
-
 TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
     : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
-      hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))) {}
+      isDecode(schedule.getKernel() == KernelKind::Decode), hasPredicate(!step.getMaskMod().empty()),
+      isDense(step.getBias() || step.getMask()), usesPairs(schedule.getProduct() == ProductKind::Dot),
+      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(usesPairs ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType())) : stateType) {
+  if (isDecode && numBatch > 0)
+    headsPerTile = getHeadsPerTile();
+}
+
+/// The heads that share a head of K, or 1 where they do not visit the same keys.
+int64_t TileBuilder::getHeadsPerTile() {
+  bool asksForHead = false;
+  Region &ranges = step.getKeyRanges().empty() ? step.getMaskMod() : step.getKeyRanges();
+  ranges.walk([&](IndexOp op) { asksForHead |= op.getKind() == IndexKind::Head; });
+  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(step).getResult(0));
+  return group && !asksForHead ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -104,6 +114,26 @@ void TileBuilder::setTile(ValueRange batch, Value tileIndex) {
   }
 }
 
+void TileBuilder::setDecodeTile(ValueRange batch, Value split) {
+  rows = b.getIndexAttr(schedule.getQueryTile());
+  firstQuery = index(0);
+  endQuery = index(schedule.getQueryTile());
+  offsets.assign(batch.begin(), batch.end());
+  sizes.assign(numBatch, b.getIndexAttr(1));
+  if (numBatch > 0) {
+    offsets.back() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * headsPerTile,
+                                                           {OpFoldResult(batch.back())});
+    sizes.back() = b.getIndexAttr(headsPerTile);
+  }
+  offsets.append(4, b.getIndexAttr(0));
+  sizes.append({rows, domainSizes[keyPos], domainSizes[headPos], domainSizes[valuePos]});
+  if (!split)
+    return;
+  AffineExpr dim = b.getAffineDimExpr(0);
+  splitLower = affine::makeComposedAffineApply(b, loc, dim * schedule.getSplitKeys(), {OpFoldResult(split)});
+  splitUpper = affine::makeComposedAffineApply(b, loc, (dim + 1) * schedule.getSplitKeys(), {OpFoldResult(split)});
+}
+
 //===----------------------------------------------------------------------===//
 // Operands of a tile
 //===----------------------------------------------------------------------===//
@@ -122,7 +152,7 @@ AffineMap TileBuilder::getTileMap(ArrayRef<unsigned> named) {
 SmallVector<AffineMap> TileBuilder::getTileStateMaps() {
   SmallVector<unsigned> kept = getPositions({queryPos, valuePos});
   AffineMap row = restrictDomain(getTileMap({queryPos}), kept);
-  return {restrictDomain(getTileMap({valuePos, queryPos}), kept), row, row};
+  return {restrictDomain(getTileMap(getAccDims()), kept), row, row};
 }
 
 Slice TileBuilder::getSlice(AffineMap map) {
@@ -139,9 +169,21 @@ Slice TileBuilder::getSlice(AffineMap map) {
   return slice;
 }
 
-/// A tile-sized tensor: 1 for each batch dimension, the schedule's query and key tile, whole heads.
+Slice TileBuilder::getOutputSlice(AffineMap map) {
+  // From the domain (batch…, query, value) to that of the step.
+  SmallVector<AffineExpr> dims;
+  for (unsigned position = 0; position <= numBatch; ++position)
+    dims.push_back(b.getAffineDimExpr(position));
+  dims.push_back(b.getAffineDimExpr(valuePos));
+  return getSlice(map.replaceDimsAndSymbols(dims, {}, domainSizes.size(), 0));
+}
+
+/// A tile-sized tensor: 1 for each batch dimension but the heads of the tile, the schedule's query and key tile, whole
+/// heads.
 Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   SmallVector<int64_t> shape(numBatch, 1);
+  if (numBatch > 0 && llvm::is_contained(dims, queryPos))
+    shape.back() = headsPerTile;
   for (unsigned dim : dims)
     shape.push_back(dim == queryPos ? schedule.getQueryTile()
                     : dim == keyPos ? keyTile
@@ -149,14 +191,16 @@ Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
-/// The first keys of a tile, as many as the current step has.
-Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim) {
+/// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
+Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex) {
   auto type = cast<RankedTensorType>(tileTensor.getType());
-  if (isConstantIntValue(sizes[keyPos], type.getDimSize(keyDim)))
+  OpFoldResult size =
+      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {sizes[keyPos]});
+  if (isConstantIntValue(size, type.getDimSize(keyDim)))
     return tileTensor;
   SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
   SmallVector<OpFoldResult> origin(extent.size(), b.getIndexAttr(0)), unit(extent.size(), b.getIndexAttr(1));
-  extent[keyDim] = sizes[keyPos];
+  extent[keyDim] = size;
   return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
 }
 
@@ -179,25 +223,8 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
   return packed->getResult(0);
 }
 
-/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
-/// them widened, or gathered from pages. Updates `map`.
-Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
-  auto gather = operand.getDefiningOp<GatherPagesOp>();
-  Type type = getElementTypeOrSelf(operand.getType());
-  Slice slice = getSlice(map);
-  if (!gather && type == stateType)
-    return createSlice(b, loc, operand, slice);
-  Value target = sliceKeys(emptyTile({keyPos, column}, stateType), numBatch);
-  AffineMap tileMap = getTileMap({keyPos, column});
-  if (gather) {
-    // The view is (batch, kv head, key, column), whatever the map makes of it.
-    auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),
-                                       gather.getLengths(), toValue(slice.offsets[0]), toValue(slice.offsets[1]),
-                                       toValue(slice.offsets[2]), target, gather.getPageLayoutAttr());
-    map = tileMap;
-    return tiled->getResult(0);
-  }
-  // (batch…, row, column) of the copy: K has one batch index and head here.
+/// Rows of K or V under the domain (batch…, row, column) of attn.pack: they have one batch index and head here.
+AffineMap TileBuilder::getRowMap(AffineMap map, unsigned column) {
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : map.getResults()) {
     AffineExpr position = b.getAffineConstantExpr(0);
@@ -207,23 +234,89 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
       position = b.getAffineDimExpr(numBatch + 1);
     exprs.push_back(position);
   }
-  AffineMap from = AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
-  auto packed = PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
-                               b.getAffineMapArrayAttr({from, b.getMultiDimIdentityMap(numBatch + 2)}));
+  return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
+}
+
+/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
+/// them widened, or gathered from pages. Updates `map`.
+Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
+  auto gather = operand.getDefiningOp<GatherPagesOp>();
+  Type type = getElementTypeOrSelf(operand.getType());
+  Slice slice = getSlice(map);
+  // A decode kernel widens in registers.
+  if (!gather && (type == rowType || isDecode))
+    return createSlice(b, loc, operand, slice);
+  if (gather && readsPages(step, gather))
+    return loadPage(gather, slice, map, column);
+  Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
+  AffineMap tileMap = getTileMap({keyPos, column});
+  if (headsPerTile > 1) // they share one head of the tile
+    tileMap = tileMap.replace(b.getAffineDimExpr(numBatch - 1), b.getAffineConstantExpr(0), domainSizes.size(), 0);
+  if (gather) {
+    // The view is (batch, kv head, key, column), whatever the map makes of it.
+    auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),
+                                       gather.getLengths(), toValue(slice.offsets[0]), toValue(slice.offsets[1]),
+                                       toValue(slice.offsets[2]), target, gather.getPageLayoutAttr());
+    map = tileMap;
+    return tiled->getResult(0);
+  }
+  auto packed =
+      PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
+                     b.getAffineMapArrayAttr({getRowMap(map, column), b.getMultiDimIdentityMap(numBatch + 2)}));
   map = tileMap;
   return packed->getResult(0);
 }
 
-void TileBuilder::packQuery() {
-  packedQuery = pack(step.getQuery(), maps[0], {queryPos, headPos}, {headPos, queryPos});
+bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather) {
+  auto cache = cast<ShapedType>(gather.getCache().getType());
+  int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+  ScheduleAttr schedule = *step.getSchedule();
+  return schedule.getKernel() == KernelKind::Decode && page % schedule.getKeyTile() == 0;
 }
 
-State TileBuilder::initState(InitStateOp init) {
-  Value acc = emptyTile({valuePos, queryPos}, stateType), max = emptyTile({queryPos}, stateType),
+/// The rows of a key tile that lies in one page, where they are in the cache.
+Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap &map, unsigned column) {
+  bool rowsFirst = gather.getPageLayout() == PageLayout::NHD;
+  Value cache = gather.getCache();
+  auto type = cast<RankedTensorType>(cache.getType());
+  int64_t page = type.getDimSize(rowsFirst ? 1 : 2);
+  // (batch, kv head, key, column) of the view that the operand is
+  AffineExpr dim = b.getAffineDimExpr(0);
+  Value entry = affine::makeComposedAffineApply(b, loc, dim.floorDiv(page), {slice.offsets[2]});
+  OpFoldResult row = affine::makeComposedFoldedAffineApply(b, loc, dim % page, {slice.offsets[2]});
+  Value number =
+      tensor::ExtractOp::create(b, loc, gather.getBlockTable(), ValueRange{toValue(slice.offsets[0]), entry});
+  number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+  OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
+  Slice inPage{{number, row, slice.offsets[1], zero}, {one, slice.sizes[2], one, slice.sizes[3]}, {one, one, one, one}};
+  SmallVector<AffineExpr> exprs = {b.getAffineConstantExpr(0), b.getAffineDimExpr(keyPos), b.getAffineConstantExpr(0),
+                                   b.getAffineDimExpr(column)};
+  if (!rowsFirst) {
+    std::swap(inPage.offsets[1], inPage.offsets[2]);
+    std::swap(inPage.sizes[1], inPage.sizes[2]);
+    std::swap(exprs[1], exprs[2]);
+  }
+  map = AffineMap::get(domainSizes.size(), 0, exprs, b.getContext());
+  return createSlice(b, loc, cache, inPage);
+}
+
+void TileBuilder::packQuery() {
+  if (usesPairs) {
+    Value slice = createSlice(b, loc, step.getQuery(), getSlice(maps[0]));
+    packedQuery = packPairs(slice, restrictDomain(maps[0], getPositions({queryPos, headPos})), headPos, queryPos);
+    return;
+  }
+  SmallVector<unsigned> rowMajor = {queryPos, headPos}, lanesInnermost = {headPos, queryPos};
+  packedQuery = pack(step.getQuery(), maps[0], rowMajor, isDecode ? rowMajor : lanesInnermost);
+}
+
+State TileBuilder::initState(InitStateOp init, bool withStart) {
+  Value acc = emptyTile(getAccDims(), stateType), max = emptyTile({queryPos}, stateType),
         sum = emptyTile({queryPos}, stateType);
   auto tiled = InitStateOp::create(b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()}, acc, max, sum,
                                    b.getAffineMapArrayAttr(getTileStateMaps()));
-  cloneRegion(init.getStart(), tiled.getStart(), tiled);
+  if (withStart)
+    cloneRegion(init.getStart(), tiled.getStart(), tiled);
   return State(tiled.getResults());
 }
 
@@ -257,208 +350,27 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops over key tiles
+// One key tile
 //===----------------------------------------------------------------------===//
-
-Value TileBuilder::evaluateIndex(IndexOp op) {
-  switch (op.getKind()) {
-  case IndexKind::FirstQuery: return firstQuery;
-  case IndexKind::EndQuery: return endQuery;
-  case IndexKind::Batch: return toValue(offsets[0]);
-  case IndexKind::Head: return toValue(offsets[numBatch - 1]);
-  case IndexKind::KvHead: return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {offsets[numBatch - 1]});
-  case IndexKind::Query:
-  case IndexKind::Key: break;
-  }
-  llvm_unreachable("refused by the verifier");
-}
-
-/// visited lower and upper, full lower and upper, as the region of the ranges has them.
-SmallVector<Value> TileBuilder::getKeyBounds(Region &ranges) {
-  return inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluateIndex(op); });
-}
-
-State TileBuilder::foldKeys(State state) {
-  Region built;
-  Region &known = step.getKeyRanges();
-  if (known.empty())
-    buildKeyRanges(b, loc, step.getMaskMod(), getConstantIntValue(domainSizes[queryPos]).value_or(ShapedType::kDynamic),
-                   getConstantIntValue(domainSizes[keyPos]).value_or(ShapedType::kDynamic), isDense, built);
-  SmallVector<Value> bounds = getKeyBounds(known.empty() ? built : known);
-  auto max = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); };
-  auto min = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); };
-  auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
-  auto [visitedLower, visitedUpper, fullLower, fullUpper] = std::tuple(bounds[0], bounds[1], bounds[2], bounds[3]);
-  bool startsPartial = !isConstant(fullLower, 0), endsPartial = !isConstant(fullUpper, kNoBound);
-  bool neverFull = isConstant(fullUpper, 0);
-
-  Value numKeys = toValue(domainSizes[keyPos]);
-  Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(0));
-  Value upper = isConstant(visitedUpper, kNoBound) ? numKeys : min(visitedUpper, numKeys);
-  if (blockMap)
-    return createMappedTiles(lower, upper, state);
-  if (neverFull)
-    return createTiles(lower, upper, /*isPartial=*/true, state);
-  if (startsPartial) {
-    fullLower = min(max(fullLower, lower), max(lower, upper));
-    state = createTiles(lower, fullLower, /*isPartial=*/true, state);
-    lower = fullLower;
-  }
-  Value end;
-  state = createFullTiles(lower, endsPartial ? min(fullUpper, upper) : upper, state, end);
-  return createTiles(end, upper, endsPartial, state);
-}
-
-State TileBuilder::createLoop(Value lower, Value upper, State state, function_ref<State(Value, State)> body) {
-  auto loop = scf::ForOp::create(b, loc, lower, upper, index(keyTile), state,
-                                 [&](OpBuilder &nested, Location at, Value key, ValueRange carried) {
-                                   OpBuilder::InsertionGuard guard(b);
-                                   b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                   State next = body(key, State(carried));
-                                   scf::YieldOp::create(b, at, next);
-                                 });
-  return State(loop.getResults());
-}
-
-/// Whole tiles that every row keeps, from `lower` on; `end` is where they end.
-State TileBuilder::createFullTiles(Value lower, Value upper, State state, Value &end) {
-  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  if (first && last) {
-    end = index(*first + std::max<int64_t>(*last - *first, 0) / keyTile * keyTile);
-    if (getConstantIntValue(end) == *first)
-      return state;
-  } else {
-    Value length = b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(0));
-    AffineExpr count = b.getAffineDimExpr(0);
-    Value whole = affine::makeComposedAffineApply(b, loc, count.floorDiv(keyTile) * keyTile, {OpFoldResult(length)});
-    end = add(lower, whole);
-  }
-  return createLoop(lower, end, state, [&](Value key, State carried) {
-    return createStep(key, b.getIndexAttr(keyTile), /*isPartial=*/false, carried);
-  });
-}
-
-/// Tiles from `lower` to `upper`, the last one as short as need be.
-State TileBuilder::createTiles(Value lower, Value upper, bool isPartial, State state) {
-  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  if (!first || !last)
-    return createLoop(lower, upper, state, [&](Value key, State carried) {
-      Value count = arith::MinSIOp::create(b, loc, index(keyTile), arith::SubIOp::create(b, loc, upper, key));
-      return createStep(key, count, isPartial, carried);
-    });
-  int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / keyTile * keyTile;
-  if (whole > 0)
-    state = createLoop(lower, index(*first + whole), state, [&](Value key, State carried) {
-      return createStep(key, b.getIndexAttr(keyTile), isPartial, carried);
-    });
-  if (length > whole)
-    state = createStep(index(*first + whole), b.getIndexAttr(length - whole), isPartial, state);
-  return state;
-}
-
-/// Tiles at multiples of the key tile, each as the block map says: skipped, full or partial.
-State TileBuilder::createMappedTiles(Value lower, Value upper, State state) {
-  AffineExpr dim = b.getAffineDimExpr(0);
-  lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(keyTile) * keyTile, {OpFoldResult(lower)});
-  TypeRange types = ValueRange(state).getTypes();
-  auto choose = [&](Value condition, function_ref<State()> then, function_ref<State()> otherwise) {
-    auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, then());
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, otherwise());
-    return State(branch.getResults());
-  };
-  auto isEqual = [&](Value x, Value y) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y).getResult();
-  };
-  return createLoop(lower, upper, state, [&](Value key, State carried) {
-    Value batch = mapsBatch ? toValue(offsets[0]) : index(0),
-          head = mapsHead ? toValue(offsets[numBatch - 1]) : index(0);
-    Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(keyTile), {OpFoldResult(key)});
-    Value kind = tensor::ExtractOp::create(b, loc, blockMap, ValueRange{batch, head, tile, keyTileIndex});
-    auto constant = [&](int64_t value) {
-      return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)).getResult();
-    };
-    Value count = arith::MinSIOp::create(b, loc, index(keyTile), arith::SubIOp::create(b, loc, upper, key));
-    auto partial = [&] { return createStep(key, count, /*isPartial=*/true, carried); };
-    auto visit = [&] {
-      if (isDense)
-        return partial();
-      Value isFull = arith::AndIOp::create(b, loc, isEqual(kind, constant(kFullTile)), isEqual(count, index(keyTile)));
-      return choose(
-          isFull, [&] { return createStep(key, b.getIndexAttr(keyTile), /*isPartial=*/false, carried); }, partial);
-    };
-    return choose(isEqual(kind, constant(kEmptyTile)), [&] { return carried; }, visit);
-  });
-}
-
-void TileBuilder::createBlockMap() {
-  // Without keys there is nothing to map.
-  if (!step.getBlockMap() || !hasPredicate || isConstantIntValue(domainSizes[keyPos], 0))
-    return;
-  step.getMaskMod().walk([&](IndexOp op) {
-    mapsBatch |= op.getKind() == IndexKind::Batch && numBatch > 1;
-    mapsHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead ||
-                (op.getKind() == IndexKind::Batch && numBatch == 1);
-  });
-  AffineExpr dim = b.getAffineDimExpr(0);
-  OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
-  OpFoldResult keyTiles = affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keyTile), {domainSizes[keyPos]});
-  SmallVector<OpFoldResult> shape = {mapsBatch ? domainSizes[0] : one, mapsHead ? domainSizes[numBatch - 1] : one,
-                                     getNumQueryTiles(), keyTiles};
-  Value init = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
-  auto forall = scf::ForallOp::create(b, loc, ArrayRef(shape).drop_back(), init, std::nullopt);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(forall.getBody());
-    SmallVector<Value> ivs = forall.getInductionVars();
-    // The map knows (batch, head); the domain may have further batch dimensions, which no predicate knows.
-    SmallVector<Value> batch(numBatch, index(0));
-    if (mapsBatch)
-      batch.front() = ivs[0];
-    if (mapsHead)
-      batch.back() = ivs[1];
-    setTile(batch, ivs[2]);
-    SmallVector<OpFoldResult> origin = {ivs[0], ivs[1], ivs[2], zero}, extent = {one, one, one, keyTiles};
-    SmallVector<OpFoldResult> unit(4, one);
-    Value row = tensor::ExtractSliceOp::create(b, loc, forall.getRegionIterArgs()[0], origin, extent, unit);
-    Value numKeys = toValue(domainSizes[keyPos]), kept = row;
-    auto loop = scf::ForOp::create(
-        b, loc, index(0), toValue(keyTiles), index(1), kept,
-        [&](OpBuilder &nested, Location at, Value keyTileIndex, ValueRange carried) {
-          OpBuilder::InsertionGuard inside(b);
-          b.setInsertionPointToEnd(nested.getInsertionBlock());
-          Value key = affine::makeComposedAffineApply(b, at, dim * keyTile, {OpFoldResult(keyTileIndex)});
-          Value count = clampedDifference(numKeys, key, keyTile);
-          offsets[keyPos] = key;
-          auto classify = ClassifyTileOp::create(b, at, b.getI8Type(), toValue(rows), count, schedule.getQueryTile(),
-                                                 schedule.getLanes());
-          cloneRegion(step.getMaskMod(), classify.getMaskMod(), classify);
-          Value next = tensor::InsertOp::create(b, at, classify, carried[0],
-                                                ValueRange{index(0), index(0), index(0), keyTileIndex});
-          scf::YieldOp::create(b, at, next);
-        });
-    b.setInsertionPointToStart(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), forall.getRegionIterArgs()[0], origin, extent,
-                                          unit);
-  }
-  blockMap = forall.getResult(0);
-}
 
 State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial, ValueRange state) {
   offsets[keyPos] = firstKey;
   sizes[keyPos] = count;
-  SmallVector<AffineMap> stepMaps = {getTileMap({headPos, queryPos}), maps[1], maps[2]};
+  SmallVector<AffineMap> stepMaps = {isDecode ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
+                                     maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
+  if (usesPairs) {
+    value = packPairs(value, getRowMap(stepMaps[2], valuePos), keyPos, valuePos);
+    stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
+    stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
+  }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
   auto addDense = [&](Value operand) -> Value {
     if (!operand)
       return {};
     AffineMap map = maps[next++];
-    if (!map.isFunctionOfDim(queryPos)) {
+    if (isDecode || !map.isFunctionOfDim(queryPos)) {
       stepMaps.push_back(map);
       return createSlice(b, loc, operand, getSlice(map));
     }
@@ -467,7 +379,7 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
     return pack(operand, map, {queryPos, keyPos}, {keyPos, queryPos});
   };
   Value bias = isDense ? addDense(step.getBias()) : Value(), mask = isDense ? addDense(step.getMask()) : Value();
-  stepMaps.append({getTileMap({valuePos, queryPos}), getTileMap({queryPos}), getTileMap({queryPos})});
+  stepMaps.append({getTileMap(getAccDims()), getTileMap({queryPos}), getTileMap({queryPos})});
   auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), packedQuery, key, value, bias, mask, state[0], state[1],
                                     state[2], /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScoreWeight(),
                                     step.getScaleValue(), step.getScaleAttr(), step.getSoftcapAttr(),

@@ -28,10 +28,14 @@ public:
 
   /// Starts query tile `tile` of the batch indices `batch`.
   void setTile(mlir::ValueRange batch, mlir::Value tile);
-  /// Q of the tile as (batch…, head, query), rows beyond the last one zero.
+  /// Starts the decode tile of the batch indices `batch`, the last of which counts groups of heads: all its rows, and
+  /// the keys of range `split`, or all of them where it is null.
+  void setDecodeTile(mlir::ValueRange batch, mlir::Value split);
+  /// Q of the tile as (batch…, head, query), rows beyond the last one zero; of a decode tile (batch…, query, head).
   void packQuery();
-  /// The empty state of the tile: acc (batch…, value, query), max and sum (batch…, query).
-  State initState(InitStateOp init);
+  /// The empty state of the tile: acc (batch…, value, query), of a decode tile (batch…, query, value), max and sum
+  /// (batch…, query). A sink starts it where `withStart` says so.
+  State initState(InitStateOp init, bool withStart = true);
   /// Folds every key that the tile visits into `state`.
   State foldKeys(State state);
 
@@ -39,9 +43,14 @@ public:
   llvm::SmallVector<mlir::AffineMap> getTileStateMaps();
   /// The part of a row operand (an output) that the tile covers; `map` is over the domain of sdpa.
   Slice getSlice(mlir::AffineMap map);
+  /// The same for a map over the domain of finalize.
+  Slice getOutputSlice(mlir::AffineMap map);
 
   const llvm::SmallVector<mlir::OpFoldResult> &getSizes() const { return domainSizes; }
   unsigned getNumBatch() const { return numBatch; }
+  /// Query heads of a tile: 1, or in a decode tile those that share a head of K.
+  int64_t getNumHeads() const { return headsPerTile; }
+  mlir::FloatType getStateType() const { return stateType; }
 
 private:
   mlir::Value index(int64_t value);
@@ -57,10 +66,21 @@ private:
   llvm::SmallVector<unsigned> getPositions(llvm::ArrayRef<unsigned> named);
   mlir::AffineMap getTileMap(llvm::ArrayRef<unsigned> named);
   mlir::Value emptyTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
-  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim);
+  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim, int64_t perIndex = 1);
+  mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
+  mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);
+  mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned column);
   mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
                    llvm::ArrayRef<unsigned> to);
   mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
+  mlir::Value loadPage(GatherPagesOp gather, const Slice &slice, mlir::AffineMap &map, unsigned column);
+  static bool readsPages(OnlineStepOp step, GatherPagesOp gather);
+  int64_t getHeadsPerTile();
+  bool needsAlignedTiles();
+  llvm::SmallVector<unsigned, 2> getAccDims() const {
+    return isDecode ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
+                    : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};
+  }
   void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
 
   State createTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state);
@@ -78,18 +98,24 @@ private:
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch, queryPos, keyPos, headPos, valuePos;
   int64_t keyTile;
-  bool hasPredicate, isDense;
-  mlir::FloatType stateType;
+  bool isDecode, hasPredicate, isDense;
+  int64_t headsPerTile = 1;
+  bool usesPairs;                     ///< the products take pairs of elements: Q's along D, V's along the keys
+  mlir::FloatType stateType, rowType; ///< of the state; of K and V where the products read them
 
   // Of the current tile: its place in the domain, its rows, and where its sequence starts.
   llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
   mlir::OpFoldResult rows;
-  mlir::Value tile, firstQuery, endQuery, packedQuery, queryStart, keyStart;
+  mlir::Value tile, firstQuery, endQuery, packedQuery, queryStart, keyStart, splitLower, splitUpper;
 
   // The block map, and which of (batch, head) it tells apart.
   mlir::Value blockMap;
   bool mapsBatch = false, mapsHead = false;
 };
+
+/// The decode tiles of an online form (TileDecode.cpp); returns what replaces the results of finalize.
+llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
+                                                 InitStateOp init);
 
 } // namespace attn
 

@@ -2,10 +2,10 @@
 
 `sdpa` runs attention on arrays; `varlen_sdpa` and `paged_sdpa` on packed sequences and paged caches, `kv_append` writes
 to a cache, `merge` joins results over parts of the keys, `multi_head` adds the projections. `compile` makes a kernel
-from a problem line or an IR file, `from_onnx` one from a node of an ONNX model. `reference` is the executable
-specification in NumPy; `plot` draws weights and tiles. What every argument means is in SPEC; what the package adds to
-the C API (include/attn-c/attn.h) is arrays, checks, tracing of Python functions and a cache of kernels: no compiler
-logic.
+from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels that attnc
+has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles. What every argument
+means is in SPEC; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of Python
+functions and a cache of kernels: no compiler logic.
 """
 
 from attn import functions, plot, reference
@@ -14,6 +14,7 @@ from attn._kernel import Kernel, compile  # noqa: A004 - the name of SPEC §5
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
 from attn._serving import kv_append, paged_sdpa, varlen_sdpa
+from attn._static import Library, load_library
 from attn.api import get_num_threads, sdpa, set_num_threads, targets
 from attn.errors import CompileError
 from attn.functions import *  # noqa: F403 - what score_mod and mask_mod are written with
@@ -23,12 +24,14 @@ __version__ = "0.1.0"
 __all__ = [
     "CompileError",
     "Kernel",
+    "Library",
     "capture",
     "compile",
     "from_onnx",
     "functions",
     "get_num_threads",
     "kv_append",
+    "load_library",
     "merge",
     "multi_head",
     "paged_sdpa",

@@ -175,6 +175,25 @@ def sink(value: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
     return value
 
 
+def kv_scales(
+    k_scale: Any, v_scale: Any, heads: int, tokens: Shape | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Scales of quantised keys and values: both [Hkv], one a head, or, where `tokens` is a shape, both of it."""
+    arrays = (np.asarray(k_scale), np.asarray(v_scale))
+    shapes = f"({heads},), one a key head" + (f", or {tokens}, one a token" if tokens else "")
+    for name, array in zip(("k_scale", "v_scale"), arrays, strict=True):
+        if array.dtype.kind not in "fV":
+            raise TypeError(f"expected {name} to hold floats, found {array.dtype}")
+        if array.shape != (heads,) and array.shape != tokens:
+            raise ValueError(f"expected {name} of shape {shapes}, found {array.shape}")
+    if arrays[0].ndim != arrays[1].ndim:
+        raise ValueError(
+            "expected k_scale and v_scale both one a head or both one a token, found shapes "
+            f"{arrays[0].shape} and {arrays[1].shape}"
+        )
+    return arrays
+
+
 def cu_seqlens(name: str, value: Any, total: int) -> npt.NDArray[np.int64]:
     """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing."""
     array = np.asarray(value)

@@ -37,6 +37,8 @@ def sdpa(
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
+    k_scale: npt.ArrayLike | None = None,
+    v_scale: npt.ArrayLike | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
 ) -> Any:
@@ -59,6 +61,7 @@ def sdpa(
       dropout: (p, seed, offset); the sum of the softmax uses the undropped weights.
       layout: "bhsd", "bshd" or "bsd", of q, k, v and out.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
+      k_scale, v_scale: k and v stand for k_scale·k and v_scale·v: [Hkv], one a key head, or [B, Hkv, Sk], one a token.
       return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
 
     Returns:
@@ -73,6 +76,9 @@ def sdpa(
         for name, x, count in (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
     )
     sizes = _checks.qkv(q.shape, k.shape, v.shape)
+    if k_scale is not None or v_scale is not None:
+        scales = _checks.kv_scales(k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
+        k, v = (x * _by_row(np.asarray(y, dtype=np.float64)) for x, y in zip((k, v), scales, strict=True))
     if bias is not None:
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
@@ -138,6 +144,11 @@ def predicate(
     if mask_mod is not None:
         kept = kept & np.asarray(mask_mod(*indices), dtype=bool)
     return kept
+
+
+def _by_row(scale: Array) -> Array:
+    """Scales of keys as factors of rows (B, Hkv, Sk, D)."""
+    return scale[:, None, None] if scale.ndim == 1 else scale[..., None]
 
 
 def _offset(sizes: _checks.Sizes, causal: Any, window: Any, align: Any, rows: Array, keys: Array) -> Array:

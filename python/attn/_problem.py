@@ -14,6 +14,9 @@ Array = npt.NDArray[Any]
 Alignment = str | Array | None
 
 TYPE_NAMES = {"float32": "f32", "float64": "f64", "bfloat16": "bf16", "float16": "f16"}
+# What k and v may be beside a q of another type, as problem lines call it; the first two go with scales.
+KEY_NAMES = {"int8": "int8", "float8_e4m3fn": "fp8", "bfloat16": "bf16", "float16": "f16"}
+QUANTISED = ("int8", "fp8")
 DYNAMIC = -1  # a size that is known at run time only
 
 
@@ -23,6 +26,8 @@ class Problem:
 
     sizes: _checks.Sizes
     dtype: str
+    kv: str | None = None
+    kv_scale: str | None = None
     scale: float | None = None
     causal: str | None = None
     window: tuple[int | None, int | None] | None = None
@@ -49,6 +54,8 @@ class Problem:
         words = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
         words.append(self.dtype)
         values = {
+            "kv": self.kv,
+            "kvscale": self.kv_scale,
             "scale": None if self.scale is None else repr(self.scale),
             "causal": self.causal,
             "window": None if self.window is None else ",".join("" if x is None else str(x) for x in self.window),
@@ -113,6 +120,49 @@ def element_type(q: Array, **others: Array | None) -> str:
     return TYPE_NAMES[q.dtype.name]
 
 
+def key_type(q: Array, k: Array, v: Array) -> str | None:
+    """The type that k and v share where it is not that of q, as problem lines call it.
+
+    Raises:
+      TypeError: they differ, or the type is none that goes with q.
+    """
+    kind = KEY_NAMES.get(k.dtype.name)
+    if k.dtype != q.dtype and (kind is None or (kind not in QUANTISED and q.dtype != np.float32)):
+        raise TypeError(
+            f"expected k to have the type of q, {q.dtype}, found {k.dtype}; beside float32 it may be float16 or "
+            "bfloat16, and with k_scale and v_scale int8 or float8_e4m3fn"
+        )
+    if v.dtype != k.dtype:
+        raise TypeError(f"expected v to have the type of k, {k.dtype}, found {v.dtype}")
+    return None if k.dtype == q.dtype else kind
+
+
+def key_scales(
+    kv: str | None, k_scale: Any, v_scale: Any, heads: int, tokens: _checks.Shape | None = None
+) -> tuple[Array, ...]:
+    """Scales in f32, of quantised keys and values; none of others.
+
+    Raises:
+      TypeError: scales are missing, or there are some and keys and values need none.
+      ValueError: they are not one a key head or one a token.
+    """
+    given = [name for name, x in (("k_scale", k_scale), ("v_scale", v_scale)) if x is not None]
+    if kv in QUANTISED and len(given) < 2:
+        raise TypeError(
+            f"expected k_scale and v_scale beside k and v of {kv}, found {given[0] if given else 'neither'}"
+        )
+    if kv not in QUANTISED and given:
+        raise TypeError(f"expected {given[0]} only beside k and v of int8 or float8_e4m3fn; leave it out")
+    if not given:
+        return ()
+    return tuple(x.astype(np.float32) for x in _checks.kv_scales(k_scale, v_scale, heads, tokens))
+
+
+def scale_word(scales: tuple[Array, ...]) -> str | None:
+    """What the scales stand for, as problem lines call it."""
+    return None if not scales else "head" if scales[0].ndim == 1 else "token"
+
+
 def of(
     q: Array,
     k: Array,
@@ -131,16 +181,19 @@ def of(
     dropout: Any = None,
     layout: str = "bhsd",
     heads: Any = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     return_lse: bool = False,
     return_weights: bool = False,
 ) -> Problem:
     """The problem of a call, without its regions.
 
     Raises:
-      TypeError: the element types are not one float type for all of q, k, v, bias, or mask is not bool.
+      TypeError: the element types are not one float type for all of q, k, v, bias, nor one that k and v may have
+        beside it, or mask is not bool.
       ValueError: a shape, a length or another value is not as SPEC says.
     """
-    dtype = element_type(q, k=k, v=v, bias=bias)
+    dtype, kv = element_type(q, bias=bias), key_type(q, k, v)
     if mask is not None and mask.dtype != np.bool_:
         raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}; an additive mask is a bias")
     query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
@@ -151,6 +204,8 @@ def of(
     structure = Problem(
         sizes,
         dtype,
+        kv=kv,
+        kv_scale=scale_word(key_scales(kv, k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))),
         scale=None if scale is None else _checks.scale(scale, sizes.d),
         softcap=_checks.softcap(softcap),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),

@@ -13,6 +13,9 @@ from attn import _checks, _problem, _tensor, _text, api
 
 Array = npt.NDArray[Any]
 
+# What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
+CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
+
 
 def varlen_sdpa(
     q: Any,
@@ -29,6 +32,8 @@ def varlen_sdpa(
     align: Any = None,
     score_mod: Callable[..., Any] | None = None,
     mask_mod: Callable[..., Any] | None = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
@@ -36,12 +41,13 @@ def varlen_sdpa(
     """Attention over sequences packed one after the other: each attends to itself only.
 
     Args:
-      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of one float type.
+      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of the types that `sdpa` takes.
       cu_seqlens_q, cu_seqlens_k: [B + 1] integers, exclusive prefix sums of the lengths: sequence b has the rows
         cu_seqlens[b] … cu_seqlens[b + 1] − 1.
       causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
       scale, window, softcap, sink, target: as in `sdpa`.
+      k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse: return lse (Hq, total_q) too.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all.
 
@@ -52,7 +58,7 @@ def varlen_sdpa(
       TypeError, ValueError, CompileError: as `sdpa`.
     """
     arrays = {name: _tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)}
-    dtype = _problem.element_type(**arrays)
+    dtype, kv = _problem.element_type(arrays["q"]), _problem.key_type(*arrays.values())
     for name, array in arrays.items():
         if array.ndim != 3:
             raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
@@ -63,9 +69,12 @@ def varlen_sdpa(
             f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
         )
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
+    scales = _problem.key_scales(kv, k_scale, v_scale, sizes.hkv)
     problem = _problem.Problem(
         sizes,
         dtype,
+        kv=kv,
+        kv_scale=_problem.scale_word(scales),
         scale=None if scale is None else _checks.scale(scale, sizes.d),
         softcap=_checks.softcap(softcap),
         sink=sink is not None,
@@ -74,6 +83,7 @@ def varlen_sdpa(
     )
     problem = _problem.with_structure(problem, causal, window, align, are_lengths_equal=np.array_equal(rows, keys))
     inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
+    inputs += scales
     inputs += [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
     longest = (sizes.b, sizes.hq, int(np.diff(rows).max()), int(np.diff(keys).max()))
     source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic)
@@ -99,6 +109,8 @@ def paged_sdpa(
     q_lengths: Any = None,
     score_mod: Callable[..., Any] | None = None,
     mask_mod: Callable[..., Any] | None = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
@@ -115,6 +127,8 @@ def paged_sdpa(
       page_layout: "nhd" or "hnd".
       scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic,
         target: as in `sdpa`.
+      k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
+        holds them; these not with dynamic.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or (out, lse).
@@ -125,7 +139,7 @@ def paged_sdpa(
     """
     named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
     arrays = {name: _tensor.as_array(name, x) for name, x in named.items()}
-    _problem.element_type(**arrays)
+    _problem.key_type(*arrays.values())
     for name, array in arrays.items():
         if array.ndim != 4:
             raise ValueError(f"expected {name} of rank 4, found shape {array.shape}")
@@ -163,6 +177,8 @@ def paged_sdpa(
         sink=sink,
         q_lengths=q_lengths,
         kv_lengths=lengths,
+        k_scale=k_scale,
+        v_scale=v_scale,
         return_lse=return_lse,
     )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
@@ -184,7 +200,7 @@ def kv_append(
     Args:
       cache: (B, Hkv, S, D), or with a block table [pages, page, Hkv, D] or [pages, Hkv, page, D]: C-contiguous and
         writable.
-      new: (B, Hkv, N, D), in the type of the cache.
+      new: (B, Hkv, N, D), in the type of the cache; quantised rows as they are, their scales are the caller's.
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
       page_layout: "nhd" (the default) or "hnd", of a paged cache.
@@ -197,7 +213,10 @@ def kv_append(
       TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
     """
     old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
-    _problem.element_type(rows, cache=old)
+    if rows.dtype.name not in CACHE_TYPES:
+        raise TypeError(f"expected new to be one of {', '.join(CACHE_TYPES)}, found {rows.dtype}")
+    if old.dtype != rows.dtype:
+        raise TypeError(f"expected cache to have the type of new, {rows.dtype}, found {old.dtype}")
     if old.ndim != 4 or rows.ndim != 4:
         raise ValueError(f"expected cache and new of rank 4, found shapes {old.shape} and {rows.shape}")
     batch, heads, count, columns = rows.shape
@@ -217,7 +236,7 @@ def kv_append(
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
     text = _text.kv_append(
-        old.shape, rows.shape, _problem.TYPE_NAMES[rows.dtype.name], None if table is None else table.shape, page_layout
+        old.shape, rows.shape, CACHE_TYPES[rows.dtype.name], None if table is None else table.shape, page_layout
     )
     inputs = [new, api.as_i32(where)] if table is None else [new, api.as_i32(where), api.as_i32(table)]
     return api.compiled(text, target)(*inputs, out=cache)

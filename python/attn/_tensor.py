@@ -16,9 +16,11 @@ from attn import _library
 
 Array = npt.NDArray[Any]
 
-# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 4 bfloat, 6 bool.
+# DLPack's type codes: 0 int, 1 unsigned int, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn.
 TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
-BFLOAT_CODE = 4
+# Types of ml_dtypes, which NumPy's DLPack does not know: their codes, and the integers of their size.
+NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10}
+CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8"}
 
 
 def as_array(name: str, value: Any) -> Array:
@@ -35,8 +37,10 @@ def as_array(name: str, value: Any) -> Array:
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
     try:
-        if _is_torch(value) and value.dtype == sys.modules["torch"].bfloat16:  # NumPy's DLPack has no bfloat16
-            return np.from_dlpack(value.view(sys.modules["torch"].int16)).view(dtype("bfloat16"))
+        if _is_torch(value):
+            name = str(value.dtype).removeprefix("torch.")
+            if name in CARRIERS:
+                return np.from_dlpack(value.view(getattr(sys.modules["torch"], CARRIERS[name]))).view(dtype(name))
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
@@ -58,20 +62,20 @@ def like(result: Array, model: Any) -> Any:
 
 
 def dtype(name: str) -> np.dtype[Any]:
-    """NumPy's type of this name; "bfloat16" comes from ml_dtypes.
+    """NumPy's type of this name; "bfloat16" and "float8_e4m3fn" come from ml_dtypes.
 
     Raises:
-      ImportError: it is bfloat16 and ml_dtypes is not installed.
+      ImportError: it is one of these and ml_dtypes is not installed.
     """
-    if name != "bfloat16":
+    if name not in CARRIERS:
         return np.dtype(name)
     try:
         import ml_dtypes
     except ImportError as error:
         raise ImportError(
-            "expected ml_dtypes for arrays of bfloat16, found none; write pip install ml_dtypes"
+            f"expected ml_dtypes for arrays of {name}, found none; write pip install ml_dtypes"
         ) from error
-    narrow: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
     return narrow
 
 
@@ -81,7 +85,7 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     Raises:
       TypeError: the type of the elements is not a native number or bool.
     """
-    code = BFLOAT_CODE if array.dtype.name == "bfloat16" else TYPE_CODES.get(array.dtype.kind)
+    code = NARROW_CODES.get(array.dtype.name, TYPE_CODES.get(array.dtype.kind))
     if code is None or not array.dtype.isnative:
         raise TypeError(f"expected {name} to hold native numbers or bool, found {array.dtype}")
     sizes = ctypes.c_int64 * array.ndim

@@ -36,6 +36,8 @@ def sdpa(
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
+    k_scale: Any = None,
+    v_scale: Any = None,
     return_lse: bool = False,
     return_weights: bool = False,
     dynamic: bool = False,
@@ -50,8 +52,9 @@ def sdpa(
 
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
-        bfloat16 (ml_dtypes, torch). NumPy arrays or anything with `__dlpack__` in CPU memory. C-contiguous ones are
-        used where they lie, others are copied.
+        bfloat16 (ml_dtypes, torch). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and v_scale
+        they are int8 or float8_e4m3fn (ml_dtypes, torch). NumPy arrays or anything with `__dlpack__` in CPU memory.
+        C-contiguous ones are used where they lie, others are copied.
       scale: factor on Q·Kᵀ, any real number; None for 1/√D.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
         (j ≤ i + off).
@@ -71,6 +74,8 @@ def sdpa(
       layout: of q, k, v and out: "bhsd", "bshd" for (B, S, H, D), or "bsd" for (B, S, H·D). Bias, mask, lse and weights
         keep their shapes.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
+      k_scale, v_scale: what quantised k and v stand for is k_scale·k and v_scale·v: floats [Hkv], one a key head, or
+        [B, Hkv, Sk], one a token; used in float32.
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
@@ -101,6 +106,8 @@ def sdpa(
         dropout=dropout,
         layout=layout,
         heads=heads,
+        k_scale=k_scale,
+        v_scale=v_scale,
         return_lse=return_lse,
         return_weights=return_weights,
     )
@@ -126,7 +133,10 @@ def prepare(
     if sink is not None:
         dense["sink"] = as_sink(dense["sink"], problem)
     lengths = [x for x in (structure.get("q_lengths"), structure.get("kv_lengths")) if x is not None]
-    integers = [as_i32(x) for x in (*lengths, *offsets(structure.get("causal"), structure.get("align")))]
+    sizes, given = problem.sizes, (structure.get("k_scale"), structure.get("v_scale"))
+    scales = _problem.key_scales(problem.kv, *given, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
+    starts = offsets(structure.get("causal"), structure.get("align"))
+    integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
     words = [] if dropout is None else _checks.dropout(dropout)[1:]
     return problem, [*dense.values(), *integers, *(np.asarray(word, np.uint64).view(np.int64) for word in words)]
 

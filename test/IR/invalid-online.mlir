@@ -16,7 +16,7 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6xf32>, %a: 
 // C1: a group of a dimension that is no batch dimension.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{C1: expected the map of key to hold dimensions, or a batch dimension floordiv a con}}
+  // expected-error @below {{C1: expected the map of key to hold dimensions, a batch dimension floordiv a con}}
   %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (i, d)>, affine_map<(i, j, d, e) -> (j floordiv 2, d)>,
@@ -67,7 +67,7 @@ func.func @f(%q: tensor<2x4x16xf32>, %k: tensor<2x6x16xf32>, %v: tensor<4x6x8xf3
 // C4: V has a type of its own.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf64>, %a: tensor<4x8xf32>,
              %x: tensor<4xf32>, %y: tensor<4xf32>) {
-  // expected-error @below {{C4: expected value to have element type 'f32', that of query, found 'f64'}}
+  // expected-error @below {{C4: expected key and value to have one element type, found 'f32' and 'f64'}}
   %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf64>)
       outs(%a, %x, %y : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
@@ -337,7 +337,47 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x8xf32>) {
 
 // C4: pack converts nothing but floats and booleans.
 func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xi64>) {
-  // expected-error @below {{C4: expected floats, one element type, or an i1 input and an i8 output,}}
+  // expected-error @below {{C4: expected floats, an i8 input and a float output, one element type,}}
   %t = attn.pack ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xi64>) -> tensor<4x6xi64>
+  return
+}
+
+// -----
+
+// C2: pairs are of two.
+func.func @f(%s: tensor<4x6xbf16>, %o: tensor<3x4x3xbf16>) {
+  // expected-error @below {{C2: expected dimension 2 of output to have size 2, as it holds pairs, found 3}}
+  %t = attn.pack ins(%s : tensor<4x6xbf16>) outs(%o : tensor<3x4x3xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>]} -> tensor<3x4x3xbf16>
+  return
+}
+
+// -----
+
+// C2: too few pairs for the odd last element.
+func.func @f(%s: tensor<4x7xbf16>, %o: tensor<3x4x2xbf16>) {
+  // expected-error @below {{C2: expected the head-size dimension of output to be 4, found 3}}
+  %t = attn.pack ins(%s : tensor<4x7xbf16>) outs(%o : tensor<3x4x2xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>]} -> tensor<3x4x2xbf16>
+  return
+}
+
+// -----
+
+// C1: which pair, without the place in it.
+func.func @f(%s: tensor<4x6xbf16>, %o: tensor<3x4xbf16>) {
+  // expected-error @below {{C1: expected the map of output to hold dimensions, found}}
+  %t = attn.pack ins(%s : tensor<4x6xbf16>) outs(%o : tensor<3x4xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d floordiv 2, i)>]} -> tensor<3x4xbf16>
+  return
+}
+
+// -----
+
+// C1: what is packed does not lie in pairs yet.
+func.func @f(%s: tensor<3x4x2xbf16>, %o: tensor<4x6xbf16>) {
+  // expected-error @below {{C1: expected the map of input to hold dimensions, or 0 for a broadcast dimension, found}}
+  %t = attn.pack ins(%s : tensor<3x4x2xbf16>) outs(%o : tensor<4x6xbf16>)
+      {maps = [affine_map<(i, d) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, d) -> (i, d)>]} -> tensor<4x6xbf16>
   return
 }

@@ -14,7 +14,7 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6xf32>, %o: 
 
 // C1: a group of a dimension that is no batch dimension.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C1: expected the map of key to hold dimensions, or a batch dimension floordiv a con}}
+  // expected-error @below {{C1: expected the map of key to hold dimensions, a batch dimension floordiv a con}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%o : tensor<4x8xf32>)
       {maps = [affine_map<(i, j, d, e) -> (i, d)>, affine_map<(i, j, d, e) -> (j floordiv 2, d)>,
@@ -60,7 +60,7 @@ func.func @f(%q: tensor<2x4x16xf32>, %k: tensor<2x6x16xf32>, %v: tensor<4x6x8xf3
 
 // C4: V has a type of its own.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf64>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{C4: expected value to have element type 'f32', that of query, found 'f64'}}
+  // expected-error @below {{C4: expected key and value to have one element type, found 'f32' and 'f64'}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf64>)
       outs(%o : tensor<4x8xf32>)
       -> tensor<4x8xf32>

@@ -68,3 +68,20 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A tile could hold half of a pair.
+func.func @pack_over_pairs(%v: tensor<6x8xbf16>, %o: tensor<3x8x2xbf16>) -> tensor<3x8x2xbf16> {
+  // expected-error @below {{cannot be tiled over a dimension that it holds in pairs; tile before packing them}}
+  %r = attn.pack ins(%v : tensor<6x8xbf16>) outs(%o : tensor<3x8x2xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (i floordiv 2, d, i mod 2)>]} -> tensor<3x8x2xbf16>
+  return %r : tensor<3x8x2xbf16>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.pack"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [3] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

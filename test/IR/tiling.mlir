@@ -195,3 +195,26 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Scales of quantised keys are sliced as the keys are: a tile of heads has those of its key heads.
+// CHECK-LABEL: func @scales_over_batch_and_head(
+//  CHECK-SAME:     %[[K:[^:]*]]: tensor<2x2x7x16xi8>, %[[S:[^:]*]]: tensor<2x2x7xf32>
+//       CHECK:   scf.forall (%[[B:.*]], %[[H:.*]]) in (2, 4)
+//       CHECK:     tensor.extract_slice %[[K]][%[[B]], %[[KVHEAD:.*]], 0, 0] [1, 1, 7, 16]
+//       CHECK:     %[[ST:.*]] = tensor.extract_slice %[[S]][%[[B]], %[[KVHEAD]], 0] [1, 1, 7] [1, 1, 1] :
+//       CHECK:     attn.sdpa ins(%{{.*}} : tensor<1x2x5x16xf32>, tensor<1x1x7x16xi8>, tensor<1x1x7x16xi8>) kv_scale(%[[ST]], %{{.*}} : tensor<1x1x7xf32>
+func.func @scales_over_batch_and_head(%q: tensor<2x8x5x16xf32>, %k: tensor<2x2x7x16xi8>, %s: tensor<2x2x7xf32>,
+                                      %o: tensor<2x8x5x16xf32>) -> tensor<2x8x5x16xf32> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<2x8x5x16xf32>, tensor<2x2x7x16xi8>, tensor<2x2x7x16xi8>)
+      kv_scale(%s, %s : tensor<2x2x7xf32>, tensor<2x2x7xf32>) outs(%o : tensor<2x8x5x16xf32>) -> tensor<2x8x5x16xf32>
+  return %r : tensor<2x8x5x16xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_forall %op tile_sizes [1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -73,3 +73,34 @@ func.func @memref_is_left(%q: memref<4x16xf32>, %v: memref<4x8xf32>, %o: memref<
   attn.sdpa ins(%q, %q, %v : memref<4x16xf32>, memref<4x16xf32>, memref<4x8xf32>) outs(%o : memref<4x8xf32>)
   return
 }
+
+// -----
+
+// The scale of K stands in front of score_mod, that of V behind dropout, and the step has no other trace of them.
+// CHECK-LABEL: func @kv_scale(
+//  CHECK-SAME:     %[[KS:[a-z0-9]*]]: tensor<1x2x6xf32>, %[[VS:[a-z0-9]*]]: tensor<1x2x6xf32>
+//       CHECK:   attn.online_step ins({{.*}}xi8>) outs({{.*}}) {{.*}} score_mod {
+//       CHECK:   ^bb0(%[[SCORE:.*]]: f32):
+//   CHECK-DAG:     %[[B:.*]] = attn.index batch
+//   CHECK-DAG:     %[[H:.*]] = attn.index kv_head
+//   CHECK-DAG:     %[[J:.*]] = attn.index key
+//       CHECK:     %[[FACTOR:.*]] = tensor.extract %[[KS]][%[[B]], %[[H]], %[[J]]]
+//       CHECK:     %[[SCALED:.*]] = arith.mulf %[[SCORE]], %[[FACTOR]]
+//       CHECK:     %[[MODIFIED:.*]] = math.absf %[[SCALED]]
+//       CHECK:     attn.yield %[[MODIFIED]]
+//       CHECK:   weight_mod {
+// CHECK-COUNT-4:     %[[DROPPED:.*]] = arith.select
+//       CHECK:     %[[FACTOR:.*]] = tensor.extract %[[VS]]
+//       CHECK:     %[[SCALED:.*]] = arith.mulf %[[DROPPED]], %[[FACTOR]]
+//       CHECK:     attn.yield %[[SCALED]]
+func.func @kv_scale(%ks: tensor<1x2x6xf32>, %vs: tensor<1x2x6xf32>, %q: tensor<1x4x4x16xf32>, %k: tensor<1x2x6x16xi8>,
+                    %seed: i64, %o: tensor<1x4x4x16xf32>) -> tensor<1x4x4x16xf32> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x4x4x16xf32>, tensor<1x2x6x16xi8>, tensor<1x2x6x16xi8>)
+      kv_scale(%ks, %vs : tensor<1x2x6xf32>, tensor<1x2x6xf32>) dropout(%seed, %seed : i64, i64)
+      outs(%o : tensor<1x4x4x16xf32>) {dropout_p = 0.5 : f64} score_mod {
+  ^bb0(%score: f32):
+    %size = math.absf %score : f32
+    attn.yield %size : f32
+  } -> tensor<1x4x4x16xf32>
+  return %r : tensor<1x4x4x16xf32>
+}

@@ -26,11 +26,9 @@ func.func @f64(%q: tensor<256x64xf64>, %k: tensor<256x64xf64>, %v: tensor<256x64
   return %r : tensor<256x64xf64>
 }
 
-// One query row wastes no more than a vector; a tile of keys is no larger than the keys.
+// One query row is for the decode kernel; a tile of keys is no larger than the keys.
 // CHECK-LABEL: func @one_query(
-//     V1:   query_tile = 4, key_tile = 5, {{.*}} lane_vectors = 1>
-//     V3:   query_tile = 8, key_tile = 5, {{.*}} lane_vectors = 1>
-//     V4:   query_tile = 16, key_tile = 5, {{.*}} lane_vectors = 1>
+//   CHECK:   query_tile = 1, key_tile = 5, {{.*}} lane_vectors = 1, kernel = decode
 func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64xf32>,
                      %o: tensor<1x64xf32>) -> tensor<1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<1x64xf32>, tensor<5x64xf32>, tensor<5x64xf32>)

@@ -55,3 +55,20 @@ func.func @f(%q: tensor<4x?xf32>, %k: tensor<6x?xf32>, %v: tensor<6x8xf32>, %a: 
       -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+// Pairs of f32 have no product.
+func.func @f(%q: tensor<16x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<16x8xf32>, %m: tensor<16xf32>,
+             %l: tensor<16xf32>, %o: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
+      -> tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  // expected-error @below {{cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 2, lanes = 16, row_block = 1, lane_vectors = 1, product = dot>}
+      -> tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) outs(%o : tensor<16x8xf32>)
+      -> tensor<16x8xf32>
+  return %r : tensor<16x8xf32>
+}

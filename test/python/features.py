@@ -1,8 +1,19 @@
 """Every feature of attn.sdpa by name, as options that fit a shape; what the tests of combinations draw from."""
 
+import ml_dtypes
 import numpy as np
 
 from helpers import Shape, draw
+
+LARGEST = {np.dtype(np.int8): 127.0, np.dtype(ml_dtypes.float8_e4m3fn): 448.0}
+
+
+def quantise(x, kind, scales):
+    """Numbers of this kind and the scales, one a "head" or "token", that make them about x (B, Hkv, Sk, D)."""
+    x, axes = np.asarray(x, np.float64), (0, 2, 3) if scales == "head" else 3
+    scale = np.abs(x).max(axis=axes, keepdims=True, initial=1e-30) / LARGEST[np.dtype(kind)]
+    numbers = (np.rint(x / scale) if kind is np.int8 else x / scale).astype(kind)
+    return numbers, (scale[0, :, 0, 0] if scales == "head" else scale[..., 0]).astype(np.float32)
 
 
 def broadcast(shape, rng):
@@ -43,11 +54,18 @@ FEATURES = {
     "documents": documents,
     "dropout": lambda shape, dtype, rng: dict(dropout=(0.3, int(rng.integers(2**62)), 7)),
     "weights": lambda shape, dtype, rng: dict(return_weights=True),
+    "int8": lambda shape, dtype, rng: dict(kind=np.int8, scales="head"),
+    "fp8": lambda shape, dtype, rng: dict(kind=ml_dtypes.float8_e4m3fn, scales="token"),
     "bshd": lambda shape, dtype, rng: dict(layout="bshd"),
     "bsd": lambda shape, dtype, rng: dict(layout="bsd", heads=(shape.hq, shape.hkv)),
     "dynamic": lambda shape, dtype, rng: dict(dynamic=True),
 }
-ALTERNATIVES = [{"top_left", "bottom_right", "offsets"}, {"mask_mod", "documents"}, {"bshd", "bsd"}]
+ALTERNATIVES = [
+    {"top_left", "bottom_right", "offsets"},
+    {"mask_mod", "documents"},
+    {"int8", "fp8"},
+    {"bshd", "bsd"},
+]
 
 
 def make(shape: Shape, dtype, names, seed=0):
@@ -59,7 +77,11 @@ def make(shape: Shape, dtype, names, seed=0):
             options = FEATURES[name](shape, dtype, rng) | options
     if "window" in options and "causal" not in options:
         options["align"] = "bottom_right"
-    tensors = draw(shape, dtype, seed)
+    tensors = list(draw(shape, dtype, seed))
+    if "kind" in options:
+        how = options.pop("kind"), options.pop("scales")
+        for i, name in ((1, "k_scale"), (2, "v_scale")):
+            tensors[i], options[name] = quantise(tensors[i], *how)
     if "layout" in options:
         tensors = [np.ascontiguousarray(x.swapaxes(1, 2)) for x in tensors]
     if options.get("layout") == "bshd":

@@ -1,19 +1,28 @@
 """What the Python tests share: drawing inputs, running a case both ways, the tolerances of SPEC §4."""
 
+import contextlib
 import ctypes
+import functools
 import mmap
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
+import ml_dtypes
 import numpy as np
 
 import attn
+from attn import _chain, _forward
 
+BF16, F16 = ml_dtypes.bfloat16, np.float16
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+LSE_ERROR = 1e-4  # absolute, of bf16 and f16, whose exp may be that of their P
 DTYPES = [np.float32, np.float64]
+NARROW = {"bf16": BF16, "f16": F16}
+TYPES = {"f32": np.float32, "f64": np.float64, **NARROW}
 WALLS: list[mmap.mmap] = []
 
 
@@ -47,43 +56,88 @@ def draw(shape: Shape, dtype: Any = np.float32, seed: int = 0):
     return tuple(x.astype(dtype) for x in (q, k, v))
 
 
-def assert_close(actual, expected, dtype, what="out"):
-    """The rule of SPEC §4: largest error relative to the largest finite |expected|; NaN and inf in the same places."""
+def is_narrow(dtype) -> bool:
+    """True for bf16 and f16."""
+    return np.dtype(dtype).itemsize == 2
+
+
+@contextlib.contextmanager
+def rounded_to(dtype):
+    """The reference meanwhile rounds the result of each step to a narrow type."""
+
+    def rounded(step):
+        def call(*arguments, **options):
+            result = step(*arguments, **options)
+            return tuple(map(narrow, result)) if isinstance(result, tuple) else narrow(result)
+
+        return functools.wraps(step)(call)
+
+    def narrow(x):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(x).astype(dtype).astype(np.float64)
+
+    steps = {_forward: ("scores", "softmax", "apply"), _chain: ("scale", "softcap", "mask", "dropout")}
+    with contextlib.ExitStack() as stack:
+        for module, names in steps.items():
+            for name in names:
+                stack.enter_context(mock.patch.object(module, name, rounded(getattr(module, name))))
+        yield
+
+
+def assert_close(actual, expected, dtype, what="out", low=None):
+    """The rule of SPEC §4; NaN and inf in the same places.
+
+    f32 and f64: the largest error relative to the largest finite |expected|. bf16 and f16: at most twice the largest
+    error of `low`, the same maths in the narrow type.
+    """
+    finite = np.isfinite(expected)
+    if not finite.any():
+        limit = 0.0
+    elif low is None:
+        limit = TOLERANCE[np.dtype(dtype)] * np.abs(expected[finite]).max()
+    else:
+        limit = 2 * np.abs(low[finite] - expected[finite]).max()
+    assert_within(limit, actual, expected, what)
+
+
+def assert_within(limit, actual, expected, what="out"):
+    """Errors of at most `limit`; NaN and inf in the same places."""
     actual = np.asarray(actual, dtype=np.float64)
     assert actual.shape == expected.shape, f"{what}: expected shape {expected.shape}, found {actual.shape}"
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(actual[~finite], expected[~finite], err_msg=what)
-    if finite.any():
-        largest = np.abs(expected[finite]).max()
-        error = np.abs(actual[finite] - expected[finite]).max()
-        limit = TOLERANCE[np.dtype(dtype)] * largest
-        assert error <= limit, f"{what}: expected an error of at most {limit:.3e}, found {error:.3e}"
+    error = np.abs(actual[finite] - expected[finite]).max(initial=0)
+    assert error <= limit, f"{what}: expected an error of at most {limit:.3e}, found {error:.3e}"
 
 
 def check(q, k, v, **options):
     """Runs attn.sdpa and the reference on the same inputs, with lse; compares, and returns what attn.sdpa gave."""
     found = attn.sdpa(q, k, v, return_lse=True, **options)
     options.pop("dynamic", None)
-    expected = attn.reference.sdpa(q, k, v, return_lse=True, **options)
-    assert_results(found, expected, q.dtype)
+    compare(found, attn.reference.sdpa, q, k, v, return_lse=True, **options)
     return found
 
 
-def assert_results(found, expected, dtype):
-    """Compares out and lse, and weights where they were asked for."""
+def compare(found, reference, *arguments, **options):
+    """Compares out and lse, and weights where they were asked for, with what the reference makes of the arguments."""
+    dtype = arguments[0].dtype
+    expected, low = reference(*arguments, **options), [None] * len(found)
+    if is_narrow(dtype):
+        with rounded_to(dtype):
+            low = [x.astype(dtype).astype(np.float64) for x in reference(*arguments, **options)]
     assert len(found) == len(expected)
     assert found[0].dtype == dtype
-    assert_close(found[0], expected[0], dtype, "out")
-    assert_lse(found[1], expected[1])
+    assert_close(found[0], expected[0], dtype, "out", low[0])
+    assert_lse(found[1], expected[1], LSE_ERROR if is_narrow(dtype) else 0.0)
     if len(found) > 2:
         assert found[2].dtype == dtype
-        assert_close(found[2], expected[2], dtype, "weights")
+        assert_close(found[2], expected[2], dtype, "weights", low[2])
 
 
-def assert_lse(found, expected):
-    """The lse is a sum of numbers near it: its error is absolute where it passes through zero."""
-    scale = np.append(np.abs(expected[np.isfinite(expected)]), 1.0).max()
-    assert_close(found / scale, expected / scale, found.dtype, "lse")
+def assert_lse(found, expected, error=0.0):
+    """As the other results, in the lse's own type; `error` may be added."""
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    assert_within(error + TOLERANCE[found.dtype] * largest, found, expected, "lse")
 
 
 def in_child(code: str) -> None:

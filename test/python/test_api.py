@@ -236,12 +236,13 @@ def test_dlpack_objects_are_taken_without_copies():
 
 
 class Tensor(Exporter):
-    """Stands in for torch.Tensor, so that the tests need no torch; as there, bfloat16 has no way out as it is."""
+    """Stands in for torch.Tensor, so that the tests need no torch; as there, narrow floats have no way out as such."""
 
     def __init__(self, array):
         """Over a NumPy array."""
         super().__init__(array)
-        self.dtype = "bfloat16" if array.dtype == ml_dtypes.bfloat16 else array.dtype
+        is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
+        self.dtype = array.dtype.name if is_narrow else array.dtype
 
     def view(self, dtype):
         """The same memory as another type."""
@@ -250,7 +251,7 @@ class Tensor(Exporter):
 
 @pytest.fixture
 def torch(monkeypatch):
-    module = types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor, bfloat16="bfloat16", int16=np.int16)
+    module = types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
     monkeypatch.setitem(sys.modules, "torch", module)
 
 
@@ -270,6 +271,15 @@ def test_torch_bfloat16_goes_in_and_out_as_its_bits():
     back = _tensor.like(narrow, Tensor(narrow))
     assert back.dtype == "bfloat16"
     assert np.shares_memory(back.array, narrow)
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_float8_goes_in_as_its_bits():
+    narrow = np.arange(6, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn)
+    array = _tensor.as_array("k", Tensor(narrow))
+    assert array.dtype == ml_dtypes.float8_e4m3fn
+    assert np.shares_memory(array, narrow)
+    assert _tensor.describe("k", array).dtype.code == 10
 
 
 def test_describe_gives_canonical_strides():

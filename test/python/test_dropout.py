@@ -7,7 +7,7 @@ import pytest
 
 import attn
 from attn import api, reference
-from helpers import DTYPES, Shape, check, draw
+from helpers import NARROW, TYPES, Shape, check, draw
 
 SHAPE = Shape(33, 45, 16, 45, b=2, hq=4, hkv=2)
 SEEDS = [(0, 0), (42, 1), (2**63 + 12345, 2**40 + 7), (2**64 - 1, 2**64 - 1)]
@@ -37,7 +37,7 @@ def test_known_answers_in_a_kernel():
         np.testing.assert_array_equal(out[0, 0, 0] != 0, words > p * (2.0**32 - 1))
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 @parametrize_seeds
 def test_fused_kernels_drop_what_the_reference_drops(seed, offset, dtype):
     q, k, v = inputs(dtype)
@@ -70,6 +70,7 @@ def test_with_probability_one_all_is_dropped():
     assert np.isfinite(lse).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, *NARROW.values()], ids=["f32", *NARROW])
 @pytest.mark.parametrize(
     "options",
     [
@@ -82,9 +83,9 @@ def test_with_probability_one_all_is_dropped():
     ],
     ids=lambda options: "-".join(options),
 )
-def test_with_other_features(options):
+def test_with_other_features(options, dtype):
     # Elements are counted in the whole score matrix, so a mask changes none of the others.
-    check(*inputs(), dropout=(0.3, 11, 12), **options)
+    check(*inputs(dtype), dropout=(0.3, 11, 12), **options)
 
 
 @pytest.mark.parametrize("shape", [Shape(113, 203, 32, 24, b=2, hq=4, hkv=1), Shape(1, 203, 16, 16, hq=2, hkv=2)])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import attn
-from helpers import DTYPES, Shape, check, draw
+from helpers import TYPES, Shape, check, draw
 
 SHAPE = Shape(113, 203, 32, 24, b=4, hq=4, hkv=2)
 Q_LENGTHS, KV_LENGTHS = [113, 0, 64, 50], [203, 100, 0, 65]
 OFFSETS = np.array([90, -20, 0, 300])
 
-parametrize_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+parametrize_type = pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 
 STRUCTURES = {
     "plain": {},
@@ -41,13 +41,13 @@ def test_lengths_of_one(structure, lengths):
     check(*draw(SHAPE), **STRUCTURES[structure], **LENGTHS[lengths])
 
 
-@parametrize_dtype
+@parametrize_type
 @pytest.mark.parametrize("structure", ["offsets", "window by offsets", "sink", "sink and window"])
 def test_without_lengths(structure, dtype):
     check(*draw(SHAPE, dtype), **STRUCTURES[structure])
 
 
-@parametrize_dtype
+@parametrize_type
 @pytest.mark.parametrize("structure", ["plain", "bottom_right", "sink and window"])
 def test_what_lies_beyond_the_lengths_is_not_used(structure, dtype):
     q, k, v = draw(SHAPE, dtype)

@@ -3,6 +3,7 @@
 import resource
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,13 @@ PROBLEMS = [
     "b1 hq8 sq1024 d128 f32",
     "b2 hq4 sq113 sk203 d256 f64 causal=top_left softcap=30 bias=1,4,113,203 mask=bool out=lse",
 ]
+COMPARED = Path(__file__).parents[2] / "benchmarks" / "problems" / "compare.txt"
+
+
+def compared_problems() -> list[str]:
+    """The problems of benchmarks/compare.py."""
+    lines = [line.partition("#")[0].strip() for line in COMPARED.read_text().splitlines()]
+    return [" ".join(line.split()) for line in lines if line]
 
 
 @pytest.mark.parametrize("causal", ["", " causal=top_left"], ids=["full", "causal"])
@@ -37,7 +45,7 @@ def test_peak_memory(tmp_path, causal):
     assert tensors < peak <= tensors + MEMORY_BEYOND_TENSORS
 
 
-def best_seconds(*command) -> float:
+def best_seconds(*command, rounds: int = ROUNDS) -> float:
     """Processor time of the fastest of several runs: other processes do not count."""
 
     def spent() -> float:
@@ -45,7 +53,7 @@ def best_seconds(*command) -> float:
         return usage.ru_utime + usage.ru_stime
 
     times = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         before = spent()
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         times.append(spent() - before)
@@ -59,4 +67,10 @@ def test_start_up():
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_compile_time(tmp_path, problem):
     seconds = best_seconds(ATTNC, f"--problem={problem}", "-o", tmp_path / "kernel.o")
+    assert seconds <= CI_MARGIN * COMPILE_SECONDS
+
+
+@pytest.mark.parametrize("problem", compared_problems())
+def test_compile_time_of_compared_problems(tmp_path, problem):
+    seconds = best_seconds(ATTNC, f"--problem={problem}", "-o", tmp_path / "kernel.o", rounds=2)
     assert seconds <= CI_MARGIN * COMPILE_SECONDS

@@ -5,7 +5,7 @@ import pytest
 
 import attn
 from attn import api
-from helpers import DTYPES, Shape, check, draw, in_child
+from helpers import TYPES, Shape, check, draw, in_child
 
 SHAPE = Shape(113, 203, 32, 24, b=2, hq=4, hkv=2)
 RNG = np.random.default_rng(7)
@@ -17,6 +17,7 @@ PREFIX = np.array([31, 150])
 KEEP = RNG.random((4, 203)) < 0.7
 TEMPERATURE = np.array(0.7)
 BLOCK, CHUNK = 40, 29
+OTHERS = {name: dtype for name, dtype in TYPES.items() if name != "f32"}
 
 SCORE_MODS = {
     "identity": lambda s, b, h, i, j: s,
@@ -61,17 +62,19 @@ def test_mask_mods(name):
     check(*draw(SHAPE), mask_mod=MASK_MODS[name])
 
 
+@pytest.mark.parametrize("dtype", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("name", ["alibi", "relative table", "softcap"])
-def test_score_mods_in_f64(name):
-    check(*draw(SHAPE, np.float64), score_mod=SCORE_MODS[name])
+def test_score_mods_in_other_types(name, dtype):
+    check(*draw(SHAPE, dtype), score_mod=SCORE_MODS[name])
 
 
+@pytest.mark.parametrize("dtype", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("name", ["causal", "documents", "run-time prefix"])
-def test_mask_mods_in_f64(name):
-    check(*draw(SHAPE, np.float64), mask_mod=MASK_MODS[name])
+def test_mask_mods_in_other_types(name, dtype):
+    check(*draw(SHAPE, dtype), mask_mod=MASK_MODS[name])
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 def test_both_with_everything_else(dtype):
     rng = np.random.default_rng(8)
     options = dict(

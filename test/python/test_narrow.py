@@ -1,61 +1,29 @@
 """bf16 and f16: the rule of SPEC §4, max|out − ref| ≤ 2·max|low − ref|, on the sizes of FlashAttention's tests."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import attn
 from attn import reference
-from helpers import Shape, draw
+from helpers import BF16, NARROW, Shape, check, draw
 
-DTYPES = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 LENGTHS = [(113, 203), (128, 217), (113, 211), (108, 256), (256, 512), (512, 256), (1024, 1024), (1023, 1024), (1, 147)]
 HEAD_SIZES = [32, 40, 59, 64, 80, 96, 111, 128, 160, 192, 256]
 SLOPES = np.array([0.5, 0.25, 0.125, 0.0625])
 
-parametrize_dtype = pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
-
-
-def low(q, k, v, *, causal=None, **options):
-    """The same maths where each step is rounded to the narrow type."""
-    shape = Shape(q.shape[2], k.shape[2], q.shape[3], v.shape[3], b=q.shape[0], hq=q.shape[1], hkv=k.shape[1])
-    s = reference.scores(q, k).astype(q.dtype).astype(np.float64)
-    s = reference.scale(s, shape.d**-0.5).astype(q.dtype).astype(np.float64)
-    sizes = attn._checks.Sizes(shape.b, shape.hq, shape.hkv, shape.sq, shape.sk, shape.d, shape.dv)
-    if "score_mod" in options:
-        s = options["score_mod"](s, *np.ogrid[tuple(map(slice, shape.scores))]).astype(q.dtype).astype(np.float64)
-    if "softcap" in options:
-        s = reference.softcap(s, options["softcap"]).astype(q.dtype).astype(np.float64)
-    if "bias" in options:
-        s = (s + options["bias"].astype(np.float64)).astype(q.dtype).astype(np.float64)
-    s = reference.mask(s, None, reference.predicate(sizes, causal))
-    weights = reference.softmax(s)[0].astype(q.dtype)
-    return reference.apply(weights.astype(np.float64), v.astype(np.float64)).astype(q.dtype)
-
-
-def check_narrow(shape, dtype, **options):
-    q, k, v = draw(shape, dtype)
-    out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
-    assert out.dtype == dtype
-    assert lse.dtype == np.float32
-    expected, expected_lse = reference.sdpa(q, k, v, return_lse=True, **options)
-    limit = 2 * np.abs(low(q, k, v, **options).astype(np.float64) - expected).max()
-    assert np.abs(out.astype(np.float64) - expected).max() <= limit
-    finite = np.isfinite(expected_lse)
-    np.testing.assert_array_equal(np.isfinite(lse), finite)
-    np.testing.assert_allclose(lse[finite], expected_lse[finite], atol=1e-4)
+parametrize_dtype = pytest.mark.parametrize("dtype", NARROW.values(), ids=NARROW)
 
 
 @parametrize_dtype
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda x: f"{x[0]}x{x[1]}")
 def test_lengths(lengths, dtype):
-    check_narrow(Shape(*lengths, 64, 64, hq=2, hkv=1), dtype, causal="bottom_right")
+    check(*draw(Shape(*lengths, 64, 64, hq=2, hkv=1), dtype), causal="bottom_right")
 
 
 @parametrize_dtype
 @pytest.mark.parametrize("d", HEAD_SIZES)
 def test_head_sizes(d, dtype):
-    check_narrow(Shape(113, 203, d, d, hq=2, hkv=2), dtype)
+    check(*draw(Shape(113, 203, d, d, hq=2, hkv=2), dtype))
 
 
 @parametrize_dtype
@@ -66,7 +34,7 @@ def test_features(name, dtype, rng):
         "bias": dict(bias=rng.standard_normal((1, 4, 113, 203)).astype(dtype)),
         "score_mod": dict(score_mod=lambda s, b, h, i, j: s - SLOPES[h] * abs(i - j)),
     }[name]
-    check_narrow(Shape(113, 203, 64, 64, hq=4, hkv=2), dtype, causal="bottom_right", **options)
+    check(*draw(Shape(113, 203, 64, 64, hq=4, hkv=2), dtype), causal="bottom_right", **options)
 
 
 @parametrize_dtype
@@ -75,6 +43,6 @@ def test_returned_weights_are_narrow(dtype):
     out, weights = attn.sdpa(q, k, v, return_weights=True)
     expected, expected_weights = reference.sdpa(q, k, v, return_weights=True)
     assert out.dtype == weights.dtype == dtype
-    rounding = 2.0**-8 if dtype == ml_dtypes.bfloat16 else 2.0**-11
+    rounding = 2.0**-8 if dtype == BF16 else 2.0**-11
     np.testing.assert_allclose(weights.astype(np.float64), expected_weights, rtol=2 * rounding, atol=1e-6)
     assert np.abs(out.astype(np.float64) - expected).max() <= 4 * rounding * np.abs(expected).max()

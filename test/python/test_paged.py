@@ -5,7 +5,7 @@ import pytest
 
 import attn
 from attn import reference
-from helpers import DTYPES, assert_results, in_child
+from helpers import DTYPES, NARROW, TYPES, compare, in_child
 
 PAGE_SIZES = [1, 3, 16, 64]
 LAYOUTS = ["nhd", "hnd"]
@@ -40,9 +40,8 @@ class Pages:
         """The kernel against the reference."""
         found = attn.paged_sdpa(*self.arguments, page_layout=self.layout, return_lse=True, **options)
         options.pop("dynamic", None)
-        expected = reference.paged_sdpa(*self.arguments, page_layout=self.layout, return_lse=True, **options)
         assert np.isfinite(found[0]).all()
-        assert_results(found, expected, self.arguments[0].dtype)
+        compare(found, reference.paged_sdpa, *self.arguments, page_layout=self.layout, return_lse=True, **options)
 
 
 OPTIONS = {
@@ -63,7 +62,13 @@ def test_page_sizes(page, layout):
     Pages(page, layout).check(causal="bottom_right")
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+@pytest.mark.parametrize("dtype", NARROW.values(), ids=NARROW)
+@pytest.mark.parametrize(("page", "layout"), [(1, "hnd"), (16, "nhd"), (48, "hnd"), (128, "nhd")])
+def test_page_sizes_in_narrow_types(page, layout, dtype):
+    Pages(page, layout, dtype=dtype).check(causal="bottom_right")
+
+
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_features(name, dtype):
     Pages(16, dtype=dtype).check(**OPTIONS[name])
@@ -153,6 +158,6 @@ def test_bad_appends_write_nothing(rng):
         attn.kv_append(cache, np.zeros((3, 2, 4, 9), np.float32), [0, 0, 0])
     with pytest.raises(ValueError, match=r"block_table in 0 to 2, found 3 at \[1, 0\]"):
         attn.kv_append(cache, new[:, :, :, :], [0, 0, 0], block_table=[[0], [3], [0]], page_layout="hnd")
-    with pytest.raises(TypeError, match="cache to have the type of q, float64"):
+    with pytest.raises(TypeError, match="cache to have the type of new, float64"):
         attn.kv_append(cache, new.astype(np.float64), [0, 0, 0])
     np.testing.assert_array_equal(cache, before)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import attn
-from helpers import DTYPES, Shape, check, draw
+from helpers import TYPES, Shape, check, draw
 
 SHAPE = Shape(33, 65, 16, 8, b=2, hq=4, hkv=2)
 RNG = np.random.default_rng(5)
@@ -25,7 +25,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_weights(name, dtype):
     options = dict(OPTIONS[name])

@@ -111,6 +111,15 @@ TEST_F(CheckArguments, Type) {
   expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float32, found type code 200 with 32 bits");
 }
 
+TEST_F(CheckArguments, Float8HasACodeOfItsOwn) {
+  specs[1].type_code = ATTN_DLPACK_FLOAT8_E4M3FN;
+  specs[1].bits = 8;
+  tensors[1].dtype = {kDLUInt, 8, 1};
+  expect(ATTN_WRONG_TYPE, "argument 1 'k': expected type float8_e4m3fn, found uint8");
+  tensors[1].dtype = {ATTN_DLPACK_FLOAT8_E4M3FN, 8, 1};
+  expect(ATTN_OK, "");
+}
+
 TEST_F(CheckArguments, BooleansAreBoolOrUInt8) {
   tensors[3].dtype.code = ATTN_DLPACK_BOOL;
   expect(ATTN_OK, "");

@@ -14,20 +14,30 @@
 
 namespace {
 
-TEST(CheckBitcode, DefinesTheCheckAndNeedsOnlyLibc) {
-  llvm::LLVMContext context;
-  llvm::Expected<std::unique_ptr<llvm::Module>> module =
-      llvm::parseBitcodeFile(llvm::MemoryBufferRef(attn::getCheckArgumentsBitcode(), "check"), context);
-  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
-  EXPECT_FALSE(llvm::verifyModule(**module, &llvm::errs()));
-  EXPECT_EQ((*module)->getSourceFileName(), "CheckArguments.c");
-  ASSERT_NE((*module)->getFunction("attn_check_arguments"), nullptr);
-  for (llvm::Function &function : **module) {
-    if (function.isDeclaration() && !function.isIntrinsic()) {
-      EXPECT_EQ(function.getName(), "vsnprintf");
+struct Code {
+  llvm::StringRef bitcode;
+  const char *file, *function;
+};
+
+TEST(CheckBitcode, DefinesItsFunctionAndNeedsOnlyLibc) {
+  const Code codes[] = {{attn::getCheckArgumentsBitcode(), "CheckArguments.c", "attn_check_arguments"},
+                        {attn::getProcessorBitcode(), "Processor.c", "attn_select_variant"},
+                        {attn::getLibraryBitcode(), "Library.c", "attn_find_kernel"}};
+  for (const Code &code : codes) {
+    llvm::LLVMContext context;
+    llvm::Expected<std::unique_ptr<llvm::Module>> module =
+        llvm::parseBitcodeFile(llvm::MemoryBufferRef(code.bitcode, "code"), context);
+    ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+    EXPECT_FALSE(llvm::verifyModule(**module, &llvm::errs()));
+    EXPECT_EQ((*module)->getSourceFileName(), code.file);
+    ASSERT_NE((*module)->getFunction(code.function), nullptr);
+    for (llvm::Function &function : **module) {
+      if (function.isDeclaration() && !function.isIntrinsic()) {
+        EXPECT_EQ(function.getName(), "vsnprintf");
+      }
+      for (const char *attribute : {"target-cpu", "target-features", "tune-cpu"})
+        EXPECT_FALSE(function.hasFnAttribute(attribute)) << function.getName().str() << " has " << attribute;
     }
-    for (const char *attribute : {"target-cpu", "target-features", "tune-cpu"})
-      EXPECT_FALSE(function.hasFnAttribute(attribute)) << function.getName().str() << " has " << attribute;
   }
 }
 

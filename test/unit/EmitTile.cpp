@@ -14,8 +14,8 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Target/TargetMachine.h"
-#include "gtest/gtest.h"
 
 using namespace mlir;
 using namespace attn;
@@ -55,7 +55,8 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
   std::unique_ptr<llvm::Module> code;
   if (succeeded(pm.run(*module)))
     code = translateModuleToLLVMIR(*module, llvmContext, "tile");
-  EXPECT_TRUE(bool(code));
+  if (!code)
+    llvm::report_fatal_error("the tile does not compile");
   std::unique_ptr<llvm::TargetMachine> machine = llvm::cantFail(createTargetMachine(target));
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());

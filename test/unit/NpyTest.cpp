@@ -154,8 +154,9 @@ TEST_F(Npy, Types) {
   for (const char *type : {">f4", "<c8", "|S4", "|O", "<u4", "=f4", "<f44", "<V4"})
     EXPECT_EQ(
         parse(makeFile(std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': (4,), }", fourFloats)),
-        std::string("x.npy: expected an array of type float32, float64, float16, bfloat16, bool, int8, int32, int64, "
-                    "little-endian ('<f4', '<f8', '<f2', '<V2', '|b1', '|i1', '<i4', '<i8'), found '") +
+        std::string(
+            "x.npy: expected an array of type float32, float64, float16, bfloat16, float8_e4m3fn, bool, int8, "
+            "int32, int64, little-endian ('<f4', '<f8', '<f2', '<V2', '<V1', '|b1', '|i1', '<i4', '<i8'), found '") +
             type + "'; convert it with numpy's astype");
 }
 
@@ -163,6 +164,13 @@ TEST_F(Npy, BFloat16HasTwoNames) {
   for (const char *type : {"<V2", "|V2"})
     EXPECT_EQ(
         parse(makeFile(std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': (8,), }", fourFloats)),
+        "");
+}
+
+TEST_F(Npy, Float8HasTwoNames) {
+  for (const char *type : {"<V1", "|V1"})
+    EXPECT_EQ(
+        parse(makeFile(std::string("{'descr': '") + type + "', 'fortran_order': False, 'shape': (16,), }", fourFloats)),
         "");
 }
 

@@ -9,13 +9,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
 
 // Of <omp.h>, which gcc and clang keep apart from each other's.
+extern "C" int omp_get_max_active_levels(void);
 extern "C" int omp_get_max_threads(void);
+extern "C" void omp_set_max_active_levels(int levels);
 extern "C" void omp_set_num_threads(int threads);
 
 namespace {
@@ -38,6 +42,14 @@ template <typename Function> size_t parallelFor(int64_t count, Function function
       },
       &context, count);
   return context.threads.size();
+}
+
+/// Waits, not for ever, and yields: there may be fewer cores than threads.
+template <typename Condition> bool waitFor(Condition condition) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  return condition();
 }
 
 struct ParallelFor : testing::Test {
@@ -73,11 +85,74 @@ TEST_F(ParallelFor, UsesTheThreadsAskedFor) {
   std::atomic<int> arrived = 0;
   size_t threads = parallelFor(4, [&](int64_t) {
     ++arrived;
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (arrived < 4 && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::yield();
+    waitFor([&] { return arrived == 4; });
   });
   EXPECT_EQ(threads, 4u);
+}
+
+TEST_F(ParallelFor, AThreadThatIsDoneTakesFromTheOthers) {
+  attn_runtime_set_num_threads(3);
+  for (int64_t slow : {0, 4, 9}) {
+    // One index ends last, wherever it lies: the others of its thread's range run elsewhere.
+    std::atomic<int> done = 0;
+    parallelFor(10, [&](int64_t index) {
+      if (index == slow)
+        EXPECT_TRUE(waitFor([&] { return done == 9; })) << "slow index " << slow;
+      else
+        ++done;
+    });
+  }
+}
+
+TEST_F(ParallelFor, AThreadBeginsWithConsecutiveIndices) {
+  attn_runtime_set_num_threads(2);
+  std::mutex mutex;
+  std::map<std::thread::id, int64_t> firsts;
+  std::atomic<bool> isHalfway = false;
+  parallelFor(100, [&](int64_t index) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      firsts.try_emplace(std::this_thread::get_id(), index);
+    }
+    if (index == 0)
+      EXPECT_TRUE(waitFor([&] { return isHalfway.load(); }));
+    if (index == 50)
+      isHalfway = true;
+  });
+  std::set<int64_t> found;
+  for (auto [thread, first] : firsts)
+    found.insert(first);
+  EXPECT_EQ(found, (std::set<int64_t>{0, 50}));
+}
+
+TEST_F(ParallelFor, CallersAtOnceShareTheThreads) {
+  attn_runtime_set_num_threads(4);
+  constexpr int kOthers = 3;
+  std::latch started(kOthers), end(1);
+  std::vector<std::thread> others;
+  for (int other = 0; other < kOthers; ++other)
+    others.emplace_back([&] {
+      parallelFor(1, [&](int64_t) {
+        started.count_down();
+        end.wait();
+      });
+    });
+  started.wait();
+  for (int repeat = 0; repeat < 100; ++repeat)
+    EXPECT_EQ(parallelFor(100, [](int64_t) {}), 1u);
+  end.count_down();
+  for (std::thread &other : others)
+    other.join();
+}
+
+TEST_F(ParallelFor, NestedLoopsWithLevelsToUse) {
+  int before = omp_get_max_active_levels();
+  omp_set_max_active_levels(3);
+  attn_runtime_set_num_threads(4);
+  std::atomic<int> calls = 0;
+  parallelFor(8, [&](int64_t) { parallelFor(8, [&](int64_t) { parallelFor(8, [&](int64_t) { ++calls; }); }); });
+  EXPECT_EQ(calls.load(), 512);
+  omp_set_max_active_levels(before);
 }
 
 TEST_F(ParallelFor, ZeroRestoresTheSettingOfOpenMP) {

@@ -87,9 +87,8 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, causal, chunk, softcap, scale, bias, mask, layout, out, window, align, sink, "
-      "q_lengths, "
-      "kv_lengths, dropout, paged, pages\n"
+      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, chunk, softcap, scale, bias, mask, layout, out, window, "
+      "align, sink, q_lengths, kv_lengths, dropout, paged, pages\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
@@ -183,6 +182,29 @@ TEST(Problem, NewTokensRoundTrip) {
   for (llvm::StringRef line : lines)
     EXPECT_EQ(canonical(line), line);
   EXPECT_EQ(canonical("sq1 d1 kv_lengths paged=16,nhd"), canonical("sq1 d1 kv_lengths paged=16"));
+}
+
+TEST(Problem, KeysOfAnotherType) {
+  for (llvm::StringRef line :
+       {"b1 hq8 hkv2 sq1 sk203 d64 dv64 f32 kv=int8 causal=bottom_right",
+        "b1 hq8 hkv2 sq1 sk203 d64 dv64 f64 kv=fp8 kvscale=token", "b? hq8 hkv2 sq? sk? d64 dv64 f32 kv=bf16",
+        "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=f16", "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 kv=int8 out=lse",
+        "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=fp8 out=weights"})
+    EXPECT_EQ(canonical(line), line);
+  EXPECT_EQ(canonical("sq1 d1 kv=int8 kvscale=head"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 kv=int8");
+  EXPECT_EQ(canonical("sq1 d1 bf16 kv=bf16 out=weights"), "b1 hq1 hkv1 sq1 sk1 d1 dv1 bf16 out=weights");
+  std::pair<llvm::StringRef, llvm::StringRef> wrong[] = {
+      {"kv=int4", "expected the type of k and v, found 'kv=int4'; write kv=int8, kv=fp8, kv=bf16 or kv=f16"},
+      {"kv=fp8 kvscale=row", "expected what has a scale, found 'kvscale=row'; write kvscale=head or kvscale=token"},
+      {"kvscale=head", "expected kvscale only with kv=int8 or kv=fp8, which have scales; leave it out"},
+      {"f64 kv=f16", "expected 16-bit keys and values beside f32, found them beside f64; write f32, or leave kv out"},
+      {"kv=int8 kvscale=token layout=varlen",
+       "expected a scale a head with layout=varlen, whose keys have no dimension of their own in (batch, head, key), "
+       "found one a token; write kvscale=head"},
+      {"kv=int8 kvscale=token sk? paged=16 kv_lengths",
+       "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a number, or kvscale=head"}};
+  for (auto [line, text] : wrong)
+    EXPECT_EQ(reason("sq1 d1 " + line.str()), text);
 }
 
 TEST(Problem, MalformedNewTokens) {
@@ -386,10 +408,18 @@ TEST(Problem, IROfWeights) {
         "%probabilities = attn.softmax ins(%masked : tensor<2x4x3x5xf32>)\n      sink(%sink : tensor<4xf32>)\n"
         "      q_lengths(%q_lengths : tensor<2xi32>)",
         "%dropped = attn.dropout ins(%probabilities : tensor<2x4x3x5xf32>)\n      dropout(%seed, %offset : i64, i64)",
-        "%rounded = arith.truncf %wide : f32 to bf16",
+        "%result = arith.truncf %from : f32 to bf16",
         "%out = attn.apply ins(%weights, %v :", "return %out, %weights : tensor<2x4x3x4xbf16>, tensor<2x4x3x5xbf16>"}) {
     EXPECT_TRUE(llvm::StringRef(text).contains(step)) << step.str() << "\n" << text;
   }
+}
+
+TEST(Problem, IROfQuantisedKeys) {
+  std::string text = bodyOf("b2 hq4 hkv2 sq3 sk5 d8 kv=fp8 kvscale=token kv_lengths");
+  for (llvm::StringRef step : {"attn.sdpa ins(%q, %k, %v : tensor<2x4x3x8xf32>, tensor<2x2x5x8xf8E4M3FN>, "
+                               "tensor<2x2x5x8xf8E4M3FN>)\n      kv_lengths(%kv_lengths : tensor<2xi32>)\n"
+                               "      kv_scale(%k_scale, %v_scale : tensor<2x2x5xf32>, tensor<2x2x5xf32>)\n"})
+    EXPECT_TRUE(llvm::StringRef(text).contains(step)) << step.str() << "\n" << text;
 }
 
 /// The unfused chain has no key heads: its regions read them off the query heads.

@@ -26,12 +26,22 @@ struct Level {
   const char *name;
   unsigned vectorBits, vectorRegisters;
   bool hasFma;
+  double bf16DotRate = 0; ///< as measured; 0 where there is no such instruction
 };
 constexpr Level levels[] = {
-    {"x86-64", 128, 16, false},        {"x86-64-v2", 128, 16, false}, {"x86-64-v3", 256, 16, true},
-    {"x86-64-v4", 512, 32, true},      {"nehalem", 128, 16, false},   {"sandybridge", 128, 16, false},
-    {"haswell", 256, 16, true},        {"znver1", 256, 16, true},     {"bdver2", 128, 16, false},
-    {"skylake-avx512", 512, 32, true}, {"znver5", 512, 32, true},
+    {"x86-64", 128, 16, false},
+    {"x86-64-v2", 128, 16, false},
+    {"x86-64-v3", 256, 16, true},
+    {"x86-64-v4", 512, 32, true},
+    {"nehalem", 128, 16, false},
+    {"sandybridge", 128, 16, false},
+    {"haswell", 256, 16, true},
+    {"znver1", 256, 16, true},
+    {"bdver2", 128, 16, false},
+    {"skylake-avx512", 512, 32, true},
+    {"znver4", 512, 32, true, 2},
+    {"znver5", 512, 32, true, 2},
+    {"sapphirerapids", 512, 32, true, 0.5},
 };
 
 TEST(TargetInfo, Levels) {
@@ -43,6 +53,7 @@ TEST(TargetInfo, Levels) {
     EXPECT_EQ(target.vectorBits, level.vectorBits) << level.name;
     EXPECT_EQ(target.vectorRegisters, level.vectorRegisters) << level.name;
     EXPECT_EQ(target.hasFma, level.hasFma) << level.name;
+    EXPECT_EQ(target.bf16DotRate, level.bf16DotRate) << level.name;
     EXPECT_EQ(target.getLanes(32), level.vectorBits / 32);
     EXPECT_EQ(target.getLanes(64), level.vectorBits / 64);
   }
@@ -88,6 +99,7 @@ TEST(TargetInfo, HostAgreesWithTheProcessor) {
   EXPECT_EQ(host.vectorRegisters, hasAvx512 ? 32u : 16u);
   EXPECT_EQ(host.hasFma, hasAvx512 || hasAvx2);
   EXPECT_GE(host.l2Bytes, 128 * 1024);
+  EXPECT_EQ(host.bf16DotRate > 0, hasAvx512 && __builtin_cpu_supports("avx512bf16"));
 }
 
 // The string stands in manifests: the same in every run, each feature with its sign, once.

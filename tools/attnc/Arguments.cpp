@@ -28,6 +28,7 @@ static NpyType getNpyType(const KernelArgument &argument) {
   case ElementKind::F64: return NpyType::Float64;
   case ElementKind::BF16: return NpyType::BFloat16;
   case ElementKind::F16: return NpyType::Float16;
+  case ElementKind::F8E4M3FN: return NpyType::Float8E4M3FN;
   case ElementKind::I1: return NpyType::Bool;
   case ElementKind::I8: return NpyType::Int8;
   case ElementKind::I32: return NpyType::Int32;

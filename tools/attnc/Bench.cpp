@@ -1,18 +1,21 @@
 //===- Bench.cpp - attnc bench --------------------------------------------===//
 //
-// Times kernels against a ceiling measured in the same run, round by round: the
-// FMA peak of as many threads, from a kernel of our own that does nothing else.
+// Times kernels against ceilings measured in the same run, round by round: the
+// multiply-adds or the reads of as many threads, from kernels of our own that do
+// nothing else.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Ceilings.h"
+#include "Cost.h"
+#include "HotLoops.h"
 #include "attn-c/attn_runtime.h"
-#include "attn/Compiler/Problem.h"
-#include "attnc.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-#include <chrono>
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
 
 using namespace llvm;
 using namespace attn;
@@ -20,61 +23,12 @@ using namespace attn::driver;
 
 /// Rounds of each problem, at least; the ceiling is measured again in every one.
 static constexpr unsigned kMinRounds = 5;
-/// Short bursts, several a round: on a shared machine one of them runs undisturbed.
-static constexpr double kPeakSeconds = 0.002;
-static constexpr unsigned kPeakBursts = 5;
+/// Copies of the arguments of a small problem, at most.
+static constexpr int64_t kMaxCopies = 4096;
 
-static double getSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+using Arguments = std::vector<NpyArray>;
 
 namespace {
-
-/// The FMA ceiling: independent chains of vector multiply-adds, as many as hide the latency, on each thread.
-class FmaPeak {
-public:
-  static Expected<FmaPeak> create(const CompileOptions &options, Problem::Element element, int threads) {
-    Expected<TargetInfo> target = TargetInfo::get(options.target);
-    if (!target)
-      return target.takeError();
-    FmaPeak peak;
-    peak.threads = threads;
-    Expected<std::unique_ptr<LoadedObject>> object =
-        compileFmaLoop(*target, element == Problem::Element::F64 ? 64 : 32);
-    if (!object)
-      return object.takeError();
-    peak.object = std::move(*object);
-    Expected<void *> entry = peak.object->lookup("fma_peak");
-    if (!entry)
-      return entry.takeError();
-    peak.entry = reinterpret_cast<Loop>(*entry);
-    peak.flopsPerRound = kFmaChains * target->getLanes(element == Problem::Element::F64 ? 64 : 32) * 2.0;
-    // Rounds that last about kPeakSeconds.
-    double start = getSeconds();
-    peak.entry(kCalibrationRounds);
-    peak.rounds = std::max<int64_t>(1, kCalibrationRounds * kPeakSeconds / (getSeconds() - start));
-    return peak;
-  }
-
-  /// GFLOP/s of all threads together.
-  double measure() const {
-    double start = getSeconds();
-    attn_parallel_for([](void *context, int64_t) { static_cast<const FmaPeak *>(context)->runOnce(); },
-                      const_cast<FmaPeak *>(this), threads);
-    return threads * rounds * flopsPerRound / (getSeconds() - start) * 1e-9;
-  }
-
-private:
-  using Loop = double (*)(int64_t);
-  static constexpr int64_t kCalibrationRounds = 1 << 20;
-  void runOnce() const { (void)entry(rounds); }
-
-  std::unique_ptr<LoadedObject> object;
-  Loop entry = nullptr;
-  int64_t rounds = 0;
-  double flopsPerRound = 0;
-  int threads = 1;
-};
 
 struct Timing {
   double best, median;
@@ -85,22 +39,17 @@ Timing summarize(std::vector<double> times) {
   return {times.front(), times[times.size() / 2]};
 }
 
-} // namespace
+/// One problem, ready to be timed.
+struct Case {
+  Problem problem; ///< with the sizes of this run
+  LoadedKernel kernel;
+  std::optional<LoadedKernel> unfused;
+  /// What is read from memory is read from the next copy in the next round: no cache still holds it.
+  std::vector<Arguments> copies;
+  Cost cost;
+};
 
-/// 4 B Hq Sq Sk D for D = Dv; halved when causal, or times the share of the keys that a window holds
-/// (docs/Performance.md). Lengths are full, and packed sequences of equal length.
-static double getFlops(const Problem &problem) {
-  double sequences = problem.layout == Problem::Layout::Varlen ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
-  double flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv);
-  std::optional<int64_t> left, right;
-  if (problem.window) {
-    left = problem.window->left;
-    right = problem.causal ? 0 : problem.window->right;
-  }
-  if (left && right)
-    return flops * std::min(1.0, double(*left + *right + 1) / std::max<int64_t>(problem.sk, 1));
-  return problem.causal ? flops / 2 : flops;
-}
+} // namespace
 
 /// The problem with the sizes of this run.
 static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
@@ -121,7 +70,19 @@ static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
   return problem;
 }
 
-static Error benchProblem(const BenchCommand &command, const std::string &line) {
+static Expected<Arguments> copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+  Arguments copy;
+  for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
+    Expected<NpyArray> target = createZeros(argument, array.shape);
+    if (!target)
+      return target.takeError();
+    std::memcpy(target->data, array.data, getNpyTypeSize(array.type) * getNumElements(array.shape));
+    copy.push_back(std::move(*target));
+  }
+  return copy;
+}
+
+static Expected<Case> createCase(const BenchCommand &command, const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
     return problem.takeError();
@@ -129,63 +90,179 @@ static Error benchProblem(const BenchCommand &command, const std::string &line) 
   Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options);
   if (!kernel)
     return kernel.takeError();
-  Expected<Problem> resolved = resolveSizes(*problem, kernel->getDescription(), command.sizes);
+  const Kernel &description = kernel->getDescription();
+  Expected<Problem> resolved = resolveSizes(*problem, description, command.sizes);
   if (!resolved)
     return resolved.takeError();
   ArgumentOptions argumentOptions;
   for (const auto &[name, size] : command.sizes)
-    if (is_contained(kernel->getDescription().sizes, name)) // other problems of the list may have other names
+    if (is_contained(description.sizes, name)) // other problems of the list may have other names
       argumentOptions.sizes[name] = size;
   argumentOptions.fullLengths = true;
-  Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), argumentOptions);
+  Expected<Arguments> arguments = createArguments(description, argumentOptions);
   if (!arguments)
     return arguments.takeError();
-  std::optional<LoadedKernel> unfused;
+  Cost cost = getCost(*resolved, description, *arguments);
+  Case result{*resolved, std::move(*kernel), std::nullopt, {}, cost};
+  result.copies.push_back(std::move(*arguments));
+  int64_t numCopies = cost.isDecode ? divideCeil(kReadBytes, std::max<int64_t>(cost.bytes, 1)) : 1;
+  while (int64_t(result.copies.size()) < std::min(numCopies, kMaxCopies)) {
+    Expected<Arguments> copy = copyArguments(result.kernel.getDescription(), result.copies.front());
+    if (!copy)
+      return copy.takeError();
+    result.copies.push_back(std::move(*copy));
+  }
   if (command.compareUnfused) {
     CompileOptions options = command.options;
     options.unfused = true;
+    options.schedule.clear();
     Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options);
     if (!compiled)
       return compiled.takeError();
-    unfused = std::move(*compiled);
+    result.unfused = std::move(*compiled);
   }
-  Expected<FmaPeak> peak = FmaPeak::create(command.options, problem->element, command.threads);
-  if (!peak)
-    return peak.takeError();
+  return result;
+}
+
+static std::string printThreads(int threads) {
+  return std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+}
+
+/// What the time would be at either ceiling, which of them bounds, and how near the kernel is to both.
+static void printBound(const Case &timed, const Ceilings &ceilings, double seconds) {
+  const Cost &cost = timed.cost;
+  double rate = cost.flops / seconds * 1e-9, traffic = cost.bytes / seconds * 1e-9;
+  double ridge = ceilings.getGflops() / ceilings.getGigabytes();
+  bool isMemoryBound = cost.getIntensity() < ridge;
+  outs() << "  bound by " << (isMemoryBound ? "memory" : "multiply-adds") << ": " << format("%.1f", cost.getIntensity())
+         << " FLOP/byte, the ceilings meet at " << format("%.1f", ridge) << "; " << format("%.1f", rate) << " of "
+         << format("%.1f", ceilings.getGflops()) << " GFLOP/s (" << format("%.1f", 100 * rate / ceilings.getGflops())
+         << " %), " << format("%.1f", traffic) << " of " << format("%.1f", ceilings.getGigabytes()) << " GB/s ("
+         << format("%.1f", 100 * traffic / ceilings.getGigabytes()) << " %)\n";
+}
+
+static Error printLoops(const BenchCommand &command, const std::string &line) {
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  Expected<std::string> object = compileObject({"", line}, command.options);
+  if (!object)
+    return object.takeError();
+  Expected<std::vector<HotLoop>> loops = findHotLoops(*object, *target);
+  if (!loops)
+    return loops.takeError();
+  for (const HotLoop &loop : *loops) {
+    if (command.roofline == Roofline::Assembly) {
+      printAssembly(outs(), loop);
+      continue;
+    }
+    outs() << "  loop ";
+    printHotLoop(outs(), loop);
+    outs() << "\n";
+  }
+  return Error::success();
+}
+
+static Error timeProblem(const BenchCommand &command, const std::string &line) {
+  Expected<Case> timed = createCase(command, line);
+  if (!timed)
+    return timed.takeError();
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  Product product = getProduct(timed->problem.element, *target);
+  Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
+  if (!ceilings)
+    return ceilings.takeError();
+  bool measuresRoofline = command.roofline == Roofline::Measured, isDecode = timed->cost.isDecode;
 
   std::vector<double> times;
-  double ceiling = 0, start = getSeconds();
+  double start = getSeconds();
   while (times.size() < kMinRounds || getSeconds() - start < command.seconds) {
-    for (unsigned burst = 0; burst < kPeakBursts; ++burst)
-      ceiling = std::max(ceiling, peak->measure());
+    if (!isDecode || measuresRoofline)
+      ceilings->measureFma();
+    if (isDecode || measuresRoofline)
+      if (Error error = ceilings->measureRead())
+        return error;
+    const Arguments &arguments = timed->copies[times.size() % timed->copies.size()];
     double before = getSeconds();
-    if (Error error = kernel->call(*arguments))
+    if (Error error = timed->kernel.call(arguments))
       return error;
     times.push_back(getSeconds() - before);
   }
   Timing timing = summarize(times);
-  double rate = getFlops(*resolved) / timing.best * 1e-9;
-  outs() << printProblemLine(*resolved) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
-         << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << " GFLOP/s, ceiling "
-         << format("%.1f", ceiling) << " GFLOP/s (FMA, " << command.threads
-         << (command.threads == 1 ? " thread), " : " threads), ") << format("%.1f", 100 * rate / ceiling) << " %";
-  if (unfused) {
+  double rate = (isDecode ? timed->cost.bytes : timed->cost.flops) / timing.best * 1e-9;
+  double ceiling = isDecode ? ceilings->getGigabytes() : ceilings->getGflops();
+  StringRef unit = isDecode ? " GB/s" : " GFLOP/s";
+  outs() << printProblemLine(timed->problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
+         << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << unit << ", ceiling "
+         << format("%.1f", ceiling) << unit << " (" << (isDecode ? "read" : getProductName(product)) << ", "
+         << printThreads(command.threads) << "), " << format("%.1f", 100 * rate / ceiling) << " %";
+  if (timed->unfused) {
     double before = getSeconds();
-    if (Error error = unfused->call(*arguments))
+    if (Error error = timed->unfused->call(timed->copies.front()))
       return error;
     double time = getSeconds() - before;
     outs() << ", unfused chain " << format("%.3f", time * 1e3) << " ms (" << format("%.1f", time / timing.best)
            << " x)";
   }
   outs() << "\n";
-  outs().flush();
+  if (measuresRoofline) {
+    printBound(*timed, *ceilings, timing.best);
+    if (Error error = printLoops(command, line))
+      return error;
+  }
+  return Error::success();
+}
+
+/// The loops of a problem's kernel for any target, below its line.
+static Error describeProblem(const BenchCommand &command, const std::string &line) {
+  Expected<Problem> problem = parseProblem(line);
+  if (!problem)
+    return problem.takeError();
+  outs() << (command.roofline == Roofline::Assembly ? "# " : "") << printProblemLine(*problem) << ":\n";
+  return printLoops(command, line);
+}
+
+static Error printCeilings(const BenchCommand &command) {
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return target.takeError();
+  SmallVector<Product> products = {Product::F32, Product::F64};
+  if (target->bf16DotRate > 0)
+    products.push_back(Product::Bf16Dot);
+  auto print = [&](StringRef name, double rate, StringRef unit) {
+    outs() << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit << "\n";
+  };
+  for (Product product : products) {
+    bool measuresRead = product == Product::F32;
+    Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
+    if (!ceilings)
+      return ceilings.takeError();
+    double start = getSeconds();
+    for (unsigned round = 0; round < kMinRounds || getSeconds() - start < command.seconds; ++round) {
+      ceilings->measureFma();
+      if (measuresRead)
+        if (Error error = ceilings->measureRead())
+          return error;
+    }
+    print(getProductName(product), ceilings->getGflops(), " GFLOP/s");
+    if (measuresRead)
+      print("read", ceilings->getGigabytes(), " GB/s");
+  }
   return Error::success();
 }
 
 int driver::bench(const BenchCommand &command) {
   attn_runtime_set_num_threads(command.threads);
-  for (const std::string &line : command.problems)
-    if (Error error = benchProblem(command, line))
+  if (command.printCeilings)
+    if (Error error = printCeilings(command))
       return reportError(std::move(error));
+  for (const std::string &line : command.problems) {
+    bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
+    if (Error error = runs ? timeProblem(command, line) : describeProblem(command, line))
+      return reportError(std::move(error));
+    outs().flush();
+  }
   return 0;
 }

@@ -40,8 +40,7 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
   return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
 }
 
-/// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
-static std::string getGuard(StringRef path) {
+std::string driver::getGuard(StringRef path) {
   std::string guard;
   for (char c : sys::path::filename(path))
     guard += isAlnum(c) ? toUpper(c) : '_';
@@ -78,6 +77,17 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
   return std::string(file->data(), file->size());
 }
 
+int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
+  OutputFiles files;
+  for (const auto &[path, text] : contents)
+    if (!path.empty())
+      if (Error error = files.add(path, [&text = text](raw_ostream &os) { os << text; }))
+        return reportError(std::move(error));
+  if (Error error = files.keep())
+    return reportError(std::move(error));
+  return 0;
+}
+
 int driver::compile(const CompileCommand &command) {
   bool needsFile = command.emit == EmitKind::Object || command.emit == EmitKind::Shared;
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
@@ -87,7 +97,7 @@ int driver::compile(const CompileCommand &command) {
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
   if (!source)
     return reportError(source.takeError());
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(command.options, errs());
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(command.source, command.options), errs());
   if (!compiler)
     return reportError(compiler.takeError());
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
@@ -99,22 +109,27 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  OutputFiles files;
-  for (auto [path, text] :
-       {std::pair(output, *bytes), std::pair(command.header, header), std::pair(command.manifest, manifest)})
-    if (!path.empty())
-      if (Error error = files.add(path, [&](raw_ostream &os) { os << text; }))
-        return reportError(std::move(error));
-  if (Error error = files.keep())
-    return reportError(std::move(error));
-  return 0;
+  return writeFiles({{output, *bytes}, {command.header, header}, {command.manifest, manifest}});
 }
 
-Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name) {
+Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, errs());
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), errs());
+  if (!compiler)
+    return compiler.takeError();
+  if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
+    return createStringError("compilation failed");
+  return createOutput(**compiler, EmitKind::Object);
+}
+
+Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
+                                             raw_ostream &diagnostics) {
+  Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
+  if (!text)
+    return text.takeError();
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))

@@ -1,7 +1,8 @@
 //===- RandomArguments.cpp - inputs that a kernel accepts -----------------===//
 //
 // Floats are normal, booleans mostly true; integers are what their checks
-// (attn.arguments) allow: lengths, prefix sums, block tables, positions.
+// (attn.arguments) allow: lengths, prefix sums, block tables, positions. Quantised
+// keys and values take every number of their type, and scales bring them back to 1.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,8 +29,16 @@ static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
 /// Entries of a block table that no kernel may read.
 static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
 
+/// Quantised numbers: int8 from -kMaxInt8 to kMaxInt8; float8_e4m3fn of magnitudes up to code kMaxFloat8, 448.
+static constexpr int64_t kMaxInt8 = 127;
+static constexpr unsigned kMaxFloat8 = 0x7e, kFloat8Sign = 0x80;
+
 static const fltSemantics &getSemantics(NpyType type) {
-  return type == NpyType::BFloat16 ? APFloat::BFloat() : APFloat::IEEEhalf();
+  switch (type) {
+  case NpyType::BFloat16: return APFloat::BFloat();
+  case NpyType::Float8E4M3FN: return APFloat::Float8E4M3FN();
+  default: return APFloat::IEEEhalf();
+  }
 }
 
 uint16_t driver::toNarrowFloat(NpyType type, double value) {
@@ -40,7 +49,8 @@ uint16_t driver::toNarrowFloat(NpyType type, double value) {
 }
 
 double driver::fromNarrowFloat(NpyType type, uint16_t bits) {
-  return APFloat(getSemantics(type), APInt(16, bits)).convertToDouble();
+  const fltSemantics &semantics = getSemantics(type);
+  return APFloat(semantics, APInt(APFloat::getSizeInBits(semantics), bits)).convertToDouble();
 }
 
 int64_t driver::readInteger(const NpyArray &array, int64_t index) {
@@ -95,6 +105,8 @@ private:
   }
 
   void fill(const KernelArgument &argument, NpyArray &array) {
+    if (argument.name == "k_scale" || argument.name == "v_scale")
+      return fillScales(array);
     switch (array.type) {
     case NpyType::Float32: return fillNormal<float>(array);
     case NpyType::Float64: return fillNormal<double>(array);
@@ -105,6 +117,11 @@ private:
         element = toNarrowFloat(array.type, distribution(generator));
       return;
     }
+    case NpyType::Float8E4M3FN: {
+      for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
+        element = static_cast<char>(draw(0, kMaxFloat8) | (draw(0, 1) ? kFloat8Sign : 0));
+      return;
+    }
     case NpyType::Bool: {
       std::bernoulli_distribution distribution(kKeptShare);
       for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
@@ -112,9 +129,21 @@ private:
       return;
     }
     case NpyType::Int8:
+      for (char &element : MutableArrayRef(array.data, getNumElements(array.shape)))
+        element = static_cast<char>(draw(-kMaxInt8, kMaxInt8));
+      return;
     case NpyType::Int32:
     case NpyType::Int64: return fillIntegers(argument, array);
     }
+  }
+
+  /// Of quantised keys or values: what makes the largest of them about 1.
+  void fillScales(NpyArray &array) {
+    bool isFloat8 = any_of(arrays, [](const NpyArray &other) { return other.type == NpyType::Float8E4M3FN; });
+    double largest = isFloat8 ? fromNarrowFloat(NpyType::Float8E4M3FN, kMaxFloat8) : kMaxInt8;
+    std::uniform_real_distribution<float> distribution(0.5, 1.5);
+    for (float &scale : MutableArrayRef(reinterpret_cast<float *>(array.data), getNumElements(array.shape)))
+      scale = distribution(generator) / static_cast<float>(largest);
   }
 
   void fillIntegers(const KernelArgument &argument, NpyArray &array) {

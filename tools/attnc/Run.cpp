@@ -41,6 +41,7 @@ static double readFloat(const NpyArray &array, int64_t index) {
   case NpyType::Float64: return reinterpret_cast<const double *>(array.data)[index];
   case NpyType::Float16:
   case NpyType::BFloat16: return fromNarrowFloat(array.type, reinterpret_cast<const uint16_t *>(array.data)[index]);
+  case NpyType::Float8E4M3FN: return fromNarrowFloat(array.type, reinterpret_cast<const uint8_t *>(array.data)[index]);
   default: return readInteger(array, index);
   }
 }
@@ -66,6 +67,7 @@ static Expected<bool> checkOutputs(const RunCommand &command, const LoadedKernel
                                    MutableArrayRef<NpyArray> arguments) {
   CompileOptions options = command.options;
   options.reference = true;
+  options.schedule.clear();
   options.remarks = RemarkFilter::None;
   options.dumpDirectory.clear();
   Expected<LoadedKernel> reference = LoadedKernel::compile(command.source, options, kernel.getDescription().name);

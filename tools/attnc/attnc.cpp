@@ -2,19 +2,23 @@
 //
 //   attnc INPUT.mlir -o OUT             compile to an object, assembly, IR or shared library
 //   attnc run INPUT.mlir …              compile in memory and run
+//   attnc --problems=FILE -o OUT        compile a library of kernels
 //   attnc bench --problem=LINE          time against the machine's ceiling
+//   attnc tune --problem=LINE -o FILE   write the fastest schedule for --tuned
 //
-// Only flags are read here; Compile.cpp, Run.cpp and Bench.cpp do the work.
+// Only flags are read here; a file for each command does the work.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attnc.h"
-#include "attn/Compiler/Problem.h"
 #include "attn/Compiler/Version.h"
+#include "attn/Conversion/CNames.h"
+#include "attn/Transforms/Transforms.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include <csignal>
 
 using namespace llvm;
@@ -36,18 +40,21 @@ enum class Parallel { OpenMP, None };
 cl::OptionCategory category("attnc options");
 cl::SubCommand runCommand("run", "compile in memory and run");
 cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
-cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand);
+cl::SubCommand tuneCommand("tune", "measure schedules on this machine and write the fastest");
+cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand);
 cl::cat inCategory(category);
 
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
-                               inCompile, inRun, inBench, inCategory);
-cl::opt<std::string> target("target", cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name"),
-                            cl::init("host"), inCompile, inRun, inBench, inCategory);
+                               inCompile, inRun, inBench, inTune, inCategory);
+cl::opt<std::string> target("target",
+                            cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
+                                     "several of them separated by commas, for one object that chooses by CPUID"),
+                            cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
-                           inCompile, inRun, inBench, inCategory);
+                           inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was taken"), cl::init(RemarkFilter::None),
                               cl::values(clEnumValN(RemarkFilter::Passed, "passed", "what was done"),
                                          clEnumValN(RemarkFilter::Missed, "missed", "what was not done, and why"),
@@ -56,6 +63,10 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
+cl::opt<std::string> schedule("schedule", cl::desc("fields of the schedule by hand; the policy chooses the others"),
+                              cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
+cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
+                           cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
                                 inCompile, inRun, inCategory);
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
@@ -63,7 +74,7 @@ cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, interm
 
 // attnc INPUT -o OUT
 cl::opt<std::string> output("o", cl::desc("output file, - for standard output"), cl::value_desc("FILE"), inCompile,
-                            inCategory);
+                            inTune, inCategory);
 cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Object),
                        cl::values(clEnumValN(EmitKind::Mlir, "mlir", "MLIR after the last phase"),
                                   clEnumValN(EmitKind::Llvm, "llvm", "LLVM IR, optimised"),
@@ -77,6 +88,11 @@ cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_de
 cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
                               inCompile, inCategory);
 
+cl::opt<std::string> libraryName("name", cl::desc("with --problems, the C name of the library (default: of the file)"),
+                                 cl::value_desc("NAME"), inCompile, inCategory);
+cl::opt<unsigned> jobs("j", cl::desc("threads that compile (default: one a core)"), cl::value_desc("N"), cl::init(0),
+                       inCompile, inCategory);
+
 // attnc run
 cl::list<std::string> inputs("input", cl::desc("inputs in the order of the arguments"), cl::value_desc("FILE.npy"),
                              inRun, inCategory);
@@ -85,15 +101,32 @@ cl::list<std::string> outputs("output", cl::desc("outputs in the order of the re
 cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: the first)"), inRun, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
-                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inCategory);
+                            cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
 
 // attnc bench
-cl::opt<std::string> problemFile("problems", cl::desc("a file of problem lines"), cl::value_desc("FILE"), inBench,
-                                 inCategory);
-cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inCategory);
+cl::opt<std::string> problemFile("problems",
+                                 cl::desc("a file of problem lines; to compile, a library of their kernels"),
+                                 cl::value_desc("FILE"), inCompile, inBench, inTune, inCategory);
+cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inTune, inCategory);
 cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
+cl::opt<Roofline>
+    roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
+             cl::ValueOptional, cl::init(Roofline::None),
+             cl::values(clEnumValN(Roofline::Measured, "", "against the measured ceilings (default)"),
+                        clEnumValN(Roofline::Measured, "measured", "the same"),
+                        clEnumValN(Roofline::Static, "static", "the loops only; nothing is run"),
+                        clEnumValN(Roofline::Assembly, "asm", "their instructions, as llvm-mca reads them")),
+             inBench, inCategory);
+cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
+
+// attnc tune
+cl::opt<double> budget("budget", cl::desc("seconds for all problems together"), cl::init(10), cl::value_desc("SECONDS"),
+                       inTune, inCategory);
+
+/// Of --tuned, once the flags are checked.
+std::shared_ptr<const TunedFile> tunedFile;
 
 CompileOptions getOptions() {
   CompileOptions options;
@@ -101,6 +134,8 @@ CompileOptions getOptions() {
   options.parallel = parallel == Parallel::OpenMP;
   options.reference = reference;
   options.failOnFallback = failOnFallback;
+  options.schedule = schedule;
+  options.tuned = tunedFile;
   options.remarks = remarks;
   options.dumpDirectory = dumpPhases;
   return options;
@@ -115,10 +150,37 @@ Expected<Source> getSource() {
   return problems.empty() ? Source{inputFile, std::nullopt} : Source{"", problems.front()};
 }
 
+/// The name of a library from its file: out/libattention.so → attention.
+std::string getLibraryName() {
+  if (!libraryName.empty())
+    return libraryName;
+  StringRef stem = sys::path::stem(output);
+  if (stem.size() > 3)
+    stem.consume_front("lib");
+  return makeCName(stem);
+}
+
+int runBundle(std::optional<Source> source) {
+  if (!stopAfter.empty() || !dumpPhases.empty())
+    return reportError(createStringError("expected one kernel and one target with --stop-after and --dump-phases, "
+                                         "found several"));
+  BundleOptions options{getOptions(), problemFile.empty() ? "" : getLibraryName(), sys::path::filename(output).str(),
+                        jobs};
+  return compileBundle({source, problemFile, target, options, emit, output, header, manifest});
+}
+
 int runCompile() {
+  if (!problemFile.empty()) {
+    if (!inputFile.empty() || !problems.empty())
+      return reportError(
+          createStringError("expected INPUT.mlir, --problem=LINE or --problems=FILE, found two of them"));
+    return runBundle(std::nullopt);
+  }
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
+  if (StringRef(target).contains(','))
+    return runBundle(*source);
   CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest};
   if (!stopAfter.empty()) {
     command.stopAfter = parsePhase(stopAfter);
@@ -161,26 +223,45 @@ int runRun() {
       {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check});
 }
 
-int runBench() {
+/// The lines of --problem and --problems.
+Expected<std::vector<std::string>> getLines() {
   std::vector<std::string> lines = problems;
   if (!problemFile.empty()) {
-    auto buffer = MemoryBuffer::getFile(problemFile);
-    if (!buffer)
-      return reportError(createFileError(problemFile, buffer.getError()));
-    Expected<std::vector<Problem>> parsed = parseProblems((*buffer)->getBuffer());
+    Expected<std::vector<Problem>> parsed = readProblems(problemFile);
     if (!parsed)
-      return reportError(createFileError(problemFile, parsed.takeError()));
+      return parsed.takeError();
     for (const Problem &problem : *parsed)
       lines.push_back(printProblem(problem));
   }
-  if (lines.empty())
-    return reportError(createStringError("expected --problem=LINE or --problems=FILE, found neither"));
+  if (lines.empty() && !ceilings)
+    return createStringError("expected --problem=LINE or --problems=FILE, found neither");
   if (threads < 1)
-    return reportError(createStringError("expected --threads to be at least 1, found " + Twine(threads)));
+    return createStringError("expected --threads to be at least 1, found " + Twine(threads));
+  return lines;
+}
+
+int runTune() {
+  Expected<std::vector<std::string>> lines = getLines();
+  if (!lines)
+    return reportError(lines.takeError());
+  if (output.empty())
+    return reportError(createStringError("expected -o FILE.json for the schedules, found none"));
+  if (!(budget > 0))
+    return reportError(createStringError("expected --budget of more than 0 seconds, found " + std::to_string(budget)));
   Expected<std::map<std::string, int64_t>> given = getSizes();
   if (!given)
     return reportError(given.takeError());
-  return bench({lines, getOptions(), *given, threads, seconds, unfused});
+  return tune({*lines, getOptions(), *given, threads, budget, output});
+}
+
+int runBench() {
+  Expected<std::vector<std::string>> lines = getLines();
+  if (!lines)
+    return reportError(lines.takeError());
+  Expected<std::map<std::string, int64_t>> given = getSizes();
+  if (!given)
+    return reportError(given.takeError());
+  return bench({*lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
 }
 
 } // namespace
@@ -191,18 +272,46 @@ int driver::reportError(Error error) {
   return 1;
 }
 
+/// What needs no problem to be found wrong.
+static Error checkFlags() {
+  if (!tuned.empty()) {
+    if (!schedule.empty())
+      return createStringError("expected --schedule or --tuned, found both");
+    if (!inputFile.empty())
+      return createStringError("expected --problem or --problems with --tuned, whose schedules are those of problem "
+                               "lines, found '" +
+                               inputFile + "'");
+    Expected<std::shared_ptr<const TunedFile>> file = readTuned(tuned, target);
+    if (!file)
+      return file.takeError();
+    tunedFile = *file;
+  }
+  if (schedule.empty())
+    return Error::success();
+  if (reference)
+    return createStringError("expected --schedule without --reference, which has no tiles, found both");
+  Expected<ScheduleFields> fields = ScheduleFields::parse(schedule, ScheduleFields());
+  if (!fields)
+    return createStringError("--schedule: " + toString(fields.takeError()));
+  return Error::success();
+}
+
 int main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
   std::signal(SIGXFSZ, SIG_IGN);
   cl::HideUnrelatedOptions(category);
-  for (cl::SubCommand *command : {&runCommand, &benchCommand})
+  for (cl::SubCommand *command : {&runCommand, &benchCommand, &tuneCommand})
     cl::HideUnrelatedOptions(category, *command);
   cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
   cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
+  if (Error error = checkFlags())
+    return reportError(std::move(error));
   if (runCommand)
     return runRun();
   if (benchCommand)
     return runBench();
+  if (tuneCommand)
+    return runTune();
   return runCompile();
 }

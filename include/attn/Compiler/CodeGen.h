@@ -10,6 +10,7 @@
 #define ATTN_COMPILER_CODEGEN_H
 
 #include "attn/Target/TargetInfo.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -41,6 +42,9 @@ llvm::Expected<llvm::SmallVector<char, 0>> emitFile(llvm::Module &module, llvm::
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.
 llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needsRuntime);
+
+/// One relocatable object of several. Hidden symbols are resolved among them and are local to the result.
+llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
 
 /// Code in memory. Kernels call this process's attn_parallel_for and C library.
 class LoadedObject {

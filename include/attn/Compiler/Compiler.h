@@ -21,9 +21,11 @@
 namespace llvm {
 class LLVMContext;
 class Module;
+class TargetMachine;
 } // namespace llvm
 
 namespace attn {
+class TunedFile;
 
 /// Which remarks are printed.
 enum class RemarkFilter { None, Passed, Missed, Analysis, All };
@@ -36,9 +38,18 @@ struct CompileOptions {
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;
+  /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
+  std::string schedule;
+  /// Schedules by problem line, for those who compile problem lines; their own `schedule` is empty.
+  std::shared_ptr<const TunedFile> tuned;
   RemarkFilter remarks = RemarkFilter::None;
+  /// LLVM's names of features that code for the target does without.
+  llvm::SmallVector<std::string> disabledFeatures;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
 };
+
+/// What of a module is translated: all of it, or the halves that a bundle is made of (Bundle.h).
+enum class ModulePart { Whole, Variant, Entries };
 
 /// What the header and the manifest say of one kernel.
 struct Kernel {
@@ -52,6 +63,8 @@ struct Kernel {
   std::string align;  ///< of a window without causal, spelled likewise
   std::optional<int64_t> windowLeft, windowRight;
   bool hasMask = false, hasBias = false, hasLse = false;
+  /// Of a library: the problem line, and the words of it that a call names.
+  std::string problem, features;
 };
 
 /// One compilation. Diagnostics and remarks go to `diagnostics`, with source locations.
@@ -68,8 +81,10 @@ public:
   /// Runs the phases up to and including `last`.
   mlir::LogicalResult run(Phase last = Phase::Llvm);
 
-  /// Translates to LLVM IR (after phase llvm), with the argument check linked in, and optimises for the target.
-  std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
+  /// Translates to LLVM IR (after phase llvm) and optimises for the target: all, with the argument check linked in; the
+  /// kernels of a variant, whose symbols end in `suffix`; or the checked entries, which are not optimised.
+  std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
+                                          llvm::StringRef suffix = "");
 
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }
@@ -81,6 +96,8 @@ private:
   Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics);
   mlir::LogicalResult runPhase(Phase phase);
   mlir::LogicalResult runReference();
+  std::unique_ptr<llvm::Module> translateOnly(llvm::LLVMContext &context, const llvm::TargetMachine &machine);
+  mlir::LogicalResult checkScheduleIsUsed();
   mlir::LogicalResult dump(Phase phase, unsigned number);
   void collectKernels();
 
@@ -94,8 +111,9 @@ private:
   std::vector<Kernel> kernels;
 };
 
-/// The C header of the kernels: what each argument is, and both entries. C11 and C++17.
-std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, const CompileOptions &options);
+/// The C header of the kernels: what each argument is, and both entries; then `more`. C11 and C++17.
+std::string writeHeader(llvm::StringRef guard, llvm::ArrayRef<Kernel> kernels, const CompileOptions &options,
+                        llvm::StringRef more = "");
 
 /// The manifest as JSON.
 std::string writeManifest(llvm::ArrayRef<Kernel> kernels, const TargetInfo &target, const CompileOptions &options);

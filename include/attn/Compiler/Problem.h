@@ -41,6 +41,11 @@ struct Problem {
   int64_t d = 1;
   int64_t dv = 1;
   Element element = Element::F32;
+  /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
+  enum class KvElement { Same, BF16, F16, I8, F8E4M3FN };
+  KvElement kv = KvElement::Same;
+  /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
+  bool hasTokenScales = false;
   std::optional<Causal> causal;
   /// (left, right), inclusive; a side of nullopt is unbounded. `align` places a window without causal.
   struct Window {
@@ -79,6 +84,7 @@ struct Problem {
   std::vector<Capture> captures;
   std::string scoreMod, maskMod;
 
+  bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN; }
   /// True where an alignment of causal or window is a run-time offset.
   bool hasOffset() const { return causal == Causal::Offset || align == Causal::Offset; }
   /// Entries of a row of the block table; kDynamic where sk is.
@@ -101,11 +107,11 @@ std::string printProblem(const Problem &problem);
 /// Its first line: what a report shows.
 std::string printProblemLine(const Problem &problem);
 
-/// An IR file with one public function `sdpa` that computes the problem: arguments q, k, v, bias, mask, sink,
-/// q_lengths, kv_lengths, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed, offset, captures, results out,
-/// lse, weights, each only where the problem has it, named by `attn.name` attributes. Weights are returned by the
-/// unfused chain with scores in f32 (f64).
-std::string problemToMLIR(const Problem &problem);
+/// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, bias,
+/// mask, sink, q_lengths, kv_lengths, k_scale, v_scale, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed,
+/// offset, captures, results out, lse, weights, each only where the problem has it, named by `attn.name` attributes.
+/// Weights are returned by the unfused chain with scores in f32 (f64).
+std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn
 

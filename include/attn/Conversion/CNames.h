@@ -15,6 +15,9 @@ namespace attn {
 /// The symbol of a kernel's checked entry.
 std::string getCheckedName(llvm::StringRef kernel);
 
+/// The private table of what its checked entry tests.
+std::string getSpecsName(llvm::StringRef kernel);
+
 /// An identifier of C and C++ that resembles `text`.
 std::string makeCName(llvm::StringRef text);
 /// True for an identifier that a C program can call a function: no keyword, no name of the C library or of attn.

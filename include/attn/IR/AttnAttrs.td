@@ -58,26 +58,48 @@ def Attn_IndexKind : I32EnumAttr<"IndexKind", "a position in the score matrix", 
   let cppNamespace = "::attn";
 }
 
+def Attn_KernelKind : I32EnumAttr<"KernelKind", "the family of a tile's kernel", [
+    I32EnumAttrCase<"Prefill", 0, "prefill">, I32EnumAttrCase<"Decode", 1, "decode">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_ProductKind : I32EnumAttr<"ProductKind", "the instruction of the two products of a tile", [
+    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Dot", 1, "dot">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
 def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "tile sizes of a kernel: policy, written by attn-select-schedule or by hand";
   let description = [{
-    The transposed CPU tile: lanes are query rows. `query_tile` rows of Q and
-    `key_tile` keys make one tile; `lanes` elements fill a vector register; the
-    register kernels hold `row_block` rows of the tile times `lane_vectors`
-    vectors as accumulators. `query_tile` is a multiple of
-    `lanes * lane_vectors`.
+    `query_tile` rows of Q and `key_tile` keys make one tile; `lanes` elements fill a vector register. Two kernels:
+
+    * `prefill`, the transposed tile: lanes are query rows. The register kernels hold `row_block` rows of the tile (keys,
+      or columns of V) times `lane_vectors` vectors of query rows as accumulators; `query_tile` is a multiple of
+      `lanes * lane_vectors`.
+    * `decode`, for few query rows: lanes are columns of K and V. A tile holds the query heads that share a head of K,
+      `query_tile` rows of each; the register kernels hold `row_block` keys times `lane_vectors` query rows. With
+      `split_keys` greater than 0, ranges of so many keys are folded independently and merged (`attn.merge_states`).
+
+    `product = dot` multiplies pairs of bf16 in one instruction where the target has it; `fma` widens to the type of the
+    accumulation. The loops of the register kernels are unrolled `unroll` times and ask for rows of K and V `prefetch`
+    rows ahead, 0 for none.
 
     ```mlir
     #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+    #attn.schedule<query_tile = 1, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode,
+                   split_keys = 1024>
     ```
   }];
-  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile, "int64_t":$lanes, "int64_t":$rowBlock,
-                        "int64_t":$laneVectors);
-  let assemblyFormat = [{
-    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile `,` `lanes` `=` $lanes `,` `row_block` `=` $rowBlock
-        `,` `lane_vectors` `=` $laneVectors `>`
-  }];
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$row_block,
+                        "int64_t":$lane_vectors,
+                        DefaultValuedParameter<"::attn::KernelKind", "::attn::KernelKind::Prefill">:$kernel,
+                        DefaultValuedParameter<"::attn::ProductKind", "::attn::ProductKind::FMA">:$product,
+                        DefaultValuedParameter<"int64_t", "0">:$split_keys, DefaultValuedParameter<"int64_t", "1">:$unroll,
+                        DefaultValuedParameter<"int64_t", "0">:$prefetch);
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 

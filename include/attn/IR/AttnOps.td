@@ -281,14 +281,18 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     j count within a sequence.
 
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
-    contiguous groups of Hq / Hkv query heads and never expanded.
+    contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and
+    V stand for `key_scale * key` and `value_scale * value`, which are never in
+    memory: the key scale multiplies the score, before score_mod, and the value
+    scale the weight that multiplies V.
 
     * C1: each map has the domain's dimensions and as many results as its operand has dimensions; that of an output
       holds every batch dimension.
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key and value heads.
-    * C4: query, key, value and output are floating point of one type; bias, sink and score_weight are floating point;
-      lse and scale_value have the type of the accumulation.
+    * C4: query and output are floating point of one type; key and value are of one type, that of query, f16 or bf16
+      beside an f32 query, or i8 or f8E4M3FN with kv_scale; bias, sink and score_weight are floating point; lse and
+      scale_value have the type of the accumulation.
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C6: softcap is finite and greater than 0.
     * C7: bias and mask broadcast: each of their dimensions has the size of the scores' or 1.
@@ -306,6 +310,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
     * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset).
+    * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
+      shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
 
     ```mlir
     %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x8x113x64xf32>, tensor<2x2x203x64xf32>, tensor<2x2x203x80xf32>)
@@ -319,8 +325,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
-                       Optional<Attn_Shaped>:$score_weight,
-                       Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset, Optional<AnyFloat>:$scale_value,
+                       Optional<Attn_Shaped>:$score_weight, Optional<Attn_Shaped>:$key_scale,
+                       Optional<Attn_Shaped>:$value_scale, Optional<I64>:$dropout_seed, Optional<I64>:$dropout_offset,
+                       Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
                        OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
@@ -337,6 +344,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
         (`causal_offset` `(` $causal_offset^ `:` type($causal_offset) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)?
+        (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)` attr-dict
@@ -395,7 +403,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
     Domain: (batch…, query, key, head, value).
 
     * C1 to C15: as for `attn.sdpa`; the state has the type of the accumulation or a wider one, and mask may be i8,
-      a packed tile of booleans; `weight_mod` takes and yields a float of the state's type.
+      a packed tile of booleans; `score_mod` and `weight_mod` take and yield a float of the type of the accumulation or
+      of the state. The scales of i8 and f8E4M3FN keys and values are in these two regions.
 
     ```mlir
     %a, %m, %l = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
@@ -500,9 +509,12 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
 
     Domain: (batch…, query, head).
 
+    The output may hold one dimension in pairs, as two results of its map, `d floordiv 2` and `d mod 2`: the layout that
+    products of pairs of bf16 take (`#attn.schedule<…, product = dot>`); what an odd size leaves of the last pair is 0.
+
     * C1, C2: as for `attn.scores`, but that output may have more query rows than input.
-    * C4: input and output are floating point or have one element type, or input is i1 and output is i8: a boolean as
-      a byte, 0 or 1.
+    * C4: input and output are floating point or have one element type; or input is i8 and output floating point, an
+      integer widened; or input is i1 and output is i8, a boolean as a byte, 0 or 1.
 
     ```mlir
     %t = attn.pack ins(%q : tensor<?x64xf32>) outs(%init : tensor<64x64xf32>)

@@ -34,6 +34,15 @@ void buildStart(mlir::OpBuilder &builder, SdpaOp op, mlir::Region &region, mlir:
 void buildDropout(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value seed, mlir::Value offset, double p,
                   mlir::Type type, mlir::Region &region);
 
+/// Where the scale of quantised rows stands in the function of a score or weight that a region is.
+enum class ScaleOrder { BeforeRegion, AfterRegion };
+/// Multiplies by `scale`, an operand of kv_scale, in front of or behind what `region` computes (KvScale.cpp); the
+/// region, which may be empty, then takes and yields `type`.
+void composeKvScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scale, ScaleOrder order, mlir::Type type,
+                    mlir::Region &region);
+/// The map of the operands of kv_scale over the domain of a sdpa that has them.
+mlir::AffineMap getKvScaleMap(SdpaOp op);
+
 /// Puts the regions that stand for the spelled-out masks of `op` into `target` (`op` itself or a copy of it) and takes
 /// the spelled-out forms away.
 void expandSpelledOutMasks(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target);
@@ -72,6 +81,9 @@ mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, ml
 
 /// A float value in another float type.
 mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type to);
+
+/// An element of quantised keys or values, or a vector of them, as floats: i8 as integers, f8E4M3FN by its bits. Exact.
+mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to);
 
 /// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index and
 /// `arguments` in that of the region's, and returns the yielded values.

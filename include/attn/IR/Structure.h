@@ -56,6 +56,12 @@ llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 /// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
 
+/// Pairs for dot products, which are two results of a map: `d floordiv 2` says which pair, `d mod 2` the place in it. The
+/// position of such a `d`; nothing for other results. Only dimensions behind the batch dimensions come in pairs.
+std::optional<unsigned> getPairedDim(mlir::AffineExpr expr, unsigned numBatch);
+/// True where `map` holds dimension `position` in pairs.
+bool isPaired(mlir::AffineMap map, unsigned position);
+
 /// Static sizes of the iteration domain, kDynamic where none is known.
 llvm::SmallVector<int64_t> getStaticDomain(mlir::Operation *op);
 int64_t getStaticSize(mlir::Operation *op, DimKind kind);
@@ -78,6 +84,9 @@ mlir::LogicalResult verifyStructure(mlir::Operation *op);
 
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.
 mlir::Type getAccumulationType(mlir::Type elementType);
+
+/// True for the types of keys and values that stand for a scale times themselves: i8 and f8E4M3FN.
+bool isQuantised(mlir::Type elementType);
 
 /// The cu_seqlens of the query rows, where sequences are packed; null otherwise.
 mlir::Value getPackedSequences(mlir::Operation *op);

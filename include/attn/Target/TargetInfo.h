@@ -25,6 +25,10 @@ struct TargetInfo {
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
   bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
+  /// Multiply-adds a second of vdpbf16ps (sums of products of pairs of bf16) relative to those of f32; 0 where the
+  /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.
+  double bf16DotRate = 0;
+  int64_t l1Bytes = 32 * 1024;
   int64_t l2Bytes = 512 * 1024;
 
   /// Elements of a type of `elementBits` in one vector register.

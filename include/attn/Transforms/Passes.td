@@ -152,6 +152,29 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
+def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"> {
+  let summary = "write fields of the schedule of each attn.sdpa by hand";
+  let description = [{
+    Writes the fields that `schedule` names over those of `#attn.schedule`, for
+    `--schedule` and for the candidates of `attnc tune`.
+
+    A schedule that no kernel can have is an error that names the field, what it
+    was and what it has to be: other lanes than those of the target's vectors,
+    tiles that are no multiple of the register kernel or beyond a thread's stack,
+    a decode kernel of some of the query rows.
+
+    ```mlir
+    // --attn-override-schedule="schedule=key_tile=32"
+    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+    // becomes
+    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 4>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">,
+                 Option<"schedule", "schedule", "std::string", "\"\"", "Fields, as 'query_tile=64 key_tile=32'">];
+}
+
 def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp"> {
   let summary = "rewrite attn.sdpa as init_state, online_step and finalize";
   let description = [{

@@ -27,6 +27,29 @@ SdpaOp analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
 
+/// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
+bool canUseDotProducts(mlir::Operation *op);
+/// That of the decode kernel, where few query rows make it the faster one.
+std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
+
+/// A schedule as text, "query_tile=64 key_tile=64 …".
+struct ScheduleFields {
+  int64_t queryTile = 1, keyTile = 1, lanes = 1, rowBlock = 1, laneVectors = 1;
+  KernelKind kernel = KernelKind::Prefill;
+  ProductKind product = ProductKind::FMA;
+  int64_t splitKeys = 0, unroll = 1, prefetch = 0;
+
+  ScheduleFields() = default;
+  ScheduleFields(ScheduleAttr schedule);
+  /// `fields` with those that the text names, separated by blanks or commas; the error says which one is wrong.
+  static llvm::Expected<ScheduleFields> parse(llvm::StringRef text, ScheduleFields fields);
+  /// All of them.
+  std::string print() const;
+};
+
+/// The schedule of `op` with the fields that `text` names; an error where it becomes none that a kernel can have.
+mlir::FailureOr<ScheduleAttr> overrideSchedule(SdpaOp op, llvm::StringRef text, const TargetInfo &target);
+
 /// Tiles the online form that ends in `finalize`.
 mlir::LogicalResult tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
 

@@ -46,4 +46,6 @@ std::string attn::makeCName(StringRef text) {
 
 std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
 
+std::string attn::getSpecsName(StringRef kernel) { return (kernel + "_arguments").str(); }
+
 bool attn::isCFunctionName(StringRef name) { return makeCName(name) == name && !isReserved(name); }

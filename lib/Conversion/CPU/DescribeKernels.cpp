@@ -60,6 +60,8 @@ StringRef getUnmappedRole(Operation *op, Value value) {
              {sdpa.getCuSeqlensQ(), "cu_seqlens_q"},
              {sdpa.getCuSeqlensK(), "cu_seqlens_k"},
              {sdpa.getScoreWeight(), "score_weight"},
+             {sdpa.getKeyScale(), "k_scale"},
+             {sdpa.getValueScale(), "v_scale"},
              {sdpa.getDropoutSeed(), "seed"},
              {sdpa.getDropoutOffset(), "offset"}};
   else if (auto mask = dyn_cast<MaskOp>(op))
@@ -128,7 +130,7 @@ private:
     if (!shaped && !type.isIntOrFloat())
       return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
     if (!getElementKind(getElementTypeOrSelf(type)))
-      return function.emitOpError("expected element type f32, f64, bf16, f16, i1, i8, i32 or i64, found ")
+      return function.emitOpError("expected element type f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found ")
              << getElementTypeOrSelf(type);
     if (shaped && !fitsInMemory(shaped))
       return function.emitOpError("expected arguments of at most 2^") << kMaxArgumentBits << " bytes, found " << type;

@@ -178,7 +178,7 @@ private:
     SmallVector<SpecParts> parts;
     for (auto [i, argument] : llvm::enumerate(arguments))
       parts.push_back(createParts((kernel + "_argument" + Twine(i)).str(), argument));
-    return createConstant((kernel + "_arguments").str(), tableType, [&] {
+    return createConstant(getSpecsName(kernel), tableType, [&] {
       Value table = LLVM::UndefOp::create(b, loc, tableType);
       for (auto [i, argument] : llvm::enumerate(arguments)) {
         Value spec = LLVM::ZeroOp::create(b, loc, specType);

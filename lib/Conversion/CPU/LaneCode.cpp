@@ -1,6 +1,7 @@
-//===- LaneCode.cpp - scale, softcap, bias and masks on a row of S^T ------===//
+//===- LaneCode.cpp - scale, softcap, bias and masks on vectors of scores -===//
 //
-// A row of S^T holds the scores of one key for a vector of query rows.
+// A vector holds the scores of one key for query rows, or of one query row for
+// keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,26 +15,26 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneCode::LaneCode(VectorBuilder &vb, OnlineStepOp step)
-    : vb(vb), step(step), scoreMod(vb, step.getScoreMod()), maskMod(vb, step.getMaskMod()),
-      weightMod(vb, step.getWeightMod()) {
+LaneCode::LaneCode(VectorBuilder &vb, OnlineStepOp step, LaneAxis axis)
+    : vb(vb), step(step), axis(axis), scoreMod(vb, step.getScoreMod(), axis), maskMod(vb, step.getMaskMod(), axis),
+      weightMod(vb, step.getWeightMod(), axis) {
   SmallVector<AffineMap> maps = getMaps(step);
   unsigned next = 3;
   if (step.getBias())
     bias = {step.getBias(), maps[next++]};
   if (step.getMask())
-    mask = {step.getMask(), maps[next++]};
+    keep = {viewAsBytes(vb.b, vb.loc, step.getMask()), maps[next++]};
   partial = step.getBias() || step.getMask() || !step.getMaskMod().empty() || !step.getScoreMod().empty();
 }
 
-void LaneCode::prepare(ArrayRef<Value> newLanes) {
-  lanes.assign(newLanes.begin(), newLanes.end());
-  scoreMod.prepare(lanes);
-  maskMod.prepare(lanes);
-  weightMod.prepare(lanes);
+void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
+  queries.assign(newQueries.begin(), newQueries.end());
+  head = newHead;
+  for (LaneRegion *region : {&scoreMod, &maskMod, &weightMod})
+    region->prepare(queries, head);
 }
 
-Value LaneCode::apply(Value raw, Value key, unsigned v) {
+Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   Value s = raw;
@@ -43,7 +44,7 @@ Value LaneCode::apply(Value raw, Value key, unsigned v) {
   else if (step.getScaleValue())
     s = arith::MulFOp::create(b, loc, s, vb.broadcast(step.getScaleValue()));
   if (!scoreMod.isEmpty())
-    s = scoreMod.evaluate(v, key, s);
+    s = scoreMod.evaluate(v, key, s, mask);
   // c * tanh(s / c)
   if (step.getSoftcap()) {
     double cap = step.getSoftcap()->convertToDouble();
@@ -55,29 +56,31 @@ Value LaneCode::apply(Value raw, Value key, unsigned v) {
   Value removed = partial ? vb.splat(minusInf) : Value();
   // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
   if (bias.memref) {
-    Value added = getDense(bias, key, lanes[v], vb.elementType);
+    Value added = getDense(bias, key, queries[v], vb.elementType, mask);
     s = vb.select(vb.isEqual(added, minusInf), removed, arith::AddFOp::create(b, loc, s, added));
   }
   // keep ? s : -inf
-  if (mask.memref) {
-    Value bytes = getDense(mask, key, lanes[v], b.getI8Type());
+  if (keep.memref) {
+    Value bytes = getDense(keep, key, queries[v], b.getI8Type(), mask);
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(bytes.getType()));
     s = vb.select(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, zero), s, removed);
   }
   if (!maskMod.isEmpty())
-    s = vb.select(maskMod.evaluate(v, key, Value()), s, removed);
+    s = vb.select(maskMod.evaluate(v, key, Value(), mask), s, removed);
   return s;
 }
 
-Value LaneCode::modifyWeight(Value weight, Value key, unsigned v) {
-  return weightMod.isEmpty() ? weight : weightMod.evaluate(v, key, weight);
+Value LaneCode::modifyWeight(Value weight, Value key, unsigned v, Value mask) {
+  return weightMod.isEmpty() ? weight : weightMod.evaluate(v, key, weight, mask);
 }
 
-/// A packed operand is a vector of lanes; one without a query dimension is a scalar for all of them.
-Value LaneCode::getDense(const Operand &operand, Value key, Value lane, Type elementType) {
+/// A vector where the operand has the dimension that lanes are; otherwise a scalar for all of them.
+Value LaneCode::getDense(const Operand &operand, Value key, Value query, Type elementType, Value mask) {
   SmallVector<Value> domain(operand.map.getNumDims());
-  unsigned numBatch = getNumBatchDims(step);
-  domain[numBatch] = lane;
+  unsigned numBatch = getNumBatchDims(step), lanePosition = axis == LaneAxis::Queries ? numBatch : numBatch + 1;
+  if (head)
+    domain[numBatch - 1] = head;
+  domain[numBatch] = query;
   domain[numBatch + 1] = key;
   Values indices = operand.getIndices(vb, domain);
   auto convert = [&](Value value) -> Value {
@@ -89,7 +92,8 @@ Value LaneCode::getDense(const Operand &operand, Value key, Value lane, Type ele
       to = vector.clone(elementType);
     return arith::ExtUIOp::create(vb.b, vb.loc, to, value);
   };
-  if (operand.map.isFunctionOfDim(numBatch))
-    return convert(vb.load(operand.memref, indices));
+  if (operand.map.isFunctionOfDim(lanePosition))
+    return convert(operand.isInnermost(lanePosition) ? vb.loadMasked(operand.memref, indices, mask)
+                                                     : vb.loadStrided(operand, lanePosition, domain, mask));
   return vb.broadcast(convert(memref::LoadOp::create(vb.b, vb.loc, operand.memref, indices)));
 }

@@ -1,8 +1,8 @@
 //===- LaneRegion.cpp - scalar regions on vectors of lanes ----------------===//
 //
-// Lanes are query rows, so the query index is a vector and everything that does
+// Lanes are query rows, or keys: that index is a vector, and everything that does
 // not depend on it stays scalar. What knows neither the key nor the argument is
-// evaluated once a block of lanes, in front of the loop over keys.
+// evaluated once a block, in front of the loop over keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneRegion::LaneRegion(VectorBuilder &vb, Region &region) : vb(vb), region(region) {
+LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis) : vb(vb), region(region), axis(axis) {
   if (region.empty())
     return;
   for (BlockArgument argument : region.getArguments())
@@ -30,40 +30,49 @@ LaneRegion::LaneRegion(VectorBuilder &vb, Region &region) : vb(vb), region(regio
 
 Value LaneRegion::toVector(Value value) { return isa<VectorType>(value.getType()) ? value : vb.broadcast(value); }
 
-void LaneRegion::prepare(ArrayRef<Value> lanes) {
+void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   prepared.clear();
+  head = headOfTile;
   if (region.empty())
     return;
-  for (Value lane : lanes) {
+  for (Value query : queries) {
     IRMapping mapping;
     for (Operation &op : region.front().without_terminator())
       if (!late.contains(op.getResult(0)))
-        emit(op, mapping, lane, /*key=*/Value());
+        emit(op, mapping, query, /*key=*/Value(), /*mask=*/Value());
     prepared.push_back(std::move(mapping));
   }
 }
 
-Value LaneRegion::evaluate(unsigned v, Value key, Value argument) {
+Value LaneRegion::evaluate(unsigned v, Value key, Value argument, Value mask) {
   IRMapping mapping = prepared[v];
   if (argument)
     mapping.map(region.getArgument(0), argument);
   for (Operation &op : region.front().without_terminator())
     if (late.contains(op.getResult(0)))
-      emit(op, mapping, /*lane=*/Value(), key);
+      emit(op, mapping, /*query=*/Value(), key, mask);
   return toVector(mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue()));
 }
 
-void LaneRegion::emit(Operation &op, IRMapping &mapping, Value lane, Value key) {
+/// first, first + 1, …
+Value LaneRegion::emitVectorOf(Value first) {
+  Value steps = vector::StepOp::create(vb.b, vb.loc, VectorType::get({vb.lanes}, vb.b.getIndexType()));
+  Value positions = arith::AddIOp::create(vb.b, vb.loc, vb.broadcast(first), steps);
+  firstOf[positions] = first;
+  return positions;
+}
+
+void LaneRegion::emit(Operation &op, IRMapping &mapping, Value query, Value key, Value mask) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   if (auto index = dyn_cast<IndexOp>(op)) {
-    Value value = vb.index(0); // a tile holds one batch and one head; attn-tile added their offsets
+    Value value = vb.index(0); // a tile holds one batch index; attn-tile added the offsets
     if (index.getKind() == IndexKind::Key)
-      value = key;
+      value = axis == LaneAxis::Keys ? emitVectorOf(key) : key;
     else if (index.getKind() == IndexKind::Query)
-      value = arith::AddIOp::create(
-          b, loc, vb.broadcast(lane),
-          vector::StepOp::create(b, loc, VectorType::get({vb.lanes}, b.getIndexType())).getResult());
+      value = axis == LaneAxis::Queries ? emitVectorOf(query) : query;
+    else if (index.getKind() == IndexKind::Head && head)
+      value = head;
     mapping.map(index.getResult(), value);
     return;
   }
@@ -75,7 +84,9 @@ void LaneRegion::emit(Operation &op, IRMapping &mapping, Value lane, Value key) 
     return;
   }
   if (auto load = dyn_cast<memref::LoadOp>(op)) {
-    mapping.map(load.getResult(), emitGather(operands.front(), ArrayRef(operands).drop_front()));
+    ArrayRef<Value> indices = ArrayRef(operands).drop_front();
+    Value row = emitRow(operands.front(), indices, mask);
+    mapping.map(load.getResult(), row ? row : emitGather(operands.front(), indices, mask));
     return;
   }
   for (Value &operand : operands)
@@ -84,10 +95,35 @@ void LaneRegion::emit(Operation &op, IRMapping &mapping, Value lane, Value key) 
       llvm::map_to_vector(op.getResultTypes(), [&](Type type) -> Type { return VectorType::get({vb.lanes}, type); });
   OperationState state(loc, op.getName(), operands, types, op.getAttrs());
   mapping.map(op.getResults(), b.create(state)->getResults());
+  // Consecutive positions plus an offset are consecutive.
+  if (auto sum = dyn_cast<arith::AddIOp>(op))
+    for (auto [x, y] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
+      Value offset = mapping.lookupOrDefault(y);
+      if (Value first = firstOf.lookup(mapping.lookupOrDefault(x)); first && !isa<VectorType>(offset.getType()))
+        firstOf[mapping.lookup(op.getResult(0))] = vb.add(first, offset);
+    }
+}
+
+/// memref[…, i, i + 1, …], a load of consecutive keys; null where it is not one.
+Value LaneRegion::emitRow(Value memref, ArrayRef<Value> indices, Value mask) {
+  auto type = cast<MemRefType>(memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool isContiguous = succeeded(type.getStridesAndOffset(strides, offset)) && !strides.empty() && strides.back() == 1;
+  // Query rows beyond the last one read what the last one reads: their positions are not consecutive.
+  if (axis != LaneAxis::Keys || !isContiguous || type.getElementType().isInteger(1) || indices.empty() ||
+      llvm::any_of(indices.drop_back(), [](Value index) { return isa<VectorType>(index.getType()); }))
+    return {};
+  Value first = firstOf.lookup(indices.back());
+  if (!first)
+    return {};
+  Values at(indices);
+  at.back() = first;
+  return vb.loadMasked(memref, at, mask);
 }
 
 /// memref[indices], where some of the indices are vectors.
-Value LaneRegion::emitGather(Value memref, ArrayRef<Value> indices) {
+Value LaneRegion::emitGather(Value memref, ArrayRef<Value> indices, Value mask) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   auto type = cast<MemRefType>(memref.getType());
@@ -116,9 +152,10 @@ Value LaneRegion::emitGather(Value memref, ArrayRef<Value> indices) {
   auto vectorType = VectorType::get({vb.lanes}, elementType);
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
   auto maskType = VectorType::get({vb.lanes}, b.getI1Type());
-  Value all = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(maskType, true));
+  if (!mask)
+    mask = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(maskType, true));
   SmallVector<Value> origin(indices.size(), vb.index(0));
-  Value result = vector::GatherOp::create(b, loc, vectorType, memref, origin, toVector(position), all, zero);
+  Value result = vector::GatherOp::create(b, loc, vectorType, memref, origin, toVector(position), mask, zero);
   if (isBool)
     result = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
   return result;

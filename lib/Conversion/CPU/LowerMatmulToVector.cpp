@@ -160,11 +160,7 @@ private:
 
   /// Lanes beyond the last column read as zero, and are not touched in memory.
   Value loadColumns(const Operand &operand, ArrayRef<Value> indices, int64_t v) {
-    if (!isPartial)
-      return widen(vb.load(operand.memref, indices));
-    auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(operand.memref.getType()));
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-    return widen(vector::MaskedLoadOp::create(b, loc, type, operand.memref, indices, masks[v], zero));
+    return widen(vb.loadMasked(operand.memref, indices, isPartial ? masks[v] : Value()));
   }
 
   /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
@@ -271,10 +267,7 @@ private:
         Values indices = getIndices(m.c, rowIndices[r], {}, vb.add(column, v * vb.lanes));
         Value old = loadColumns(m.c, indices, v);
         Value sum = arith::AddFOp::create(b, loc, old, sums[r * panelVectors + v]);
-        if (isPartial)
-          vector::MaskedStoreOp::create(b, loc, m.c.memref, indices, masks[v], sum);
-        else
-          vb.store(sum, m.c.memref, indices);
+        vb.storeMasked(sum, m.c.memref, indices, isPartial ? masks[v] : Value());
       }
   }
 

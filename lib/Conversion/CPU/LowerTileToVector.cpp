@@ -10,7 +10,7 @@
 
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,6 +24,19 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
+/// x as f32 (f64): LLVM has no f8E4M3FN to convert.
+struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    if (!isa<Float8E4M3FNType>(getElementTypeOrSelf(op.getIn().getType())))
+      return rewriter.notifyMatchFailure(op, "expected f8E4M3FN");
+    rewriter.replaceOp(
+        op, convertQuantised(rewriter, op.getLoc(), op.getIn(), cast<FloatType>(getElementTypeOrSelf(op.getType()))));
+    return success();
+  }
+};
+
 struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
   using Base::Base;
 
@@ -52,6 +65,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
               .Case<KvAppendOp>([&](auto op) { return cpu::lowerKvAppend(rewriter, op); })
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
+              .Case<MergeStatesOp>([&](auto op) { return cpu::lowerMergeStates(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
               .Default([](Operation *op) {
                 return op->emitOpError("no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse) "
@@ -60,13 +74,12 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (failed(result))
         return signalPassFailure();
     }
-    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane. bf16 by
-    // its bits: few targets convert it.
+    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane.
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
     });
-    arith::populateExpandBFloat16Patterns(patterns);
+    patterns.add<WidenFloat8>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

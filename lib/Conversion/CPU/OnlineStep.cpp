@@ -12,7 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "RowTile.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -49,11 +49,18 @@ public:
     valueSize = domain[numBatch + 3];
     vectors = schedule.getLaneVectors();
     blockLanes = vectors * vb.lanes;
+    usesPairs = schedule.getProduct() == ProductKind::Dot;
+    weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
   }
 
   void emit() {
     scores = vb.stackBuffer({maxKeys, numLanes});
     alpha = vb.stackBuffer({numLanes});
+    if (usesPairs) {
+      queryPairs = vb.collapsePairs(query.memref);
+      valuePairs = vb.collapsePairs(value.memref);
+      weightPairs = vb.stackBuffer({int64_t(llvm::divideCeil(maxKeys, 2)), 2 * numLanes}, weightType);
+    }
     vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
       Values starts;
       for (int64_t v = 0; v < vectors; ++v)
@@ -93,12 +100,30 @@ private:
       vb.store(vector, row.memref, at(row, vb.add(lane, v * vb.lanes), {}, {}, {}));
   }
 
+  Value twice(Value i) { return b.createOrFold<arith::MulIOp>(loc, i, vb.index(2)); }
+
+  /// Of a memref of pairs, collapsed: tiles have one batch index and head.
+  Values atPair(Value pairs, Value pair, Value other) {
+    Values indices(cast<MemRefType>(pairs.getType()).getRank() - 2, vb.index(0));
+    indices.append({pair, twice(other)});
+    return indices;
+  }
+
+  Combine getCombine() { return usesPairs ? Combine(addPairs) : Combine(); }
+
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
     return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
       Values keys;
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
+      if (schedule.getPrefetch() > 0)
+        for (Value keyIndex : keys) {
+          Value ahead = vb.add(keyIndex, schedule.getPrefetch());
+          vb.prefetchRow(key.memref, headSize, [&](Value d) { return at(key, {}, ahead, d, {}); });
+          if (!usesPairs)
+            vb.prefetchRow(value.memref, valueSize, [&](Value e) { return at(value, {}, ahead, {}, e); });
+        }
       Values zeros(rows * vectors, vb.splat(0));
       // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
       auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
@@ -107,12 +132,18 @@ private:
         return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
       };
       Values raw = emitRegisterKernel(
-          vb, rows, vectors, vb.index(headSize), zeros,
+          vb, rows, vectors, vb.index(usesPairs ? headSize / 2 : headSize), zeros,
           [&](int64_t row, Value d) -> Value {
+            if (usesPairs)
+              return vb.loadPair(key.memref, at(key, {}, keys[row], twice(d), {}));
             return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
           },
-          [&](Value d, int64_t v) { return vb.load(query.memref, at(query, vb.add(lane, v * vb.lanes), {}, d, {})); },
-          scoreWeight ? Combine(addScore) : Combine());
+          [&](Value d, int64_t v) {
+            Value vectorLane = vb.add(lane, v * vb.lanes);
+            return usesPairs ? vb.loadPairs(queryPairs, atPair(queryPairs, d, vectorLane))
+                             : vb.load(query.memref, at(query, vectorLane, {}, d, {}));
+          },
+          scoreWeight ? Combine(addScore) : getCombine());
       Values newMax(max);
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v) {
@@ -128,9 +159,9 @@ private:
   /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
   void emitSoftmax(Value lane, ValueRange oldMax, ValueRange newMax) {
     Values maxima, factors; // m', and alpha
-    auto scaledExp = [&](Value x, Value max) {
+    auto scaledExp = [&](Value x, Value max, Type roundedTo = {}) {
       Value difference = arith::SubFOp::create(b, loc, x, max);
-      return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(kLog2e)));
+      return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(kLog2e)), roundedTo);
     };
     for (auto [before, after] : llvm::zip(oldMax, newMax)) {
       // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
@@ -141,21 +172,33 @@ private:
       factors.push_back(scaledExp(before, max));
       maxima.push_back(max);
     }
+    // p = 2^((s - m') log2 e), 0 for a removed key; adds it to the sum and returns what multiplies V.
+    auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
+      Value score = vb.load(scores, {keyIndex, vb.add(lane, v * vb.lanes)});
+      Value weight = scaledExp(score, maxima[v], weightType);
+      if (laneCode.isPartial())
+        weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
+      sum = arith::AddFOp::create(b, loc, sum, weight);
+      return laneCode.modifyWeight(weight, keyIndex, v);
+    };
     Values zeros(vectors, vb.splat(0));
-    Values sums = vb.loop(vb.index(0), keyCount, 1, zeros, [&](Value keyIndex, ValueRange partial) {
-      Values next;
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value vectorLane = vb.add(lane, v * vb.lanes);
-        Value score = vb.load(scores, {keyIndex, vectorLane});
-        // p = 2^((s - m') log2 e), 0 for a removed key
-        Value weight = scaledExp(score, maxima[v]);
-        if (laneCode.isPartial())
-          weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
-        vb.store(laneCode.modifyWeight(weight, keyIndex, v), scores, {keyIndex, vectorLane});
-        next.push_back(arith::AddFOp::create(b, loc, partial[v], weight));
-      }
-      return next;
-    });
+    Values sums =
+        forEachBlock(vb, numKeys, usesPairs ? 2 : 1, zeros, [&](Value first, int64_t rows, ValueRange partial) {
+          Values next(partial);
+          for (int64_t v = 0; v < vectors; ++v) {
+            Value vectorLane = vb.add(lane, v * vb.lanes);
+            Value weight = emitWeight(first, v, next[v]);
+            if (!usesPairs) {
+              vb.store(weight, scores, {first, vectorLane});
+              continue;
+            }
+            // The last of an odd number of keys has 0 beside it.
+            Value odd = rows == 2 ? emitWeight(vb.add(first, 1), v, next[v]) : vb.splat(0);
+            Value pair = b.createOrFold<arith::DivUIOp>(loc, first, vb.index(2));
+            vb.store(vb.makePairs(weight, odd), weightPairs, {pair, twice(vectorLane)});
+          }
+          return next;
+        });
     Values newSums;
     for (auto [sum, factor, added] : llvm::zip(loadRow(rowSum, lane), factors, sums))
       newSums.push_back(vb.multiplyAdd(sum, factor, added));
@@ -180,12 +223,21 @@ private:
         Value old = vb.load(acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
         init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
       }
+    Value depth = keyCount;
+    if (usesPairs)
+      depth = b.createOrFold<arith::DivUIOp>(loc, vb.add(keyCount, 1), vb.index(2));
     Values result = emitRegisterKernel(
-        vb, rows, vectors, keyCount, init,
+        vb, rows, vectors, depth, init,
         [&](int64_t row, Value keyIndex) -> Value {
+          if (usesPairs)
+            return vb.loadPair(valuePairs, atPair(valuePairs, keyIndex, columns[row]));
           return memref::LoadOp::create(b, loc, value.memref, at(value, {}, keyIndex, {}, columns[row]));
         },
-        [&](Value keyIndex, int64_t v) { return vb.load(scores, {keyIndex, lanes[v]}); });
+        [&](Value keyIndex, int64_t v) {
+          return usesPairs ? vb.loadPairs(weightPairs, {keyIndex, twice(lanes[v])})
+                           : vb.load(scores, {keyIndex, lanes[v]});
+        },
+        getCombine());
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t v = 0; v < vectors; ++v)
         vb.store(result[row * vectors + v], acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
@@ -202,15 +254,37 @@ private:
   Value keyCount;
   int64_t numLanes, maxKeys, headSize, valueSize, vectors, blockLanes;
   Value scores, alpha, scoreWeight;
+  /// Products of pairs: Q's along the head, V's and those of the weights along the keys.
+  bool usesPairs;
+  FloatType weightType; ///< what a weight is rounded to
+  Value queryPairs, valuePairs, weightPairs;
+  std::function<Value(Value, Value, Value, Value)> addPairs = [this](Value, Value pair, Value pairs, Value sum) {
+    return vb.multiplyAddPairs(pair, pairs, sum);
+  };
 };
 
 } // namespace
+
+/// True for (…, paired floordiv 2, other, paired mod 2).
+static bool isPairMap(AffineMap map, unsigned paired, unsigned other) {
+  AffineExpr dim = getAffineDimExpr(paired, map.getContext());
+  return map.getNumResults() >= 3 &&
+         map.getResults().take_back(3) ==
+             ArrayRef<AffineExpr>({dim.floorDiv(2), getAffineDimExpr(other, map.getContext()), dim % 2});
+}
 
 LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   if (!op.getSchedule())
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
-  if (getElementTypeOrSelf(op.getQuery().getType()) != type)
+  if (op.getSchedule()->getKernel() == KernelKind::Decode)
+    return lowerDecodeStep(rewriter, op, target);
+  bool usesPairs = op.getSchedule()->getProduct() == ProductKind::Dot;
+  Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
+  if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))
+    return op.emitOpError("schedule has product = dot, expected product = fma for target ")
+           << target.name << " and type " << type;
+  if (getElementTypeOrSelf(op.getQuery().getType()) != rowType)
     return op.emitOpError("no CPU kernel for inputs of type ")
            << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
   SmallVector<int64_t> domain = getStaticDomain(op);
@@ -227,10 +301,15 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
       return op.emitOpError("expected a tile of one batch index and head, found ") << size << "; run attn-tile";
   SmallVector<AffineMap> maps = getMaps(op);
   for (Value rows : {op.getKey(), op.getValue()})
-    if (getElementTypeOrSelf(rows.getType()) != type)
-      return op.emitOpError("expected keys and values of the type of the state, ") << type << "; run attn-tile";
+    if (getElementTypeOrSelf(rows.getType()) != rowType)
+      return op.emitOpError("expected keys and values of type ") << rowType << "; run attn-tile";
+  if (usesPairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isPairMap(maps[2], numBatch + 1, numBatch + 3) ||
+                    !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
+    return op.emitOpError(
+        "expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and pairs of V as (j floordiv 2, "
+        "e, j mod 2); run attn-tile");
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
-    if (!(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
+    if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
   int64_t lanes = target.getLanes(type.getWidth()), block = lanes * op.getSchedule()->getLaneVectors();
   if (op.getSchedule()->getLanes() != lanes)

@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -63,6 +65,13 @@ Value VectorBuilder::splat(double value) {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vectorType, b.getFloatAttr(elementType, value)));
 }
 
+void VectorBuilder::prefetchRow(Value memref, int64_t columns, function_ref<Values(Value)> at, bool isWrite) {
+  int64_t perLine = kBufferAlignment * 8 / cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
+  // Into the second-level cache: the first has no room for what is needed later.
+  for (int64_t column = 0; column < columns; column += perLine)
+    memref::PrefetchOp::create(b, loc, memref, at(index(column)), isWrite, /*localityHint=*/2, /*isDataCache=*/true);
+}
+
 Value VectorBuilder::broadcast(Value scalar) {
   auto type = VectorType::get({lanes}, scalar.getType());
   return vector::BroadcastOp::create(b, loc, type, scalar);
@@ -73,8 +82,60 @@ Value VectorBuilder::load(Value memref, ValueRange indices) {
   return vector::LoadOp::create(b, loc, type, memref, indices);
 }
 
+/// 16-bit floats as integers: masked accesses of them are legalised through f32 where the target has no such vectors.
+static Value viewAsBits(OpBuilder &b, Location loc, Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  if (!isa<FloatType>(type.getElementType()) || type.getElementTypeBitWidth() != 16)
+    return memref;
+  auto bits = MemRefType::get(type.getShape(), b.getI16Type(), type.getLayout(), type.getMemorySpace());
+  return UnrealizedConversionCastOp::create(b, loc, bits, memref).getResult(0);
+}
+
+Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
+  if (!mask)
+    return load(memref, indices);
+  auto wanted = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
+  Value bits = viewAsBits(b, loc, memref);
+  auto type = wanted.clone(getElementTypeOrSelf(bits.getType()));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value result = vector::MaskedLoadOp::create(b, loc, type, bits, indices, mask, zero);
+  return b.createOrFold<arith::BitcastOp>(loc, wanted, result);
+}
+
+Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(operand.memref.getType()));
+  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    SmallVector<Value> at(domain);
+    at[position] = add(domain[position], lane);
+    // Others read what the first lane reads.
+    if (mask)
+      at[position] = select(vector::ExtractOp::create(b, loc, mask, lane), at[position], domain[position]);
+    Value element = memref::LoadOp::create(b, loc, operand.memref, operand.getIndices(*this, at));
+    result = vector::InsertOp::create(b, loc, element, result, lane);
+  }
+  return result;
+}
+
 void VectorBuilder::store(Value vector, Value memref, ValueRange indices) {
   vector::StoreOp::create(b, loc, vector, memref, indices);
+}
+
+void VectorBuilder::storeMasked(Value vector, Value memref, ValueRange indices, Value mask) {
+  if (!mask)
+    return store(vector, memref, indices);
+  Value bits = viewAsBits(b, loc, memref);
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(bits.getType()));
+  vector::MaskedStoreOp::create(b, loc, bits, indices, mask, b.createOrFold<arith::BitcastOp>(loc, type, vector));
+}
+
+Value VectorBuilder::getMask(int64_t count) {
+  if (count >= lanes)
+    return {};
+  SmallVector<bool> bits(lanes);
+  std::fill_n(bits.begin(), count, true);
+  auto type = VectorType::get({lanes}, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
 }
 
 Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {
@@ -96,6 +157,8 @@ Value VectorBuilder::convert(Value value, Type to) {
   Type from = getElementTypeOrSelf(value.getType());
   if (from == to)
     return value;
+  if (isQuantised(from))
+    return convertQuantised(b, loc, value, cast<FloatType>(to));
   Type type = to;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(to);
@@ -119,8 +182,19 @@ Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, functio
   return loop(index(0), index(count), step, init, body);
 }
 
-Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape) {
-  return memref::AllocaOp::create(b, loc, MemRefType::get(shape, elementType), b.getI64IntegerAttr(kBufferAlignment));
+void VectorBuilder::keepRolled(Operation *loop) {
+  MLIRContext *ctx = b.getContext();
+  BoolAttr yes = b.getBoolAttr(true);
+  auto unroll = LLVM::LoopUnrollAttr::get(ctx, /*disable=*/yes, /*count=*/{}, /*runtimeDisable=*/{}, /*full=*/{},
+                                          /*followupUnrolled=*/{}, /*followupRemainder=*/{}, /*followupAll=*/{});
+  // scf-to-cf hands attributes of the LLVM dialect on to the branch.
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}));
+}
+
+Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape, Type type) {
+  auto memref = MemRefType::get(shape, type ? type : Type(elementType));
+  return memref::AllocaOp::create(b, loc, memref, b.getI64IntegerAttr(kBufferAlignment));
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SizeClasses.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -97,6 +97,7 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
       .Case<SdpaOp>([&](SdpaOp sdpa) {
         batchLists = {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset()};
         sink = sdpa.getSink();
+        addKvScales(op, domain);
         if (sdpa.getCuSeqlensQ())
           uniteDims(sdpa.getCuSeqlensQ(), 0, sdpa.getCuSeqlensK(), 0);
       })
@@ -111,6 +112,22 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
       unite(findDomain(op, domain, 0), find(list, 0));
   if (sink)
     unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(sink, 0));
+}
+
+/// Scales of quantised keys and values, (kv_heads) or (batch, kv_heads, keys).
+void SizeClasses::addKvScales(Operation *op, Domain &domain) {
+  auto sdpa = cast<SdpaOp>(op);
+  if (!sdpa.getKeyScale())
+    return;
+  AffineMap map = getKvScaleMap(sdpa), keyMap = getMaps(op)[1];
+  for (Value scale : {sdpa.getKeyScale(), sdpa.getValueScale()})
+    for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        unite(findDomain(op, domain, dim.getPosition()), find(scale, i));
+      // Heads that queries share are a dimension of K alone.
+      else if (const auto *head = llvm::find(keyMap.getResults(), expr); head != keyMap.getResults().end())
+        unite(find(sdpa.getKey(), head - keyMap.getResults().begin()), find(scale, i));
+    }
 }
 
 /// A dimension of a captured tensor that a position indexes: as large as the positions are many, unless it is static,

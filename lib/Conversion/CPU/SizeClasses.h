@@ -43,6 +43,7 @@ private:
     if (classes[id].name.empty())
       classes[id].name = name;
   }
+  void addKvScales(mlir::Operation *op, Domain &domain);
   void addLists(mlir::Operation *op, Domain &domain);
   void addCaptures(mlir::Operation *op, Domain &domain);
   void addPaging(mlir::Operation *op);

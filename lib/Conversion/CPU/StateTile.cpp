@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "VectorTile.h"
+#include "RowTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -79,11 +79,22 @@ static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInf
   unsigned numBatch = getNumBatchDims(op);
   Operand input{op.getInput(), maps[0]}, output{op.getOutput(), maps[1]};
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
-  TransposeSide from = getSide(vb, input, numBatch), to = getSide(vb, output, numBatch);
-  vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
-    copyRow(
-        vb, input.memref, [&](Value column) { return from.getIndices(row, column); }, output.memref,
-        [&](Value column) { return to.getIndices(row, column); }, columns, from.columnsContiguous);
+  // The heads of a decode tile, or one.
+  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
+  vb.loop(heads, 1, {}, [&](Value head, ValueRange) {
+    auto getIndices = [&](const Operand &side, Value row, Value column) {
+      SmallVector<Value> domain(numBatch);
+      if (heads != 1)
+        domain.back() = head;
+      domain.append({row, column});
+      return side.getIndices(vb, domain);
+    };
+    vb.loop(vb.index(0), getNumRows(vb, output, numBatch), 1, {}, [&](Value row, ValueRange) {
+      copyRow(
+          vb, input.memref, [&](Value column) { return getIndices(input, row, column); }, output.memref,
+          [&](Value column) { return getIndices(output, row, column); }, columns, input.isInnermost(numBatch + 1));
+      return Values();
+    });
     return Values();
   });
   rewriter.eraseOp(op);
@@ -136,6 +147,49 @@ LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp 
   return success();
 }
 
+/// A copy that brings pairs of bf16 together: those of a row, transposed so that rows are lanes, or those of a column.
+static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned numBatch = getNumBatchDims(op);
+  bool isTransposed = isPaired(maps[1], numBatch + 1);
+  auto type = cast<MemRefType>(op.getOutput().getType());
+  AffineExpr other = rewriter.getAffineDimExpr(isTransposed ? numBatch : numBatch + 1),
+             paired = rewriter.getAffineDimExpr(isTransposed ? numBatch + 1 : numBatch);
+  ArrayRef<AffineExpr> order = maps[1].getResults().take_back(3);
+  Operand input{op.getInput(), maps[0]};
+  int64_t columns = getStaticSize(op, DimKind::HeadSize), rank = type.getRank(), others = type.getDimSize(rank - 2);
+  VectorBuilder vb(rewriter, op.getLoc(), target, rewriter.getF32Type());
+  Value rows = getNumRows(vb, input, numBatch);
+  if (!type.getElementType().isBF16() || !getElementTypeOrSelf(input.memref.getType()).isBF16() || !rows ||
+      order[0] != paired.floorDiv(2) || order[1] != other || order[2] != paired % 2 || ShapedType::isDynamic(columns) ||
+      ShapedType::isDynamic(others))
+    return op.emitOpError("expected pairs of bf16 as (pair, other, 2), of static size but for rows; run attn-tile");
+  TransposeSide from = getSide(vb, input, numBatch);
+  if (!isTransposed) {
+    emitPairRows(vb, from, rows, op.getOutput(), columns);
+    rewriter.eraseOp(op);
+    return success();
+  }
+  if (!from.columnsContiguous || columns % 2 != 0 || others % vb.lanes != 0)
+    return op.emitOpError("expected rows of an even size, contiguous, and a multiple of ")
+           << vb.lanes << " of them; run attn-tile";
+  // Pairs are the columns of the transpose.
+  TransposeSide source = from, lanes{{vb.collapsePairs(op.getOutput()), {}}, {}};
+  source.getIndices = [&](Value row, Value pair) {
+    return from.getIndices(row, vb.b.createOrFold<arith::MulIOp>(vb.loc, pair, vb.index(2)));
+  };
+  lanes.getIndices = [&](Value row, Value pair) {
+    Values indices(rank - 1, vb.index(0));
+    indices[rank - 3] = pair;
+    indices[rank - 2] = vb.b.createOrFold<arith::MulIOp>(vb.loc, row, vb.index(2));
+    return indices;
+  };
+  source.holdsPairs = lanes.holdsPairs = true;
+  emitPack(vb, source, lanes, rows, others, rewriter.getIndexAttr(columns / 2));
+  rewriter.eraseOp(op);
+  return success();
+}
+
 LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
@@ -144,6 +198,8 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
   auto type = cast<MemRefType>(op.getOutput().getType());
   Operand input{viewAsBytes(rewriter, loc, op.getInput()), maps[0]}, output{op.getOutput(), maps[1]};
   OpFoldResult columns = getDomainSizes(rewriter, op)[numBatch + 1];
+  if (isPaired(maps[1], numBatch) || isPaired(maps[1], numBatch + 1))
+    return packPairs(rewriter, op, target);
   if (!output.isInnermost(numBatch) && output.isInnermost(numBatch + 1))
     return copyRows(rewriter, op, target);
   int64_t paddedRows = getStaticRows(output, numBatch);
@@ -162,6 +218,8 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
 }
 
 LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, const TargetInfo &target) {
+  if (isRowMajorState(op, op.getAcc(), getMaps(op)[0]))
+    return lowerRowInit(rewriter, op, target);
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
   double minusInf = -std::numeric_limits<double>::infinity();
@@ -229,6 +287,8 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
   if (getElementTypeOrSelf(op.getOutput().getType()).getIntOrFloatBitWidth() > type.getWidth())
     return op.emitOpError("no CPU kernel for an output of type ")
            << getElementTypeOrSelf(op.getOutput().getType()) << " with a state of type " << type;
+  if (isRowMajorState(op, op.getAcc(), getMaps(op)[0]))
+    return lowerRowFinalize(rewriter, op, target);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   SmallVector<AffineMap> maps = getMaps(op);
   unsigned numBatch = getNumBatchDims(op);

@@ -77,11 +77,42 @@ private:
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
     Values vectors;
     for (int64_t i = 0; i < vb.lanes; ++i)
-      vectors.push_back(vb.load(from.operand.memref, getVectorIndices(from, row, column, i)));
-    Type type = getElementTypeOrSelf(to.operand.memref.getType());
+      vectors.push_back(loadVector(from, getVectorIndices(from, row, column, i)));
     for (auto [i, vector] : llvm::enumerate(transposeSquare(vb, std::move(vectors))))
-      vb.store(isa<FloatType>(type) ? vb.convert(vector, type) : vector, to.operand.memref,
-               getVectorIndices(to, row, column, i));
+      storeVector(vector, to, getVectorIndices(to, row, column, i));
+  }
+
+  /// A vector of elements, or of pairs as integers of twice the width.
+  Value loadVector(const TransposeSide &side, ValueRange indices) {
+    if (!side.holdsPairs)
+      return vb.load(side.operand.memref, indices);
+    Type type = getElementTypeOrSelf(side.operand.memref.getType());
+    auto pairs = VectorType::get({2 * vb.lanes}, type);
+    auto wide = VectorType::get({vb.lanes}, b.getIntegerType(2 * type.getIntOrFloatBitWidth()));
+    return vector::BitCastOp::create(b, loc, wide, vector::LoadOp::create(b, loc, pairs, side.operand.memref, indices));
+  }
+
+  void storeVector(Value vector, const TransposeSide &side, ValueRange indices) {
+    Type type = getElementTypeOrSelf(side.operand.memref.getType());
+    if (side.holdsPairs)
+      vector = vector::BitCastOp::create(b, loc, VectorType::get({2 * vb.lanes}, type), vector);
+    else if (isa<FloatType>(type))
+      vector = vb.convert(vector, type);
+    vb.store(vector, side.operand.memref, indices);
+  }
+
+  Value loadElement(const TransposeSide &side, ValueRange indices) {
+    if (!side.holdsPairs)
+      return memref::LoadOp::create(b, loc, side.operand.memref, indices);
+    auto pair = VectorType::get({2}, getElementTypeOrSelf(side.operand.memref.getType()));
+    return vector::LoadOp::create(b, loc, pair, side.operand.memref, indices);
+  }
+
+  void storeElement(Value element, const TransposeSide &side, ValueRange indices) {
+    if (side.holdsPairs)
+      vector::StoreOp::create(b, loc, element, side.operand.memref, indices);
+    else
+      memref::StoreOp::create(b, loc, element, side.operand.memref, indices);
   }
 
   /// Vector i of a square: row i of the outer side, column i of the lanes.
@@ -97,6 +128,8 @@ private:
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
     auto copy = [&](Value row, Value column) {
       Type type = getElementTypeOrSelf(from.operand.memref.getType());
+      if (from.holdsPairs)
+        type = VectorType::get({2}, type);
       Value element;
       if (rows) {
         Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, rows);
@@ -105,7 +138,7 @@ private:
             [&](OpBuilder &nested, Location) {
               OpBuilder::InsertionGuard guard(b);
               b.setInsertionPointToEnd(nested.getInsertionBlock());
-              Value value = memref::LoadOp::create(b, loc, from.operand.memref, from.getIndices(row, column));
+              Value value = loadElement(from, from.getIndices(row, column));
               scf::YieldOp::create(b, loc, value);
             },
             [&](OpBuilder &nested, Location) {
@@ -114,12 +147,12 @@ private:
             });
         element = guarded.getResult(0);
       } else {
-        element = memref::LoadOp::create(b, loc, from.operand.memref, from.getIndices(row, column));
+        element = loadElement(from, from.getIndices(row, column));
       }
       Type target = getElementTypeOrSelf(to.operand.memref.getType());
-      if (isa<FloatType>(target))
+      if (isa<FloatType>(target) && !to.holdsPairs)
         element = vb.convert(element, target);
-      memref::StoreOp::create(b, loc, element, to.operand.memref, to.getIndices(row, column));
+      storeElement(element, to, to.getIndices(row, column));
     };
     vb.loop(first, last, 1, {}, [&](Value row, ValueRange) {
       vb.loop(firstColumn, lastColumn, 1, {}, [&](Value column, ValueRange) {

@@ -27,6 +27,8 @@ using Values = llvm::SmallVector<mlir::Value>;
 /// Bytes to which stack buffers are aligned: a cache line, and the widest vector.
 constexpr int64_t kBufferAlignment = 64;
 
+struct Operand;
+
 /// Builds vector code for one element type on one target.
 class VectorBuilder {
 public:
@@ -44,11 +46,23 @@ public:
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
   mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
 
+  /// Asks for a row of `columns` elements, a cache line at a time; it may lie beyond the memref's last one.
+  void prefetchRow(mlir::Value memref, int64_t columns,
+                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> at, bool isWrite = false);
+
   /// The same float in every lane.
   mlir::Value splat(double value);
   mlir::Value broadcast(mlir::Value scalar);
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
+  /// Lanes of `mask` alone, others 0; all of them where it is null.
+  mlir::Value loadMasked(mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
+  /// As many lanes along dimension `position` of the domain, in whatever stride the operand has it.
+  mlir::Value loadStrided(const Operand &operand, unsigned position, llvm::ArrayRef<mlir::Value> domain,
+                          mlir::Value mask);
   void store(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices);
+  void storeMasked(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
+  /// The first `count` lanes; null for all of them.
+  mlir::Value getMask(int64_t count);
 
   /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
@@ -62,8 +76,19 @@ public:
     return mlir::arith::SelectOp::create(this->b, loc, condition, a, b);
   }
 
-  /// 2^x lane-wise (Exp2.cpp).
-  mlir::Value exp2(mlir::Value x);
+  /// 2^x lane-wise, as exact as the element type, or `roundedTo` where the result is rounded to that, needs (Exp2.cpp).
+  mlir::Value exp2(mlir::Value x, mlir::Type roundedTo = {});
+
+  // Pairs of bf16, as their dot products take them. `pairs` holds them innermost, (…, pair, 2 * other).
+  /// The last two dimensions as one.
+  mlir::Value collapsePairs(mlir::Value memref);
+  /// Two adjacent elements as the bits of one integer.
+  mlir::Value loadPair(mlir::Value memref, mlir::ValueRange indices);
+  mlir::Value loadPairs(mlir::Value pairs, mlir::ValueRange indices);
+  /// (even, odd) lane-wise, rounded.
+  mlir::Value makePairs(mlir::Value even, mlir::Value odd);
+  /// acc + the sum of the products of each lane's pair and `pair`, an integer in all lanes.
+  mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
 
   /// for i = 0 to count step `step`, with carried values; count is static.
   Values loop(int64_t count, int64_t step, mlir::ValueRange init,
@@ -71,8 +96,12 @@ public:
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange init,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
 
+  /// Keeps LLVM from unrolling the loop around `op`: what its rounds read would be hoisted out of the loops around it,
+  /// into more registers than there are.
+  void keepRolled(mlir::Operation *loop);
+
   /// A buffer on the stack; OutlineParallel moves it to the entry of its function.
-  mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape);
+  mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape, mlir::Type type = {});
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -109,48 +138,61 @@ Values forEachBlock(VectorBuilder &vb, mlir::OpFoldResult count, int64_t block, 
 /// Booleans are bytes in memory; as bytes they have a vector form. Other memrefs as they are.
 mlir::Value viewAsBytes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memref);
 
+/// Which positions the lanes of a vector of scores are: the query rows of one key, or the keys of one query row.
+enum class LaneAxis { Queries, Keys };
+
 /// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
 class LaneRegion {
 public:
-  LaneRegion(VectorBuilder &vb, mlir::Region &region);
+  LaneRegion(VectorBuilder &vb, mlir::Region &region, LaneAxis axis = LaneAxis::Queries);
   bool isEmpty() const { return region.empty(); }
-  /// Evaluates what depends on neither key nor argument, for vectors of lanes that start at each of `lanes`.
-  void prepare(llvm::ArrayRef<mlir::Value> lanes);
-  /// What the region yields for vector `v` of those; `key` and `argument` may be null where it has none.
-  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument);
+  /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
+  /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
+  void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
+  /// What the region yields for number `v` of those; `key` and `argument` may be null where it has none. The key is
+  /// the first of a vector where lanes are keys; only lanes of `mask` read memory then, where it is given.
+  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument, mlir::Value mask = {});
 
 private:
-  void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value lane, mlir::Value key);
-  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices);
+  void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
+  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+  mlir::Value emitRow(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+  mlir::Value emitVectorOf(mlir::Value first);
   mlir::Value toVector(mlir::Value value);
 
   VectorBuilder &vb;
   mlir::Region &region;
+  LaneAxis axis;
+  mlir::Value head;
   llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
   llvm::SmallVector<mlir::IRMapping> prepared;
+  llvm::DenseMap<mlir::Value, mlir::Value> firstOf; // of a vector of consecutive positions: the first
 };
 
-/// Score modifications of one row of S^T: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
+/// Score modifications of a vector of scores: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
 class LaneCode {
 public:
-  LaneCode(VectorBuilder &vb, OnlineStepOp step);
+  LaneCode(VectorBuilder &vb, OnlineStepOp step, LaneAxis axis = LaneAxis::Queries);
   /// True where a key may be removed or carry a bias: the guarded softmax is needed.
   bool isPartial() const { return partial; }
-  /// Starts a block of lanes: vectors that start at each of `lanes`.
-  void prepare(llvm::ArrayRef<mlir::Value> lanes);
-  /// The scores of key `key` for vector `v` of the block.
-  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v);
+  /// Starts a block: as LaneRegion::prepare.
+  void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
+  /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
+  mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// What a weight has become when it multiplies V.
-  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v);
+  mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v, mlir::Value mask = {});
 
 private:
-  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value lane, mlir::Type elementType);
+  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value query, mlir::Type elementType,
+                       mlir::Value mask);
 
   VectorBuilder &vb;
   OnlineStepOp step;
+  LaneAxis axis;
   LaneRegion scoreMod, maskMod, weightMod;
-  llvm::SmallVector<mlir::Value> lanes;
-  Operand bias, mask;
+  llvm::SmallVector<mlir::Value> queries;
+  mlir::Value head;
+  Operand bias, keep;
   bool partial;
 };
 
@@ -160,11 +202,15 @@ struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
   bool columnsContiguous = false;
+  bool holdsPairs = false; ///< an element of the transpose is two adjacent ones of the operand
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);
 void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSide &target, mlir::Value rows,
                 int64_t paddedRows, mlir::OpFoldResult columns);
+
+/// pairs[p][c] = (rows[2 p][c], rows[2 p + 1][c]) of bf16, 0 for a row beyond `count`.
+void emitPairRows(VectorBuilder &vb, const TransposeSide &rows, mlir::Value count, mlir::Value pairs, int64_t columns);
 
 // One function an op; an error where the op has not the form that attn-tile leaves.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
@@ -173,6 +219,7 @@ mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp o
 mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
 mlir::LogicalResult lowerKvAppend(mlir::RewriterBase &rewriter, KvAppendOp op);
+mlir::LogicalResult lowerMergeStates(mlir::RewriterBase &rewriter, MergeStatesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 
 } // namespace attn::cpu

@@ -81,7 +81,7 @@ func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -
 // -----
 
 // DLPack has no code for it.
-// expected-error @below {{expected element type f32, f64, bf16, f16, i1, i8, i32 or i64, found 'i4'}}
+// expected-error @below {{expected element type f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found 'i4'}}
 func.func @element_type(%x: tensor<4xi4>, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>

@@ -133,3 +133,18 @@ func.func @heads(%q: memref<2x16x4xf32>, %k: memref<2x6x16xf32>, %v: memref<2x6x
        schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
   return
 }
+
+// -----
+
+// This target has no products of pairs.
+func.func @dot(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2xbf16>, %a: memref<6x16xf32>,
+               %m: memref<16xf32>, %l: memref<16xf32>) {
+  // expected-error @below {{schedule has product = dot, expected product = fma for target x86-64 and type 'f32'}}
+  attn.online_step ins(%q, %k, %v : memref<4x16x2xbf16>, memref<3x8xbf16>, memref<2x6x2xbf16>)
+      outs(%a, %m, %l : memref<6x16xf32>, memref<16xf32>, memref<16xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, j, d, e) -> (j, d)>,
+               affine_map<(i, j, d, e) -> (j floordiv 2, e, j mod 2)>, affine_map<(i, j, d, e) -> (e, i)>,
+               affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.schedule<query_tile = 16, key_tile = 3, lanes = 16, row_block = 2, lane_vectors = 1, product = dot>}
+  return
+}

@@ -1,0 +1,202 @@
+"""One problem on all systems: the same inputs, the same numbers, then rounds in which each system has a turn."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers.problem import Problem, make_inputs
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+ROOT = BENCHMARKS.parent
+ATTNC = ROOT / "build" / "release" / "bin" / "attnc"
+
+TURN_SECONDS = 0.02  # a turn's calls are repeated for so long
+LINE_SECONDS = 2.5  # a system that has used up so much of a line stays out of its further rounds
+SLOW_SECONDS = 2.5  # a system whose first call takes longer has no turn: that call is its figure
+ANSWER_SECONDS = 180  # FlexAttention compiles C++
+CEILING_EVERY = 4  # rounds
+# Largest |difference| to attn's result, relative to the largest result: two kernels, each with its own rounding.
+TOLERANCES = {"f32": 1e-4, "bf16": 4e-2, "f16": 5e-3}
+
+
+class Worker:
+    """The process of a system, stopped while it is not its turn: idle threads of its pools would spin."""
+
+    def __init__(self, name: str, threads: int, log: Path) -> None:
+        """Starts it on the last processors of this process."""
+        self.name, self.threads, self.log = name, threads, log
+        self._start()
+
+    def _start(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(BENCHMARKS), str(ROOT / "python")])}
+        # Compiled code of FlexAttention and what systems cache besides lies in the build folder.
+        environment |= {"TORCHINDUCTOR_CACHE_DIR": str(self.log.parent / "inductor"), "JAX_PLATFORMS": "cpu"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "peers.worker", self.name, str(self.threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log.open("a"),
+            text=True,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, processors(self.threads)),
+        )
+        reply = self._read()
+        self.missing: str | None = reply.get("missing")
+        self.version: str = reply.get("version", "")
+        if not self.missing:
+            self._stop()
+
+    def ask(self, command: str) -> dict[str, Any]:
+        """Its answer; it runs only meanwhile. One that a problem has ended starts anew for the next problem."""
+        if self.process.poll() is not None:
+            if not command.startswith("prepare"):
+                return {"unsupported": "its process has ended"}
+            self._start()
+        os.killpg(self.process.pid, signal.SIGCONT)
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        reply = self._read()
+        self._stop()
+        return reply
+
+    def close(self) -> None:
+        """Ends it."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _read(self) -> dict[str, Any]:
+        has_answer, _, _ = select.select([self.process.stdout], [], [], ANSWER_SECONDS)
+        line = self.process.stdout.readline() if has_answer else ""
+        if line:
+            return json.loads(line)
+        why = "its process ended" if has_answer else f"no answer within {ANSWER_SECONDS} s"
+        return {"missing": why, "unsupported": why}
+
+    def _stop(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGSTOP)
+
+
+def processors(threads: int) -> set[int]:
+    """The last processors of this process."""
+    return set(sorted(os.sched_getaffinity(0))[-threads:])
+
+
+def measure_ceilings(threads: int) -> dict[str, float]:
+    """GFLOP/s and GB/s by name, as `attnc bench --ceilings` prints them."""
+    command = [ATTNC, "bench", "--ceilings", "--seconds=0", f"--threads={threads}"]
+    result = subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, processors(threads)),
+    )
+    return {name: float(rate) for name, rate in re.findall(r"^(.*), \d+ threads?: ([\d.]+) G", result.stdout, re.M)}
+
+
+def write_inputs(folder: Path, inputs: dict[str, np.ndarray]) -> None:
+    """As .npy files; bfloat16 as its bits."""
+    (folder / "inputs").mkdir()
+    for name, x in inputs.items():
+        np.save(folder / "inputs" / f"{name}.npy", x.view(np.uint16) if x.dtype.name == "bfloat16" else x)
+
+
+def prepare(
+    problem: Problem, workers: list[Worker], folder: Path
+) -> tuple[list[Worker], dict[str, float], dict[str, str]]:
+    """Those that compute the problem, attn first; the seconds of those that are slow; why the others do not."""
+    ready: list[Worker] = []
+    slow: dict[str, float] = {}
+    left_out: dict[str, str] = {}
+    reference = None
+    for worker in workers:
+        reply = worker.ask(f"prepare {folder} {problem.line}")
+        if "unsupported" in reply:
+            left_out[worker.name] = reply["unsupported"]
+            continue
+        result = np.load(folder / f"{worker.name}.npy")
+        if reference is None:
+            reference = result
+        scale = np.abs(reference).max()
+        error = np.abs(result - reference).max() / scale
+        if not error <= TOLERANCES[problem.dtype]:
+            left_out[worker.name] = f"computes something else: differs by {error:.2g} of the largest result"
+        elif reply["seconds"] > SLOW_SECONDS:
+            slow[worker.name] = reply["seconds"]
+        else:
+            ready.append(worker)
+    return ready, slow, left_out
+
+
+def measure(workers: list[Worker], rounds: int, threads: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Seconds of the best call of each turn, and the ceilings. A system that ends in between has no more turns."""
+    times: dict[str, list[float]] = {worker.name: [] for worker in workers}
+    spent = dict.fromkeys(times, 0.0)
+    ceilings: dict[str, float] = {}
+    for number in range(rounds):
+        if number % CEILING_EVERY == 0:
+            for name, rate in measure_ceilings(threads).items():
+                ceilings[name] = max(rate, ceilings.get(name, 0.0))
+        for worker in workers:
+            if spent[worker.name] > LINE_SECONDS:
+                continue
+            start = time.perf_counter()
+            times[worker.name] += [min(worker.ask(f"turn {TURN_SECONDS}").get("times", [math.inf]))]
+            spent[worker.name] += time.perf_counter() - start
+    return times, ceilings
+
+
+def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> dict[str, Any]:
+    """The results of one line, as they stand in the results file."""
+    inputs = make_inputs(problem)
+    with tempfile.TemporaryDirectory(prefix="compare-", dir=ROOT / "build") as name:
+        folder = Path(name)
+        write_inputs(folder, inputs)
+        ready, slow, left_out = prepare(problem, workers, folder)
+        out_bytes = problem.b * problem.hq * problem.sq * problem.dv * inputs["q"].itemsize
+        read_bytes = sum(x.nbytes for x in inputs.values()) + out_bytes
+        del inputs
+    times, ceilings = measure(ready, rounds, threads)
+    times |= {name: [seconds] for name, seconds in slow.items()}
+    # A decode step is memory's, the rest the multiply-adds'; in bf16 those of pairs, where the processor has them.
+    products = [
+        name for name in ("bf16 dot", "f32 FMA") if name in ceilings and (problem.dtype == "bf16" or "f32" in name)
+    ]
+    kind = "read" if problem.is_decode else products[0]
+    work, ceiling = read_bytes if problem.is_decode else problem.flops, ceilings[kind]
+    systems = {
+        name: {
+            "best": min(seconds),
+            "median": statistics.median(seconds),
+            "rounds": len(seconds),
+            "share": work / min(seconds) * 1e-9 / ceiling,
+        }
+        for name, seconds in times.items()
+        if math.isfinite(max(seconds))
+    }
+    left_out |= {name: "its process ended while it was timed" for name in times if name not in systems}
+    return {
+        "line": problem.line,
+        "title": problem.title,
+        "ceiling": kind,
+        "ceilings": ceilings,
+        "systems": systems,
+        "left_out": left_out,
+    }

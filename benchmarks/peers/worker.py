@@ -1,0 +1,116 @@
+"""The process of one system: reads a command a line on standard input, answers with a line of JSON.
+
+Systems have thread pools of their own, which fight for the processors when they are in one process; so each is in one
+of its own, on the processors that it was started on, and the parent says whose turn it is.
+
+    prepare FOLDER LINE    loads the inputs of a problem, calls once and writes FOLDER/NAME.npy; the time of that call
+    turn SECONDS           calls for so long or once, where calls are shorter than that once untimed before; the times
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from peers import MODULES, Inputs, Peer, UnsupportedError
+from peers.problem import INPUT_NAMES, num_copies, numpy_type, parse
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+class Rotation:
+    """Calls on copies of the inputs in turn."""
+
+    def __init__(self, calls: list[Callable[[], Any]], copies: list[Inputs]) -> None:
+        """Starts at the first; the copies live as long as the calls, which may hold bare addresses."""
+        self.calls, self.copies = calls, copies
+        self.place = 0
+        self.seconds = 0.0
+
+    def call(self) -> Any:
+        """What the next call returns; `seconds` is how long it took."""
+        call = self.calls[self.place % len(self.calls)]
+        self.place += 1
+        start = time.perf_counter()
+        result = call()
+        self.seconds = time.perf_counter() - start
+        return result
+
+
+def load_inputs(folder: Path, dtype: str) -> dict[str, np.ndarray]:
+    """The inputs that the parent wrote; bfloat16 lies there as its bits."""
+    paths = {name: folder / "inputs" / f"{name}.npy" for name in INPUT_NAMES}
+    inputs = {name: np.load(path) for name, path in paths.items() if path.exists()}
+    return {name: x.view(numpy_type(dtype)) if x.dtype == np.uint16 else x for name, x in inputs.items()}
+
+
+def prepare(peer: Peer, name: str, folder: Path, line: str) -> Rotation:
+    """Makes the calls of a problem and writes what the first returns."""
+    problem = parse(line)
+    inputs = load_inputs(folder, problem.dtype)
+    copies = [inputs] + [{n: x.copy() for n, x in inputs.items()} for _ in range(num_copies(problem, inputs) - 1)]
+    calls = [peer.prepare(problem, copy) for copy in copies]
+    rotation = Rotation(calls, copies)
+    result = peer.to_numpy(rotation.call(), problem).astype(np.float32)
+    np.save(folder / f"{name}.npy", result.reshape(problem.b, problem.hq, problem.sq, problem.dv))
+    return rotation
+
+
+def turn(rotation: Rotation, seconds: float) -> list[float]:
+    """The times of a turn."""
+    times: list[float] = []
+    if rotation.seconds < seconds:
+        rotation.call()
+    while not times or sum(times) < seconds:
+        rotation.call()
+        times.append(rotation.seconds)
+    return times
+
+
+def answer(reply: dict[str, Any], stream: Any) -> None:
+    """One line to the parent."""
+    stream.write(json.dumps(reply) + "\n")
+    stream.flush()
+
+
+def main() -> None:
+    """Serves until standard input ends."""
+    name, threads = sys.argv[1], int(sys.argv[2])
+    # Systems print; the parent reads the original standard output.
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for variable in THREAD_VARIABLES:
+        os.environ[variable] = str(threads)
+    try:
+        peer = importlib.import_module(f"peers.{MODULES[name]}").load(threads)
+    except (ImportError, OSError) as error:
+        return answer({"missing": str(error).splitlines()[0]}, replies)
+    answer({"version": peer.version}, replies)
+    rotation = None
+    for command in sys.stdin:
+        words = command.split(maxsplit=2)
+        if words[0] == "turn":
+            answer({"times": turn(rotation, float(words[1]))}, replies)
+            continue
+        rotation = None
+        try:
+            rotation = prepare(peer, name, Path(words[1]), words[2])
+            answer({"seconds": rotation.seconds}, replies)
+        except UnsupportedError as error:
+            answer({"unsupported": str(error)}, replies)
+        except Exception as error:  # whatever a system throws at a problem that it does not take
+            text = str(error).strip().splitlines() or [""]
+            answer({"unsupported": f"{type(error).__name__}: {text[0][:160]}"}, replies)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+//===- Bundle.h - kernels for several targets in one object -----*- C++ -*-===//
+//
+// Each kernel is compiled for each target by itself; a dispatcher of the lowest
+// x86-64 level has the kernels' names and takes, by CPUID, the best variant that
+// the processor runs. One relocatable object holds them all and exports nothing
+// but entries. A library is a bundle of the kernels of a problem file, with an
+// entry that chooses the kernel too.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_COMPILER_BUNDLE_H
+#define ATTN_COMPILER_BUNDLE_H
+
+#include "attn-c/attn_dispatch.h"
+#include "attn/Compiler/Compiler.h"
+#include <array>
+
+namespace attn {
+
+/// One target of a bundle.
+struct Variant {
+  TargetInfo target;
+  std::array<uint64_t, ATTN_FEATURE_WORDS> features; ///< bits of attn_find_feature that its code may use
+  /// Features of the processor that no test is known of: LLVM's names, which its code does without.
+  llvm::SmallVector<std::string> untested;
+  std::string suffix; ///< of symbols
+};
+
+/// The targets of a list as "x86-64-v2,x86-64-v3,host", the one with the most features last. Refused are unknown names,
+/// names of GPUs beside others, and targets whose code may use the same features.
+llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);
+
+/// A source of one kernel or more, as MLIR.
+struct BundleSource {
+  std::string name, text;
+  /// A problem of a library: its canonical line, the words of it that tensors do not say, and the line with
+  /// placeholders that attn_library_group.line describes. Empty elsewhere.
+  std::string problem, features, line;
+};
+
+/// The source of a library's kernel, whose C name begins with the library's.
+BundleSource makeLibrarySource(const struct Problem &problem, llvm::StringRef library);
+
+struct BundleOptions {
+  CompileOptions compile; ///< its target is not read
+  std::string library;    ///< the C name of a library; empty for none
+  std::string file;       ///< its name, without a folder, for the manifest
+  unsigned jobs = 0;      ///< threads that compile; 0: one a core
+};
+
+struct Bundle {
+  std::string object;
+  std::vector<Kernel> kernels;
+};
+
+/// Compiles all sources for all variants. Diagnostics are in the order of the sources.
+llvm::Expected<Bundle> compileBundle(llvm::ArrayRef<BundleSource> sources, llvm::ArrayRef<Variant> variants,
+                                     const BundleOptions &options, llvm::raw_ostream &diagnostics);
+
+/// What the header of a bundle says after its kernels.
+std::string writeBundleEntries(llvm::ArrayRef<Kernel> kernels, llvm::ArrayRef<Variant> variants,
+                               llvm::StringRef library);
+/// The manifest as JSON.
+std::string writeBundleManifest(llvm::ArrayRef<Kernel> kernels, llvm::ArrayRef<Variant> variants,
+                                const BundleOptions &options);
+
+/// The entries of a bundle beside those of its kernels.
+std::string getUseTargetName(llvm::StringRef prefix);
+std::string getTargetName(llvm::StringRef prefix);
+std::string getCallName(llvm::StringRef library);
+std::string getFindName(llvm::StringRef library);
+
+} // namespace attn
+
+#endif // ATTN_COMPILER_BUNDLE_H

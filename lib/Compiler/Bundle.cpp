@@ -1,0 +1,158 @@
+//===- Bundle.cpp - kernels for several targets in one object -------------===//
+//
+// A task is one source for one target, with contexts of its own; tasks run on
+// all cores. What they give is joined in the order of the sources.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/Bundle.h"
+#include "Dispatcher.h"
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/TunedFile.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace attn {
+
+namespace {
+/// What one task gives.
+struct Part {
+  bool isFine = false;
+  std::string object, entries, diagnostics;
+  std::vector<Kernel> kernels;
+};
+} // namespace
+
+static Error compilePart(const BundleSource &source, const Variant &variant, CompileOptions options, bool withEntries,
+                         raw_ostream &diagnostics, Part &part) {
+  options.target = variant.target.name;
+  options.disabledFeatures = variant.untested;
+  if (options.tuned && !source.problem.empty()) {
+    Error isForeign = options.tuned->checkTarget(variant.target);
+    if (!isForeign)
+      options.schedule = options.tuned->findSchedule(source.problem).value_or("");
+    consumeError(std::move(isForeign));
+  }
+  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);
+  if (!compiler)
+    return compiler.takeError();
+  if (failed((*compiler)->parse(MemoryBuffer::getMemBuffer(source.text, source.name))) || failed((*compiler)->run()))
+    return Error::success();
+  part.kernels = (*compiler)->getKernels();
+  LLVMContext context;
+  std::unique_ptr<Module> module = (*compiler)->translate(context, ModulePart::Variant, variant.suffix);
+  std::unique_ptr<Module> entries = withEntries ? (*compiler)->translate(context, ModulePart::Entries) : nullptr;
+  if (!module || (withEntries && !entries))
+    return createStringError("translation to LLVM IR failed");
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getTarget());
+  if (!machine)
+    return machine.takeError();
+  Expected<SmallVector<char, 0>> object = emitFile(*module, **machine, FileKind::Object);
+  if (!object)
+    return object.takeError();
+  part.object.assign(object->data(), object->size());
+  raw_string_ostream os(part.entries);
+  if (entries)
+    WriteBitcodeToFile(*entries, os);
+  part.isFine = true;
+  return Error::success();
+}
+
+/// Static kernels before dynamic ones, and fewer open sizes first.
+static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, ArrayRef<Kernel> kernels) {
+  MapVector<StringRef, LibraryGroup> groups;
+  for (auto [source, kernel] : zip_equal(sources, kernels)) {
+    LibraryGroup &group = groups[source.features];
+    group.features = source.features;
+    group.line = source.line;
+    group.kernels.push_back(&kernel);
+  }
+  std::vector<LibraryGroup> list;
+  for (auto &[features, group] : groups) {
+    // Then in the order of the file, which is that of the addresses.
+    llvm::sort(group.kernels, [](const Kernel *a, const Kernel *b) {
+      return std::pair(a->sizes.size(), a) < std::pair(b->sizes.size(), b);
+    });
+    list.push_back(std::move(group));
+  }
+  return list;
+}
+
+static bool takesTheSame(const Kernel &a, const Kernel &b) {
+  auto isSame = [](const KernelArgument &x, const KernelArgument &y) {
+    return x.element == y.element && x.shape == y.shape;
+  };
+  return llvm::equal(a.arguments, b.arguments, isSame);
+}
+
+/// A call must find one kernel.
+static Error checkUnique(ArrayRef<LibraryGroup> groups) {
+  for (const LibraryGroup &group : groups)
+    for (auto [i, kernel] : enumerate(group.kernels))
+      for (const Kernel *other : ArrayRef(group.kernels).take_front(i))
+        if (takesTheSame(*kernel, *other))
+          return createStringError("expected problems that differ in features or in tensors, found '" + other->problem +
+                                   "' and '" + kernel->problem + "'; leave one out");
+  return Error::success();
+}
+
+Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
+                               raw_ostream &diagnostics) {
+  std::vector<Part> parts(sources.size() * variants.size());
+  {
+    DefaultThreadPool pool(hardware_concurrency(options.jobs));
+    for (auto [i, part] : enumerate(parts))
+      pool.async([&, i = i, &part = part] {
+        raw_string_ostream os(part.diagnostics);
+        size_t variant = i % variants.size();
+        if (Error error =
+                compilePart(sources[i / variants.size()], variants[variant], options.compile, variant == 0, os, part))
+          os << "error: " << toString(std::move(error)) << "\n";
+      });
+  }
+  Bundle bundle;
+  std::vector<std::string> objects, entries;
+  for (auto [i, part] : enumerate(parts)) {
+    diagnostics << part.diagnostics;
+    if (!part.isFine)
+      return createStringError(
+          "compilation failed for target " + variants[i % variants.size()].target.name +
+          (options.library.empty() ? std::string() : " of problem '" + sources[i / variants.size()].problem + "'"));
+    objects.push_back(std::move(part.object));
+    if (i % variants.size() != 0)
+      continue;
+    entries.push_back(std::move(part.entries));
+    for (Kernel &kernel : part.kernels) {
+      kernel.problem = sources[i / variants.size()].problem;
+      kernel.features = sources[i / variants.size()].features;
+      bundle.kernels.push_back(std::move(kernel));
+    }
+  }
+  DispatcherSource source{variants, bundle.kernels, entries, options.library, {}};
+  std::vector<LibraryGroup> groups;
+  if (!options.library.empty()) {
+    groups = groupKernels(sources, bundle.kernels);
+    if (Error error = checkUnique(groups))
+      return error;
+    source.groups = groups;
+  }
+  Expected<std::string> dispatcher = compileDispatcher(source);
+  if (!dispatcher)
+    return dispatcher.takeError();
+  objects.push_back(std::move(*dispatcher));
+  Expected<std::string> object = mergeObjects(objects);
+  if (!object)
+    return object.takeError();
+  bundle.object = std::move(*object);
+  return bundle;
+}
+
+} // namespace attn

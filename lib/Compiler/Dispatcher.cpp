@@ -1,0 +1,283 @@
+//===- Dispatcher.cpp - the object that chooses among kernels -------------===//
+//
+// LLVM IR for the lowest x86-64 level: constant tables (attn_dispatch.h), the
+// code that reads them from embedded bitcode, and small functions with the names
+// that the header declares.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Dispatcher.h"
+#include "SplitModule.h"
+#include "attn/Compiler/CheckBitcode.h"
+#include "attn/Compiler/CodeGen.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+
+namespace attn {
+
+/// What every processor that 64-bit programs run on has.
+static constexpr StringLiteral kLowestTarget = "x86-64";
+
+std::string getUseTargetName(StringRef prefix) { return (prefix + "_use_target").str(); }
+std::string getTargetName(StringRef prefix) { return (prefix + "_target").str(); }
+std::string getCallName(StringRef library) { return (library + "_call").str(); }
+std::string getFindName(StringRef library) { return (library + "_find").str(); }
+
+namespace {
+
+class Dispatcher {
+public:
+  Dispatcher(const DispatcherSource &source, const TargetMachine &machine)
+      : source(source), module("dispatch", context), b(context), pointer(b.getPtrTy()), i32(b.getInt32Ty()),
+        i64(b.getInt64Ty()) {
+    module.setTargetTriple(machine.getTargetTriple());
+    module.setDataLayout(machine.createDataLayout());
+  }
+
+  Expected<Module *> build() {
+    for (const std::string &entries : source.entries)
+      if (Error error = link(entries))
+        return error;
+    variants = createVariants();
+    for (const Kernel &kernel : source.kernels) {
+      defineKernel(kernel);
+      defineCheckedEntry(kernel);
+    }
+    if (source.library.empty()) {
+      for (const Kernel &kernel : source.kernels)
+        defineTargetFunctions(kernel.name);
+    } else {
+      defineTargetFunctions(source.library);
+      defineLibraryFunctions();
+    }
+    // After their callers: what nobody calls stays out.
+    for (StringRef code : {getProcessorBitcode(), getLibraryBitcode(), getCheckArgumentsBitcode()})
+      if (Error error = link(code, Linker::Flags::LinkOnlyNeeded))
+        return error;
+    for (Function &function : module)
+      if (function.getName().starts_with("attn_") && !function.isDeclaration()) {
+        function.setLinkage(GlobalValue::InternalLinkage);
+        // Once an object, not once a kernel.
+        function.addFnAttr(Attribute::NoInline);
+      }
+    std::string problem;
+    raw_string_ostream os(problem);
+    if (!taken.empty())
+      return createStringError("expected the name '" + taken + "' to be free for the object's own function; rename it");
+    if (verifyModule(module, &os))
+      return createStringError("the dispatcher is not valid: " + os.str());
+    return &module;
+  }
+
+private:
+  Error link(StringRef bitcode, unsigned flags = Linker::Flags::None) {
+    Expected<std::unique_ptr<Module>> part = parseBitcodeFile(MemoryBufferRef(bitcode, "part"), context);
+    if (!part)
+      return part.takeError();
+    (*part)->setTargetTriple(module.getTargetTriple());
+    (*part)->setDataLayout(module.getDataLayout());
+    if (Linker::linkModules(module, std::move(*part), flags))
+      return createStringError("the dispatcher's code cannot be linked");
+    return Error::success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Tables
+  //===--------------------------------------------------------------------===//
+
+  GlobalVariable *createTable(Constant *value, const Twine &name) {
+    auto *table = new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, value,
+                                     "attn." + name);
+    table->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return table;
+  }
+
+  Constant *createArray(Type *type, ArrayRef<Constant *> elements) {
+    return ConstantArray::get(ArrayType::get(type, elements.size()), elements);
+  }
+
+  Constant *createText(StringRef text) {
+    return createTable(ConstantDataArray::getString(context, text, /*AddNull=*/true), "text");
+  }
+
+  Constant *number(int64_t value) { return ConstantInt::get(i64, value); }
+
+  /// struct attn_variants
+  Constant *createVariants() {
+    auto *words = ArrayType::get(i64, ATTN_FEATURE_WORDS);
+    auto *variant = StructType::get(context, {pointer, words});
+    SmallVector<Constant *> rows;
+    for (const Variant &each : source.variants) {
+      SmallVector<Constant *> features;
+      for (uint64_t word : each.features)
+        features.push_back(number(int64_t(word)));
+      rows.push_back(ConstantStruct::get(variant, {createText(each.target.name), createArray(i64, features)}));
+    }
+    auto *chosen = new GlobalVariable(module, i32, /*isConstant=*/false, GlobalValue::InternalLinkage,
+                                      ConstantInt::get(i32, 0), "attn.chosen");
+    return createTable(ConstantStruct::getAnon({chosen, createTable(createArray(variant, rows), "variant_list"),
+                                                number(source.variants.size())}),
+                       "variants");
+  }
+
+  /// struct attn_library
+  Constant *createLibrary() {
+    SmallVector<Constant *> groups, kernels;
+    for (const LibraryGroup &group : source.groups) {
+      groups.push_back(ConstantStruct::getAnon(
+          {createText(group.features), createText(group.line), number(kernels.size()), number(group.kernels.size())}));
+      for (const Kernel *kernel : group.kernels)
+        kernels.push_back(ConstantStruct::getAnon(
+            {createText(kernel->name), module.getFunction(getCheckedName(kernel->name)),
+             module.getNamedGlobal(getSpecsName(kernel->name)), number(kernel->arguments.size())}));
+    }
+    Constant *groupTable = createTable(createArray(groups.front()->getType(), groups), "groups");
+    Constant *kernelTable = createTable(createArray(kernels.front()->getType(), kernels), "kernels");
+    return createTable(ConstantStruct::getAnon({groupTable, number(groups.size()), kernelTable}), "library");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Functions
+  //===--------------------------------------------------------------------===//
+
+  FunctionCallee declare(StringRef name, Type *result, ArrayRef<Type *> parameters) {
+    return module.getOrInsertFunction(name, FunctionType::get(result, parameters, /*isVarArg=*/false));
+  }
+
+  /// An exported function with its entry block, where the builder then stands.
+  Function *define(StringRef name, Type *result, ArrayRef<Type *> parameters) {
+    if (module.getFunction(name))
+      taken = name;
+    auto *function = Function::Create(FunctionType::get(result, parameters, /*isVarArg=*/false),
+                                      GlobalValue::ExternalLinkage, name, module);
+    b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+    return function;
+  }
+
+  static SmallVector<Value *> getArguments(Function *function) {
+    return llvm::map_to_vector(function->args(), [](Argument &argument) -> Value * { return &argument; });
+  }
+
+  /// kernel(…): variants[select()](…), or the end of the process where there is none.
+  void defineKernel(const Kernel &kernel) {
+    Function *function = module.getFunction(kernel.name);
+    SmallVector<Constant *> entries;
+    for (const Variant &variant : source.variants) {
+      Function *entry = Function::Create(function->getFunctionType(), GlobalValue::ExternalLinkage,
+                                         getVariantName(kernel.name, variant.suffix), module);
+      entry->setVisibility(GlobalValue::HiddenVisibility);
+      entries.push_back(entry);
+    }
+    Constant *table = createTable(createArray(pointer, entries), kernel.name + ".entries");
+    auto *first = BasicBlock::Create(context, "entry", function);
+    auto *call = BasicBlock::Create(context, "call", function);
+    auto *refuse = BasicBlock::Create(context, "refuse", function);
+    b.SetInsertPoint(first);
+    Value *place = b.CreateCall(declare("attn_select_variant", i32, {pointer}), {variants});
+    b.CreateCondBr(b.CreateICmpSLT(place, b.getInt32(0)), refuse, call);
+    b.SetInsertPoint(call);
+    Value *address = b.CreateInBoundsGEP(pointer, table, b.CreateZExt(place, i64));
+    CallInst *result =
+        b.CreateCall(function->getFunctionType(), b.CreateLoad(pointer, address), getArguments(function));
+    result->setTailCallKind(CallInst::TCK_MustTail);
+    b.CreateRetVoid();
+    // What the variant's first instruction would do here, and before anything is read or written.
+    b.SetInsertPoint(refuse);
+    b.CreateIntrinsic(Intrinsic::trap, {});
+    b.CreateUnreachable();
+  }
+
+  /// checked(…): the processor first, then what the entry that was compiled with the kernel tests.
+  void defineCheckedEntry(const Kernel &kernel) {
+    std::string name = getCheckedName(kernel.name);
+    Function *inner = module.getFunction(name);
+    inner->setName(kernel.name + ".arguments_checked");
+    inner->setLinkage(GlobalValue::InternalLinkage);
+    Function *entry = define(name, i32, {pointer, i64, pointer, i64});
+    inner->replaceAllUsesWith(entry);
+    FunctionCallee check = declare("attn_check_processor", i32, {pointer, pointer, i64});
+    Value *code = b.CreateCall(check, {variants, entry->getArg(2), entry->getArg(3)});
+    returnUnlessZero(code);
+    b.CreateRet(b.CreateCall(inner, getArguments(entry)));
+  }
+
+  void returnUnlessZero(Value *code) {
+    Function *function = b.GetInsertBlock()->getParent();
+    auto *refuse = BasicBlock::Create(context, "refuse", function);
+    auto *proceed = BasicBlock::Create(context, "proceed", function);
+    b.CreateCondBr(b.CreateICmpEQ(code, b.getInt32(0)), proceed, refuse);
+    b.SetInsertPoint(refuse);
+    b.CreateRet(code);
+    b.SetInsertPoint(proceed);
+  }
+
+  void defineTargetFunctions(StringRef prefix) {
+    Function *use = define(getUseTargetName(prefix), i32, {pointer, pointer, i64});
+    FunctionCallee attnUse = declare("attn_use_target", i32, {pointer, pointer, pointer, i64});
+    b.CreateRet(b.CreateCall(attnUse, {variants, use->getArg(0), use->getArg(1), use->getArg(2)}));
+    define(getTargetName(prefix), pointer, {});
+    b.CreateRet(b.CreateCall(declare("attn_get_target", pointer, {pointer}), {variants}));
+  }
+
+  /// find(features, arguments, count, &name, message, size) and call(features, arguments, count, message, size)
+  void defineLibraryFunctions() {
+    Constant *library = createLibrary();
+    auto *kernelType = StructType::get(context, {pointer, pointer, pointer, i64});
+    FunctionCallee find = declare("attn_find_kernel", i32, {pointer, pointer, pointer, i64, pointer, pointer, i64});
+    auto callFind = [&](Function *function, Value *message, Value *size) {
+      Value *place = b.CreateAlloca(pointer);
+      Value *code = b.CreateCall(
+          find, {library, function->getArg(0), function->getArg(1), function->getArg(2), place, message, size});
+      returnUnlessZero(code);
+      return b.CreateLoad(pointer, place);
+    };
+    Function *findEntry = define(getFindName(source.library), i32, {pointer, pointer, i64, pointer, pointer, i64});
+    Value *kernel = callFind(findEntry, findEntry->getArg(4), findEntry->getArg(5));
+    b.CreateStore(b.CreateLoad(pointer, b.CreateStructGEP(kernelType, kernel, 0)), findEntry->getArg(3));
+    b.CreateRet(b.getInt32(0));
+
+    Function *call = define(getCallName(source.library), i32, {pointer, pointer, i64, pointer, i64});
+    kernel = callFind(call, call->getArg(3), call->getArg(4));
+    Value *entry = b.CreateLoad(pointer, b.CreateStructGEP(kernelType, kernel, 1));
+    auto *type = FunctionType::get(i32, {pointer, i64, pointer, i64}, /*isVarArg=*/false);
+    b.CreateRet(b.CreateCall(type, entry, {call->getArg(1), call->getArg(2), call->getArg(3), call->getArg(4)}));
+  }
+
+  const DispatcherSource &source;
+  LLVMContext context;
+  Module module;
+  IRBuilder<> b;
+  Type *pointer, *i32, *i64;
+  Constant *variants = nullptr;
+  std::string taken; ///< a name that a kernel has already
+};
+
+} // namespace
+
+Expected<std::string> compileDispatcher(const DispatcherSource &source) {
+  Expected<TargetInfo> target = TargetInfo::get(kLowestTarget);
+  if (!target)
+    return target.takeError();
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(*target);
+  if (!machine)
+    return machine.takeError();
+  Dispatcher dispatcher(source, **machine);
+  Expected<Module *> module = dispatcher.build();
+  if (!module)
+    return module.takeError();
+  optimizeModule(**module, *target, **machine, /*vectorizeLoops=*/false);
+  Expected<SmallVector<char, 0>> object = emitFile(**module, **machine, FileKind::Object);
+  if (!object)
+    return object.takeError();
+  return std::string(object->data(), object->size());
+}
+
+} // namespace attn

@@ -1,0 +1,68 @@
+//===- LibrarySource.cpp - a problem as a kernel of a library -------------===//
+//
+// What of a problem line a caller names (features), and what tensors say
+// (sizes, element types).
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ProblemText.h"
+#include "attn/Compiler/Bundle.h"
+#include "attn/Compiler/Problem.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+
+namespace attn {
+
+/// `library` and the line, as a C name: sizes as they are, `?` as n, punctuation as underscores.
+static std::string makeKernelName(StringRef library, StringRef line) {
+  std::string name = library.str() + "_";
+  for (char c : line)
+    name += c == '?' ? 'n' : c == '-' ? 'm' : c == '.' ? 'p' : isAlnum(c) ? c : '_';
+  return name;
+}
+
+/// Where a caller's tensors have the sizes of a problem line; those that no dimension has are left open.
+static std::string getSizePlaces(const Problem &problem) {
+  if (problem.paged) {
+    StringRef query = problem.layout == Problem::Layout::BHSD ? "hq{0.1} sq{0.2}" : "hq{0.2} sq{0.1}";
+    StringRef key = problem.paged->isHeadMajor ? "hkv{1.1}" : "hkv{1.2}";
+    return ("b{0.0} " + query + " " + key + " sk? d{0.3} dv{2.3}").str();
+  }
+  switch (problem.layout) {
+  case Problem::Layout::BHSD: return "b{0.0} hq{0.1} hkv{1.1} sq{0.2} sk{1.2} d{0.3} dv{2.3}";
+  case Problem::Layout::BSHD: return "b{0.0} hq{0.2} hkv{1.2} sq{0.1} sk{1.1} d{0.3} dv{2.3}";
+  case Problem::Layout::BSD: return formatv("b{{0.0} sq{{0.1} sk{{1.1} d{0} dv{1}", problem.d, problem.dv);
+  case Problem::Layout::Varlen: return "b? hq{0.1} hkv{1.1} sq{0.0} sk{1.0} d{0.2} dv{2.2}";
+  }
+  llvm_unreachable("all layouts are handled");
+}
+
+BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
+  BundleSource source;
+  source.problem = printProblemLine(problem);
+  source.name = "problem '" + source.problem + "'";
+  source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
+  SmallVector<std::string> words = getFeatureWords(problem);
+  // (batch, row, head * column) does not say how many heads there are.
+  if (problem.layout == Problem::Layout::BSD)
+    for (auto [name, size] : {std::pair("hq", problem.hq), {"hkv", problem.hkv}})
+      words.push_back(name + printSize(size));
+  source.features = join(words, " ");
+  source.line = getSizePlaces(problem) + " {0}";
+  // Bias and mask are features; their shapes are those of tensors 3 and, after it, the next.
+  unsigned argument = 3;
+  for (std::string &word : words) {
+    if (word == "bias" || word == "mask") {
+      word += formatv("={{{0}.0},{{{0}.1},{{{0}.2},{{{0}.3}", argument).str();
+      ++argument;
+    }
+    source.line += " " + word;
+  }
+  return source;
+}
+
+} // namespace attn

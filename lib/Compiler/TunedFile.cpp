@@ -1,0 +1,145 @@
+//===- TunedFile.cpp - measured schedules, as JSON ------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/TunedFile.h"
+#include "attn/Compiler/Problem.h"
+#include "attn/Compiler/Version.h"
+#include "attn/Transforms/Transforms.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace llvm;
+
+namespace attn {
+
+/// What says that a JSON file is one of these.
+static constexpr StringLiteral kFormat = "attn-tuned-schedules";
+/// Another number where the meaning of a field changes.
+static constexpr int64_t kFormatVersion = 1;
+
+std::string TunedFile::print() const {
+  json::Array list;
+  for (const TunedProblem &each : problems)
+    list.push_back(json::Object{{"problem", each.problem},
+                                {"schedule", each.schedule},
+                                {"seconds", each.seconds},
+                                {"policy", each.policy},
+                                {"policy_seconds", each.policySeconds}});
+  json::Object file{
+      {"format", kFormat},  {"format_version", kFormatVersion},
+      {"attn", kVersion},   {"target", json::Object{{"name", name}, {"cpu", cpu}, {"features", features}}},
+      {"threads", threads}, {"problems", std::move(list)}};
+  return formatv("{0:2}\n", json::Value(std::move(file))).str();
+}
+
+/// "run attnc tune again": what every refusal ends in.
+static Error refuse(StringRef fileName, const Twine &reason) {
+  return createStringError("'" + fileName + "': " + reason +
+                           "; measure anew: attnc tune --problem=LINE --budget=SECONDS -o " + fileName);
+}
+
+static Expected<TunedProblem> parseProblemEntry(const json::Value &value, StringRef fileName) {
+  TunedProblem entry;
+  json::Path::Root root("problems");
+  json::ObjectMapper map(value, root);
+  if (!map || !map.map("problem", entry.problem) || !map.map("schedule", entry.schedule) ||
+      !map.map("seconds", entry.seconds) || !map.map("policy", entry.policy) ||
+      !map.map("policy_seconds", entry.policySeconds))
+    return refuse(fileName, "expected problem, schedule, seconds, policy and policy_seconds of each problem, found " +
+                                toString(root.getError()));
+  Expected<Problem> problem = parseProblem(entry.problem);
+  if (!problem)
+    return refuse(fileName, "expected problem lines, found one with an error: " + toString(problem.takeError()));
+  Expected<ScheduleFields> fields = ScheduleFields::parse(entry.schedule, ScheduleFields());
+  if (!fields)
+    return refuse(fileName, toString(fields.takeError()));
+  return entry;
+}
+
+Expected<TunedFile> TunedFile::parse(StringRef text, StringRef fileName) {
+  Expected<json::Value> value = json::parse(text);
+  if (!value)
+    return refuse(fileName, "expected JSON, found " + toString(value.takeError()));
+  const json::Object *object = value->getAsObject();
+  if (!object || object->getString("format") != StringRef(kFormat))
+    return refuse(fileName, "expected a file of attnc tune, with \"format\": \"" + kFormat + "\"");
+  std::optional<int64_t> format = object->getInteger("format_version");
+  if (format != kFormatVersion)
+    return refuse(fileName, "expected format version " + Twine(kFormatVersion) + ", found " +
+                                (format ? Twine(*format) : Twine("none")));
+  StringRef version = object->getString("attn").value_or("none");
+  if (version != kVersion)
+    return refuse(fileName,
+                  Twine("expected schedules that were measured with attn ") + kVersion + ", found attn " + version);
+  const json::Object *target = object->getObject("target");
+  const json::Array *list = object->getArray("problems");
+  if (!target || !list)
+    return refuse(fileName, "expected a target and problems, found none");
+  TunedFile file;
+  file.fileName = fileName.str();
+  file.name = target->getString("name").value_or("").str();
+  file.cpu = target->getString("cpu").value_or("").str();
+  file.features = target->getString("features").value_or("").str();
+  file.threads = object->getInteger("threads").value_or(1);
+  for (const json::Value &each : *list) {
+    Expected<TunedProblem> entry = parseProblemEntry(each, fileName);
+    if (!entry)
+      return entry.takeError();
+    file.problems.push_back(std::move(*entry));
+  }
+  return file;
+}
+
+Expected<TunedFile> TunedFile::read(StringRef fileName) {
+  auto buffer = MemoryBuffer::getFile(fileName);
+  if (!buffer)
+    return createFileError(fileName, buffer.getError());
+  return parse((*buffer)->getBuffer(), fileName);
+}
+
+/// The features of one string that another has not.
+static std::string getDifference(StringRef features, StringRef others) {
+  SmallVector<StringRef> ours, theirs, missing;
+  features.split(ours, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  others.split(theirs, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef feature : ours)
+    if (!is_contained(theirs, feature))
+      missing.push_back(feature);
+  return missing.empty() ? "no features" : join(missing, ",");
+}
+
+Error TunedFile::checkTarget(const TargetInfo &target) const {
+  auto again = [&] { return "; measure on it: attnc tune --target=" + target.name + " … -o " + fileName; };
+  if (cpu != target.cpu)
+    return createStringError("'" + fileName + "': expected schedules for the processor " + target.cpu + " of target " +
+                             target.name + ", found those for " + cpu + again());
+  if (features != target.features)
+    return createStringError("'" + fileName + "': expected schedules for the features of target " + target.name +
+                             ", found " + getDifference(features, target.features) + " instead of " +
+                             getDifference(target.features, features) + again());
+  return Error::success();
+}
+
+std::optional<std::string> TunedFile::findSchedule(StringRef line) const {
+  Expected<Problem> wanted = parseProblem(line);
+  if (!wanted) {
+    consumeError(wanted.takeError());
+    return std::nullopt;
+  }
+  std::string canonical = printProblem(*wanted);
+  for (const TunedProblem &each : problems) {
+    Problem problem = cantFail(parseProblem(each.problem));
+    if (printProblem(problem) == canonical)
+      return each.schedule;
+  }
+  return std::nullopt;
+}
+
+} // namespace attn

@@ -1,0 +1,83 @@
+//===- Variants.cpp - the targets of a bundle -----------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/Bundle.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+
+using namespace llvm;
+
+namespace attn {
+
+/// What every x86-64 processor has, and what is no instruction.
+static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};
+
+/// All features that LLVM may use for a target: those of its processor with all that they imply, then its own list.
+static StringMap<bool> getFeatures(const TargetInfo &target) {
+  StringMap<bool> all;
+  SmallVector<StringRef> listed;
+  if (X86::parseArchX86(target.cpu, /*Only64Bit=*/true) != X86::CK_None)
+    X86::getFeaturesForCPU(target.cpu, listed);
+  target.features.empty() ? void() : StringRef(target.features).split(listed, ',');
+  for (StringRef feature : listed) {
+    bool isEnabled = !feature.starts_with("-");
+    StringRef name = feature.ltrim("+-");
+    X86::updateImpliedFeatures(name, isEnabled, all);
+    all[name] = isEnabled;
+  }
+  return all;
+}
+
+static Variant createVariant(TargetInfo target) {
+  Variant variant{std::move(target), {}, {}, ""};
+  for (const auto &[name, isEnabled] : getFeatures(variant.target)) {
+    if (!isEnabled || is_contained(kAlwaysThere, name))
+      continue;
+    int32_t bit = attn_find_feature(name.str().c_str());
+    if (bit < 0)
+      variant.untested.push_back(name.str());
+    else
+      variant.features[bit / 64] |= uint64_t(1) << bit % 64;
+  }
+  llvm::sort(variant.untested);
+  for (char c : variant.target.name)
+    variant.suffix += isAlnum(c) ? c : '_';
+  return variant;
+}
+
+/// Vectors first: a target of narrower ones with more of other features is not the better one.
+static auto getRank(const Variant &variant) {
+  int count = 0;
+  for (uint64_t word : variant.features)
+    count += llvm::popcount(word);
+  return std::pair(variant.target.vectorBits, count);
+}
+
+Expected<std::vector<Variant>> getVariants(StringRef list) {
+  std::vector<Variant> variants;
+  SmallVector<StringRef> names;
+  list.split(names, ',');
+  for (StringRef name : names) {
+    if (name.starts_with("sm_") && names.size() > 1)
+      return createStringError("expected processors alone in a list of targets, found '" + name +
+                               "'; compile GPU kernels by a call of their own");
+    Expected<TargetInfo> target = TargetInfo::get(name);
+    if (!target)
+      return target.takeError();
+    Variant variant = createVariant(std::move(*target));
+    for (const Variant &other : variants)
+      if (other.features == variant.features || other.suffix == variant.suffix)
+        return createStringError("expected targets of different features, found '" + other.target.name + "' and '" +
+                                 name + "'; leave one out");
+    auto isBetter = [](const Variant &a, const Variant &b) { return getRank(a) < getRank(b); };
+    variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
+  }
+  return variants;
+}
+
+} // namespace attn

@@ -1,0 +1,121 @@
+//===- BF16Pairs.cpp - sums of products of pairs of bf16 ------------------===//
+//
+// vdpbf16ps adds to a lane of f32 two products of bf16: twice the multiply-adds
+// of an instruction, where the processor does as many of them a second
+// (TargetInfo::bf16DotRate). Both operands hold pairs that lie together: those
+// of Q and K along the head, those of P and V along the keys.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "VectorTile.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+static VectorType getPairsType(VectorBuilder &vb) { return VectorType::get({2 * vb.lanes}, vb.b.getBF16Type()); }
+
+Value VectorBuilder::collapsePairs(Value memref) {
+  SmallVector<ReassociationIndices> groups;
+  int64_t rank = cast<MemRefType>(memref.getType()).getRank();
+  for (int64_t dim = 0; dim + 2 < rank; ++dim)
+    groups.push_back({dim});
+  groups.push_back({rank - 2, rank - 1});
+  return memref::CollapseShapeOp::create(b, loc, memref, groups);
+}
+
+Value VectorBuilder::loadPair(Value memref, ValueRange indices) {
+  Value pair = vector::LoadOp::create(b, loc, VectorType::get({2}, b.getBF16Type()), memref, indices);
+  Value bits = vector::BitCastOp::create(b, loc, VectorType::get({1}, b.getI32Type()), pair);
+  return vector::ExtractOp::create(b, loc, bits, 0);
+}
+
+Value VectorBuilder::loadPairs(Value pairs, ValueRange indices) {
+  return vector::LoadOp::create(b, loc, getPairsType(*this), pairs, indices);
+}
+
+Value VectorBuilder::makePairs(Value even, Value odd) {
+  auto type = VectorType::get({lanes}, b.getBF16Type());
+  even = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, even);
+  odd = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, odd);
+  return vector::InterleaveOp::create(b, loc, even, odd);
+}
+
+Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {
+  Value operand = vector::BitCastOp::create(b, loc, getPairsType(*this), pair);
+  return x86vector::DotBF16Op::create(b, loc, acc.getType(), acc, operand, pairs);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Rows 2p and 2p + 1 of `columns` elements become row p of pairs.
+static void interleaveRows(VectorBuilder &vb, Value even, Value odd, function_ref<Values(Value, Value)> fromAt,
+                           Value from, Value to, function_ref<Values(Value)> toAt, int64_t columns, bool isContiguous) {
+  OpBuilder &b = vb.b;
+  Location loc = vb.loc;
+  int64_t done = 0;
+  // Vectors of a whole register; then of half and a quarter of one, as often as they fit.
+  for (int64_t width = 2 * vb.lanes; isContiguous && width >= vb.lanes / 2; width /= 2) {
+    int64_t end = done + (columns - done) / width * width;
+    auto type = VectorType::get({width}, vb.b.getBF16Type());
+    if (end > done)
+      vb.loop(vb.index(done), vb.index(end), width, {}, [&](Value column, ValueRange) {
+        auto load = [&](Value row) -> Value {
+          if (!row)
+            return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+          return vector::LoadOp::create(b, loc, type, from, fromAt(row, column));
+        };
+        Value first = load(even), second = load(odd);
+        for (int64_t half = 0; half < 2; ++half) {
+          SmallVector<int64_t> order;
+          for (int64_t i = 0; i < width / 2; ++i)
+            order.append({half * width / 2 + i, width + half * width / 2 + i});
+          vb.store(vector::ShuffleOp::create(b, loc, first, second, order), to, toAt(vb.add(column, half * width / 2)));
+        }
+        return Values();
+      });
+    done = end;
+  }
+  if (done < columns)
+    vb.loop(vb.index(done), vb.index(columns), 1, {}, [&](Value column, ValueRange) {
+      Values target = toAt(column);
+      for (Value row : {even, odd}) {
+        Value element = row ? memref::LoadOp::create(b, loc, from, fromAt(row, column)).getResult()
+                            : arith::ConstantOp::create(b, loc, b.getZeroAttr(b.getBF16Type())).getResult();
+        memref::StoreOp::create(b, loc, element, to, target);
+        target.back() = vb.add(target.back(), 1);
+      }
+      return Values();
+    });
+}
+
+void attn::cpu::emitPairRows(VectorBuilder &vb, const TransposeSide &rows, Value count, Value pairs, int64_t columns) {
+  pairs = vb.collapsePairs(pairs);
+  int64_t rank = cast<MemRefType>(pairs.getType()).getRank();
+  auto emitPair = [&](Value pair, bool hasOdd) {
+    Value even = arith::MulIOp::create(vb.b, vb.loc, pair, vb.index(2));
+    auto toAt = [&](Value column) {
+      Values indices(rank, vb.index(0));
+      indices[rank - 2] = pair;
+      indices[rank - 1] = vb.b.createOrFold<arith::MulIOp>(vb.loc, column, vb.index(2));
+      return indices;
+    };
+    interleaveRows(vb, even, hasOdd ? vb.add(even, 1) : Value(), rows.getIndices, rows.operand.memref, pairs, toAt,
+                   columns, rows.columnsContiguous);
+  };
+  Value whole = vb.b.createOrFold<arith::DivUIOp>(vb.loc, count, vb.index(2));
+  Value all = vb.b.createOrFold<arith::DivUIOp>(vb.loc, vb.add(count, 1), vb.index(2));
+  vb.loop(vb.index(0), whole, 1, {}, [&](Value pair, ValueRange) {
+    emitPair(pair, /*hasOdd=*/true);
+    return Values();
+  });
+  vb.loop(whole, all, 1, {}, [&](Value pair, ValueRange) {
+    emitPair(pair, /*hasOdd=*/false);
+    return Values();
+  });
+}

@@ -1,0 +1,299 @@
+//===- DecodeStep.cpp - one key tile folded into the rows of a decode tile ===//
+//
+// Few rows q_r, and many keys: lanes are columns of K and V.
+//   s[r][j] = q_r . k_j, lane by lane, the lanes added up for a block of rows
+//             times keys at once; then, row by row over vectors of keys,
+//   scale, score_mod, softcap, bias and masks; m', alpha, p = 2^((s - m') log2 e), l'
+//   acc[r][:] = alpha acc[r][:] + sum_j p[r][j] v_j
+// K and V are widened as they are loaded; each row of them is read once for all
+// rows of the tile.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "RowTile.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+static constexpr int64_t kCacheLineBytes = 64;
+static const double kMinusInf = -std::numeric_limits<double>::infinity();
+
+namespace {
+
+class DecodeStepLowering {
+public:
+  DecodeStepLowering(VectorBuilder &vb, OnlineStepOp step)
+      : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step, LaneAxis::Keys), numBatch(getNumBatchDims(step)),
+        schedule(*step.getSchedule()), rows(vb, step) {
+    SmallVector<AffineMap> maps = getMaps(step);
+    query = {step.getQuery(), maps[0]};
+    key = {step.getKey(), maps[1]};
+    value = {step.getValue(), maps[2]};
+    acc = {step.getAcc(), maps[maps.size() - 3]};
+    rowMax = {step.getRowMax(), maps[maps.size() - 2]};
+    rowSum = {step.getRowSum(), maps[maps.size() - 1]};
+    OpFoldResult count = getDomainSizes(b, step)[numBatch + 1];
+    numKeys = getConstantIntValue(count);
+    keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
+    SmallVector<int64_t> domain = getStaticDomain(step);
+    headSize = domain[numBatch + 2];
+    valueSize = domain[numBatch + 3];
+    // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
+    pitch = llvm::alignTo(numKeys.value_or(schedule.getKeyTile()), vb.lanes);
+  }
+
+  void emit() {
+    scores = vb.stackBuffer({rows.getCount(), pitch});
+    alpha = vb.stackBuffer({rows.getCount()});
+    OpFoldResult count = b.getIndexAttr(rows.getCount());
+    forEachBlock(vb, count, schedule.getLaneVectors(), {}, [&](Value first, int64_t block, ValueRange) {
+      emitScores(first, block);
+      return Values();
+    });
+    Value best = vb.loop(rows.getCount(), 1, vb.splat(kMinusInf), [&](Value row, ValueRange carried) {
+                     return Values{vb.max(emitSoftmax(row), carried.front())};
+                   }).front();
+    auto output = [&] {
+      forEachBlock(vb, count, schedule.getLaneVectors(), {}, [&](Value first, int64_t block, ValueRange) {
+        emitOutput(first, block);
+        return Values();
+      });
+    };
+    if (!laneCode.isPartial())
+      return output();
+    // V of keys that no row keeps is not read: NaN may stand there.
+    Value first = vector::ExtractOp::create(b, loc, vb.isEqual(best, kMinusInf), 0);
+    Value none = arith::XOrIOp::create(
+        b, loc, first, arith::ConstantOp::create(b, loc, b.getIntegerAttr(b.getI1Type(), 1)).getResult());
+    auto branch = scf::IfOp::create(b, loc, none, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    output();
+  }
+
+private:
+  /// A position in the domain (batch…, query, key, head, value).
+  Values at(Value row, Value keyIndex, Value head, Value column) {
+    if (row)
+      return rows.getDomain(row, {keyIndex, head, column});
+    Values domain(numBatch + 1);
+    domain.append({keyIndex, head, column});
+    return domain;
+  }
+
+  /// A vector of columns of K or V from `position` on, widened.
+  Value loadColumns(const Operand &operand, unsigned dim, ArrayRef<Value> position, Value mask) {
+    Value narrow = operand.isInnermost(dim) ? vb.loadMasked(operand.memref, operand.getIndices(vb, position), mask)
+                                            : vb.loadStrided(operand, dim, position, mask);
+    return vb.convert(narrow, vb.elementType);
+  }
+
+  /// Asks for `columns` columns of the row of K or V that is read schedule.prefetch rows after `keyIndex`.
+  void prefetch(const Operand &operand, Value keyIndex, Value column, int64_t columns) {
+    if (schedule.getPrefetch() == 0)
+      return;
+    int64_t bits = getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
+    Value row = vb.add(keyIndex, schedule.getPrefetch());
+    for (int64_t line = 0; line < columns; line += kCacheLineBytes * 8 / bits) {
+      Value at = vb.add(column, line);
+      SmallVector<Value> position(numBatch + 1);
+      position.append({row, at, at});
+      memref::PrefetchOp::create(b, loc, operand.memref, operand.getIndices(vb, position), /*isWrite=*/false,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
+    }
+  }
+
+  /// s[r][j] for `count` rows from `first` on and all keys.
+  void emitScores(Value first, int64_t count) {
+    int64_t paddedRows = llvm::PowerOf2Ceil(count), block = vb.lanes / paddedRows;
+    bool isWhole = numKeys && *numKeys % block == 0;
+    // Beside the sums and a row of K.
+    int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
+    Value lastKey = isWhole ? Value() : arith::SubIOp::create(b, loc, keyCount, vb.index(1));
+    vb.loop(vb.index(0), keyCount, block, {}, [&](Value firstKey, ValueRange) {
+      Values keys;
+      for (int64_t k = 0; k < block; ++k) {
+        keys.push_back(vb.add(firstKey, k));
+        // Beyond the last key the last one once more.
+        if (lastKey)
+          keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
+      }
+      for (int64_t k = 0; k < block; ++k)
+        prefetch(key, vb.add(firstKey, k), vb.index(0), headSize);
+      Values zeros(vb.lanes, vb.splat(0));
+      Values products = forEachVector(vb, headSize, zeros, [&](Value column, Value mask, ValueRange sums) {
+        Values keyVectors, next(sums);
+        for (Value k : keys)
+          keyVectors.push_back(loadColumns(key, numBatch + 2, at({}, k, column, {}), mask));
+        for (int64_t r = 0; r < count; ++r) {
+          Values position = at(vb.add(first, r), {}, column, {});
+          Value queryVector = vb.loadMasked(query.memref, query.getIndices(vb, position), mask);
+          for (int64_t k = 0; k < block; ++k)
+            next[r * block + k] = vb.multiplyAdd(queryVector, keyVectors[k], sums[r * block + k]);
+        }
+        return next;
+      });
+      // Q of so many rows is read again for each block of keys.
+      if (auto loop = products.front().getDefiningOp<scf::ForOp>(); loop && count * headSize / vb.lanes > freeRegisters)
+        vb.keepRolled(loop);
+      Value sums = sumLanes(vb, products);
+      for (int64_t r = 0; r < count; ++r) {
+        Value part = block == vb.lanes
+                         ? sums
+                         : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
+        vb.store(part, scores, {vb.add(first, r), firstKey});
+      }
+      return Values();
+    });
+  }
+
+  /// for each vector of keys: body(first key, mask of the keys that there are, carried).
+  Values forEachKeyVector(ValueRange init, function_ref<Values(Value, Value, ValueRange)> body) {
+    if (numKeys)
+      return forEachVector(vb, *numKeys, init, body);
+    return vb.loop(vb.index(0), keyCount, vb.lanes, init, [&](Value first, ValueRange carried) {
+      Value rest = arith::SubIOp::create(b, loc, keyCount, first);
+      Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({vb.lanes}, b.getI1Type()), rest);
+      return body(first, mask, carried);
+    });
+  }
+
+  /// p of one row in the place of s; its new maximum, sum and alpha. Returns the largest score of the tile.
+  Value emitSoftmax(Value row) {
+    Value head = rows.getHead(row);
+    laneCode.prepare(rows.getQuery(row), head);
+    Values position = at(row, {}, {}, {});
+    Values best = forEachKeyVector(vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
+      Value score = laneCode.apply(vb.load(scores, {row, first}), first, 0, mask);
+      if (mask)
+        score = vb.select(mask, score, vb.splat(kMinusInf));
+      vb.store(score, scores, {row, first});
+      return Values{vb.max(score, carried.front())};
+    });
+    auto larger = [&](Value x, Value y) { return vb.max(x, y); };
+    Value tileMax = reduceLanes(vb, best.front(), larger);
+    Value oldMax = loadRowScalar(vb, rowMax, position), newMax = vb.max(tileMax, oldMax);
+    // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
+    Value max = newMax;
+    if (laneCode.isPartial())
+      max = vb.select(vb.isEqual(newMax, kMinusInf), vb.splat(0), newMax);
+    auto scaledExp = [&](Value x) {
+      Value difference = arith::SubFOp::create(b, loc, x, max);
+      return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(std::numbers::log2e)));
+    };
+    Values sums = forEachKeyVector(vb.splat(0), [&](Value first, Value mask, ValueRange carried) {
+      Value score = vb.load(scores, {row, first}), weight = scaledExp(score);
+      if (mask || laneCode.isPartial())
+        weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
+      vb.store(laneCode.modifyWeight(weight, first, 0, mask), scores, {row, first});
+      return Values{arith::AddFOp::create(b, loc, carried.front(), weight)};
+    });
+    Value factor = scaledExp(oldMax);
+    Value added =
+        reduceLanes(vb, sums.front(), [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+    storeRowScalar(vb, vb.multiplyAdd(loadRowScalar(vb, rowSum, position), factor, added), rowSum, position);
+    storeRowScalar(vb, newMax, rowMax, position);
+    memref::StoreOp::create(b, loc, vector::ExtractOp::create(b, loc, factor, 0), alpha, row);
+    return tileMax;
+  }
+
+  /// acc[r][:] = alpha acc[r][:] + sum_j p[r][j] v_j for `count` rows from `first` on.
+  void emitOutput(Value first, int64_t count) {
+    // Accumulators leave registers for the broadcast weights and a vector of V.
+    int64_t vectors = std::max<int64_t>(1, vb.target.vectorRegisters / 2 / count), lanes = vb.lanes;
+    int64_t whole = valueSize / lanes * lanes;
+    forEachBlock(vb, b.getIndexAttr(whole / lanes), vectors, {}, [&](Value vector, int64_t block, ValueRange) {
+      emitColumns(first, count, arith::MulIOp::create(b, loc, vector, vb.index(lanes)), block, Value());
+      return Values();
+    });
+    if (valueSize > whole)
+      emitColumns(first, count, vb.index(whole), 1, vb.getMask(valueSize - whole));
+  }
+
+  /// The same for `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
+  void emitColumns(Value first, int64_t count, Value column, int64_t vectors, Value mask) {
+    Values init, columns;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(vb.add(column, v * vb.lanes));
+    auto accAt = [&](int64_t r, int64_t v) { return acc.getIndices(vb, at(vb.add(first, r), {}, {}, columns[v])); };
+    for (int64_t r = 0; r < count; ++r) {
+      Value factor = vb.broadcast(memref::LoadOp::create(b, loc, alpha, vb.add(first, r)).getResult());
+      for (int64_t v = 0; v < vectors; ++v)
+        init.push_back(arith::MulFOp::create(b, loc, vb.loadMasked(acc.memref, accAt(r, v), mask), factor));
+    }
+    Values result = vb.loop(vb.index(0), keyCount, 1, init, [&](Value keyIndex, ValueRange sums) {
+      Values valueVectors, next;
+      prefetch(value, keyIndex, column, vectors * vb.lanes);
+      for (Value c : columns)
+        valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, keyIndex, {}, c), mask));
+      for (int64_t r = 0; r < count; ++r) {
+        Value weight =
+            vb.broadcast(memref::LoadOp::create(b, loc, scores, ValueRange{vb.add(first, r), keyIndex}).getResult());
+        for (int64_t v = 0; v < vectors; ++v)
+          next.push_back(vb.multiplyAdd(weight, valueVectors[v], sums[r * vectors + v]));
+      }
+      return next;
+    });
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        vb.storeMasked(result[r * vectors + v], acc.memref, accAt(r, v), mask);
+  }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  LaneCode laneCode;
+  unsigned numBatch;
+  ScheduleAttr schedule;
+  TileRows rows;
+  Operand query, key, value, acc, rowMax, rowSum;
+  std::optional<int64_t> numKeys;
+  Value keyCount;
+  int64_t headSize, valueSize, pitch;
+  Value scores, alpha;
+};
+
+} // namespace
+
+LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
+  ScheduleAttr schedule = *op.getSchedule();
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  for (auto [position, size] : llvm::enumerate(domain)) {
+    bool isKeys = position == numBatch + 1, isBatch = position + 1 < numBatch;
+    if ((ShapedType::isDynamic(size) && !isKeys) || (isBatch && size != 1))
+      return op.emitOpError(
+          "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
+  }
+  if (domain[numBatch + 1] > schedule.getKeyTile())
+    return op.emitOpError("expected at most ")
+           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+  SmallVector<AffineMap> maps = getMaps(op);
+  if (getElementTypeOrSelf(op.getQuery().getType()) != type ||
+      !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
+      !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
+    return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";
+  if (op.getScoreWeight())
+    return op.emitOpError("no decode kernel for additive scoring; expected a schedule with kernel = prefill");
+  int64_t lanes = target.getLanes(type.getWidth());
+  if (schedule.getLanes() != lanes)
+    return op.emitOpError("schedule has ") << schedule.getLanes() << " lanes, expected " << lanes << " for target "
+                                           << target.name << " and type " << type;
+  if (schedule.getRowBlock() * schedule.getLaneVectors() != lanes || !llvm::isPowerOf2_64(schedule.getLaneVectors()))
+    return op.emitOpError("expected row_block * lane_vectors of a decode kernel to be its lanes, ")
+           << lanes << ", found " << schedule.getRowBlock() << " * " << schedule.getLaneVectors();
+
+  rewriter.setInsertionPoint(op);
+  VectorBuilder vb(rewriter, op.getLoc(), target, type);
+  DecodeStepLowering(vb, op).emit();
+  rewriter.eraseOp(op);
+  return success();
+}

@@ -1,0 +1,102 @@
+//===- RowTile.cpp - rows, lanes and their sums ---------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "RowTile.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+TileRows::TileRows(VectorBuilder &vb, Operation *op) : vb(vb), numBatch(getNumBatchDims(op)) {
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  queries = domain[numBatch];
+  if (numBatch > 0)
+    heads = domain[numBatch - 1];
+}
+
+Value TileRows::getHead(Value row) const {
+  if (heads == 1)
+    return {};
+  return queries == 1 ? row : arith::DivUIOp::create(vb.b, vb.loc, row, vb.index(queries)).getResult();
+}
+
+Value TileRows::getQuery(Value row) const {
+  if (heads == 1)
+    return row;
+  return queries == 1 ? vb.index(0) : arith::RemUIOp::create(vb.b, vb.loc, row, vb.index(queries)).getResult();
+}
+
+Values TileRows::getDomain(Value row, ValueRange tail) const {
+  Values domain(numBatch);
+  if (numBatch > 0)
+    domain.back() = getHead(row);
+  domain.push_back(getQuery(row));
+  domain.append(tail.begin(), tail.end());
+  return domain;
+}
+
+Values attn::cpu::forEachVector(VectorBuilder &vb, int64_t columns, ValueRange init,
+                                function_ref<Values(Value, Value, ValueRange)> body) {
+  int64_t whole = columns / vb.lanes * vb.lanes;
+  Values state(init);
+  if (whole == vb.lanes)
+    state = body(vb.index(0), Value(), state);
+  else if (whole > 0)
+    state = vb.loop(whole, vb.lanes, state,
+                    [&](Value column, ValueRange carried) { return body(column, Value(), carried); });
+  return columns > whole ? body(vb.index(whole), vb.getMask(columns - whole), state) : state;
+}
+
+/// The even (odd) ones of the units of `a` and then of `b`, in each group of lanes.
+static Value takeUnits(VectorBuilder &vb, Value a, Value b, int64_t unit, int64_t group, bool odd) {
+  SmallVector<int64_t> lanes;
+  for (int64_t first = 0; first < vb.lanes; first += group)
+    for (int64_t source : {int64_t(0), vb.lanes})
+      for (int64_t u = odd; u < group / unit; u += 2)
+        for (int64_t i = 0; i < unit; ++i)
+          lanes.push_back(source + first + u * unit + i);
+  return vector::ShuffleOp::create(vb.b, vb.loc, a, b, lanes);
+}
+
+/// A tree: each round adds neighbouring lanes of two vectors into one. First within 128 bits, where shuffles are cheap,
+/// then across; n vectors of n lanes cost 2 (n - 1) shuffles and n - 1 additions.
+Value attn::cpu::sumLanes(VectorBuilder &vb, Values vectors) {
+  int64_t group = std::min<int64_t>(vb.lanes, 128 / vb.elementType.getWidth());
+  for (int64_t width = 1; width < vb.lanes; width *= 2) {
+    int64_t unit = width < group ? 1 : group, within = width < group ? group : vb.lanes;
+    Values next;
+    for (size_t i = 0; i < vectors.size(); i += 2)
+      next.push_back(arith::AddFOp::create(vb.b, vb.loc, takeUnits(vb, vectors[i], vectors[i + 1], unit, within, false),
+                                           takeUnits(vb, vectors[i], vectors[i + 1], unit, within, true)));
+    vectors = std::move(next);
+  }
+  return vectors.front();
+}
+
+Value attn::cpu::reduceLanes(VectorBuilder &vb, Value vector, function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance = vb.lanes / 2; distance > 0; distance /= 2) {
+    SmallVector<int64_t> lanes;
+    for (int64_t i = 0; i < vb.lanes; ++i)
+      lanes.push_back(i ^ distance);
+    vector = combine(vector, vector::ShuffleOp::create(vb.b, vb.loc, vector, vector, lanes));
+  }
+  return vector;
+}
+
+Value attn::cpu::loadRowScalar(VectorBuilder &vb, const Operand &statistic, ArrayRef<Value> domain) {
+  return vb.broadcast(
+      memref::LoadOp::create(vb.b, vb.loc, statistic.memref, statistic.getIndices(vb, domain)).getResult());
+}
+
+void attn::cpu::storeRowScalar(VectorBuilder &vb, Value vector, const Operand &statistic, ArrayRef<Value> domain) {
+  Value scalar = vector::ExtractOp::create(vb.b, vb.loc, vector, 0);
+  memref::StoreOp::create(vb.b, vb.loc, scalar, statistic.memref, statistic.getIndices(vb, domain));
+}
+
+bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
+  unsigned numBatch = getNumBatchDims(op), value = getDomainPosition(op, DimKind::ValueSize);
+  return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
+}

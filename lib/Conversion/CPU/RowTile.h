@@ -1,0 +1,60 @@
+//===- RowTile.h - tiles whose rows lie as they are -------------*- C++ -*-===//
+//
+// What the lowerings of a decode tile share: lanes are columns of K, V and the
+// state; a row is a query row of one of the heads that share a head of K.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_ROWTILE_H
+#define ATTN_LIB_CONVERSION_CPU_ROWTILE_H
+
+#include "VectorTile.h"
+
+namespace attn::cpu {
+
+/// The rows of a tile, counted through its heads: row = head * queries + query.
+class TileRows {
+public:
+  /// `op` has the domain (batch…, query, …), with static heads and query rows.
+  TileRows(VectorBuilder &vb, mlir::Operation *op);
+  int64_t getCount() const { return heads * queries; }
+  /// The head of a row within the tile; null where there is one head.
+  mlir::Value getHead(mlir::Value row) const;
+  mlir::Value getQuery(mlir::Value row) const;
+  /// A position in the op's domain: the row, and then whatever dimensions follow the query.
+  Values getDomain(mlir::Value row, mlir::ValueRange tail) const;
+
+private:
+  VectorBuilder &vb;
+  unsigned numBatch;
+  int64_t heads = 1, queries;
+};
+
+/// for each vector of `columns` columns: body(column, mask, carried), the last with a mask where it is short.
+Values forEachVector(VectorBuilder &vb, int64_t columns, mlir::ValueRange init,
+                     llvm::function_ref<Values(mlir::Value column, mlir::Value mask, mlir::ValueRange)> body);
+
+/// The sums of the lanes of each of as many vectors as there are lanes, in their order, as one vector.
+mlir::Value sumLanes(VectorBuilder &vb, Values vectors);
+/// combine(…) over all lanes of one vector, in every lane.
+mlir::Value reduceLanes(VectorBuilder &vb, mlir::Value vector,
+                        llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+/// A scalar of the builder's type at a row of a statistic, in every lane.
+mlir::Value loadRowScalar(VectorBuilder &vb, const Operand &statistic, mlir::ArrayRef<mlir::Value> domain);
+/// Lane 0 of `vector`.
+void storeRowScalar(VectorBuilder &vb, mlir::Value vector, const Operand &statistic,
+                    mlir::ArrayRef<mlir::Value> domain);
+
+/// True for a state whose value columns are innermost.
+bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
+
+mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
+mlir::LogicalResult lowerRowFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
+mlir::LogicalResult lowerDecodeStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_ROWTILE_H

@@ -1,0 +1,107 @@
+//===- KvScale.cpp - quantised keys and values as arithmetic --------------===//
+//
+// A scale is the same for a whole row of K or V, so it need not touch the rows:
+// that of K multiplies the score, in front of score_mod; that of V the weight
+// that multiplies V, behind dropout. After this no op knows of scales, and what
+// is left of quantisation is the element type of K and V.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits: LLVM does not know the type. With the sign at bit 31 and
+/// exponent and mantissa at bit 20, the f32 is the number times 2^-120, subnormal where the number is. Exact.
+static Value widenFloat8(OpBuilder &b, Location loc, Value value) {
+  constexpr uint32_t kBits = 0x87f00000, kMagnitude = 0x07f00000;
+  auto vector = dyn_cast<VectorType>(value.getType());
+  auto like = [&](Type type) -> Type { return vector ? vector.clone(type) : type; };
+  auto constant = [&](TypedAttr scalar) -> Value {
+    TypedAttr splat = vector ? DenseElementsAttr::get(cast<ShapedType>(like(scalar.getType())), scalar) : scalar;
+    return arith::ConstantOp::create(b, loc, splat);
+  };
+  auto bits = [&](uint32_t mask) { return constant(b.getI32IntegerAttr(static_cast<int32_t>(mask))); };
+  Value wide = arith::BitcastOp::create(b, loc, like(b.getI8Type()), value);
+  wide = arith::ExtSIOp::create(b, loc, like(b.getI32Type()), wide);
+  wide = arith::ShLIOp::create(b, loc, wide, bits(20));
+  Value number = arith::AndIOp::create(b, loc, wide, bits(kBits));
+  number = arith::BitcastOp::create(b, loc, like(b.getF32Type()), number);
+  number = arith::MulFOp::create(b, loc, number, constant(b.getF32FloatAttr(0x1p120f)));
+  // All ones beside the sign is the one NaN of the type; it has no infinities.
+  Value magnitude = arith::AndIOp::create(b, loc, wide, bits(kMagnitude));
+  Value isNaN = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, magnitude, bits(kMagnitude));
+  Value quiet = constant(b.getFloatAttr(b.getF32Type(), APFloat::getQNaN(APFloat::IEEEsingle())));
+  return arith::SelectOp::create(b, loc, isNaN, quiet, number);
+}
+
+Value attn::convertQuantised(OpBuilder &builder, Location loc, Value value, FloatType to) {
+  Type from = getElementTypeOrSelf(value.getType());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (from.isInteger(8))
+    return arith::SIToFPOp::create(builder, loc, vector ? Type(vector.clone(to)) : Type(to), value);
+  Value single = widenFloat8(builder, loc, value);
+  if (to.isF32())
+    return single;
+  Type type = vector ? Type(vector.clone(to)) : Type(to);
+  if (to.getWidth() > 32)
+    return arith::ExtFOp::create(builder, loc, type, single);
+  return arith::TruncFOp::create(builder, loc, type, single);
+}
+
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+AffineMap attn::getKvScaleMap(SdpaOp op) {
+  unsigned numBatch = getNumBatchDims(op), numDims = numBatch + getDomainDims(op).size();
+  MLIRContext *ctx = op.getContext();
+  AffineExpr head =
+      getKvHeadMap(op).getResult(0).replace(getAffineDimExpr(0, ctx), getAffineDimExpr(numBatch - 1, ctx));
+  if (cast<ShapedType>(op.getKeyScale().getType()).getRank() == 1)
+    return AffineMap::get(numDims, 0, {head}, ctx);
+  return AffineMap::get(numDims, 0, {getAffineDimExpr(0, ctx), head, getAffineDimExpr(numBatch + 1, ctx)}, ctx);
+}
+
+/// scale[hk], or scale[b, hk, j], in `type`.
+static Value readScale(OpBuilder &b, Location loc, Value scale, Type type) {
+  SmallVector<IndexKind> kinds = {IndexKind::KvHead};
+  if (cast<ShapedType>(scale.getType()).getRank() == 3)
+    kinds = {IndexKind::Batch, IndexKind::KvHead, IndexKind::Key};
+  SmallVector<Value> position = llvm::map_to_vector(
+      kinds, [&](IndexKind kind) -> Value { return IndexOp::create(b, loc, b.getIndexType(), kind); });
+  Value element = isa<TensorType>(scale.getType()) ? tensor::ExtractOp::create(b, loc, scale, position).getResult()
+                                                   : memref::LoadOp::create(b, loc, scale, position).getResult();
+  return convertFloat(b, loc, element, type);
+}
+
+void attn::composeKvScale(OpBuilder &builder, Location loc, Value scale, ScaleOrder order, Type type, Region &region) {
+  OpBuilder::InsertionGuard guard(builder);
+  Region given;
+  given.takeBody(region);
+  Block *block = builder.createBlock(&region, region.end(), {type}, {loc});
+  Value x = block->getArgument(0);
+  auto multiply = [&] { x = arith::MulFOp::create(builder, loc, x, readScale(builder, loc, scale, type)); };
+  if (order == ScaleOrder::BeforeRegion)
+    multiply();
+  if (!given.empty()) {
+    Value argument = convertFloat(builder, loc, x, given.getArgument(0).getType());
+    x = inlineRegion(builder, given, argument, [&](IndexOp index) -> Value {
+          return builder.clone(*index)->getResult(0);
+        }).front();
+    x = convertFloat(builder, loc, x, type);
+  }
+  if (order == ScaleOrder::AfterRegion)
+    multiply();
+  YieldOp::create(builder, loc, x);
+}

@@ -1,0 +1,183 @@
+//===- OverrideSchedule.cpp - attn-override-schedule ----------------------===//
+//
+// Schedules by hand: writes the fields that an option names over those of each
+// sdpa's #attn.schedule. Before and after: the same ops; what no kernel can be is
+// an error that names the field.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace attn {
+#define GEN_PASS_DEF_OVERRIDESCHEDULEPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// A query tile, its scores and its accumulators lie on a thread's stack, where the policy leaves as much.
+static constexpr int64_t kMaxTileBytes = 1024 * 1024;
+/// Fields beyond it are nothing that a kernel could want, and their products must not overflow.
+static constexpr int64_t kMaxNumber = int64_t(1) << 24;
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct NumberField {
+  StringLiteral name;
+  int64_t ScheduleFields::*field;
+  int64_t minimum;
+};
+} // namespace
+
+static constexpr NumberField kNumbers[] = {
+    {"query_tile", &ScheduleFields::queryTile, 1},
+    {"key_tile", &ScheduleFields::keyTile, 1},
+    {"lanes", &ScheduleFields::lanes, 1},
+    {"row_block", &ScheduleFields::rowBlock, 1},
+    {"lane_vectors", &ScheduleFields::laneVectors, 1},
+    {"split_keys", &ScheduleFields::splitKeys, 0},
+    {"unroll", &ScheduleFields::unroll, 1},
+    {"prefetch", &ScheduleFields::prefetch, 0},
+};
+
+/// Stores one value; the error completes "NAME: ".
+static llvm::Error store(ScheduleFields &fields, StringRef name, StringRef value) {
+  for (const NumberField &each : kNumbers) {
+    if (name != each.name)
+      continue;
+    int64_t number;
+    if (value.getAsInteger(10, number) || number < each.minimum || number > kMaxNumber)
+      return llvm::createStringError("expected " + name + " to be a number from " + Twine(each.minimum) + " to " +
+                                     Twine(kMaxNumber) + ", found '" + value + "'");
+    fields.*each.field = number;
+    return llvm::Error::success();
+  }
+  if (name == "kernel") {
+    if (std::optional<KernelKind> kind = symbolizeKernelKind(value))
+      return fields.kernel = *kind, llvm::Error::success();
+    return llvm::createStringError("expected kernel to be prefill or decode, found '" + value + "'");
+  }
+  if (name == "product") {
+    if (std::optional<ProductKind> kind = symbolizeProductKind(value))
+      return fields.product = *kind, llvm::Error::success();
+    return llvm::createStringError("expected product to be fma or dot, found '" + value + "'");
+  }
+  std::string names;
+  for (const NumberField &each : kNumbers)
+    names += each.name.str() + ", ";
+  return llvm::createStringError("expected a field of schedules, one of " + names + "kernel, product, found '" + name +
+                                 "'");
+}
+
+llvm::Expected<ScheduleFields> ScheduleFields::parse(StringRef text, ScheduleFields fields) {
+  SmallVector<StringRef> words, names;
+  llvm::SplitString(text, words, " \t\n,");
+  for (StringRef word : words) {
+    auto [name, value] = word.split('=');
+    if (llvm::is_contained(names, name))
+      return llvm::createStringError("expected each field of a schedule once, found '" + name + "' twice");
+    names.push_back(name);
+    if (llvm::Error error = store(fields, name, value))
+      return error;
+  }
+  return fields;
+}
+
+ScheduleFields::ScheduleFields(ScheduleAttr schedule)
+    : queryTile(schedule.getQueryTile()), keyTile(schedule.getKeyTile()), lanes(schedule.getLanes()),
+      rowBlock(schedule.getRowBlock()), laneVectors(schedule.getLaneVectors()), kernel(schedule.getKernel()),
+      product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), unroll(schedule.getUnroll()),
+      prefetch(schedule.getPrefetch()) {}
+
+std::string ScheduleFields::print() const {
+  std::string text;
+  for (const NumberField &each : kNumbers)
+    text += (each.name + "=" + Twine(this->*each.field) + " ").str();
+  return text + "kernel=" + stringifyKernelKind(kernel).str() + " product=" + stringifyProductKind(product).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules that a kernel can have
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(bytes * 8);
+  if (fields.lanes != lanes)
+    return op.emitOpError("schedule: expected lanes to be ")
+           << lanes << ", those of a vector of " << type << " on target " << target.name << ", found " << fields.lanes;
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (fields.kernel == KernelKind::Decode) {
+    if (fields.queryTile != queries) {
+      InFlightDiagnostic diagnostic = op.emitOpError("schedule: expected query_tile of kernel=decode to be ");
+      if (ShapedType::isDynamic(queries))
+        return diagnostic << "the number of query rows, found a dynamic one; write kernel=prefill";
+      return diagnostic << queries << ", the number of query rows, found " << fields.queryTile;
+    }
+    if (fields.rowBlock * fields.laneVectors != lanes)
+      return op.emitOpError("schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, ")
+             << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;
+  }
+  auto isNarrow = [](Value operand) { return getElementTypeOrSelf(operand.getType()).isBF16(); };
+  if (fields.product == ProductKind::Dot &&
+      !(isNarrow(op.getQuery()) && isNarrow(op.getKey()) && isNarrow(op.getValue())))
+    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, found ")
+           << getElementTypeOrSelf(op.getQuery().getType()) << "; write product=fma";
+  int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + fields.keyTile;
+  if (int64_t tileBytes = fields.queryTile * columns * bytes; tileBytes > kMaxTileBytes)
+    return op.emitOpError("schedule: expected query_tile and key_tile of at most ")
+           << kMaxTileBytes << " bytes of Q, scores and accumulators, found " << fields.queryTile << " and "
+           << fields.keyTile << " that need " << tileBytes;
+  return success();
+}
+
+FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const TargetInfo &target) {
+  llvm::Expected<ScheduleFields> fields = ScheduleFields::parse(text, *op.getSchedule());
+  if (!fields) {
+    op.emitOpError("schedule: ") << llvm::toString(fields.takeError());
+    return failure();
+  }
+  if (failed(checkSchedule(op, *fields, target)))
+    return failure();
+  auto schedule =
+      ScheduleAttr::getChecked([&] { return op.emitOpError("schedule: "); }, op.getContext(), fields->queryTile,
+                               fields->keyTile, fields->lanes, fields->rowBlock, fields->laneVectors, fields->kernel,
+                               fields->product, fields->splitKeys, fields->unroll, fields->prefetch);
+  if (!schedule)
+    return failure();
+  return schedule;
+}
+
+namespace {
+struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<OverrideSchedulePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info) {
+      getOperation().emitError("attn-override-schedule: ") << llvm::toString(info.takeError());
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](SdpaOp op) {
+      if (!op.getSchedule())
+        return WalkResult(op.emitOpError("expected a schedule to write over; run attn-select-schedule"));
+      FailureOr<ScheduleAttr> changed = overrideSchedule(op, schedule, *info);
+      if (failed(changed))
+        return WalkResult::interrupt();
+      op.setScheduleAttr(*changed);
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-overridden") << ScheduleFields(*changed).print();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

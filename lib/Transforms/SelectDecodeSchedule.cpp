@@ -1,0 +1,73 @@
+//===- SelectDecodeSchedule.cpp - schedules for few query rows ------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Keys of a tile: enough to pay for the softmax of a few rows, few enough that their V is still near.
+static constexpr int64_t kKeyTile = 64;
+/// Pages at least so long are read where they lie; shorter ones are gathered.
+static constexpr int64_t kMinPage = 16;
+/// Keys of a range that is folded on its own: the two states that it costs are a thousandth of its K and V.
+static constexpr int64_t kSplitKeys = 1024;
+/// Tiles that go around among the cores of any machine; with as many, keys are not split.
+static constexpr int64_t kManyTiles = 256;
+/// Bytes of a thread's stack for Q, the scores and the state of a tile.
+static constexpr int64_t kMaxStackBytes = 512 * 1024;
+
+/// The heads that share a head of K.
+static int64_t getGroupSize(SdpaOp op) {
+  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0));
+  return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+}
+
+/// The largest part of a page that is a tile; 0 where pages are too short.
+static int64_t getPageTile(GatherPagesOp gather) {
+  auto cache = cast<ShapedType>(gather.getCache().getType());
+  int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+  for (int64_t tile = std::min(page, kKeyTile); tile >= kMinPage; --tile)
+    if (page % tile == 0)
+      return tile;
+  return 0;
+}
+
+std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetInfo &target) {
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t queries = domain[numBatch], keys = domain[numBatch + 1], headSize = domain[numBatch + 2],
+          valueSize = domain[numBatch + 3];
+  if (ShapedType::isDynamic(queries) || queries < 1 || op.getCuSeqlensQ() || op.getScoreWeight())
+    return std::nullopt;
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
+  // The transposed tile fills its lanes with the rows of one head: it multiplies alignTo(Sq, lanes) rows where this
+  // kernel multiplies Sq, and adds up the lanes of each product for about half as much again.
+  if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
+    return std::nullopt;
+  int64_t rows = queries * getGroupSize(op);
+  if (rows * (headSize + 2 * valueSize + kKeyTile) * elementBytes > kMaxStackBytes)
+    return std::nullopt;
+
+  // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up.
+  int64_t rowBlock = std::min<int64_t>(llvm::PowerOf2Ceil(rows), std::max<int64_t>(lanes / 4, 2));
+  rowBlock = std::min({rowBlock, lanes, int64_t(4)});
+  int64_t keyTile = kKeyTile;
+  if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
+    if (int64_t pageTile = getPageTile(gather))
+      keyTile = pageTile;
+  if (!ShapedType::isDynamic(keys))
+    keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
+  int64_t tiles = 1;
+  for (int64_t size : ArrayRef(domain).take_front(numBatch))
+    tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
+  bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
+  return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
+                           ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, /*unroll=*/1,
+                           /*prefetch=*/0);
+}

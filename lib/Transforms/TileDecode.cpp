@@ -1,0 +1,186 @@
+//===- TileDecode.cpp - attn-tile for few query rows ----------------------===//
+//
+// A tile holds all rows of the heads that share a head of K, so that each K and
+// V byte is read once. Where batch indices and heads are too few to go around,
+// ranges of split_keys keys are folded independently (Flash-Decoding, Dao et al.
+// 2023) and their states merged:
+//
+//   forall (batch…, kv head, range) { state of the range → states[range] }
+//   forall (batch…, kv head) { merge of states[0 …], finalize }
+//
+// The ranges depend on the sizes alone, never on the number of threads.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+using State = TileBuilder::State;
+
+namespace {
+
+class DecodeTiler {
+public:
+  DecodeTiler(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step, InitStateOp init)
+      : b(rewriter), loc(finalize.getLoc()), finalize(finalize), init(init), schedule(*step.getSchedule()),
+        tile(rewriter, step), numBatch(tile.getNumBatch()), sizes(tile.getSizes()) {}
+
+  /// The tensors that replace the results of finalize.
+  SmallVector<Value> create() {
+    SmallVector<OpFoldResult> bounds(sizes.begin(), sizes.begin() + numBatch);
+    AffineExpr dim = b.getAffineDimExpr(0);
+    if (numBatch > 0)
+      bounds.back() = affine::makeComposedFoldedAffineApply(b, loc, dim.floorDiv(tile.getNumHeads()), {bounds.back()});
+    OpFoldResult one = b.getIndexAttr(1);
+    numSplits = one;
+    if (int64_t keys = schedule.getSplitKeys())
+      numSplits = affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keys), {sizes[numBatch + 1]});
+    bool isSplit = !isConstantIntValue(numSplits, 1) && !isConstantIntValue(numSplits, 0);
+    if (isSplit) {
+      bounds.push_back(numSplits);
+      createRanges(bounds);
+      bounds.pop_back();
+    }
+    bounds.push_back(one);
+    return createForall(bounds, finalize.getDpsInits(), [&](ValueRange ivs, ValueRange outputs, auto insert) {
+      tile.setDecodeTile(ivs.drop_back(), /*split=*/Value());
+      State state = tile.initState(init);
+      if (isSplit) {
+        state = mergeRanges(state);
+      } else {
+        tile.packQuery();
+        state = tile.foldKeys(state);
+      }
+      createFinalize(state, outputs, insert);
+    });
+  }
+
+private:
+  using Insert = function_ref<void(Value value, Value output, const Slice &slice)>;
+
+  /// An scf.forall whose body calls `insert` for what it puts into its outputs.
+  SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
+                                  function_ref<void(ValueRange, ValueRange, Insert)> body) {
+    OpBuilder::InsertionGuard guard(b);
+    auto forall = scf::ForallOp::create(b, loc, bounds, SmallVector<Value>(inits), std::nullopt);
+    b.setInsertionPointToStart(forall.getBody());
+    auto insert = [&](Value value, Value output, const Slice &slice) {
+      OpBuilder::InsertionGuard inside(b);
+      b.setInsertionPointToEnd(forall.getTerminator().getBody());
+      tensor::ParallelInsertSliceOp::create(b, loc, value, output, slice.offsets, slice.sizes, slice.strides);
+    };
+    body(forall.getInductionVars(), forall.getRegionIterArgs(), insert);
+    return SmallVector<Value>(forall.getResults());
+  }
+
+  /// The dimensions of acc or of a row statistic after those of the batch: query rows, and value columns.
+  SmallVector<OpFoldResult> getTail(unsigned part) {
+    SmallVector<OpFoldResult> tail = {b.getIndexAttr(schedule.getQueryTile())};
+    if (part == 0)
+      tail.push_back(sizes[numBatch + 3]);
+    return tail;
+  }
+
+  /// The state of range `range` of the current tile in (range, batch…, query, value).
+  Slice getRangeSlice(unsigned part, Value range, ValueRange batch) {
+    Slice slice;
+    slice.offsets.push_back(range);
+    slice.offsets.append(batch.begin(), batch.end());
+    slice.sizes.assign(numBatch + 1, b.getIndexAttr(1));
+    if (numBatch > 0) {
+      slice.offsets.back() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * tile.getNumHeads(),
+                                                                   {OpFoldResult(batch.back())});
+      slice.sizes.back() = b.getIndexAttr(tile.getNumHeads());
+    }
+    SmallVector<OpFoldResult> tail = getTail(part);
+    slice.offsets.append(tail.size(), b.getIndexAttr(0));
+    slice.sizes.append(tail);
+    slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
+    return slice;
+  }
+
+  void createRanges(ArrayRef<OpFoldResult> bounds) {
+    SmallVector<Value> inits;
+    for (unsigned part = 0; part < 3; ++part) {
+      SmallVector<OpFoldResult> shape = {numSplits};
+      shape.append(sizes.begin(), sizes.begin() + numBatch);
+      shape.append(getTail(part));
+      inits.push_back(tensor::EmptyOp::create(b, loc, shape, tile.getStateType()));
+    }
+    states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, Insert insert) {
+      tile.setDecodeTile(ivs.drop_back(), /*split=*/ivs.back());
+      tile.packQuery();
+      // A sink counts once: it starts the merge.
+      State state = tile.foldKeys(tile.initState(init, /*withStart=*/false));
+      for (unsigned part = 0; part < 3; ++part)
+        insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), ivs.drop_back()));
+    });
+  }
+
+  State mergeRanges(State state) {
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
+    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+    SmallVector<Value> batch = forall.getInductionVars();
+    batch.pop_back();
+    SmallVector<AffineMap> maps = tile.getTileStateMaps(), both(maps);
+    both.append(maps);
+    auto loop = scf::ForOp::create(b, loc, zero, getValueOrCreateConstantIndexOp(b, loc, numSplits), one, state,
+                                   [&](OpBuilder &nested, Location at, Value range, ValueRange carried) {
+                                     OpBuilder::InsertionGuard guard(b);
+                                     b.setInsertionPointToEnd(nested.getInsertionBlock());
+                                     SmallVector<Value> other;
+                                     for (unsigned part = 0; part < 3; ++part) {
+                                       Slice slice = getRangeSlice(part, range, batch);
+                                       auto type = cast<RankedTensorType>(carried[part].getType());
+                                       other.push_back(tensor::ExtractSliceOp::create(
+                                           b, at, type, states[part], slice.offsets, slice.sizes, slice.strides));
+                                     }
+                                     auto merged = MergeStatesOp::create(b, at, carried.getTypes(), other[0], other[1],
+                                                                         other[2], carried[0], carried[1], carried[2],
+                                                                         b.getAffineMapArrayAttr(both));
+                                     scf::YieldOp::create(b, at, merged->getResults());
+                                   });
+    return State(loop.getResults());
+  }
+
+  void createFinalize(const State &state, ValueRange arguments, Insert insert) {
+    SmallVector<AffineMap> maps = getMaps(finalize), tileMaps = tile.getTileStateMaps();
+    SmallVector<Slice> slices;
+    SmallVector<Value> outputs;
+    for (auto [i, argument] : llvm::enumerate(arguments)) {
+      tileMaps.push_back(maps[3 + i]);
+      slices.push_back(tile.getOutputSlice(maps[3 + i]));
+      outputs.push_back(createSlice(b, loc, argument, slices.back()));
+    }
+    auto tiled = FinalizeOp::create(b, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2], outputs[0],
+                                    outputs.size() > 1 ? outputs[1] : Value(), /*cu_seqlens_q=*/Value(),
+                                    b.getAffineMapArrayAttr(tileMaps));
+    for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), arguments, slices))
+      insert(result, argument, slice);
+  }
+
+  RewriterBase &b;
+  Location loc;
+  FinalizeOp finalize;
+  InitStateOp init;
+  ScheduleAttr schedule;
+  TileBuilder tile;
+  unsigned numBatch;
+  SmallVector<OpFoldResult> sizes;
+  OpFoldResult numSplits;
+  SmallVector<Value> states;
+};
+
+} // namespace
+
+SmallVector<Value> attn::createDecodeTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
+                                           InitStateOp init) {
+  return DecodeTiler(rewriter, finalize, step, init).create();
+}

@@ -1,0 +1,52 @@
+//===- TilePairs.cpp - tiles of pairs, for product = dot ------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+bool attn::canUseDotProducts(Operation *op) {
+  for (Value operand : op->getOperands().take_front(3))
+    if (!getElementTypeOrSelf(operand.getType()).isBF16())
+      return false;
+  bool hasScoreWeight = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
+      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+  if (hasScoreWeight || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
+    return false;
+  AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
+  return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
+                      [&](AffineMap map) { return map.getResults().back() == head; });
+}
+
+/// A map of `numDims` dimensions that holds `paired` in pairs around `other`.
+AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned other) {
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = 0; i < numBatch; ++i)
+    exprs.push_back(b.getAffineDimExpr(i));
+  AffineExpr pair = b.getAffineDimExpr(paired);
+  exprs.append({pair.floorDiv(2), b.getAffineDimExpr(other), pair % 2});
+  return AffineMap::get(numDims, 0, exprs, b.getContext());
+}
+
+/// `rows`, which `map` finds under (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
+Value TileBuilder::packPairs(Value rows, AffineMap map, unsigned paired, unsigned other) {
+  auto getTileSize = [&](unsigned dim) {
+    return dim == queryPos ? schedule.getQueryTile() : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]);
+  };
+  SmallVector<int64_t> shape(numBatch, 1);
+  shape.append({int64_t(llvm::divideCeil(getTileSize(paired), 2)), getTileSize(other), 2});
+  Value target = tensor::EmptyOp::create(b, loc, shape, rowType);
+  bool pairsRows = paired == keyPos;
+  if (pairsRows)
+    target = sliceKeys(target, numBatch, /*perIndex=*/2);
+  AffineMap tileMap = getPairMap(numBatch + 2, numBatch + !pairsRows, numBatch + pairsRows);
+  return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
+}

@@ -1,0 +1,195 @@
+"""Libraries that `attnc --problems` has compiled, loaded by their manifest: `load_library` and `Library`.
+
+The library's own dispatcher finds the kernel of a call; nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _library, _problem, _tensor, api
+
+Array = npt.NDArray[Any]
+
+SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
+
+
+class Library:
+    """The kernels of a problem file in one shared library; it may be called from several threads.
+
+    Attributes:
+      name: its C name.
+      manifest: as `attnc --manifest` wrote it.
+      problems: the problem lines that it has kernels for.
+    """
+
+    def __init__(self, manifest: str | Path, path: str | Path | None = None) -> None:
+        """Loads the library of a manifest; see `load_library`."""
+        where = Path(manifest)
+        self.manifest: dict[str, Any] = json.loads(where.read_text())
+        if "library" not in self.manifest:
+            raise ValueError(f"expected the manifest of attnc --problems, found one without a library in {where}")
+        entries = self.manifest["library"]
+        self.name: str = entries["name"]
+        self._kernels = sorted(self.manifest["kernels"], key=lambda kernel: len(kernel["sizes"]))
+        file = Path(path) if path is not None else where.with_name(entries["file"])
+        if not file.is_file():
+            raise ValueError(f"expected the library at {file}, found none; give its path")
+        try:
+            code = ctypes.CDLL(str(file.resolve()))
+        except OSError as error:
+            raise ValueError(
+                f"expected a shared library at {file}, which attnc --emit=shared writes, found: {error}"
+            ) from error
+        tensors = ctypes.POINTER(ctypes.POINTER(_library.DLTensor))
+        self._call = getattr(code, entries["call_entry"])
+        self._call.restype = ctypes.c_int32
+        self._call.argtypes = [ctypes.c_char_p, tensors, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64]
+        self._use_target = getattr(code, entries["use_target_entry"])
+        self._use_target.restype = ctypes.c_int32
+        self._use_target.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64]
+
+    def __repr__(self) -> str:
+        """The name, the number of kernels and the targets."""
+        return f"<attn.Library {self.name}: {len(self._kernels)} kernels for {', '.join(self.targets)}>"
+
+    @property
+    def problems(self) -> list[str]:
+        """The problem lines that it has kernels for."""
+        return [kernel["problem"] for kernel in self._kernels]
+
+    @property
+    def targets(self) -> list[str]:
+        """The targets that each kernel is there for, the best last."""
+        return [variant["name"] for variant in self.manifest["variants"]]
+
+    def use_target(self, target: str | None = None) -> None:
+        """Has all later calls take another target; None: the best that this processor runs.
+
+        Raises:
+          ValueError: the library has none of that name, or the processor does not run it.
+        """
+        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+        if self._use_target(None if target is None else target.encode(), message, len(message)) != _library.OK:
+            raise ValueError(message.value.decode(errors="replace"))
+
+    def sdpa(self, q: Any, k: Any, v: Any, **options: Any) -> Any:
+        """`attn.sdpa` by a kernel of this library; the same options but for regions, `dynamic` and `target`.
+
+        Raises:
+          ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
+        """
+        arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
+        problem, others = api.prepare(*arrays, **options)
+        return self._run(_words(problem), [*arrays, *others], model=q, line=problem.line())
+
+    def __call__(self, features: str, *inputs: Any) -> Any:
+        """Calls the kernel for these features and inputs.
+
+        Args:
+          features: the words of a problem line that tensors do not show, as "causal=top_left out=lse".
+          inputs: NumPy arrays or objects with `__dlpack__`, in the order of the kernel.
+
+        Returns:
+          The output, or a tuple of the outputs.
+        """
+        arrays = [_tensor.as_array(f"input {i}", x) for i, x in enumerate(inputs)]
+        return self._run(features.split(), arrays, model=inputs[0] if inputs else None, line="")
+
+    def _run(self, words: list[str], inputs: list[Array], model: Any, line: str) -> Any:
+        inputs = [_tensor.contiguous(x) for x in inputs]
+        same = [kernel for kernel in self._kernels if _are_same(words, kernel["features"].split())]
+        for kernel in same:
+            sizes = _match([x for x in kernel["arguments"] if x["role"] == "input"], inputs)
+            if sizes is not None:
+                return self._run_kernel(kernel, inputs, sizes, model)
+        found = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs)
+        if not same:
+            has = ", ".join(dict.fromkeys(repr(kernel["features"]) for kernel in self._kernels))
+            raise ValueError(
+                f"expected the features of a kernel of {self.name}, one of {has}, found {' '.join(words)!r}"
+            )
+        needed = f"; add the problem line {line!r}" if line else ""
+        raise ValueError(
+            f"expected tensors that one of {len(same)} kernels of {self.name} for {' '.join(words)!r} takes, "
+            f"found {found}{needed}"
+        )
+
+    def _run_kernel(self, kernel: dict[str, Any], inputs: list[Array], sizes: dict[str, int], model: Any) -> Any:
+        outputs = [
+            np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"]))
+            for x in kernel["arguments"]
+            if x["role"] == "output"
+        ]
+        names = [x["name"] for x in kernel["arguments"]]
+        tensors = [_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)]
+        pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+        status = self._call(kernel["features"].encode(), pointers, len(tensors), message, len(message))
+        if status != _library.OK:
+            error = TypeError if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE) else ValueError
+            raise error(f"{self.name}: {message.value.decode(errors='replace')}")
+        results = tuple(_tensor.like(x, model) for x in outputs)
+        return results[0] if len(results) == 1 else results
+
+
+def load_library(manifest: str | Path, path: str | Path | None = None) -> Library:
+    """The library that `attnc --problems=FILE --emit=shared -o LIB.so --manifest=MANIFEST.json` has written.
+
+    Args:
+      manifest: the file of the manifest.
+      path: the shared library, where it does not lie beside the manifest.
+
+    Raises:
+      ValueError: the manifest is not that of a library, or the file is not there or cannot be loaded.
+    """
+    return Library(manifest, path)
+
+
+def _words(problem: _problem.Problem) -> list[str]:
+    """The features of a problem, as the manifest spells them."""
+    words = [word for word in problem.line().split()[SIZE_WORDS:] if not word.startswith("pages=")]
+    words = [word.partition("=")[0] if word.startswith(("bias=", "mask=")) else word for word in words]
+    # (batch, row, head * column) does not say how many heads there are.
+    packed = problem.layout == "bsd"
+    return words + ([f"hq{problem.sizes.hq}", f"hkv{problem.sizes.hkv}"] if packed else [])
+
+
+def _are_same(words: list[str], others: list[str]) -> bool:
+    return len(words) == len(others) and all(any(_is_same(word, other) for other in others) for word in words)
+
+
+def _is_same(word: str, other: str) -> bool:
+    """Whether two words are equal; numbers may be written in several ways."""
+    name, _, value = word.partition("=")
+    other_name, _, other_value = other.partition("=")
+    if word == other or name != other_name:
+        return word == other
+    try:
+        return float(value) == float(other_value)
+    except ValueError:
+        return False
+
+
+def _match(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int] | None:
+    """The dynamic sizes by name where a kernel takes these inputs, otherwise None."""
+    if len(arguments) != len(arrays):
+        return None
+    sizes: dict[str, int] = {}
+    for argument, array in zip(arguments, arrays, strict=True):
+        if array.dtype.name != argument["dtype"] or array.ndim != len(argument["shape"]):
+            return None
+        for expected, size in zip(argument["shape"], array.shape, strict=True):
+            if (sizes.setdefault(expected, size) if isinstance(expected, str) else expected) != size:
+                return None
+    return sizes
+
+
+def _size(size: int | str, sizes: dict[str, int]) -> int:
+    return size if isinstance(size, int) else sizes.get(size, 0)

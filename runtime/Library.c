@@ -1,0 +1,199 @@
+/*===- Library.c - which kernel of a library takes a call -----------------------===
+ *
+ * By the features that the caller names and the types and shapes of its tensors: the same tables that the checked
+ * entries test say which kernels could take them. Built twice, as CheckArguments.c is; no state.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#include "Message.h"
+#include "attn-c/attn.h"
+#include "attn-c/attn_dispatch.h"
+
+#include <inttypes.h>
+
+/*===----------------------------------------------------------------------===*/
+/* Features */
+/*===----------------------------------------------------------------------===*/
+
+typedef struct Word {
+  const char *text;
+  int64_t length;
+} Word;
+
+/* The word that begins at *text or after blanks, which *text then stands behind; empty at the end. */
+static Word takeWord(const char **text) {
+  while (**text == ' ')
+    ++*text;
+  Word word = {*text, 0};
+  while (**text && **text != ' ')
+    ++*text, ++word.length;
+  return word;
+}
+
+static int hasWord(const char *text, Word wanted) {
+  for (Word word = takeWord(&text); word.length; word = takeWord(&text)) {
+    int64_t i = 0;
+    while (i < word.length && i < wanted.length && word.text[i] == wanted.text[i])
+      ++i;
+    if (i == word.length && i == wanted.length)
+      return 1;
+  }
+  return 0;
+}
+
+static int hasAllWords(const char *text, const char *wanted) {
+  for (Word word = takeWord(&wanted); word.length; word = takeWord(&wanted))
+    if (!hasWord(text, word))
+      return 0;
+  return 1;
+}
+
+static const attn_library_group *findGroup(const attn_library *library, const char *features) {
+  for (int64_t i = 0; i < library->num_groups; ++i) {
+    const char *own = library->groups[i].features;
+    if (hasAllWords(own, features) && hasAllWords(features, own))
+      return &library->groups[i];
+  }
+  return NULL;
+}
+
+/*===----------------------------------------------------------------------===*/
+/* Tensors */
+/*===----------------------------------------------------------------------===*/
+
+/* True where equal symbols have equal sizes. */
+static int agreesWithEarlier(const attn_argument_spec *specs, const DLTensor *const *arguments, int64_t index,
+                             int32_t dim) {
+  if (!specs[index].symbols || specs[index].symbols[dim] < 0)
+    return 1;
+  for (int64_t other = 0; other <= index; ++other) {
+    int32_t end = other == index ? dim : specs[other].rank;
+    for (int32_t otherDim = 0; specs[other].symbols && otherDim < end; ++otherDim)
+      if (specs[other].shape[otherDim] == -1 && specs[other].symbols[otherDim] == specs[index].symbols[dim])
+        return arguments[other]->shape[otherDim] == arguments[index]->shape[dim];
+  }
+  return 1;
+}
+
+static int takes(const attn_library_kernel *kernel, const DLTensor *const *arguments, int64_t count) {
+  if (kernel->count != count)
+    return 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const attn_argument_spec *spec = &kernel->specs[i];
+    const DLTensor *tensor = arguments[i];
+    int isBool = spec->type_code == ATTN_DLPACK_BOOL && tensor->dtype.code == kDLUInt;
+    if (tensor->ndim != spec->rank || (tensor->dtype.code != spec->type_code && !isBool) ||
+        tensor->dtype.bits != spec->bits || tensor->dtype.lanes != 1)
+      return 0;
+    for (int32_t dim = 0; dim < spec->rank; ++dim)
+      if (spec->shape[dim] == -1 ? !agreesWithEarlier(kernel->specs, arguments, i, dim)
+                                 : spec->shape[dim] != tensor->shape[dim])
+        return 0;
+  }
+  return 1;
+}
+
+/*===----------------------------------------------------------------------===*/
+/* Messages */
+/*===----------------------------------------------------------------------===*/
+
+static void appendType(Message *message, DLDataType type) {
+  const char *name = type.code == kDLFloat ? "f" : type.code == kDLBfloat ? "bf" : type.code == kDLInt ? "int" : "type";
+  append(message, "%s%u", name, (unsigned)type.bits);
+}
+
+static int64_t takeNumber(const char **text) {
+  int64_t number = 0;
+  for (; **text >= '0' && **text <= '9'; ++*text)
+    number = number * 10 + (**text - '0');
+  return number;
+}
+
+/* The problem line of this call. */
+static void appendLine(Message *message, const char *line, const DLTensor *const *arguments, int64_t count) {
+  while (*line) {
+    if (*line != '{') {
+      append(message, "%c", *line++);
+      continue;
+    }
+    ++line;
+    int64_t argument = takeNumber(&line);
+    const DLTensor *tensor = argument < count ? arguments[argument] : NULL;
+    if (*line == '.') {
+      ++line;
+      int64_t dim = takeNumber(&line);
+      if (tensor && dim < tensor->ndim)
+        append(message, "%" PRId64, tensor->shape[dim]);
+      else
+        append(message, "?");
+    } else if (tensor) {
+      appendType(message, tensor->dtype);
+    }
+    ++line; /* } */
+  }
+}
+
+static void appendTensors(Message *message, const attn_library_kernel *kernel, const DLTensor *const *arguments,
+                          int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    append(message, "%s%s ", i ? ", " : "", i < kernel->count ? kernel->specs[i].name : "?");
+    appendType(message, arguments[i]->dtype);
+    append(message, " [");
+    for (int32_t dim = 0; dim < arguments[i]->ndim; ++dim)
+      append(message, "%s%" PRId64, dim ? ", " : "", arguments[i]->shape[dim]);
+    append(message, "]");
+  }
+}
+
+static int32_t refuseFeatures(const attn_library *library, const char *features, Message *message) {
+  append(message, "expected the features of a kernel of this library, one of");
+  for (int64_t i = 0; i < library->num_groups; ++i)
+    append(message, "%s '%s'", i ? "," : "", library->groups[i].features);
+  append(message, "; found '%s': add a problem line with these words", features);
+  return ATTN_NO_SUCH_KERNEL;
+}
+
+static int32_t refuseTensors(const attn_library *library, const attn_library_group *group,
+                             const DLTensor *const *arguments, int64_t count, Message *message) {
+  const attn_library_kernel *first = &library->kernels[group->first];
+  if (count != first->count) {
+    append(message, "expected %" PRId64 " arguments (", first->count);
+    for (int64_t i = 0; i < first->count; ++i)
+      append(message, "%s%s", i ? ", " : "", first->specs[i].name);
+    append(message, ") for the features '%s', found %" PRId64, group->features, count);
+    return ATTN_WRONG_COUNT;
+  }
+  append(message, "expected tensors that one of the %" PRId64 " kernels of features '%s' takes, found ", group->count,
+         group->features);
+  appendTensors(message, first, arguments, count);
+  append(message, "; add the problem line '");
+  appendLine(message, group->line, arguments, count);
+  append(message, "'");
+  return ATTN_NO_SUCH_KERNEL;
+}
+
+int32_t attn_find_kernel(const attn_library *library, const char *features, const DLTensor *const *arguments,
+                         int64_t count, const attn_library_kernel **found, char *message, size_t size) {
+  Message text = startMessage(message, size);
+  *found = NULL;
+  if (!arguments && count > 0) {
+    append(&text, "expected an array of %" PRId64 " arguments, found a null pointer", count);
+    return ATTN_NULL_ARGUMENT;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    if (!arguments[i] || (arguments[i]->ndim > 0 && !arguments[i]->shape)) {
+      append(&text, "argument %" PRId64 ": expected a %s, found a null pointer", i, arguments[i] ? "shape" : "tensor");
+      return ATTN_NULL_ARGUMENT;
+    }
+  const char *words = features ? features : "";
+  const attn_library_group *group = findGroup(library, words);
+  if (!group)
+    return refuseFeatures(library, words, &text);
+  for (int64_t i = group->first; i < group->first + group->count; ++i)
+    if (takes(&library->kernels[i], arguments, count)) {
+      *found = &library->kernels[i];
+      return ATTN_OK;
+    }
+  return refuseTensors(library, group, arguments, count, &text);
+}

@@ -1,0 +1,158 @@
+/*===- Processor.c - which variant of a kernel this processor runs --------------===
+ *
+ * CPUID says what the processor has, XGETBV what the operating system saves of it at a switch of threads: both must
+ * hold before an instruction is used. Built twice, as CheckArguments.c is. The only state is one integer of the object;
+ * every thread that finds it unset computes the same number.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#include "Message.h"
+#include "attn-c/attn.h"
+#include "attn-c/attn_dispatch.h"
+
+#include <cpuid.h>
+
+typedef enum Register { EAX, EBX, ECX, EDX } Register;
+/* The register state that instructions of a feature need, as bits of XCR0: x87, which XSAVE itself always has; SSE and
+ * AVX; these, opmasks and the upper halves of ZMM; tile configuration and data. */
+typedef enum State { NONE = 0, XSAVE = 0x1, AVX = 0x6, AVX512 = 0xe6, AMX = 0x60000 } State;
+
+typedef struct Feature {
+  char name[20]; /* in place: a table of pointers would need relocations */
+  uint32_t leaf, subleaf;
+  uint8_t reg, bit;
+  uint32_t state;
+} Feature;
+
+static const Feature features[] = {
+#define FEATURE(name, leaf, subleaf, reg, bit, state) {name, leaf, subleaf, reg, bit, state},
+#include "ProcessorFeatures.inc"
+#undef FEATURE
+};
+enum { NUM_FEATURES = sizeof(features) / sizeof(features[0]) };
+_Static_assert(NUM_FEATURES <= 64 * ATTN_FEATURE_WORDS, "a bit for each feature");
+
+int32_t attn_find_feature(const char *name) {
+  for (int32_t i = 0; i < NUM_FEATURES; ++i)
+    if (isSame(features[i].name, name))
+      return i;
+  return -1;
+}
+
+/* CPUID.1:ECX: the operating system uses XSAVE, and XGETBV exists. */
+#define OSXSAVE_BIT 27
+
+static uint32_t readState(void) {
+  uint32_t low, high;
+  /* xgetbv, spelled out for assemblers that know it only with a feature of their own */
+  __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+void attn_detect_features(uint64_t found[ATTN_FEATURE_WORDS]) {
+  uint32_t registers[4] = {0}, leaf = 0, subleaf = 0;
+  int hasLeaf = 0;
+  for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
+    found[word] = 0;
+  int hasXsave = __get_cpuid(1, &registers[EAX], &registers[EBX], &registers[ECX], &registers[EDX]) &&
+                 (registers[ECX] >> OSXSAVE_BIT & 1);
+  uint32_t state = hasXsave ? readState() : 0;
+  for (int32_t i = 0; i < NUM_FEATURES; ++i) {
+    const Feature *feature = &features[i];
+    if (i == 0 || feature->leaf != leaf || feature->subleaf != subleaf) {
+      leaf = feature->leaf;
+      subleaf = feature->subleaf;
+      hasLeaf = __get_cpuid_count(leaf, subleaf, &registers[EAX], &registers[EBX], &registers[ECX], &registers[EDX]);
+    }
+    int isSaved = (state & feature->state) == feature->state;
+    if (hasLeaf && isSaved && registers[feature->reg] >> feature->bit & 1)
+      found[i / 64] |= UINT64_C(1) << i % 64;
+  }
+}
+
+static int isSubset(const uint64_t *needed, const uint64_t *found) {
+  for (int word = 0; word < ATTN_FEATURE_WORDS; ++word)
+    if (needed[word] & ~found[word])
+      return 0;
+  return 1;
+}
+
+/* What attn_variants.chosen holds where no variant runs. */
+enum { NO_VARIANT = -1 };
+
+static int32_t choose(const attn_variants *variants) {
+  uint64_t found[ATTN_FEATURE_WORDS];
+  attn_detect_features(found);
+  for (int64_t i = variants->count - 1; i >= 0; --i)
+    if (isSubset(variants->variants[i].features, found))
+      return (int32_t)i + 1;
+  return NO_VARIANT;
+}
+
+int32_t attn_select_variant(const attn_variants *variants) {
+  int32_t chosen = __atomic_load_n(variants->chosen, __ATOMIC_RELAXED);
+  if (chosen == 0) {
+    int32_t unset = 0;
+    chosen = choose(variants);
+    /* A choice by hand that came first stays. */
+    if (!__atomic_compare_exchange_n(variants->chosen, &unset, chosen, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      chosen = unset;
+  }
+  return chosen > 0 ? chosen - 1 : -1;
+}
+
+/* "x86-64-v3 needs avx2, fma" */
+static void appendMissing(Message *message, const attn_variant *variant) {
+  uint64_t found[ATTN_FEATURE_WORDS];
+  attn_detect_features(found);
+  append(message, "%s needs", variant->name);
+  const char *separator = " ";
+  for (int32_t i = 0; i < NUM_FEATURES; ++i)
+    if ((variant->features[i / 64] & ~found[i / 64]) >> i % 64 & 1) {
+      append(message, "%s%s", separator, features[i].name);
+      separator = ", ";
+    }
+}
+
+int32_t attn_check_processor(const attn_variants *variants, char *message, size_t size) {
+  Message text = startMessage(message, size);
+  if (attn_select_variant(variants) >= 0)
+    return ATTN_OK;
+  append(&text,
+         "expected a processor for one of %lld targets, found none that runs here: ", (long long)variants->count);
+  appendMissing(&text, &variants->variants[0]);
+  return ATTN_WRONG_PROCESSOR;
+}
+
+int32_t attn_use_target(const attn_variants *variants, const char *name, char *message, size_t size) {
+  Message text = startMessage(message, size);
+  if (!name) {
+    __atomic_store_n(variants->chosen, choose(variants), __ATOMIC_RELAXED);
+    return attn_check_processor(variants, message, size);
+  }
+  for (int64_t i = 0; i < variants->count; ++i) {
+    const attn_variant *variant = &variants->variants[i];
+    if (!isSame(variant->name, name))
+      continue;
+    uint64_t found[ATTN_FEATURE_WORDS];
+    attn_detect_features(found);
+    if (!isSubset(variant->features, found)) {
+      append(&text, "expected a target that this processor runs: ");
+      appendMissing(&text, variant);
+      return ATTN_WRONG_PROCESSOR;
+    }
+    __atomic_store_n(variants->chosen, (int32_t)i + 1, __ATOMIC_RELAXED);
+    return ATTN_OK;
+  }
+  append(&text, "expected one of");
+  for (int64_t i = 0; i < variants->count; ++i)
+    append(&text, "%s %s", i ? "," : "", variants->variants[i].name);
+  append(&text, ", found '%s'", name);
+  return ATTN_WRONG_PROCESSOR;
+}
+
+const char *attn_get_target(const attn_variants *variants) {
+  int32_t variant = attn_select_variant(variants);
+  return variant < 0 ? NULL : variants->variants[variant].name;
+}

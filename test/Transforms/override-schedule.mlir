@@ -1,0 +1,54 @@
+// Fields of the schedule by hand, over those of the policy or of an attribute; what no kernel can have is an error.
+// RUN: attn-opt %s --split-input-file --verify-diagnostics --attn-override-schedule="target=x86-64-v4 schedule='key_tile=32 lane_vectors=2'" | FileCheck %s
+
+// CHECK-LABEL: func @fields
+// CHECK: schedule = #attn.schedule<query_tile = 64, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2>
+func.func @fields(%q: tensor<1x2x64x16xf32>, %k: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
+  %out = attn.sdpa ins(%q, %k, %k : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+      outs(%o : tensor<1x2x64x16xf32>)
+      {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>} -> tensor<1x2x64x16xf32>
+  return %out : tensor<1x2x64x16xf32>
+}
+
+// -----
+
+// No schedule yet.
+func.func @none(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
+  // expected-error @below {{expected a schedule to write over; run attn-select-schedule}}
+  %out = attn.sdpa ins(%q, %q, %q : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+      outs(%o : tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32>
+  return %out : tensor<1x2x64x16xf32>
+}
+
+// -----
+
+// Two vectors of 16 rows are no divisor of the tile.
+func.func @multiple(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
+  // expected-error @below {{schedule: expected query_tile to be a multiple of lanes * lane_vectors = 32, found 16}}
+  %out = attn.sdpa ins(%q, %q, %q : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+      outs(%o : tensor<1x2x64x16xf32>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 1>} -> tensor<1x2x64x16xf32>
+  return %out : tensor<1x2x64x16xf32>
+}
+
+// -----
+
+// The lanes of another target.
+func.func @lanes(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
+  // expected-error @below {{schedule: expected lanes to be 16, those of a vector of 'f32' on target x86-64-v4, found 8}}
+  %out = attn.sdpa ins(%q, %q, %q : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+      outs(%o : tensor<1x2x64x16xf32>)
+      {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 8, row_block = 4, lane_vectors = 4>} -> tensor<1x2x64x16xf32>
+  return %out : tensor<1x2x64x16xf32>
+}
+
+// -----
+
+// A decode kernel adds up as many products of rows and keys together as a vector has lanes.
+func.func @square(%q: tensor<1x2x1x16xf32>, %k: tensor<1x2x64x16xf32>, %o: tensor<1x2x1x16xf32>) -> tensor<1x2x1x16xf32> {
+  // expected-error @below {{schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, 16, found 4 times 2}}
+  %out = attn.sdpa ins(%q, %k, %k : tensor<1x2x1x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
+      outs(%o : tensor<1x2x1x16xf32>)
+      {schedule = #attn.schedule<query_tile = 1, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode>} -> tensor<1x2x1x16xf32>
+  return %out : tensor<1x2x1x16xf32>
+}

@@ -1,0 +1,46 @@
+// product = dot: tiles of pairs of bf16; test/python/test_bf16_pairs.py runs them on numbers.
+// RUN: attn-opt %s --attn-canonicalize --attn-analyze-mask --attn-convert-to-online --attn-tile --canonicalize --cse \
+// RUN:     --split-input-file | FileCheck %s
+
+// Q in pairs along its head, once a tile; K as it lies; V in pairs of keys, a key tile at a time. 11 keys are left, the
+// last of them alone in its pair.
+// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG: #[[$ALONG_ROW:.*]] = affine_map<(d0, d1) -> (d1 floordiv 2, d0, d1 mod 2)>
+// CHECK-DAG: #[[$ALONG_KEYS:.*]] = affine_map<(d0, d1) -> (d0 floordiv 2, d1, d0 mod 2)>
+// CHECK-DAG: #[[$Q:.*]] = affine_map<(d0, d1, d2, d3) -> (d2 floordiv 2, d0, d2 mod 2)>
+// CHECK-DAG: #[[$V:.*]] = affine_map<(d0, d1, d2, d3) -> (d1 floordiv 2, d3, d1 mod 2)>
+// CHECK-LABEL: func @pairs(
+//       CHECK:   %[[QT:.*]] = attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<16x32x2xbf16>) {maps = [#[[$ROWS]], #[[$ALONG_ROW]]]}
+//       CHECK:   scf.for
+//       CHECK:     %[[K:.*]] = tensor.extract_slice %{{.*}} : tensor<75x32xbf16> to tensor<32x32xbf16>
+//       CHECK:     %[[VT:.*]] = attn.pack ins(%{{.*}} : tensor<32x59xbf16>) outs(%{{.*}} : tensor<16x59x2xbf16>) {maps = [#[[$ROWS]], #[[$ALONG_KEYS]]]}
+//       CHECK:     attn.online_step ins(%[[QT]], %[[K]], %[[VT]] : {{.*}} {maps = [#[[$Q]], #{{[^,]*}}, #[[$V]], {{.*}} product = dot>}
+//       CHECK:   attn.pack ins(%{{.*}} : tensor<11x59xbf16>) outs(%{{.*}} : tensor<6x59x2xbf16>)
+func.func @pairs(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x59xbf16>,
+                 %o: tensor<113x59xbf16>) -> tensor<113x59xbf16> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xbf16>, tensor<75x32xbf16>, tensor<75x59xbf16>)
+      outs(%o : tensor<113x59xbf16>)
+      {schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = dot>}
+      -> tensor<113x59xbf16>
+  return %r : tensor<113x59xbf16>
+}
+
+// -----
+
+// As many pairs as the keys of a tile on the diagonal have.
+// CHECK-DAG: #[[$HALF:.*]] = affine_map<(d0) -> (d0 ceildiv 2)>
+// CHECK-LABEL: func @causal(
+//       CHECK:   scf.for
+//       CHECK:   scf.for
+//       CHECK:     %[[KEYS:.*]] = arith.minsi
+//       CHECK:     %[[PAIRS:.*]] = affine.apply #[[$HALF]](%[[KEYS]])
+//       CHECK:     tensor.extract_slice %{{.*}}[0, 0, 0] [%[[PAIRS]], 32, 2]
+//       CHECK:     attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<?x32x2xbf16>)
+func.func @causal(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x32xbf16>)
+      outs(%o : tensor<64x32xbf16>)
+      {causal = #attn.causal<top_left>,
+       schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = dot>}
+      -> tensor<64x32xbf16>
+  return %r : tensor<64x32xbf16>
+}

@@ -1,0 +1,125 @@
+"""What runs between guard pages: for each target the same problems in all types, as functions by name.
+
+Shapes, types and features meet by turns: their counts have no common divisor, so that each pair of two of them is met.
+"""
+
+import functools
+import itertools
+
+import ml_dtypes
+import numpy as np
+
+import attn
+import decode_cases
+from features import ALTERNATIVES, FEATURES, make
+from helpers import Shape
+from test_paged import Pages
+
+TARGETS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "host"]
+TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f64": np.float64, "f16": np.float16}
+# Odd, so that with four types each shape meets each type, and five targets meet them at different features.
+SHAPES = [
+    Shape(113, 203, 64, 64, hq=2, hkv=1),
+    Shape(1, 1, 59, 59),
+    Shape(113, 203, 40, 59, b=2, hq=2, hkv=2),
+    Shape(1, 203, 128, 128, hq=4, hkv=1),
+    Shape(33, 31, 111, 128, b=2),
+    Shape(5, 0, 64, 40),
+    Shape(31, 65, 128, 111, hq=3, hkv=3),
+    Shape(3, 129, 64, 64, b=2, hq=4, hkv=2),
+    Shape(64, 64, 1, 3),
+]
+PROBLEMS, DECODERS = 8, 3  # a target
+FEATURES_OF_A_PROBLEM = 3
+PAGES = [1, 16, 48, 128]
+VARLEN = [0, 40, 40, 41, 113], [0, 25, 60, 125, 203]
+
+
+def cases_of(target: str) -> dict[str, functools.partial]:
+    """The cases of one target by name."""
+    start = TARGETS.index(target)
+    indices = range(start * PROBLEMS, (start + 1) * PROBLEMS)
+    cases = dict(dense(target, index) for index in indices)
+    cases |= dict(
+        paged(target, page, TYPES_BY_TURNS[start + i], sq=5 if (start + i) % 2 else 1) for i, page in enumerate(PAGES)
+    )
+    cases |= dict([packed(target, TYPES_BY_TURNS[start])])
+    cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
+    return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
+
+
+TYPES_BY_TURNS = list(itertools.islice(itertools.cycle(TYPES), 16))
+
+
+def features_of(index: int) -> list[str]:
+    """Some features, those in their turn; of alternatives one."""
+    names = list(FEATURES)
+    chosen = [names[(FEATURES_OF_A_PROBLEM * index + i * (1 + index // len(names))) % len(names)] for i in range(3)]
+    for group in ALTERNATIVES:
+        for extra in [x for x in chosen if x in group][1:]:
+            chosen.remove(extra)
+    return sorted(set(chosen))
+
+
+def dense(target, index):
+    shape, element = SHAPES[index % len(SHAPES)], list(TYPES)[index % len(TYPES)]
+    names = features_of(index)
+
+    def run():
+        tensors, options = make(shape, TYPES[element], names, seed=index)
+        poison(tensors, options)
+        attn.sdpa(*tensors, **options, return_lse=index % 2 == 0, target=target)
+
+    return f"{element}-{shape}-{'-'.join(names)}", run
+
+
+def poison(tensors, options):
+    """NaN in what the lengths leave out: it stays unread, or the results would differ by what lies around it."""
+    for name, which in (("q_lengths", tensors[:1]), ("kv_lengths", tensors[1:])):
+        for b, length in enumerate(options.get(name, ())):
+            for array in which:
+                rows = array[b] if options.get("layout", "bhsd") != "bhsd" else array[b].swapaxes(0, 1)
+                rows[length:] = np.nan
+
+
+def paged(target, page, element, sq):
+    layout = "nhd" if page % 3 else "hnd"
+
+    def run():
+        sizes = (64, 40) if page != 48 else (59, 64)
+        pages = Pages(page, layout, dtype=TYPES[element], extra=3, sizes=sizes, sq=sq)
+        options = dict(page_layout=layout, causal="bottom_right", return_lse=True, target=target)
+        attn.paged_sdpa(*pages.arguments, **options, dynamic=page == 16)
+
+    return f"{element}-pages of {page}-{layout}-sq{sq}", run
+
+
+def decode(target, index):
+    case = decode_cases.CASES[index % len(decode_cases.CASES)]
+    words = "layout=bshd" if index % 3 == 0 else "sink" if index % 3 == 1 else ""
+
+    def run():
+        for b, sk in (2, decode_cases.SPLIT + 1), (1, 7), (1, 0):
+            decode_cases.run(case, b, sk, words, target)
+
+    return f"{case} {words}", run
+
+
+def packed(target, element):
+    def run():
+        rng = np.random.default_rng(2)
+        shapes = [(113, 4, 59), (203, 2, 59), (203, 2, 64)]
+        tensors = [rng.standard_normal(shape).astype(TYPES[element]) for shape in shapes]
+        for options in dict(causal="bottom_right"), dict(window=(20, 5), align="bottom_right", dynamic=True):
+            attn.varlen_sdpa(*tensors, *VARLEN, **options, return_lse=True, target=target)
+
+    return f"{element}-packed", run
+
+
+def append(target, element):
+    rng = np.random.default_rng(4)
+    cache, new = (rng.standard_normal((3, 2, rows, 59)).astype(TYPES[element]) for rows in (50, 4))
+    attn.kv_append(cache, new, [0, 46, 7], target=target)
+    pages = rng.standard_normal((9, 2, 16, 59)).astype(TYPES[element])
+    table = np.array([[0, 99, 99], [2, 3, 4], [5, 6, 99]])
+    attn.kv_append(pages, new, [0, 44, 15], block_table=table, page_layout="hnd", target=target)

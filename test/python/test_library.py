@@ -1,0 +1,112 @@
+"""attn.load_library: libraries of attnc --problems, called by shapes and features, against the reference."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import attn
+from helpers import Shape, draw
+from paths import attnc
+
+LINES = """
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=bottom_right softcap=30 out=lse
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 bias=1,4,5,7 mask=2,1,5,7
+b? hq4 hkv2 sq? sk? d16 dv8 f32
+b? hq4 hkv2 sq? sk? d16 dv8 f32 kv_lengths
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 layout=bsd
+"""
+SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
+Q, K, V = draw(SHAPE)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("library")
+    (folder / "lines.txt").write_text(LINES)
+    to = ["--emit=shared", "-o", folder / "libsmall.so", f"--manifest={folder / 'small.json'}"]
+    attnc(f"--problems={folder / 'lines.txt'}", "--target=x86-64,host", "--parallel=none", *to)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(folder):
+    return attn.load_library(folder / "small.json")
+
+
+def same(found, expected):
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_what_it_says_of_itself(library):
+    assert library.name == "small"
+    assert library.targets == ["x86-64", "host"]
+    assert len(library.problems) == 6
+    assert repr(library) == "<attn.Library small: 6 kernels for x86-64, host>"
+
+
+def test_sizes_of_a_kernel_of_its_own_and_others(library):
+    same(library.sdpa(Q, K, V), attn.reference.sdpa(Q, K, V))
+    for shape in (Shape(1, 1, 16, 8, b=1, hq=4, hkv=2), Shape(33, 70, 16, 8, b=3, hq=4, hkv=2)):
+        q, k, v = draw(shape)
+        same(library.sdpa(q, k, v), attn.reference.sdpa(q, k, v))
+
+
+def test_features(library):
+    options = {"causal": "bottom_right", "softcap": 30, "return_lse": True}
+    out, lse = library.sdpa(Q, K, V, **options)
+    expected = attn.reference.sdpa(Q, K, V, **options)
+    same(out, expected[0])
+    same(lse, expected[1])
+    same(library("out=lse softcap=30 causal=bottom_right", Q, K, V)[1], expected[1])
+
+
+def test_inputs_beside_q_k_v(library, rng):
+    bias = rng.standard_normal((1, 4, 5, 7), np.float32)
+    mask = rng.random((2, 1, 5, 7)) < 0.7
+    same(library.sdpa(Q, K, V, bias=bias, mask=mask), attn.reference.sdpa(Q, K, V, bias=bias, mask=mask))
+    same(library.sdpa(Q, K, V, kv_lengths=[7, 3]), attn.reference.sdpa(Q, K, V, kv_lengths=[7, 3]))
+
+
+def test_packed_heads(library):
+    q, k, v = (x.swapaxes(1, 2).reshape(2, x.shape[2], -1) for x in (Q, K, V))
+    found = library.sdpa(q, k, v, layout="bsd", heads=(4, 2))
+    same(found, attn.reference.sdpa(q, k, v, layout="bsd", heads=(4, 2)))
+
+
+def test_each_target(library):
+    for target in library.targets:
+        library.use_target(target)
+        same(library.sdpa(Q, K, V), attn.reference.sdpa(Q, K, V))
+    with pytest.raises(ValueError, match="expected one of x86-64, host, found 'x86-64-v9'"):
+        library.use_target("x86-64-v9")
+    library.use_target()
+
+
+def test_no_such_kernel(library):
+    with pytest.raises(ValueError, match=r"one of '', .*'kv_lengths'.*, found 'causal=top_left'"):
+        library.sdpa(Q, K, V, causal="top_left")
+    q, k, v = draw(Shape(5, 7, 24, 8, b=2, hq=4, hkv=2))
+    with pytest.raises(ValueError, match="add the problem line 'b2 hq4 hkv2 sq5 sk7 d24 dv8 f32'"):
+        library.sdpa(q, k, v)
+    with pytest.raises(ValueError, match="of small for '' takes, found float32"):
+        library("", Q, K)
+
+
+def test_what_the_kernel_refuses(library):
+    with pytest.raises(ValueError, match="expected lengths in 0 to 7, found 8"):
+        library("kv_lengths", Q, K, V, np.array([1, 8], np.int32))
+
+
+def test_files_that_are_no_library(folder, tmp_path):
+    shutil.copy(folder / "small.json", tmp_path)
+    with pytest.raises(ValueError, match=r"expected the library at .*libsmall\.so, found none"):
+        attn.load_library(tmp_path / "small.json")
+    assert attn.load_library(tmp_path / "small.json", folder / "libsmall.so").name == "small"
+    (tmp_path / "libsmall.so").write_text("no library")
+    with pytest.raises(ValueError, match="expected a shared library at"):
+        attn.load_library(tmp_path / "small.json")
+    attnc("--problem=sq4 d8", "-o", tmp_path / "one.o", f"--manifest={tmp_path / 'one.json'}")
+    with pytest.raises(ValueError, match="expected the manifest of attnc --problems"):
+        attn.load_library(tmp_path / "one.json")

@@ -1,0 +1,207 @@
+"""Keys and values of another type than q: int8 and fp8 with scales, 16-bit floats beside f32."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import attn
+from attn import reference
+from features import quantise
+from helpers import NARROW, Shape, assert_close, before_a_wall, check, compare, draw
+
+FP8 = ml_dtypes.float8_e4m3fn
+KINDS = {"int8": np.int8, "fp8": FP8}
+TARGETS = ["x86-64", "x86-64-v3", "host"]
+
+parametrize_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+parametrize_scales = pytest.mark.parametrize("scales", ["head", "token"])
+
+
+def quantised(shape, kind, scales, dtype=np.float32, seed=0):
+    """Q, k, v and the options with the scales."""
+    q, k, v = draw(shape, np.float64, seed)
+    (k, k_scale), (v, v_scale) = quantise(k, kind, scales), quantise(v, kind, scales)
+    return (q.astype(dtype), k, v), dict(k_scale=k_scale, v_scale=v_scale)
+
+
+@parametrize_kind
+@pytest.mark.parametrize(
+    ("shape", "scales"),
+    [
+        (Shape(1, 203, 64, 64, b=2, hq=8, hkv=2), "head"),
+        (Shape(1, 131, 40, 111, b=2, hq=3, hkv=3), "token"),
+        (Shape(1, 1, 1, 1), "token"),
+        (Shape(4, 257, 128, 128, hq=4, hkv=1), "head"),
+        (Shape(113, 203, 59, 80, b=2, hq=6, hkv=3), "token"),
+        (Shape(65, 0, 32, 32, hq=2, hkv=2), "token"),
+        (Shape(130, 127, 17, 111, hq=2, hkv=1), "head"),
+    ],
+    ids=str,
+)
+def test_shapes(shape, scales, kind):
+    tensors, options = quantised(shape, kind, scales)
+    check(*tensors, **options, causal="bottom_right")
+
+
+@parametrize_kind
+@parametrize_scales
+def test_decoding_with_lengths_and_a_window(kind, scales):
+    tensors, options = quantised(Shape(1, 203, 64, 64, b=3, hq=8, hkv=2), kind, scales)
+    check(*tensors, **options, kv_lengths=[203, 57, 0], causal="bottom_right", window=(40, 0))
+
+
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("shape", [Shape(1, 203, 64, 64, hq=4, hkv=2), Shape(113, 203, 59, 80, hq=2, hkv=1)], ids=str)
+def test_narrow_keys_beside_f32(shape, kind):
+    q, k, v = draw(shape)
+    check(q, k.astype(kind), v.astype(kind), causal="bottom_right")
+
+
+@parametrize_kind
+@pytest.mark.parametrize("sq", [1, 33])
+@pytest.mark.parametrize("dtype", NARROW.values(), ids=NARROW)
+def test_beside_narrow_queries(dtype, sq, kind):
+    tensors, options = quantised(Shape(sq, 65, 32, 40, hq=4, hkv=2), kind, "head", dtype)
+    check(*tensors, **options)
+
+
+def codes(kind):
+    return np.arange(256, dtype=np.uint8).view(kind)
+
+
+@parametrize_kind
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_number_is_exact_as_a_value(kind, target):
+    """One key: out is its value. 256 columns go through vectors, 19 through single elements as well."""
+    ones = np.ones((14, 1, 1, 1), np.float32)
+    scale = np.array([0.5], np.float32)
+    for v in (codes(kind).reshape(1, 1, 1, 256), np.resize(codes(kind), (14, 1, 1, 19))):
+        batch = ones[: v.shape[0]]
+        out = attn.sdpa(batch, batch.astype(kind), v, k_scale=scale, v_scale=scale, target=target)
+        np.testing.assert_array_equal(out, v.astype(np.float32) / 2)
+
+
+@parametrize_kind
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_number_is_exact_as_a_key(kind, target):
+    """One key of one column: lse is the score, but for the error of exp(0)."""
+    k = codes(kind).reshape(256, 1, 1, 1)
+    ones, scale = np.ones((256, 1, 1, 1), np.float32), np.array([4], np.float32)
+    options = dict(k_scale=scale, v_scale=scale, target=target, return_lse=True)
+    _, lse = attn.sdpa(ones, k, ones.astype(kind), **options)
+    np.testing.assert_allclose(lse.ravel(), k.ravel().astype(np.float32) * 4, rtol=1e-7, atol=3e-7)
+
+
+@parametrize_kind
+@pytest.mark.parametrize("sq", [1, 19])
+def test_nothing_beyond_the_length_is_used(sq, kind):
+    (q, k, v), options = quantised(Shape(sq, 67, 33, 21, b=2, hq=4, hkv=2), kind, "token")
+    lengths = [67, 30]
+    plain = q, k.copy(), v.copy()
+    plain_options = dict(kv_lengths=lengths, return_lse=True) | {name: x.copy() for name, x in options.items()}
+    for x in (k, v):
+        x[1, :, 30:] = np.nan if kind is FP8 else 127
+    for scale in options.values():
+        scale[1, :, 30:] = np.nan
+    tensors, options = [before_a_wall(x) for x in (q, k, v)], {name: before_a_wall(x) for name, x in options.items()}
+    found = attn.sdpa(*tensors, kv_lengths=lengths, return_lse=True, **options)
+    compare(found, reference.sdpa, *plain, **plain_options)
+
+
+@parametrize_kind
+@parametrize_scales
+@pytest.mark.parametrize("sq", [1, 19])
+def test_extreme_scales(sq, kind, scales):
+    """Scores of ±1e4 and of ±1e-30, values of 1e-30 and 1e30, negative scales and 0."""
+    (q, k, v), options = quantised(Shape(sq, 101, 64, 64, hq=4, hkv=4), kind, scales)
+    heads = np.array([1e4, 1e-30, -1, 0]), np.array([1e-30, 1e30, 1, 0])
+    for name, factor in zip(options, heads, strict=True):
+        options[name] *= (factor if scales == "head" else factor[:, None]).astype(np.float32)
+    found = attn.sdpa(q, k, v, return_lse=True, **options)
+    expected = reference.sdpa(q, k, v, return_lse=True, **options)
+    for head in range(4):
+        assert_close(found[0][:, head], expected[0][:, head], np.float32)
+        assert_close(found[1][:, head], expected[1][:, head], np.float32, "lse")
+
+
+@parametrize_scales
+@parametrize_kind
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+def test_paged(layout, kind, scales):
+    (q, k, v), options = quantised(Shape(2, 48, 40, 24, b=2, hq=4, hkv=2), kind, scales)
+    table = np.array([[3, 1, 5], [4, 0, 10**6]])
+    caches = []
+    for x in (k, v):
+        cache = np.full((6, 16, 2, x.shape[3]), np.nan if kind is FP8 else 77, kind)
+        for b, m in np.ndindex(2, 3):
+            if table[b, m] < 6:
+                cache[table[b, m]] = x[b, :, 16 * m : 16 * m + 16].swapaxes(0, 1)
+        caches.append(cache if layout == "nhd" else np.ascontiguousarray(cache.swapaxes(1, 2)))
+    lengths = [39, 21]
+    if scales == "token":
+        options["k_scale"][1, :, 21:] = np.nan
+    found = attn.paged_sdpa(
+        q, *caches, table, lengths, page_layout=layout, causal="bottom_right", return_lse=True, **options
+    )
+    options["k_scale"] = np.nan_to_num(options["k_scale"])
+    compare(found, reference.sdpa, q, k, v, kv_lengths=lengths, causal="bottom_right", return_lse=True, **options)
+
+
+@parametrize_kind
+def test_packed_sequences(kind):
+    (q, k, v), options = quantised(Shape(113, 203, 32, 24, hq=4, hkv=2), kind, "head")
+    tensors = [np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in (q, k, v)]
+    rows, keys = [0, 40, 40, 41, 113], [0, 25, 60, 125, 203]
+    options |= dict(causal="bottom_right", return_lse=True)
+    found = attn.varlen_sdpa(*tensors, rows, keys, **options)
+    compare(found, reference.varlen_sdpa, *tensors, rows, keys, **options)
+
+
+@parametrize_kind
+def test_appending_rows_as_they_are(kind):
+    cache = codes(kind).reshape(2, 2, 8, 8)[:, :, ::-1].copy()
+    new = np.resize(codes(kind)[::3], (2, 2, 3, 8))
+    expected = reference.kv_append(cache, new, [5, 0])
+    attn.kv_append(cache, new, [5, 0])
+    np.testing.assert_array_equal(cache.view(np.uint8), expected.view(np.uint8))
+
+
+def test_refusals():
+    (q, k, v), options = quantised(Shape(3, 5, 8, 8, b=2, hq=4, hkv=2), np.int8, "token")
+    head, token = np.ones(2), options["k_scale"]
+    cases = [
+        ((q, k, v), {}, TypeError, "expected k_scale and v_scale beside k and v of int8, found neither"),
+        ((q, k, v), dict(k_scale=head), TypeError, "found k_scale"),
+        ((q, k, q[:, :2]), options, TypeError, "expected v to have the type of k, int8"),
+        ((q, k.astype("f4"), v.astype("f4")), options, TypeError, "expected k_scale only beside k and v of int8"),
+        ((q, k.astype("i2"), v.astype("i2")), options, TypeError, "k_scale and v_scale int8 or float8_e4m3fn"),
+        ((q.astype("f8"), k.astype("f2"), v.astype("f2")), {}, TypeError, "the type of q, float64, found float16"),
+        ((q, k, v), dict(k_scale=token[..., :4], v_scale=token), ValueError, r"\(2,\), one a key head, or \(2, 2, 5\)"),
+        ((q, k, v), dict(k_scale=head, v_scale=token), ValueError, "both one a head or both one a token"),
+        ((q, k, v), dict(k_scale=k, v_scale=token), TypeError, "expected k_scale to hold floats, found int8"),
+    ]
+    for tensors, scales, kind, message in cases:
+        with pytest.raises(kind, match=message):
+            attn.sdpa(*tensors, **scales)
+    with pytest.raises(ValueError, match=r"expected k_scale of shape \(2,\), one a key head, found \(2, 2, 5\)"):
+        attn.varlen_sdpa(q[0].swapaxes(0, 1), *(x[0].swapaxes(0, 1) for x in (k, v)), [0, 3], [0, 5], **options)
+
+
+def test_a_problem_line_takes_scales_after_lengths():
+    kernel = attn.compile("b2 hq4 hkv2 sq3 sk5 d8 f32 kv=fp8 kvscale=token kv_lengths causal=offset", parallel="none")
+    assert [(x["name"], x["dtype"], x["shape"]) for x in kernel.inputs[1:-1]] == [
+        ("k", "float8_e4m3fn", [2, 2, 5, 8]),
+        ("v", "float8_e4m3fn", [2, 2, 5, 8]),
+        ("kv_lengths", "int32", [2]),
+        ("k_scale", "float32", [2, 2, 5]),
+        ("v_scale", "float32", [2, 2, 5]),
+    ]
+
+
+def test_one_dynamic_kernel_tests_the_sizes_of_scales():
+    kernel = attn.compile("b? hq? hkv? sq? sk? d8 f32 kv=int8 kvscale=token out=lse", parallel="none")
+    (q, k, v), options = quantised(Shape(3, 5, 8, 8, b=2, hq=4, hkv=4), np.int8, "token")
+    compare(kernel(q, k, v, *options.values()), reference.sdpa, q, k, v, return_lse=True, **options)
+    for wrong in (options["k_scale"][:1], options["k_scale"][:, :3], options["k_scale"][..., :4]):
+        with pytest.raises(ValueError, match="'k_scale': expected size"):
+            kernel(q, k, v, np.ascontiguousarray(wrong), options["v_scale"])

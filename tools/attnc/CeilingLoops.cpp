@@ -1,0 +1,153 @@
+//===- CeilingLoops.cpp - the code whose speed is the ceiling -------------===//
+//
+// A loop of independent vector multiply-adds in registers, and one that reads
+// memory from one end to the other, built for the same target as the kernels.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Ceilings.h"
+#include "attn/Compiler/CodeGen.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+namespace {
+
+/// A function of one block that repeats itself while `round < count`, with values carried from round to round.
+class LoopBuilder {
+public:
+  LoopBuilder(Module &module, StringRef name, Type *result, ArrayRef<Type *> arguments)
+      : b(module.getContext()), function(Function::Create(FunctionType::get(result, arguments, false),
+                                                          GlobalValue::ExternalLinkage, name, module)),
+        entry(BasicBlock::Create(module.getContext(), "entry", function)),
+        loop(BasicBlock::Create(module.getContext(), "loop", function)),
+        exit(BasicBlock::Create(module.getContext(), "exit", function)) {
+    b.SetInsertPoint(entry);
+  }
+
+  /// From here on code is in the loop; returns the number of the round.
+  Value *startLoop() {
+    b.CreateBr(loop);
+    b.SetInsertPoint(loop);
+    round = b.CreatePHI(b.getInt64Ty(), 2);
+    round->addIncoming(b.getInt64(0), entry);
+    return round;
+  }
+  PHINode *carry(Value *init) {
+    PHINode *value = b.CreatePHI(init->getType(), 2);
+    value->addIncoming(init, entry);
+    return value;
+  }
+  /// From here on code is after the loop.
+  void endLoop(Value *count) {
+    Value *following = b.CreateAdd(round, b.getInt64(1));
+    round->addIncoming(following, loop);
+    b.CreateCondBr(b.CreateICmpSLT(following, count), loop, exit);
+    b.SetInsertPoint(exit);
+  }
+
+  IRBuilder<> b;
+  Function *function;
+  BasicBlock *entry, *loop, *exit;
+
+private:
+  PHINode *round = nullptr;
+};
+
+} // namespace
+
+/// x = x * a + a on vectors; x = x + sums of products of pairs for bf16. Without FMA instructions a multiplication and
+/// an addition count as the two operations they are.
+static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Product product, Value *x, Value *factor) {
+  Type *vector = x->getType();
+  if (product == Product::Bf16Dot) {
+    Intrinsic::ID id = target.vectorBits == 512   ? Intrinsic::x86_avx512bf16_dpbf16ps_512
+                       : target.vectorBits == 256 ? Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                                  : Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    auto *pairs = FixedVectorType::get(b.getBFloatTy(), target.getLanes(16));
+    Value *operand = b.CreateBitCast(factor, pairs);
+    return b.CreateIntrinsic(id, {}, {x, operand, operand});
+  }
+  if (target.hasFma)
+    return b.CreateIntrinsic(Intrinsic::fma, {vector}, {x, factor, factor});
+  return b.CreateFAdd(b.CreateFMul(x, factor), factor);
+}
+
+/// double fma_peak(i64 rounds): kFmaChains chains of multiply-adds, `rounds` times; returns an element so that none is
+/// dead.
+static void buildFmaLoop(Module &module, const TargetInfo &target, Product product) {
+  LoopBuilder code(module, kFmaLoopName, Type::getDoubleTy(module.getContext()),
+                   {Type::getInt64Ty(module.getContext())});
+  IRBuilder<> &b = code.b;
+  Type *element = product == Product::F64 ? b.getDoubleTy() : b.getFloatTy();
+  auto *vector = FixedVectorType::get(element, target.getLanes(element->getPrimitiveSizeInBits()));
+  // Of the order of one and neither growing nor vanishing; read from a volatile so that nothing is folded.
+  Value *slot = b.CreateAlloca(element);
+  b.CreateStore(ConstantFP::get(element, 0.999), slot, /*isVolatile=*/true);
+  Value *factor = b.CreateVectorSplat(vector->getNumElements(), b.CreateLoad(element, slot, /*isVolatile=*/true));
+  code.startLoop();
+  SmallVector<PHINode *> chains;
+  for (int i = 0; i < kFmaChains; ++i)
+    chains.push_back(code.carry(ConstantFP::get(vector, 0.1 * i)));
+  SmallVector<Value *> next;
+  for (PHINode *chain : chains) {
+    Value *value = createMultiplyAdd(b, target, product, chain, factor);
+    chain->addIncoming(value, code.loop);
+    next.push_back(value);
+  }
+  code.endLoop(code.function->getArg(0));
+  Value *sum = next.front();
+  for (Value *value : ArrayRef(next).drop_front())
+    sum = b.CreateFAdd(sum, value);
+  b.CreateRet(b.CreateFPCast(b.CreateExtractElement(sum, uint64_t(0)), b.getDoubleTy()));
+}
+
+/// i64 read_sum(ptr data, i64 rounds): the sum of rounds · kReadVectors vectors, in as many chains.
+static void buildReadLoop(Module &module, const TargetInfo &target) {
+  LLVMContext &context = module.getContext();
+  LoopBuilder code(module, kReadLoopName, Type::getInt64Ty(context),
+                   {PointerType::getUnqual(context), Type::getInt64Ty(context)});
+  IRBuilder<> &b = code.b;
+  auto *vector = FixedVectorType::get(b.getInt64Ty(), target.getLanes(64));
+  Value *round = code.startLoop();
+  SmallVector<PHINode *> chains;
+  for (int i = 0; i < kReadVectors; ++i)
+    chains.push_back(code.carry(Constant::getNullValue(vector)));
+  Value *first = b.CreateMul(round, b.getInt64(kReadVectors));
+  SmallVector<Value *> next;
+  for (auto [i, chain] : enumerate(chains)) {
+    Value *place = b.CreateGEP(vector, code.function->getArg(0), b.CreateAdd(first, b.getInt64(i)));
+    next.push_back(b.CreateAdd(chain, b.CreateAlignedLoad(vector, place, Align(kReadAlignment))));
+    chain->addIncoming(next.back(), code.loop);
+  }
+  code.endLoop(code.function->getArg(1));
+  Value *sum = next.front();
+  for (Value *value : ArrayRef(next).drop_front())
+    sum = b.CreateAdd(sum, value);
+  b.CreateRet(b.CreateAddReduce(sum));
+}
+
+Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const TargetInfo &target, Product product) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  LLVMContext context;
+  Module module("ceilings", context);
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  buildFmaLoop(module, target, product);
+  buildReadLoop(module, target);
+  optimizeModule(module, target, **machine);
+  Expected<SmallVector<char, 0>> object = emitFile(module, **machine, FileKind::Object);
+  if (!object)
+    return object.takeError();
+  return LoadedObject::load(StringRef(object->data(), object->size()));
+}

@@ -1,0 +1,95 @@
+//===- Ceilings.cpp - what the machine can do, measured -------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Ceilings.h"
+#include "attn-c/attn_runtime.h"
+#include <chrono>
+#include <cstring>
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+static constexpr double kPeakSeconds = 0.002;
+static constexpr unsigned kPeakBursts = 5;
+static constexpr int64_t kCalibrationRounds = 1 << 20;
+
+double driver::getSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+StringRef driver::getProductName(Product product) {
+  switch (product) {
+  case Product::F32: return "f32 FMA";
+  case Product::F64: return "f64 FMA";
+  case Product::Bf16Dot: return "bf16 dot";
+  }
+  llvm_unreachable("all products are handled");
+}
+
+Product driver::getProduct(Problem::Element element, const TargetInfo &target) {
+  if (element == Problem::Element::F64)
+    return Product::F64;
+  return element == Problem::Element::BF16 && target.bf16DotRate > 1 ? Product::Bf16Dot : Product::F32;
+}
+
+Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, int threads) {
+  Ceilings ceilings;
+  ceilings.threads = threads;
+  Expected<std::unique_ptr<LoadedObject>> object = compileCeilingLoops(target, product);
+  if (!object)
+    return object.takeError();
+  ceilings.object = std::move(*object);
+  Expected<void *> fmaLoop = ceilings.object->lookup(kFmaLoopName);
+  if (!fmaLoop)
+    return fmaLoop.takeError();
+  Expected<void *> readLoop = ceilings.object->lookup(kReadLoopName);
+  if (!readLoop)
+    return readLoop.takeError();
+  ceilings.fmaLoop = reinterpret_cast<FmaLoop>(*fmaLoop);
+  ceilings.readLoop = reinterpret_cast<ReadLoop>(*readLoop);
+  // A dot product has two multiply-adds a lane of 32 bits.
+  unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : 16;
+  ceilings.flopsPerRound = kFmaChains * target.getLanes(elementBits) * 2.0;
+  ceilings.readRoundBytes = int64_t(kReadVectors) * target.vectorBits / 8;
+  // Rounds that last about kPeakSeconds.
+  double start = getSeconds();
+  ceilings.fmaLoop(kCalibrationRounds);
+  ceilings.fmaRounds = std::max<int64_t>(1, kCalibrationRounds * kPeakSeconds / (getSeconds() - start));
+  return ceilings;
+}
+
+void Ceilings::measureFma() {
+  for (unsigned burst = 0; burst < kPeakBursts; ++burst) {
+    double start = getSeconds();
+    attn_parallel_for(
+        [](void *context, int64_t) {
+          auto *self = static_cast<const Ceilings *>(context);
+          (void)self->fmaLoop(self->fmaRounds);
+        },
+        this, threads);
+    gflops = std::max(gflops, threads * fmaRounds * flopsPerRound / (getSeconds() - start) * 1e-9);
+  }
+}
+
+Error Ceilings::measureRead() {
+  if (!memory) {
+    memory = WritableMemoryBuffer::getNewUninitMemBuffer(kReadBytes, "read ceiling", Align(kReadAlignment));
+    if (!memory)
+      return createStringError("not enough memory for the read ceiling, " + Twine(kReadBytes) + " bytes");
+    std::memset(memory->getBufferStart(), 1, kReadBytes);
+  }
+  double start = getSeconds();
+  attn_parallel_for(
+      [](void *context, int64_t part) {
+        auto *self = static_cast<const Ceilings *>(context);
+        int64_t rounds = kReadBytes / self->readRoundBytes / self->threads;
+        (void)self->readLoop(self->memory->getBufferStart() + part * rounds * self->readRoundBytes, rounds);
+      },
+      this, threads);
+  gigabytes = std::max(gigabytes, kReadBytes / (getSeconds() - start) * 1e-9);
+  return Error::success();
+}

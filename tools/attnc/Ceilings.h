@@ -1,0 +1,68 @@
+//===- Ceilings.h - what the machine can do, measured -----------*- C++ -*-===//
+//
+// The two ceilings that every figure is a share of: multiply-adds, and reads of
+// memory that no cache holds. Measured in the same run, on as many threads.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTNC_CEILINGS_H
+#define ATTN_TOOLS_ATTNC_CEILINGS_H
+
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/Problem.h"
+#include "attn/Target/TargetInfo.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace attn::driver {
+
+/// Independent multiply-add chains of the FMA ceiling: latency times rate of current processors, within 16 registers.
+constexpr int kFmaChains = 12;
+/// Vectors that a round of the reading loop takes.
+constexpr int kReadVectors = 8;
+constexpr int64_t kReadAlignment = 64;
+/// What is read in one measurement: more than any cache of the machines that this is for.
+constexpr int64_t kReadBytes = int64_t(256) << 20;
+constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
+
+/// What the multiply-adds of the ceiling are: one instruction on vectors of f32 or f64, or sums of products of pairs of
+/// bf16 in f32 (vdpbf16ps), which few targets have.
+enum class Product { F32, F64, Bf16Dot };
+llvm::StringRef getProductName(Product product);
+/// That which bounds a problem with elements of this type.
+Product getProduct(Problem::Element element, const TargetInfo &target);
+
+/// Loads `double fma_peak(i64 rounds)` of those products, and `i64 read_sum(ptr, i64 rounds)`.
+llvm::Expected<std::unique_ptr<LoadedObject>> compileCeilingLoops(const TargetInfo &target, Product product);
+
+double getSeconds();
+
+/// Both ceilings, of all threads together; each call measures anew and keeps the best.
+class Ceilings {
+public:
+  static llvm::Expected<Ceilings> create(const TargetInfo &target, Product product, int threads);
+  /// Short bursts: on a shared machine one of them runs undisturbed.
+  void measureFma();
+  /// One pass over kReadBytes, which are allocated by the first.
+  llvm::Error measureRead();
+
+  double getGflops() const { return gflops; }
+  double getGigabytes() const { return gigabytes; }
+
+private:
+  using FmaLoop = double (*)(int64_t);
+  using ReadLoop = int64_t (*)(const char *, int64_t);
+
+  std::unique_ptr<LoadedObject> object;
+  FmaLoop fmaLoop = nullptr;
+  ReadLoop readLoop = nullptr;
+  std::unique_ptr<llvm::WritableMemoryBuffer> memory;
+  int64_t fmaRounds = 0, readRoundBytes = 0;
+  double flopsPerRound = 0, gflops = 0, gigabytes = 0;
+  int threads = 1;
+};
+
+} // namespace attn::driver
+
+#endif // ATTN_TOOLS_ATTNC_CEILINGS_H

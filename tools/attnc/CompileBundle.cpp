@@ -1,0 +1,89 @@
+//===- CompileBundle.cpp - attnc --target=A,B and attnc --problems=FILE ---===//
+//
+// One object for several targets, or of all kernels of a problem file.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/CNames.h"
+#include "attnc.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+Expected<std::vector<Problem>> driver::readProblems(StringRef file) {
+  auto buffer = MemoryBuffer::getFile(file);
+  if (!buffer)
+    return createFileError(file, buffer.getError());
+  Expected<std::vector<Problem>> parsed = parseProblems((*buffer)->getBuffer());
+  if (!parsed)
+    return createFileError(file, parsed.takeError());
+  return parsed;
+}
+
+/// The sources of a library; a line that stands twice is an error.
+static Expected<std::vector<BundleSource>> readLibrary(const BundleCommand &command) {
+  if (!isCFunctionName(command.options.library))
+    return createStringError("expected --name to be a C identifier that is no keyword and no function of the C library "
+                             "or attn, found '" +
+                             command.options.library + "'");
+  Expected<std::vector<Problem>> problems = readProblems(command.problemFile);
+  if (!problems)
+    return problems.takeError();
+  if (problems->empty())
+    return createStringError("expected at least one problem line in '" + command.problemFile + "', found none");
+  std::vector<BundleSource> sources;
+  for (const Problem &problem : *problems) {
+    BundleSource source = makeLibrarySource(problem, command.options.library);
+    for (const BundleSource &other : sources)
+      if (other.problem == source.problem)
+        return createStringError("expected each problem once in '" + command.problemFile + "', found '" +
+                                 source.problem + "' twice");
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+static Expected<std::vector<BundleSource>> readSources(const BundleCommand &command) {
+  if (!command.source)
+    return readLibrary(command);
+  Expected<std::unique_ptr<MemoryBuffer>> text = command.source->open();
+  if (!text)
+    return text.takeError();
+  BundleSource source;
+  source.name = (*text)->getBufferIdentifier().str();
+  source.text = (*text)->getBuffer().str();
+  source.problem = command.source->problem.value_or("");
+  return std::vector<BundleSource>{std::move(source)};
+}
+
+int driver::compileBundle(const BundleCommand &command) {
+  if (command.emit != EmitKind::Object && command.emit != EmitKind::Shared)
+    return reportError(createStringError("expected --emit=obj or --emit=shared for several targets or a library, found "
+                                         "another --emit; compile one kernel for one target for text"));
+  if (command.output.empty() || command.output == "-")
+    return reportError(createStringError("expected -o FILE for --emit=obj and --emit=shared, found none"));
+  Expected<std::vector<Variant>> variants = getVariants(command.targets);
+  if (!variants)
+    return reportError(variants.takeError());
+  Expected<std::vector<BundleSource>> sources = readSources(command);
+  if (!sources)
+    return reportError(sources.takeError());
+  Expected<Bundle> bundle = attn::compileBundle(*sources, *variants, command.options, errs());
+  if (!bundle)
+    return reportError(bundle.takeError());
+  if (command.emit == EmitKind::Shared) {
+    Expected<std::string> library = linkSharedLibrary(bundle->object, command.options.compile.parallel);
+    if (!library)
+      return reportError(library.takeError());
+    bundle->object = std::move(*library);
+  }
+  CompileOptions options = command.options.compile;
+  options.target = command.targets;
+  std::string entries = writeBundleEntries(bundle->kernels, *variants, command.options.library);
+  return writeFiles({{command.output, bundle->object},
+                     {command.header, writeHeader(getGuard(command.header), bundle->kernels, options, entries)},
+                     {command.manifest, writeBundleManifest(bundle->kernels, *variants, command.options)}});
+}

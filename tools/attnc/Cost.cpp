@@ -1,0 +1,59 @@
+//===- Cost.cpp - the work of a problem -----------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Cost.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Rows of queries that share a row of K, at most, where memory is expected to be the limit.
+static constexpr int64_t kMaxDecodeRows = 16;
+
+namespace {
+/// Which part of the keys exists for a query, and which for some query.
+struct Shares {
+  double scores = 1, keys = 1;
+};
+} // namespace
+
+/// A causal problem has half of the scores, a window bounded on both sides its share of the keys (docs/Performance.md).
+/// One query sees what its window holds, or all keys of a causal mask at the bottom right.
+static Shares getShares(const Problem &problem) {
+  Shares shares;
+  double sk = std::max<int64_t>(problem.sk, 1);
+  std::optional<int64_t> left, right;
+  if (problem.window) {
+    left = problem.window->left;
+    right = problem.causal ? 0 : problem.window->right;
+  }
+  if (left && right) {
+    shares.scores = std::min(1.0, double(*left + *right + 1) / sk);
+    shares.keys = std::min(1.0, double(*left + *right + problem.sq) / sk);
+  } else if (problem.causal && problem.sq > 1) {
+    shares.scores = 0.5;
+  }
+  return shares;
+}
+
+Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+  Shares shares = getShares(problem);
+  bool isPacked = problem.layout == Problem::Layout::Varlen;
+  double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
+  Cost cost;
+  cost.flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv) * shares.scores;
+  cost.isDecode = problem.sq * (problem.hq / std::max<int64_t>(problem.hkv, 1)) <= kMaxDecodeRows;
+  for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
+    double bytes = double(getNpyTypeSize(array.type));
+    bool isKey = argument.name == "k", isValue = argument.name == "v";
+    if ((isKey || isValue) && problem.paged) // a cache has pages that no table names
+      bytes *= double(problem.b * problem.hkv * problem.sk) * (isKey ? problem.d : problem.dv);
+    else
+      bytes *= getNumElements(array.shape);
+    cost.bytes += bytes * (isKey || isValue ? shares.keys : 1);
+  }
+  return cost;
+}

@@ -1,0 +1,31 @@
+//===- Cost.h - the work of a problem ---------------------------*- C++ -*-===//
+//
+// Operations and bytes, from which follow rates, and which ceiling is the lower.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTNC_COST_H
+#define ATTN_TOOLS_ATTNC_COST_H
+
+#include "attn/Compiler/Problem.h"
+#include "attnc.h"
+
+namespace attn::driver {
+
+struct Cost {
+  double flops = 0; ///< of the two products: 4 B Hq Sq Sk D for D = Dv, times the share of the scores that exist
+  double bytes = 0; ///< of arguments and results, each once; of K and V what the queries may see
+  /// Few rows of queries share each row of K: reading it is what takes the time.
+  bool isDecode = false;
+
+  double getIntensity() const { return flops / bytes; }
+};
+
+/// The problem has the sizes of the run. Lengths are full, and packed sequences of equal length.
+Cost getCost(const Problem &problem, const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
+
+} // namespace attn::driver
+
+#endif // ATTN_TOOLS_ATTNC_COST_H

@@ -1,0 +1,223 @@
+//===- HotLoops.cpp - of what the main loops consist ----------------------===//
+//
+// Loops are what backward jumps span; one that holds no other is innermost.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "HotLoops.h"
+#include "attn/Compiler/CodeGen.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrAnalysis.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Object/SymbolSize.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Starts of LLVM's names of x86 instructions; those of AVX are the same with a V before.
+static constexpr StringLiteral kFma[] = {"FMADD", "FMSUB", "FNMADD", "FNMSUB"};
+static constexpr StringLiteral kMultiply[] = {"MULPS", "MULPD"};
+static constexpr StringLiteral kDot[] = {"DPBF16PS", "DPPHPS", "PDPBUSD", "PDPWSSD", "PDPBSSD", "TDP"};
+static constexpr StringLiteral kShuffle[] = {"PERM",    "UNPCK",     "PUNPCK", "SHUF",  "PSHUF",  "INSERT",
+                                             "EXTRACT", "BROADCAST", "PBROAD", "ALIGN", "PACK",   "PALIGN",
+                                             "PINSR",   "PEXTR",     "MOVHL",  "MOVLH", "MOVDDUP"};
+static constexpr StringLiteral kConvert[] = {"CVT", "PMOV"};
+
+static bool startsWithAny(StringRef name, ArrayRef<StringLiteral> starts) {
+  return any_of(starts, [&](StringRef start) { return name.starts_with(start); });
+}
+
+namespace {
+
+struct Instruction {
+  MCInst inst;
+  uint64_t address = 0, size = 0;
+};
+
+/// The machine code of one function.
+class FunctionCode {
+public:
+  FunctionCode(const TargetMachine &machine, const TargetInfo &target, const MCInstrAnalysis &analysis,
+               MCInstPrinter &printer)
+      : info(*machine.getMCInstrInfo()), registers(*machine.getMCRegisterInfo()),
+        subtarget(*machine.getMCSubtargetInfo()), target(target), analysis(analysis), printer(printer) {}
+
+  Error disassemble(const MCDisassembler &disassembler, ArrayRef<uint8_t> bytes) {
+    for (uint64_t address = 0; address < bytes.size();) {
+      Instruction instruction;
+      instruction.address = address;
+      if (disassembler.getInstruction(instruction.inst, instruction.size, bytes.drop_front(address), address,
+                                      nulls()) != MCDisassembler::Success)
+        return createStringError("LLVM cannot read an instruction at offset " + Twine(address));
+      address += instruction.size;
+      code.push_back(std::move(instruction));
+    }
+    findFrame();
+    return Error::success();
+  }
+
+  std::vector<HotLoop> findLoops() const {
+    // First and last instruction of what each backward jump spans.
+    std::vector<std::pair<uint64_t, uint64_t>> spans;
+    for (const Instruction &instruction : code) {
+      uint64_t place;
+      if (info.get(instruction.inst.getOpcode()).isBranch() &&
+          analysis.evaluateBranch(instruction.inst, instruction.address, instruction.size, place) &&
+          place <= instruction.address)
+        spans.push_back({place, instruction.address});
+    }
+    std::vector<HotLoop> loops;
+    for (auto span : spans) {
+      if (any_of(spans,
+                 [&](auto inner) { return inner != span && span.first <= inner.first && inner.second <= span.second; }))
+        continue;
+      HotLoop loop = count(span.first, span.second);
+      if (loop.fma + loop.dot >= kHotMultiplyAdds)
+        loops.push_back(loop);
+    }
+    llvm::sort(loops, [](const HotLoop &a, const HotLoop &b) { return a.start < b.start; });
+    return loops;
+  }
+
+private:
+  /// rbp and rbx address the frame where the function copies rsp to them, and are registers like others elsewhere.
+  void findFrame() {
+    for (const Instruction &instruction : code)
+      if (info.getName(instruction.inst.getOpcode()).starts_with("MOV64rr") &&
+          getRegister(instruction.inst.getOperand(1)) == "RSP") {
+        StringRef copy = getRegister(instruction.inst.getOperand(0));
+        if (copy == "RBP" || copy == "RBX")
+          frame.push_back(copy);
+      }
+  }
+
+  StringRef getRegister(const MCOperand &operand) const {
+    return operand.isReg() && operand.getReg() ? registers.getName(operand.getReg()) : "";
+  }
+
+  /// The first of the five operands of an address (base, scale, index, displacement, segment), if there is one.
+  std::optional<unsigned> findAddress(const MCInst &inst) const {
+    const MCInstrDesc &desc = info.get(inst.getOpcode());
+    for (auto [i, operand] : enumerate(desc.operands()))
+      if (operand.OperandType == MCOI::OPERAND_MEMORY && i + 4 < inst.getNumOperands())
+        return i;
+    return std::nullopt;
+  }
+
+  bool isFixedStackPlace(const MCInst &inst, unsigned address) const {
+    return is_contained(frame, getRegister(inst.getOperand(address))) &&
+           getRegister(inst.getOperand(address + 2)).empty();
+  }
+
+  HotLoop count(uint64_t first, uint64_t last) const {
+    HotLoop loop;
+    loop.start = first;
+    for (const Instruction &instruction : code) {
+      if (instruction.address < first || instruction.address > last)
+        continue;
+      const MCInstrDesc &desc = info.get(instruction.inst.getOpcode());
+      StringRef name = info.getName(instruction.inst.getOpcode());
+      name.consume_front("V");
+      std::optional<unsigned> address = findAddress(instruction.inst);
+      bool touchesMemory = address && (desc.mayLoad() || desc.mayStore());
+      ++loop.instructions;
+      loop.end = instruction.address + instruction.size;
+      loop.fma += startsWithAny(name, target.hasFma ? ArrayRef(kFma) : ArrayRef(kMultiply));
+      loop.dot += startsWithAny(name, kDot);
+      loop.load += touchesMemory && desc.mayLoad();
+      loop.store += touchesMemory && desc.mayStore();
+      loop.stack += touchesMemory && isFixedStackPlace(instruction.inst, *address);
+      // A broadcast from memory is a load and nothing else.
+      loop.shuffle += startsWithAny(name, kShuffle) && !touchesMemory;
+      loop.convert += startsWithAny(name, kConvert);
+      loop.call += desc.isCall();
+      raw_string_ostream line(loop.assembly);
+      printer.printInst(&instruction.inst, instruction.address, "", subtarget, line);
+      line << "\n";
+    }
+    return loop;
+  }
+
+  const MCInstrInfo &info;
+  const MCRegisterInfo &registers;
+  const MCSubtargetInfo &subtarget;
+  const TargetInfo &target;
+  const MCInstrAnalysis &analysis;
+  MCInstPrinter &printer;
+  std::vector<Instruction> code;
+  SmallVector<StringRef> frame = {"RSP"};
+};
+
+} // namespace
+
+Expected<std::vector<HotLoop>> driver::findHotLoops(StringRef object, const TargetInfo &target) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  InitializeNativeTargetDisassembler();
+  Triple triple((*machine)->getTargetTriple());
+  MCContext context(triple, (*machine)->getMCAsmInfo(), (*machine)->getMCRegisterInfo(),
+                    (*machine)->getMCSubtargetInfo());
+  std::unique_ptr<MCDisassembler> disassembler(
+      (*machine)->getTarget().createMCDisassembler(*(*machine)->getMCSubtargetInfo(), context));
+  std::unique_ptr<MCInstrAnalysis> analysis(
+      (*machine)->getTarget().createMCInstrAnalysis((*machine)->getMCInstrInfo()));
+  std::unique_ptr<MCInstPrinter> printer(
+      (*machine)->getTarget().createMCInstPrinter(triple, /*SyntaxVariant=*/0, *(*machine)->getMCAsmInfo(),
+                                                  *(*machine)->getMCInstrInfo(), *(*machine)->getMCRegisterInfo()));
+  if (!disassembler || !analysis || !printer)
+    return createStringError("this LLVM has no disassembler for " + target.triple);
+
+  Expected<std::unique_ptr<object::ObjectFile>> file =
+      object::ObjectFile::createObjectFile(MemoryBufferRef(object, "kernel.o"));
+  if (!file)
+    return file.takeError();
+  std::vector<HotLoop> loops;
+  for (auto &[symbol, size] : object::computeSymbolSizes(**file)) {
+    Expected<object::SymbolRef::Type> type = symbol.getType();
+    if (!type)
+      return type.takeError();
+    Expected<object::section_iterator> section = symbol.getSection();
+    if (!section)
+      return section.takeError();
+    if (*type != object::SymbolRef::ST_Function || *section == (*file)->section_end() || size == 0)
+      continue;
+    Expected<StringRef> name = symbol.getName(), contents = (*section)->getContents();
+    Expected<uint64_t> value = symbol.getValue();
+    if (!name || !contents || !value)
+      return joinErrors(name.takeError(), joinErrors(contents.takeError(), value.takeError()));
+    FunctionCode code(**machine, target, *analysis, *printer);
+    if (Error error = code.disassemble(*disassembler, arrayRefFromStringRef(*contents).slice(*value, size)))
+      return error;
+    for (HotLoop &loop : code.findLoops()) {
+      loop.function = name->str();
+      loops.push_back(loop);
+    }
+  }
+  return loops;
+}
+
+void driver::printHotLoop(raw_ostream &os, const HotLoop &loop) {
+  os << loop.function << "+" << format_hex(loop.start, 3) << ": " << loop.instructions << " instructions: " << loop.fma
+     << " fma, " << loop.dot << " dot, " << loop.load << " load, " << loop.store << " store, " << loop.shuffle
+     << " shuffle, " << loop.convert << " convert, " << loop.call << " call, " << loop.stack << " stack";
+}
+
+void driver::printAssembly(raw_ostream &os, const HotLoop &loop) {
+  std::string name = loop.function + "+0x" + utohexstr(loop.start, /*LowerCase=*/true);
+  os << "# LLVM-MCA-BEGIN " << name << "\n" << loop.assembly << "# LLVM-MCA-END " << name << "\n";
+}

@@ -1,0 +1,46 @@
+//===- HotLoops.h - of what the main loops consist --------------*- C++ -*-===//
+//
+// Reads the machine code of an object file: its innermost loops that multiply,
+// and what kinds of instructions are in them.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTNC_HOTLOOPS_H
+#define ATTN_TOOLS_ATTNC_HOTLOOPS_H
+
+#include "attn/Target/TargetInfo.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+#include <vector>
+
+namespace attn::driver {
+
+/// Innermost loops with fewer multiply-adds are not what a kernel's time goes to.
+constexpr unsigned kHotMultiplyAdds = 8;
+
+/// One innermost loop. An instruction with an operand in memory counts as what it computes and as a load.
+struct HotLoop {
+  std::string function;
+  uint64_t start = 0, end = 0; ///< bytes from the start of the function; the end is after the last instruction
+  unsigned instructions = 0;
+  unsigned fma = 0; ///< vector multiply-adds; multiplications where the target has none
+  unsigned dot = 0; ///< of 16- or 8-bit products, summed in 32 bits
+  unsigned load = 0, store = 0, shuffle = 0, convert = 0, call = 0;
+  std::string assembly; ///< a line an instruction
+  unsigned stack = 0;   ///< at a fixed place of the stack frame: what did not fit into registers
+};
+
+/// The loops of an object file with kHotMultiplyAdds or more, in the order of their code.
+llvm::Expected<std::vector<HotLoop>> findHotLoops(llvm::StringRef object, const TargetInfo &target);
+
+/// "sdpa+0x40: 84 instructions: 64 fma, …"
+void printHotLoop(llvm::raw_ostream &os, const HotLoop &loop);
+/// The instructions between marks that llvm-mca reads.
+void printAssembly(llvm::raw_ostream &os, const HotLoop &loop);
+
+} // namespace attn::driver
+
+#endif // ATTN_TOOLS_ATTNC_HOTLOOPS_H

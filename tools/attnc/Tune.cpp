@@ -1,0 +1,265 @@
+//===- Tune.cpp - attnc tune ----------------------------------------------===//
+//
+// From the policy's schedule, an axis at a time: the neighbours of the fastest
+// schedule so far are compiled and timed in interleaved rounds, together with it
+// and with the policy's. In the end the fastest and the policy's are timed alone.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Ceilings.h"
+#include "TuneSpace.h"
+#include "attn-c/attn_runtime.h"
+#include "attn/Compiler/TunedFile.h"
+#include "attn/IR/Attn.h"
+#include "attnc.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Format.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Rounds of a group of schedules, at least.
+static constexpr unsigned kMinRounds = 3;
+/// Shorter calls are repeated until a sample lasts so long.
+static constexpr double kSampleSeconds = 0.0005;
+/// Of a problem's time: what the last two are timed for, and what one group is timed for at most.
+static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
+/// A schedule must be faster by this to take the place of another: less is noise.
+static constexpr double kMinGain = 0.01;
+
+namespace {
+
+struct Candidate {
+  ScheduleFields fields;
+  std::string text;
+  LoadedKernel kernel;
+  int repeats = 1;
+  double best = 0;  ///< of the group that was timed last
+  double ratio = 0; ///< of the policy's time in that group
+};
+
+class Tuner {
+public:
+  Tuner(const TuneCommand &command, std::string line, Problem problem, const TargetInfo &target)
+      : command(command), line(std::move(line)), space(problem, target), start(getSeconds()),
+        budget(command.budget / command.problems.size()) {}
+
+  Expected<TunedProblem> run() {
+    if (Error error = addPolicy())
+      return error;
+    fastest = &policy();
+    for (bool hasChanged = true; hasChanged && hasTime();) {
+      hasChanged = false;
+      for (StringRef axis : TuneSpace::getAxes()) {
+        Expected<bool> changed = tryAxis(axis);
+        if (!changed)
+          return changed.takeError();
+        hasChanged |= *changed;
+      }
+    }
+    double finalSeconds = std::max(budget * kFinalShare, start + budget - getSeconds());
+    Candidate &winner = *fastest;
+    if (&winner == &policy()) {
+      if (Error error = time({&policy()}, finalSeconds))
+        return error;
+    } else if (Error error = time({&policy(), &winner}, finalSeconds)) {
+      return error;
+    }
+    // Alone with the policy's it has to prove itself once more.
+    fastest = winner.ratio < 1 - kMinGain ? &winner : &policy();
+    print();
+    return TunedProblem{line, fastest->text, fastest->best, policy().text, policy().best};
+  }
+
+private:
+  Candidate &policy() { return *tried.find(order.front())->second; }
+  bool hasTime() const { return getSeconds() - start < budget * (1 - kFinalShare); }
+
+  /// The policy's schedule of the problem's only sdpa.
+  Expected<ScheduleFields> choosePolicy() {
+    Expected<std::unique_ptr<MemoryBuffer>> source = Source{"", line}.open();
+    if (!source)
+      return source.takeError();
+    Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(command.options, errs());
+    if (!compiler)
+      return compiler.takeError();
+    if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(Phase::SelectSchedule)))
+      return createStringError("compilation failed");
+    std::optional<ScheduleFields> fields;
+    (*compiler)->getModule()->walk([&](SdpaOp op) { fields = ScheduleFields(*op.getSchedule()); });
+    if (!fields)
+      return createStringError("expected a problem with a flash kernel, found none in '" + line + "'");
+    return *fields;
+  }
+
+  Error addPolicy() {
+    Expected<ScheduleFields> fields = choosePolicy();
+    if (!fields)
+      return fields.takeError();
+    Candidate *candidate = add(*fields, errs());
+    if (!candidate)
+      return createStringError("compilation failed");
+    return createBuffers(candidate->kernel.getDescription());
+  }
+
+  /// Compiles a schedule that has not been tried; null where it has, or where it is none that a kernel can have.
+  Candidate *add(const ScheduleFields &fields, raw_ostream &diagnostics) {
+    std::string text = fields.print();
+    if (tried.contains(text))
+      return nullptr;
+    CompileOptions options = command.options;
+    options.schedule = text;
+    Expected<LoadedKernel> kernel = LoadedKernel::compile({"", line}, options, "", diagnostics);
+    if (!kernel) {
+      consumeError(kernel.takeError());
+      tried[text] = nullptr;
+      ++numRefused;
+      return nullptr;
+    }
+    auto candidate = std::make_unique<Candidate>(Candidate{fields, text, std::move(*kernel)});
+    order.push_back(text);
+    return (tried[text] = std::move(candidate)).get();
+  }
+
+  Error createBuffers(const Kernel &kernel) {
+    ArgumentOptions options;
+    for (const std::string &name : kernel.sizes) {
+      auto found = command.sizes.find(name);
+      if (found == command.sizes.end())
+        return createStringError("expected --size of every dynamic size of '" + line + "', found none of " + name +
+                                 "; write --size=" + join(kernel.sizes, "=N,") + "=N");
+      options.sizes[name] = found->second;
+    }
+    options.fullLengths = true;
+    int64_t bytes = 0;
+    // As many sets as no cache holds: a kernel that reads each key once is bound by memory.
+    do {
+      Expected<std::vector<NpyArray>> arguments = createArguments(kernel, options);
+      if (!arguments)
+        return arguments.takeError();
+      int64_t size = 0;
+      for (const NpyArray &array : *arguments)
+        size += getNpyTypeSize(array.type) * getNumElements(array.shape);
+      bytes += size;
+      buffers.push_back(std::move(*arguments));
+      if (policy().fields.kernel != KernelKind::Decode || size == 0)
+        break;
+    } while (bytes < kReadBytes);
+    return Error::success();
+  }
+
+  /// Seconds of one call.
+  Expected<double> sample(Candidate &candidate) {
+    double before = getSeconds();
+    for (int i = 0; i < candidate.repeats; ++i)
+      if (Error error = candidate.kernel.call(buffers[nextBuffer++ % buffers.size()]))
+        return error;
+    return (getSeconds() - before) / candidate.repeats;
+  }
+
+  /// Interleaved rounds; the best of each, and its ratio to the first, the policy's.
+  Error time(ArrayRef<Candidate *> group, double seconds) {
+    for (Candidate *candidate : group) {
+      candidate->repeats = 1;
+      Expected<double> once = sample(*candidate); // and the code and the buffers are there
+      if (!once)
+        return once.takeError();
+      candidate->repeats = std::max(1, int(kSampleSeconds / std::max(*once, 1e-9)));
+      candidate->best = *once;
+    }
+    double begin = getSeconds();
+    for (unsigned round = 0; round < kMinRounds || getSeconds() - begin < seconds; ++round)
+      for (Candidate *candidate : group) {
+        Expected<double> once = sample(*candidate);
+        if (!once)
+          return once.takeError();
+        candidate->best = std::min(candidate->best, *once);
+      }
+    for (Candidate *candidate : group)
+      candidate->ratio = candidate->best / group.front()->best;
+    return Error::success();
+  }
+
+  /// True where a neighbour is faster.
+  Expected<bool> tryAxis(StringRef axis) {
+    std::vector<Candidate *> group = {&policy()};
+    if (fastest != &policy())
+      group.push_back(fastest);
+    size_t known = group.size();
+    for (const ScheduleFields &fields : space.getNeighbours(axis, fastest->fields)) {
+      if (!hasTime())
+        break;
+      if (Candidate *candidate = add(fields, nulls()))
+        group.push_back(candidate);
+    }
+    if (group.size() == known)
+      return false;
+    if (Error error = time(group, budget * kGroupShare))
+      return error;
+    Candidate *best = *llvm::min_element(group, [](Candidate *a, Candidate *b) { return a->best < b->best; });
+    if (best == fastest || best->best > fastest->best * (1 - kMinGain))
+      return false;
+    fastest = best;
+    return true;
+  }
+
+  /// The words that are others than the policy's; all of the policy's own.
+  std::string describe(const Candidate &candidate) {
+    SmallVector<StringRef> words, own, changed;
+    StringRef(candidate.text).split(words, ' ');
+    StringRef(policy().text).split(own, ' ');
+    for (auto [word, policyWord] : zip_equal(words, own))
+      if (word != policyWord)
+        changed.push_back(word);
+    return changed.empty() ? candidate.text + "  (policy)" : join(changed, " ");
+  }
+
+  void print() {
+    outs() << line << ": " << order.size() << " schedules timed, " << numRefused << " refused\n";
+    std::vector<const Candidate *> rows;
+    for (const std::string &text : order)
+      rows.push_back(tried.find(text)->second.get());
+    llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->ratio < b->ratio; });
+    for (const Candidate *row : rows)
+      outs() << "  " << format("%9.4f", row->best * 1e3) << " ms  " << format("%5.3f", row->ratio) << " of policy  "
+             << describe(*row) << (row == fastest ? "  <- written" : "") << "\n";
+    outs() << "  gain over the policy: " << format("%.1f", 100 * (policy().best / fastest->best - 1)) << " %\n";
+    outs().flush();
+  }
+
+  const TuneCommand &command;
+  std::string line;
+  TuneSpace space;
+  double start, budget;
+  StringMap<std::unique_ptr<Candidate>> tried; ///< by text; null where refused
+  std::vector<std::string> order;              ///< of those timed, the policy's first
+  std::vector<std::vector<NpyArray>> buffers;
+  size_t nextBuffer = 0;
+  unsigned numRefused = 0;
+  Candidate *fastest = nullptr;
+};
+
+} // namespace
+
+int driver::tune(const TuneCommand &command) {
+  Expected<TargetInfo> target = TargetInfo::get(command.options.target);
+  if (!target)
+    return reportError(target.takeError());
+  attn_runtime_set_num_threads(command.threads);
+  TunedFile file(*target, command.threads);
+  for (const std::string &text : command.problems) {
+    Expected<Problem> problem = parseProblem(text);
+    if (!problem)
+      return reportError(problem.takeError());
+    Tuner tuner(command, printProblemLine(*problem), *problem, *target);
+    Expected<TunedProblem> tuned = tuner.run();
+    if (!tuned)
+      return reportError(tuned.takeError());
+    file.add(std::move(*tuned));
+  }
+  return writeFiles({{command.output, file.print()}});
+}

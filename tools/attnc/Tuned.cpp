@@ -1,0 +1,46 @@
+//===- Tuned.cpp - --tuned=FILE -------------------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Compiler/TunedFile.h"
+#include "attnc.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+Expected<std::shared_ptr<const TunedFile>> driver::readTuned(StringRef file, StringRef targets) {
+  Expected<TunedFile> tuned = TunedFile::read(file);
+  if (!tuned)
+    return tuned.takeError();
+  // Of several targets it is for one: the others take the policy's schedules.
+  Error reasons = Error::success();
+  for (StringRef name : llvm::split(targets, ',')) {
+    Expected<TargetInfo> target = TargetInfo::get(name);
+    if (!target) {
+      consumeError(std::move(reasons));
+      return target.takeError();
+    }
+    Error error = tuned->checkTarget(*target);
+    if (!error) {
+      consumeError(std::move(reasons));
+      return std::make_shared<const TunedFile>(std::move(*tuned));
+    }
+    reasons = joinErrors(std::move(reasons), std::move(error));
+  }
+  return reasons;
+}
+
+CompileOptions driver::applyTuned(const Source &source, CompileOptions options) {
+  if (!options.tuned || !source.problem || options.reference || options.unfused)
+    return options;
+  std::optional<std::string> schedule = options.tuned->findSchedule(*source.problem);
+  if (schedule)
+    options.schedule = *schedule;
+  else
+    errs() << "attnc: note: no schedule for '" << *source.problem << "' in --tuned; the policy chooses\n";
+  return options;
+}
