@@ -144,6 +144,9 @@ TEST(Faults, RaceOfAnAtomicWithAStore) {
   test.expectRace(store + "red.shared.add.u32 [r], 1;\n", "@p st.shared.u32 [r], 0", "red.shared.add");
   const std::string add = store + "bar.sync 0;\nred.shared.add.u32 [r], 1;\n";
   test.expectRace(add + "ld.shared.u32 s, [r];\n", "red.shared.add", "ld.shared.u32 s, [r]");
+  test.expectRace(store +
+                      "bar.sync 0;\nsetp.ge.u32 q, t, 32;\n@q red.shared.add.u32 [r], 1;\n@!q ld.shared.u32 s, [r];\n",
+                  "@q red.shared.add", "@!q ld.shared.u32 s, [r]");
   test.expectNone(add + "bar.sync 0;\nld.shared.u32 s, [r];\n");
 }
 
