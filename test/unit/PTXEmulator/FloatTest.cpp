@@ -145,6 +145,14 @@ TEST(Half, FmaBeyondADouble) {
   EXPECT_EQ(evaluate<uint16_t>("fma.rn.f16 d, a, b, c;", U16{0x3c01}, U16{0x1000}, U16{0x3c00}), (U16{0x3c01}));
 }
 
+TEST(Half, FlushToZero) {
+  // 2^-15 is subnormal as f16 and not as bf16.
+  EXPECT_EQ(evaluate<uint16_t>("add.f16 d, a, b;", U16{0x0200}, U16{0}), (U16{0x0200}));
+  EXPECT_EQ(evaluate<uint16_t>("add.ftz.f16 d, a, b;", U16{0x0200, 0x8200}, U16{0, 0x8000}), (U16{0, 0x8000}));
+  EXPECT_EQ(evaluate<uint16_t>("mul.ftz.f16 d, a, b;", U16{0x0400}, U16{0x3800}), (U16{0}));
+  EXPECT_EQ(evaluate<uint16_t>("ex2.approx.ftz.bf16 d, a;", U16{toBF16(-130), toBF16(-20)}), (U16{0, toBF16(0x1p-20)}));
+}
+
 TEST(Half, Pairs) {
   // Lower halves 1 + 2, upper halves 0.5 · …
   EXPECT_EQ(evaluate<uint32_t>("add.f16x2 d, a, b;", U32{0x38003c00}, U32{0x38004000}), (U32{0x3c004200}));
