@@ -1,4 +1,4 @@
-//===- Races.h - what orders the threads of a block, and who touched each byte of shared memory --*- C++ -*-===//
+//===- Races.h - who touched what, in which order ---------------*- C++ -*-===//
 //
 // Happens-before by vector clocks (FastTrack, Flanagan and Freund 2009). A thread's clock is the shared vector of its
 // last synchronisation with its own component replaced, so that a barrier makes one vector, not one for each thread.
