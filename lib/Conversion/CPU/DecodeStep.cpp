@@ -23,6 +23,8 @@ using namespace attn;
 using namespace attn::cpu;
 
 static constexpr int64_t kCacheLineBytes = 64;
+/// Enough for the coefficients of 2^x beside several vectors.
+static constexpr unsigned kManyRegisters = 32;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
 namespace {
@@ -166,12 +168,19 @@ private:
   /// for each vector of keys: body(first key, mask of the keys that there are, carried).
   Values forEachKeyVector(ValueRange init, function_ref<Values(Value, Value, ValueRange)> body) {
     if (numKeys)
-      return forEachVector(vb, *numKeys, init, body);
-    return vb.loop(vb.index(0), keyCount, vb.lanes, init, [&](Value first, ValueRange carried) {
+      return keepRolled(forEachVector(vb, *numKeys, init, body));
+    return keepRolled(vb.loop(vb.index(0), keyCount, vb.lanes, init, [&](Value first, ValueRange carried) {
       Value rest = arith::SubIOp::create(b, loc, keyCount, first);
       Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({vb.lanes}, b.getI1Type()), rest);
       return body(first, mask, carried);
-    });
+    }));
+  }
+
+  /// The polynomial's coefficients fill a small register file: there, one vector at a time.
+  Values keepRolled(Values results) {
+    if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && vb.target.vectorRegisters < kManyRegisters)
+      vb.keepRolled(loop);
+    return results;
   }
 
   /// p of one row in the place of s; its new maximum, sum and alpha. Returns the largest score of the tile.

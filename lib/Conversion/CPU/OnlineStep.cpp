@@ -22,6 +22,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
+/// Enough for the coefficients of 2^x beside several vectors of lanes.
+static constexpr unsigned kManyRegisters = 32;
+
 namespace {
 
 constexpr double kLog2e = std::numbers::log2e;
@@ -183,24 +186,32 @@ private:
       sum = arith::AddFOp::create(b, loc, sum, weight);
       return laneCode.modifyWeight(weight, keyIndex, v);
     };
-    Values zeros(vectors, vb.splat(0));
-    Values sums =
-        forEachBlock(vb, numKeys, usesPairs ? 2 : 1, zeros, [&](Value first, int64_t rows, ValueRange partial) {
-          Values next(partial);
-          for (int64_t v = 0; v < vectors; ++v) {
-            Value vectorLane = vb.add(lane, v * vb.lanes);
-            Value weight = emitWeight(first, v, next[v]);
-            if (!usesPairs) {
-              vb.store(weight, scores, {first, vectorLane});
-              continue;
+    // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
+    int64_t together = vb.target.vectorRegisters < kManyRegisters ? 1 : vectors;
+    Values sums;
+    for (int64_t firstVector = 0; firstVector < vectors; firstVector += together) {
+      Values zeros(together, vb.splat(0));
+      sums.append(
+          forEachBlock(vb, numKeys, usesPairs ? 2 : 1, zeros, [&](Value first, int64_t rows, ValueRange partial) {
+            Values next(partial);
+            for (int64_t i = 0; i < together; ++i) {
+              int64_t v = firstVector + i;
+              Value vectorLane = vb.add(lane, v * vb.lanes);
+              Value weight = emitWeight(first, v, next[i]);
+              if (!usesPairs) {
+                vb.store(weight, scores, {first, vectorLane});
+                continue;
+              }
+              // The last of an odd number of keys has 0 beside it.
+              Value odd = rows == 2 ? emitWeight(vb.add(first, 1), v, next[i]) : vb.splat(0);
+              Value pair = b.createOrFold<arith::DivUIOp>(loc, first, vb.index(2));
+              vb.store(vb.makePairs(weight, odd), weightPairs, {pair, twice(vectorLane)});
             }
-            // The last of an odd number of keys has 0 beside it.
-            Value odd = rows == 2 ? emitWeight(vb.add(first, 1), v, next[v]) : vb.splat(0);
-            Value pair = b.createOrFold<arith::DivUIOp>(loc, first, vb.index(2));
-            vb.store(vb.makePairs(weight, odd), weightPairs, {pair, twice(vectorLane)});
-          }
-          return next;
-        });
+            return next;
+          }));
+      if (auto loop = sums.back().getDefiningOp<scf::ForOp>(); loop && together == 1)
+        vb.keepRolled(loop);
+    }
     Values newSums;
     for (auto [sum, factor, added] : llvm::zip(loadRow(rowSum, lane), factors, sums))
       newSums.push_back(vb.multiplyAdd(sum, factor, added));
