@@ -70,7 +70,7 @@ static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
   return problem;
 }
 
-static Expected<Arguments> copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+Expected<Arguments> driver::copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   Arguments copy;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     Expected<NpyArray> target = createZeros(argument, array.shape);

@@ -17,6 +17,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace attn;
@@ -28,6 +29,8 @@ static constexpr unsigned kMinRounds = 3;
 static constexpr double kSampleSeconds = 0.0005;
 /// Of a problem's time: what the last two are timed for, and what one group is timed for at most.
 static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
+/// Sets of the arguments of a small problem, at most.
+static constexpr int64_t kMaxSets = 4096;
 /// A schedule must be faster by this to take the place of another: less is noise.
 static constexpr double kMinGain = 0.01;
 
@@ -135,20 +138,22 @@ private:
       options.sizes[name] = found->second;
     }
     options.fullLengths = true;
-    int64_t bytes = 0;
+    Expected<std::vector<NpyArray>> arguments = createArguments(kernel, options);
+    if (!arguments)
+      return arguments.takeError();
+    int64_t bytes = 1;
+    for (const NpyArray &array : *arguments)
+      bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
+    buffers.push_back(std::move(*arguments));
     // As many sets as no cache holds: a kernel that reads each key once is bound by memory.
-    do {
-      Expected<std::vector<NpyArray>> arguments = createArguments(kernel, options);
-      if (!arguments)
-        return arguments.takeError();
-      int64_t size = 0;
-      for (const NpyArray &array : *arguments)
-        size += getNpyTypeSize(array.type) * getNumElements(array.shape);
-      bytes += size;
-      buffers.push_back(std::move(*arguments));
-      if (policy().fields.kernel != KernelKind::Decode || size == 0)
-        break;
-    } while (bytes < kReadBytes);
+    int64_t numSets = policy().fields.kernel == KernelKind::Decode ? divideCeil(kReadBytes, bytes) : 1;
+    while (int64_t(buffers.size()) < std::min(numSets, kMaxSets)) {
+      Expected<std::vector<NpyArray>> copy = copyArguments(kernel, buffers.front());
+      if (!copy)
+        return copy.takeError();
+      buffers.push_back(std::move(*copy));
+    }
+    start = getSeconds(); // drawing the values is no part of the budget
     return Error::success();
   }
 

@@ -132,6 +132,8 @@ private:
 
 /// Buffers for a kernel's arguments: inputs from the files (checked against the kernel), or random; outputs zero.
 llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
+/// Buffers of their own with the same values.
+llvm::Expected<std::vector<NpyArray>> copyArguments(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
 /// A buffer of zeros for one argument.
 llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
 /// Random values for the inputs of a kernel, within what its checks allow.
