@@ -8,6 +8,16 @@ from typing import Any
 Results = dict[str, Any]
 
 
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1f} %"
+
+
+def times(ratio: float) -> str:
+    """How many times as long."""
+    return f"{ratio:.2f} ×" if ratio < 10 else f"{ratio:.0f} ×"
+
+
 def systems_of(results: Results) -> list[str]:
     """Every system that has a figure, in the order of the run."""
     return [name for name in results["versions"] if any(name in row["systems"] for row in results["rows"])]
@@ -35,7 +45,7 @@ def table(results: Results) -> str:
         ]
         for name in others:
             theirs = row["systems"].get(name)
-            cells.append(f"{100 * theirs['share']:.0f} % · {theirs['best'] / ours['best']:.2f} ×" if theirs else "–")
+            cells.append(f"{percent(theirs['share'])} · {times(theirs['best'] / ours['best'])}" if theirs else "–")
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -59,8 +69,8 @@ def summary(results: Results) -> str:
         cells = [
             row["title"],
             f"{ours['best'] * 1e3:.3g} ms",
-            f"{100 * ours['share']:.0f} % ({row['ceiling']})",
-            f"{name}, {theirs['best'] / ours['best']:.2f} × the time",
+            f"{percent(ours['share'])} ({row['ceiling']})",
+            f"{name}, {times(theirs['best'] / ours['best'])} the time",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import select
@@ -26,8 +25,8 @@ ATTNC = ROOT / "build" / "release" / "bin" / "attnc"
 
 TURN_SECONDS = 0.02  # a turn's calls are repeated for so long
 LINE_SECONDS = 2.5  # a system that has used up so much of a line stays out of its further rounds
-SLOW_SECONDS = 2.5  # a system whose first call takes longer has no turn: that call is its figure
-ANSWER_SECONDS = 180  # FlexAttention compiles C++
+TURN_LIMIT = 8.0  # seconds; a system that takes longer for one turn is left out of the line
+ANSWER_SECONDS = 60  # to prepare a problem: FlexAttention compiles C++
 CEILING_EVERY = 4  # rounds
 # Largest |difference| to attn's result, relative to the largest result: two kernels, each with its own rounding.
 TOLERANCES = {"f32": 1e-4, "bf16": 4e-2, "f16": 5e-3}
@@ -55,22 +54,20 @@ class Worker:
             start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, processors(self.threads)),
         )
-        reply = self._read()
-        self.missing: str | None = reply.get("missing")
+        reply = self._read(ANSWER_SECONDS)
+        self.missing: str | None = reply.get("failed")
         self.version: str = reply.get("version", "")
         if not self.missing:
             self._stop()
 
-    def ask(self, command: str) -> dict[str, Any]:
-        """Its answer; it runs only meanwhile. One that a problem has ended starts anew for the next problem."""
+    def ask(self, command: str, seconds: float) -> dict[str, Any]:
+        """Its answer; it runs only meanwhile. One that a problem has ended starts anew with the next problem."""
         if self.process.poll() is not None:
-            if not command.startswith("prepare"):
-                return {"unsupported": "its process has ended"}
             self._start()
         os.killpg(self.process.pid, signal.SIGCONT)
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
-        reply = self._read()
+        reply = self._read(seconds)
         self._stop()
         return reply
 
@@ -80,13 +77,13 @@ class Worker:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
-    def _read(self) -> dict[str, Any]:
-        has_answer, _, _ = select.select([self.process.stdout], [], [], ANSWER_SECONDS)
+    def _read(self, seconds: float) -> dict[str, Any]:
+        has_answer, _, _ = select.select([self.process.stdout], [], [], seconds)
         line = self.process.stdout.readline() if has_answer else ""
         if line:
             return json.loads(line)
-        why = "its process ended" if has_answer else f"no answer within {ANSWER_SECONDS} s"
-        return {"missing": why, "unsupported": why}
+        self.close()
+        return {"failed": "its process ended" if has_answer else f"no answer within {seconds:.0f} s"}
 
     def _stop(self) -> None:
         if self.process.poll() is None:
@@ -118,49 +115,51 @@ def write_inputs(folder: Path, inputs: dict[str, np.ndarray]) -> None:
         np.save(folder / "inputs" / f"{name}.npy", x.view(np.uint16) if x.dtype.name == "bfloat16" else x)
 
 
-def prepare(
-    problem: Problem, workers: list[Worker], folder: Path
-) -> tuple[list[Worker], dict[str, float], dict[str, str]]:
-    """Those that compute the problem, attn first; the seconds of those that are slow; why the others do not."""
+def prepare(problem: Problem, workers: list[Worker], folder: Path) -> tuple[list[Worker], dict[str, str]]:
+    """Those that compute the problem, attn first, and why the others do not."""
     ready: list[Worker] = []
-    slow: dict[str, float] = {}
     left_out: dict[str, str] = {}
     reference = None
     for worker in workers:
-        reply = worker.ask(f"prepare {folder} {problem.line}")
-        if "unsupported" in reply:
-            left_out[worker.name] = reply["unsupported"]
+        reply = worker.ask(f"prepare {folder} {problem.line}", ANSWER_SECONDS)
+        if "failed" in reply:
+            left_out[worker.name] = reply["failed"]
             continue
         result = np.load(folder / f"{worker.name}.npy")
         if reference is None:
             reference = result
         scale = np.abs(reference).max()
         error = np.abs(result - reference).max() / scale
-        if not error <= TOLERANCES[problem.dtype]:
-            left_out[worker.name] = f"computes something else: differs by {error:.2g} of the largest result"
-        elif reply["seconds"] > SLOW_SECONDS:
-            slow[worker.name] = reply["seconds"]
-        else:
+        if error <= TOLERANCES[problem.dtype]:
             ready.append(worker)
-    return ready, slow, left_out
+        else:
+            left_out[worker.name] = f"computes something else: differs by {error:.2g} of the largest result"
+    return ready, left_out
 
 
-def measure(workers: list[Worker], rounds: int, threads: int) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds of the best call of each turn, and the ceilings. A system that ends in between has no more turns."""
+def measure(
+    workers: list[Worker], rounds: int, threads: int
+) -> tuple[dict[str, list[float]], dict[str, float], dict[str, str]]:
+    """Seconds of the best call of each turn, the ceilings, and why a system dropped out."""
     times: dict[str, list[float]] = {worker.name: [] for worker in workers}
     spent = dict.fromkeys(times, 0.0)
     ceilings: dict[str, float] = {}
+    left_out: dict[str, str] = {}
     for number in range(rounds):
         if number % CEILING_EVERY == 0:
             for name, rate in measure_ceilings(threads).items():
                 ceilings[name] = max(rate, ceilings.get(name, 0.0))
         for worker in workers:
-            if spent[worker.name] > LINE_SECONDS:
+            if spent[worker.name] > LINE_SECONDS or worker.name in left_out:
                 continue
             start = time.perf_counter()
-            times[worker.name] += [min(worker.ask(f"turn {TURN_SECONDS}").get("times", [math.inf]))]
+            reply = worker.ask(f"turn {TURN_SECONDS}", TURN_LIMIT)
+            if "failed" in reply:
+                left_out[worker.name] = reply["failed"]
+                continue
+            times[worker.name].append(min(reply["times"]))
             spent[worker.name] += time.perf_counter() - start
-    return times, ceilings
+    return {name: seconds for name, seconds in times.items() if name not in left_out}, ceilings, left_out
 
 
 def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> dict[str, Any]:
@@ -169,12 +168,11 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
     with tempfile.TemporaryDirectory(prefix="compare-", dir=ROOT / "build") as name:
         folder = Path(name)
         write_inputs(folder, inputs)
-        ready, slow, left_out = prepare(problem, workers, folder)
+        ready, left_out = prepare(problem, workers, folder)
         out_bytes = problem.b * problem.hq * problem.sq * problem.dv * inputs["q"].itemsize
         read_bytes = sum(x.nbytes for x in inputs.values()) + out_bytes
         del inputs
-    times, ceilings = measure(ready, rounds, threads)
-    times |= {name: [seconds] for name, seconds in slow.items()}
+    times, ceilings, dropped = measure(ready, rounds, threads)
     # A decode step is memory's, the rest the multiply-adds'; in bf16 those of pairs, where the processor has them.
     products = [
         name for name in ("bf16 dot", "f32 FMA") if name in ceilings and (problem.dtype == "bf16" or "f32" in name)
@@ -189,14 +187,12 @@ def run(problem: Problem, workers: list[Worker], rounds: int, threads: int) -> d
             "share": work / min(seconds) * 1e-9 / ceiling,
         }
         for name, seconds in times.items()
-        if math.isfinite(max(seconds))
     }
-    left_out |= {name: "its process ended while it was timed" for name in times if name not in systems}
     return {
         "line": problem.line,
         "title": problem.title,
         "ceiling": kind,
         "ceilings": ceilings,
         "systems": systems,
-        "left_out": left_out,
+        "left_out": left_out | dropped,
     }

@@ -3,7 +3,7 @@
 Systems have thread pools of their own, which fight for the processors when they are in one process; so each is in one
 of its own, on the processors that it was started on, and the parent says whose turn it is.
 
-    prepare FOLDER LINE    loads the inputs of a problem, calls once and writes FOLDER/NAME.npy; the time of that call
+    prepare FOLDER LINE    loads the inputs of a problem, calls once and writes FOLDER/NAME.npy
     turn SECONDS           calls for so long or once, where calls are shorter than that once untimed before; the times
 """
 
@@ -92,7 +92,7 @@ def main() -> None:
     try:
         peer = importlib.import_module(f"peers.{MODULES[name]}").load(threads)
     except (ImportError, OSError) as error:
-        return answer({"missing": str(error).splitlines()[0]}, replies)
+        return answer({"failed": str(error).splitlines()[0]}, replies)
     answer({"version": peer.version}, replies)
     rotation = None
     for command in sys.stdin:
@@ -103,12 +103,12 @@ def main() -> None:
         rotation = None
         try:
             rotation = prepare(peer, name, Path(words[1]), words[2])
-            answer({"seconds": rotation.seconds}, replies)
+            answer({}, replies)
         except UnsupportedError as error:
-            answer({"unsupported": str(error)}, replies)
+            answer({"failed": str(error)}, replies)
         except Exception as error:  # whatever a system throws at a problem that it does not take
             text = str(error).strip().splitlines() or [""]
-            answer({"unsupported": f"{type(error).__name__}: {text[0][:160]}"}, replies)
+            answer({"failed": f"{type(error).__name__}: {text[0][:160]}"}, replies)
     return None
 
 

@@ -10,6 +10,7 @@
 
 #include "Dispatcher.h"
 #include "SplitModule.h"
+#include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/Compiler/CodeGen.h"
 #include "llvm/Bitcode/BitcodeReader.h"

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -13,6 +14,8 @@
 using namespace llvm;
 
 namespace attn {
+
+static_assert(sizeof(Variant::features) == ATTN_FEATURE_WORDS * sizeof(uint64_t));
 
 /// What every x86-64 processor has, and what is no instruction.
 static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};

@@ -9,10 +9,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Verifiers.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace attn;
@@ -104,4 +106,66 @@ void attn::composeKvScale(OpBuilder &builder, Location loc, Value scale, ScaleOr
   if (order == ScaleOrder::AfterRegion)
     multiply();
   YieldOp::create(builder, loc, x);
+}
+
+//===----------------------------------------------------------------------===//
+// C21
+//===----------------------------------------------------------------------===//
+
+/// (2, ?, 64)
+static std::string printShape(ArrayRef<int64_t> shape) {
+  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
+  return "(" + llvm::join(llvm::map_range(shape, print), ", ") + ")";
+}
+
+/// C21.
+LogicalResult attn::verifyKvScale(SdpaOp op) {
+  Type type = getElementTypeOrSelf(op.getKey().getType());
+  Value keyScale = op.getKeyScale();
+  if (isQuantised(type) && !keyScale)
+    return op.emitOpError("C21: expected kv_scale beside keys and values of type ")
+           << type << ", found none; write kv_scale(%ks, %vs : tensor<…xf32>, tensor<…xf32>), a factor a head of K, or "
+           << "a factor a token";
+  if (!keyScale)
+    return success();
+  if (!isQuantised(type))
+    return op.emitOpError("C21: expected kv_scale only beside keys and values of type i8 or f8E4M3FN, found them of "
+                          "type ")
+           << type;
+  if (op.getScoreWeight())
+    return op.emitOpError("C21: expected kv_scale without score_weight, as the scale of a key is no factor of additive "
+                          "scores, found both");
+  unsigned numBatch = getNumBatchDims(op);
+  if (numBatch == 0)
+    return op.emitOpError("C21: expected a batch dimension, the heads, beside kv_scale, found none");
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  AffineExpr kvHead = getKvHeadMap(op).getResult(0);
+  int64_t heads = domain[numBatch - 1];
+  if (isa<AffineConstantExpr>(kvHead))
+    heads = 1;
+  else if (auto group = dyn_cast<AffineBinaryOpExpr>(kvHead); group && !ShapedType::isDynamic(heads))
+    heads = llvm::divideCeilSigned(heads, cast<AffineConstantExpr>(group.getRHS()).getValue());
+  for (auto [name, scale] : {std::pair("key scale", keyScale), {"value scale", op.getValueScale()}}) {
+    ShapedType shaped = cast<ShapedType>(scale.getType());
+    if (!shaped.getElementType().isF32() || (shaped.getRank() != 1 && shaped.getRank() != 3))
+      return op.emitOpError("C21: expected the ")
+             << name << " to be f32 of shape (kv_heads) or (batch, kv_heads, keys), found " << shaped;
+    if (shaped.getRank() != cast<ShapedType>(keyScale.getType()).getRank())
+      return op.emitOpError("C21: expected both scales a head or both a token, found ")
+             << keyScale.getType() << " and " << op.getValueScale().getType();
+    SmallVector<int64_t> expected = {heads};
+    if (shaped.getRank() == 3) {
+      if (numBatch != 2 || op.getCuSeqlensQ())
+        return op.emitOpError(
+                   "C21: expected a scale a token with the batch dimensions (batch, head) and sequences that "
+                   "are not packed, found ")
+               << (op.getCuSeqlensQ() ? "cu_seqlens" : std::to_string(numBatch) + " batch dimensions")
+               << "; write scales of shape (kv_heads)";
+      expected = {domain[0], heads, domain[numBatch + 1]};
+    }
+    if (failed(verifyCompatibleShape(shaped.getShape(), expected)))
+      return op.emitOpError("C21: expected the ")
+             << name << " to be of shape " << printShape(expected) << ", found " << printShape(shaped.getShape());
+  }
+  return success();
 }

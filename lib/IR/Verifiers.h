@@ -17,6 +17,9 @@ mlir::LogicalResult verifyScalarRegion(mlir::Operation *op, mlir::Region &region
                                        llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results,
                                        llvm::StringRef meaning);
 
+/// C21: scales of quantised keys and values (KvScale.cpp).
+mlir::LogicalResult verifyKvScale(SdpaOp op);
+
 } // namespace attn
 
 #endif // ATTN_LIB_IR_VERIFIERS_H

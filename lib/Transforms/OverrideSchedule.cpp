@@ -122,14 +122,17 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
         return diagnostic << "the number of query rows, found a dynamic one; write kernel=prefill";
       return diagnostic << queries << ", the number of query rows, found " << fields.queryTile;
     }
+    if (fields.product != ProductKind::FMA)
+      return op.emitOpError("schedule: expected product=fma of kernel=decode, found dot");
     if (fields.rowBlock * fields.laneVectors != lanes)
       return op.emitOpError("schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, ")
              << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;
   }
-  auto isNarrow = [](Value operand) { return getElementTypeOrSelf(operand.getType()).isBF16(); };
-  if (fields.product == ProductKind::Dot &&
-      !(isNarrow(op.getQuery()) && isNarrow(op.getKey()) && isNarrow(op.getValue())))
-    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, found ")
+  if (fields.product == ProductKind::Dot && target.bf16DotRate == 0)
+    return op.emitOpError("schedule: expected product=dot only on targets with dot products of bf16, found ")
+           << target.name << "; write product=fma";
+  if (fields.product == ProductKind::Dot && !canUseDotProducts(op))
+    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, of an even head size, found ")
            << getElementTypeOrSelf(op.getQuery().getType()) << "; write product=fma";
   int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + fields.keyTile;
   if (int64_t tileBytes = fields.queryTile * columns * bytes; tileBytes > kMaxTileBytes)

@@ -10,8 +10,10 @@
 using namespace mlir;
 using namespace attn;
 
-/// Keys of a tile: enough to pay for the softmax of a few rows, few enough that their V is still near.
-static constexpr int64_t kKeyTile = 64;
+/// Bytes of the keys of a tile: K of the next tile and V of this one are on their way while they are multiplied, so
+/// both are to stay in a first-level cache of 32 to 48 KB. At least so many keys as pay for the softmax, at most so
+/// many that the scores of the rows stay near.
+static constexpr int64_t kKeyTileBytes = 16 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own: the two states that it costs are a thousandth of its K and V.
@@ -28,10 +30,10 @@ static int64_t getGroupSize(SdpaOp op) {
 }
 
 /// The largest part of a page that is a tile; 0 where pages are too short.
-static int64_t getPageTile(GatherPagesOp gather) {
+static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
   auto cache = cast<ShapedType>(gather.getCache().getType());
   int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
-  for (int64_t tile = std::min(page, kKeyTile); tile >= kMinPage; --tile)
+  for (int64_t tile = std::min(page, keyTile); tile >= kMinPage; --tile)
     if (page % tile == 0)
       return tile;
   return 0;
@@ -51,15 +53,17 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
-  if (rows * (headSize + 2 * valueSize + kKeyTile) * elementBytes > kMaxStackBytes)
+  int64_t rowBytes =
+      std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
+  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kKeyTileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
 
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up.
   int64_t rowBlock = std::min<int64_t>(llvm::PowerOf2Ceil(rows), std::max<int64_t>(lanes / 4, 2));
   rowBlock = std::min({rowBlock, lanes, int64_t(4)});
-  int64_t keyTile = kKeyTile;
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
-    if (int64_t pageTile = getPageTile(gather))
+    if (int64_t pageTile = getPageTile(gather, keyTile))
       keyTile = pageTile;
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
@@ -69,5 +73,5 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
                            ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, /*unroll=*/1,
-                           /*prefetch=*/0);
+                           /*prefetch=*/keyTile);
 }

@@ -13,6 +13,8 @@
 #include "TileBuilder.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -55,6 +57,21 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
   return llvm::formatv(": {0} full, {1} partial, {2} skipped a head", full, partial, skipped).str();
 }
 
+/// True where the end of the keys that a tile of queries visits depends on which queries these are: causal masks.
+static bool visitsMoreKeysLater(OnlineStepOp step) {
+  if (step.getKeyRanges().empty())
+    return false;
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  Value upper = cast<YieldOp>(step.getKeyRanges().front().getTerminator()).getValues()[1];
+  (void)getBackwardSlice(upper, &slice, options);
+  return llvm::any_of(slice, [](Operation *op) {
+    auto index = dyn_cast<IndexOp>(op);
+    return index && (index.getKind() == IndexKind::FirstQuery || index.getKind() == IndexKind::EndQuery);
+  });
+}
+
 /// One forall over batch dimensions and query tiles; returns what replaces the results of finalize.
 static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                              InitStateOp init) {
@@ -67,7 +84,16 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
   rewriter.setInsertionPointToStart(forall.getBody());
   SmallVector<Value> ivs = forall.getInductionVars();
-  tile.setTile(ArrayRef(ivs).drop_back(), ivs.back());
+  // The tiles with the most keys first: the short ones at the end balance the threads.
+  Value tileIndex = ivs.back();
+  if (visitsMoreKeysLater(step)) {
+    AffineExpr index, count;
+    bindDims(rewriter.getContext(), index);
+    bindSymbols(rewriter.getContext(), count);
+    tileIndex = affine::makeComposedAffineApply(rewriter, loc, AffineMap::get(1, 1, count - 1 - index),
+                                                {OpFoldResult(tileIndex), bounds.back()});
+  }
+  tile.setTile(ArrayRef(ivs).drop_back(), tileIndex);
   tile.packQuery();
   TileBuilder::State state = tile.foldKeys(tile.initState(init));
 

@@ -154,7 +154,8 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
 
 def _words(problem: _problem.Problem) -> list[str]:
     """The features of a problem, as the manifest spells them."""
-    words = [word for word in problem.line().split()[SIZE_WORDS:] if not word.startswith("pages=")]
+    words = problem.line().split()[SIZE_WORDS:]
+    words = [word for word in words if not word.startswith("pages=") and word != "kvscale=head"]
     words = [word.partition("=")[0] if word.startswith(("bias=", "mask=")) else word for word in words]
     # (batch, row, head * column) does not say how many heads there are.
     packed = problem.layout == "bsd"

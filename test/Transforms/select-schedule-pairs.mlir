@@ -5,7 +5,7 @@
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,INTEL
 
 // CHECK-LABEL: func @bf16(
-//         ZEN:   product = dot
+//         ZEN:   query_tile = 128, {{.*}} product = dot
 //   INTEL-NOT:   product = dot
 func.func @bf16(%q: tensor<256x64xbf16>, %o: tensor<256x64xbf16>) -> tensor<256x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>)
@@ -35,8 +35,18 @@ func.func @columns_of_keys(%q: tensor<256x64xbf16>, %k: tensor<64x256xbf16>, %o:
 
 // CHECK-LABEL: func @f16(
 //   CHECK-NOT:   product = dot
+//   CHECK-NOT:   prefetch
 func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64xf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf16>, tensor<256x64xf16>, tensor<256x64xf16>)
       outs(%o : tensor<256x64xf16>) -> tensor<256x64xf16>
   return %r : tensor<256x64xf16>
+}
+
+// Rows of K and V are asked for ahead of their use where the products read them as they lie; a mask keeps tiles small.
+// CHECK-LABEL: func @f32(
+//       CHECK:   query_tile = 64, {{.*}} prefetch = 128>
+func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>
+  return %r : tensor<256x64xf32>
 }

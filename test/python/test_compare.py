@@ -59,19 +59,21 @@ class FakeWorker:
         """`error` is added to every number."""
         self.name, self.error = name, error
 
-    def ask(self, command):
+    def ask(self, command, _):
         """Writes its result, as a worker does."""
         _, folder, _ = command.split(maxsplit=2)
         np.save(Path(folder) / f"{self.name}.npy", np.full((1, 1, 64, 8), 0.5 + self.error, np.float32))
-        return {"seconds": 100.0 if self.name == "slow" else 0.1}
+        return {"failed": "no such thing"} if self.name == "unable" else {}
 
 
 def test_a_system_that_computes_something_else_is_left_out(tmp_path):
-    workers = [FakeWorker("attn", 0), FakeWorker("near", 1e-6), FakeWorker("far", 0.1), FakeWorker("slow", 0)]
-    ready, slow, left_out = rounds.prepare(problem.parse("sq64 d8"), workers, tmp_path)
+    workers = [FakeWorker("attn", 0), FakeWorker("near", 1e-6), FakeWorker("far", 0.1), FakeWorker("unable", 0)]
+    ready, left_out = rounds.prepare(problem.parse("sq64 d8"), workers, tmp_path)
     assert [worker.name for worker in ready] == ["attn", "near"]
-    assert slow == {"slow": 100.0}
-    assert left_out == {"far": "computes something else: differs by 0.2 of the largest result"}
+    assert left_out == {
+        "far": "computes something else: differs by 0.2 of the largest result",
+        "unable": "no such thing",
+    }
 
 
 def test_run_of_attn_alone(tmp_path):

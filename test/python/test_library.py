@@ -16,6 +16,7 @@ b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 bias=1,4,5,7 mask=2,1,5,7
 b? hq4 hkv2 sq? sk? d16 dv8 f32
 b? hq4 hkv2 sq? sk? d16 dv8 f32 kv_lengths
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 layout=bsd
+b? hq4 hkv2 sq1 sk? d16 dv8 f32 kv=int8 kv_lengths
 """
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
 Q, K, V = draw(SHAPE)
@@ -42,8 +43,8 @@ def same(found, expected):
 def test_what_it_says_of_itself(library):
     assert library.name == "small"
     assert library.targets == ["x86-64", "host"]
-    assert len(library.problems) == 6
-    assert repr(library) == "<attn.Library small: 6 kernels for x86-64, host>"
+    assert len(library.problems) == 7
+    assert repr(library) == "<attn.Library small: 7 kernels for x86-64, host>"
 
 
 def test_sizes_of_a_kernel_of_its_own_and_others(library):
@@ -67,6 +68,13 @@ def test_inputs_beside_q_k_v(library, rng):
     mask = rng.random((2, 1, 5, 7)) < 0.7
     same(library.sdpa(Q, K, V, bias=bias, mask=mask), attn.reference.sdpa(Q, K, V, bias=bias, mask=mask))
     same(library.sdpa(Q, K, V, kv_lengths=[7, 3]), attn.reference.sdpa(Q, K, V, kv_lengths=[7, 3]))
+
+
+def test_narrow_keys_and_values(library, rng):
+    q, k, v = draw(Shape(1, 9, 16, 8, b=2, hq=4, hkv=2))
+    k, v = (rng.integers(-127, 128, x.shape, np.int8) for x in (k, v))
+    options = {"k_scale": np.float32([0.01, 0.02]), "v_scale": np.float32([0.03, 0.01]), "kv_lengths": [9, 4]}
+    same(library.sdpa(q, k, v, **options), attn.reference.sdpa(q, k, v, **options))
 
 
 def test_packed_heads(library):

@@ -1,6 +1,6 @@
 //===- attn-ptx-run.cpp - executes a PTX kernel on the host ---------------===//
 //
-// attn-ptx-run KERNEL.ptx --entry=NAME --grid=4,1,1 --block=128 --shared=8192 --arg=in:q.npy … --report=report.json
+//   attn-ptx-run KERNEL.ptx --entry=NAME --grid=4,1,1 --block=128 --shared=8192 --arg=in:q.npy … --report=report.json
 //
 // Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. Where the kernel does something
 // wrong, that is said, the report is written and the outputs are not.

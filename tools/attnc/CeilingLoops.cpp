@@ -81,7 +81,7 @@ static Value *createMultiplyAdd(IRBuilder<> &b, const TargetInfo &target, Produc
   return b.CreateFAdd(b.CreateFMul(x, factor), factor);
 }
 
-/// double fma_peak(i64 rounds): kFmaChains chains of multiply-adds, `rounds` times; returns an element so that none is
+/// double fma_peak(i64 rounds): chains of multiply-adds, `rounds` times; returns an element so that none is
 /// dead.
 static void buildFmaLoop(Module &module, const TargetInfo &target, Product product) {
   LoopBuilder code(module, kFmaLoopName, Type::getDoubleTy(module.getContext()),
@@ -95,7 +95,7 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, Product produ
   Value *factor = b.CreateVectorSplat(vector->getNumElements(), b.CreateLoad(element, slot, /*isVolatile=*/true));
   code.startLoop();
   SmallVector<PHINode *> chains;
-  for (int i = 0; i < kFmaChains; ++i)
+  for (int i = 0; i < getNumChains(product); ++i)
     chains.push_back(code.carry(ConstantFP::get(vector, 0.1 * i)));
   SmallVector<Value *> next;
   for (PHINode *chain : chains) {

@@ -17,8 +17,9 @@
 
 namespace attn::driver {
 
-/// Independent multiply-add chains of the FMA ceiling: latency times rate of current processors, within 16 registers.
-constexpr int kFmaChains = 12;
+/// Independent chains of the ceiling of multiply-adds: latency times rate of current processors, within 16 registers;
+/// of products of pairs, which take longer and come with 32 registers.
+constexpr int kFmaChains = 12, kDotChains = 24;
 /// Vectors that a round of the reading loop takes.
 constexpr int kReadVectors = 8;
 constexpr int64_t kReadAlignment = 64;
@@ -30,6 +31,7 @@ constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_s
 /// bf16 in f32 (vdpbf16ps), which few targets have.
 enum class Product { F32, F64, Bf16Dot };
 llvm::StringRef getProductName(Product product);
+constexpr int getNumChains(Product product) { return product == Product::Bf16Dot ? kDotChains : kFmaChains; }
 /// That which bounds a problem with elements of this type.
 Product getProduct(Problem::Element element, const TargetInfo &target);
 

@@ -19,6 +19,7 @@ static constexpr int64_t kQueryBlocks[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kMaxQueryTile = 256;
 static constexpr int64_t kKeyTiles[] = {16, 32, 48, 64, 96, 128, 256};
 static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
+static constexpr int64_t kPrefetches[] = {0, 4, 8, 16, 32};
 /// More query rows than these fill the lanes of the prefill kernel.
 static constexpr int64_t kMaxDecodeQueries = 16;
 
@@ -27,7 +28,8 @@ TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
       isBf16(problem.element == Problem::Element::BF16) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel", "product", "key_tile", "query_tile", "split_keys", "registers"};
+  static constexpr StringRef axes[] = {"kernel",     "product",  "key_tile", "query_tile",
+                                       "split_keys", "prefetch", "registers"};
   return axes;
 }
 
@@ -42,6 +44,8 @@ std::vector<ScheduleFields> TuneSpace::getNeighbours(StringRef axis, const Field
     return changeKeyTile(fields);
   if (axis == "split_keys")
     return changeSplit(fields);
+  if (axis == "prefetch")
+    return changePrefetch(fields);
   return changeProduct(fields);
 }
 
@@ -123,6 +127,15 @@ std::vector<ScheduleFields> TuneSpace::changeSplit(const Fields &fields) const {
     changed.splitKeys = alignTo(split, fields.keyTile);
     if (fields.kernel == KernelKind::Decode && (keys == Problem::kDynamic || split < keys))
       list.push_back(changed);
+  }
+  return list;
+}
+
+std::vector<ScheduleFields> TuneSpace::changePrefetch(const Fields &fields) const {
+  std::vector<Fields> list;
+  for (int64_t rows : kPrefetches) {
+    list.push_back(fields);
+    list.back().prefetch = rows;
   }
   return list;
 }

@@ -32,6 +32,7 @@ private:
   std::vector<Fields> changeKeyTile(const Fields &fields) const;
   std::vector<Fields> changeSplit(const Fields &fields) const;
   std::vector<Fields> changeProduct(const Fields &fields) const;
+  std::vector<Fields> changePrefetch(const Fields &fields) const;
 
   int64_t queries, keys; ///< Problem::kDynamic where a call says them
   int64_t registers;

@@ -13,7 +13,6 @@
 #ifndef ATTN_COMPILER_BUNDLE_H
 #define ATTN_COMPILER_BUNDLE_H
 
-#include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/Compiler.h"
 #include <array>
 
@@ -22,7 +21,7 @@ namespace attn {
 /// One target of a bundle.
 struct Variant {
   TargetInfo target;
-  std::array<uint64_t, ATTN_FEATURE_WORDS> features; ///< bits of attn_find_feature that its code may use
+  std::array<uint64_t, 2> features; ///< bits of attn_find_feature that its code may use
   /// Features of the processor that no test is known of: LLVM's names, which its code does without.
   llvm::SmallVector<std::string> untested;
   std::string suffix; ///< of symbols

@@ -61,7 +61,11 @@ public:
                      return Values{vb.max(emitSoftmax(row), carried.front())};
                    }).front();
     auto output = [&] {
-      forEachBlock(vb, count, schedule.getLaneVectors(), {}, [&](Value first, int64_t block, ValueRange) {
+      // Whole rows of V at a time where they fit: memory is read in its order.
+      int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
+      int64_t outputRows =
+          std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
+      forEachBlock(vb, count, outputRows, {}, [&](Value first, int64_t block, ValueRange) {
         emitOutput(first, block);
         return Values();
       });
@@ -95,16 +99,21 @@ private:
     return vb.convert(narrow, vb.elementType);
   }
 
-  /// Asks for `columns` columns of the row of K or V that is read schedule.prefetch rows after `keyIndex`.
-  void prefetch(const Operand &operand, Value keyIndex, Value column, int64_t columns) {
-    if (schedule.getPrefetch() == 0)
+  /// Asks for the row of K or V that is read `rowsAhead` rows after `keyIndex`. Each of the passes over the rows of the
+  /// tile, `count` from `first` on, asks for its share of the columns.
+  void prefetch(const Operand &operand, Value keyIndex, int64_t rowsAhead, int64_t columns, Value first,
+                int64_t count) {
+    bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
+    // The rows of a page end with it; those of a dense tensor go on in the next tile.
+    if (schedule.getPrefetch() == 0 || (rowsAhead > 0 && !goesOn))
       return;
-    int64_t bits = getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
-    Value row = vb.add(keyIndex, schedule.getPrefetch());
-    for (int64_t line = 0; line < columns; line += kCacheLineBytes * 8 / bits) {
-      Value at = vb.add(column, line);
+    int64_t perLine = kCacheLineBytes * 8 / getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
+    int64_t share = llvm::divideCeil(columns * count, rows.getCount());
+    Value start = arith::MulIOp::create(b, loc, first, vb.index(share / count)), row = vb.add(keyIndex, rowsAhead);
+    for (int64_t line = 0; line < share; line += perLine) {
+      Value column = vb.add(start, line);
       SmallVector<Value> position(numBatch + 1);
-      position.append({row, at, at});
+      position.append({row, column, column});
       memref::PrefetchOp::create(b, loc, operand.memref, operand.getIndices(vb, position), /*isWrite=*/false,
                                  /*localityHint=*/3, /*isDataCache=*/true);
     }
@@ -126,7 +135,7 @@ private:
           keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
       }
       for (int64_t k = 0; k < block; ++k)
-        prefetch(key, vb.add(firstKey, k), vb.index(0), headSize);
+        prefetch(value, vb.add(firstKey, k), 0, valueSize, first, count);
       Values zeros(vb.lanes, vb.splat(0));
       Values products = forEachVector(vb, headSize, zeros, [&](Value column, Value mask, ValueRange sums) {
         Values keyVectors, next(sums);
@@ -230,7 +239,7 @@ private:
     }
     Values result = vb.loop(vb.index(0), keyCount, 1, init, [&](Value keyIndex, ValueRange sums) {
       Values valueVectors, next;
-      prefetch(value, keyIndex, column, vectors * vb.lanes);
+      prefetch(key, keyIndex, schedule.getPrefetch(), headSize, first, count);
       for (Value c : columns)
         valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, keyIndex, {}, c), mask));
       for (int64_t r = 0; r < count; ++r) {

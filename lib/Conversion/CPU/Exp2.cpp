@@ -8,8 +8,8 @@
 // f64: Taylor of degree 12 in f ln 2, relative error 1.7e-16 before rounding.
 // What will be rounded to 16 bits, f16 at 4.9e-4 and bf16 at 3.9e-3: minimax of
 // degree 3, relative error 7.5e-5.
-// Inputs below the smallest normal exponent give that power, not 0: callers
-// that removed a key select 0 afterwards. NaN stays NaN.
+// Inputs below the smallest normal exponent give 0, as its exponent bits do:
+// a removed key, a score of -inf, has no weight. NaN stays NaN.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ static SmallVector<double> getCoefficients(bool isDouble, bool isNarrow) {
 Value VectorBuilder::exp2(Value x, Type roundedTo) {
   bool isDouble = elementType.isF64(), isNarrow = roundedTo && roundedTo.getIntOrFloatBitWidth() <= 16;
   unsigned mantissaBits = isDouble ? 52 : 23;
-  double lowest = isDouble ? -1022 : -126, bias = 1 - lowest;
+  double lowest = isDouble ? -1023 : -127, bias = -lowest;
   double magic = 1.5 * std::ldexp(1.0, mantissaBits) + bias;
   auto bits = VectorType::get({lanes}, b.getIntegerType(elementType.getWidth()));
 

@@ -35,23 +35,66 @@ void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
 }
 
 Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
+  return remove(cap(modify(raw, key, v, mask)).front(), key, v, mask);
+}
+
+Value LaneCode::modify(Value raw, Value key, unsigned v, Value mask) {
   Value s = raw;
   // s * scale
   if (step.getScale())
-    s = arith::MulFOp::create(b, loc, s, vb.splat(step.getScale()->convertToDouble()));
+    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.splat(step.getScale()->convertToDouble()));
   else if (step.getScaleValue())
-    s = arith::MulFOp::create(b, loc, s, vb.broadcast(step.getScaleValue()));
-  if (!scoreMod.isEmpty())
-    s = scoreMod.evaluate(v, key, s, mask);
+    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.broadcast(step.getScaleValue()));
+  return scoreMod.isEmpty() ? s : scoreMod.evaluate(v, key, s, mask);
+}
+
+/// tanh(x) / x for |x| up to kSmallRatio: minimax in x^2, relative error 1.3e-8; highest degree first.
+static constexpr double kSmallRatio = 0.5;
+static constexpr double kSmallTanh[] = {0.0171349114, -0.052986034, 0.133247788, -0.333330694, 0.999999987};
+
+Values LaneCode::cap(ValueRange scores) {
+  if (!step.getSoftcap())
+    return Values(scores);
+  OpBuilder &b = vb.b;
+  Location loc = vb.loc;
+  double cap = step.getSoftcap()->convertToDouble();
+  auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
+  // times 1 / c: a division a score would cost as much as ten multiply-adds
+  Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / cap)); });
   // c * tanh(s / c)
-  if (step.getSoftcap()) {
-    double cap = step.getSoftcap()->convertToDouble();
-    // times 1 / c: a division a score would cost as much as ten multiply-adds
-    Value ratio = arith::MulFOp::create(b, loc, s, vb.splat(1 / cap));
-    s = arith::MulFOp::create(b, loc, math::TanhOp::create(b, loc, ratio), vb.splat(cap));
+  auto capAll = [&] {
+    Values capped;
+    for (Value ratio : ratios)
+      capped.push_back(multiply(math::TanhOp::create(b, loc, ratio), vb.splat(cap)));
+    return capped;
+  };
+  if (!vb.elementType.isF32() || scores.size() == 1)
+    return capAll();
+  // Most models' scores are far below their cap: a short polynomial does where all of a block are.
+  Value largest = math::AbsFOp::create(b, loc, ratios.front());
+  for (Value ratio : ArrayRef(ratios).drop_front())
+    largest = vb.max(math::AbsFOp::create(b, loc, ratio), largest);
+  Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, largest, vb.splat(kSmallRatio));
+  Value anyLarge = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, isLarge);
+  auto branch = scf::IfOp::create(b, loc, scores.getTypes(), anyLarge, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, capAll());
+  b.setInsertionPointToStart(branch.elseBlock());
+  Values small;
+  for (auto [s, ratio] : llvm::zip(scores, ratios)) {
+    Value square = multiply(ratio, ratio), polynomial = vb.splat(kSmallTanh[0]);
+    for (double coefficient : ArrayRef(kSmallTanh).drop_front())
+      polynomial = vb.multiplyAdd(polynomial, square, vb.splat(coefficient));
+    small.push_back(multiply(s, polynomial));
   }
+  scf::YieldOp::create(b, loc, small);
+  return Values(branch.getResults());
+}
+
+Value LaneCode::remove(Value s, Value key, unsigned v, Value mask) {
+  OpBuilder &b = vb.b;
+  Location loc = vb.loc;
   const double minusInf = -std::numeric_limits<double>::infinity();
   Value removed = partial ? vb.splat(minusInf) : Value();
   // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing

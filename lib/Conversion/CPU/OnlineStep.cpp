@@ -144,11 +144,15 @@ private:
                              : vb.load(query.memref, at(query, vectorLane, {}, d, {}));
           },
           scoreWeight ? Combine(addScore) : getCombine());
-      Values newMax(max);
+      Values newMax(max), natural;
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t v = 0; v < vectors; ++v)
+          natural.push_back(laneCode.modify(raw[row * vectors + v], keys[row], v));
+      natural = laneCode.cap(natural);
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v) {
           Value vectorLane = vb.add(lane, v * vb.lanes);
-          Value score = laneCode.apply(raw[row * vectors + v], keys[row], v);
+          Value score = laneCode.remove(natural[row * vectors + v], keys[row], v);
           vb.store(score, scores, {keys[row], vectorLane});
           newMax[v] = vb.max(score, newMax[v]);
         }
@@ -164,7 +168,7 @@ private:
       return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(kLog2e)), roundedTo);
     };
     for (auto [before, after] : llvm::zip(oldMax, newMax)) {
-      // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
+      // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
       Value max = after;
       if (laneCode.isPartial())
         max = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), after);
@@ -172,12 +176,10 @@ private:
       factors.push_back(scaledExp(before, max));
       maxima.push_back(max);
     }
-    // p = 2^((s - m') log2 e), 0 for a removed key; adds it to the sum and returns what multiplies V.
+    // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
     auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
       Value score = vb.load(scores, {keyIndex, vb.add(lane, v * vb.lanes)});
       Value weight = scaledExp(score, maxima[v], weightType);
-      if (laneCode.isPartial())
-        weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
       sum = arith::AddFOp::create(b, loc, sum, weight);
       return laneCode.modifyWeight(weight, keyIndex, v);
     };

@@ -69,6 +69,23 @@ static void copyRow(VectorBuilder &vb, Value from, function_ref<Values(Value)> f
     });
 }
 
+/// Says where the next tile reads, which a step with a schedule of prefetches is told from its operand: the next rows
+/// of Q and V, the next keys of a bias or mask.
+static void setPrefetch(TransposeSide &side, PackOp op) {
+  for (OpOperand &use : op.getOutput().getUses()) {
+    auto step = dyn_cast<OnlineStepOp>(use.getOwner());
+    if (!step || !step.getSchedule() || step.getSchedule()->getPrefetch() == 0)
+      continue;
+    if (use.get() == step.getQuery())
+      side.prefetchRows = step.getSchedule()->getQueryTile();
+    else if (use.get() == step.getValue())
+      side.prefetchRows = step.getSchedule()->getPrefetch();
+    else
+      side.prefetchColumns = step.getSchedule()->getKeyTile();
+    return;
+  }
+}
+
 /// A copy that keeps rows as they are: K or V, widened.
 static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op.getOutput().getType()));
@@ -165,6 +182,7 @@ static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetIn
       ShapedType::isDynamic(others))
     return op.emitOpError("expected pairs of bf16 as (pair, other, 2), of static size but for rows; run attn-tile");
   TransposeSide from = getSide(vb, input, numBatch);
+  setPrefetch(from, op);
   if (!isTransposed) {
     emitPairRows(vb, from, rows, op.getOutput(), columns);
     rewriter.eraseOp(op);
@@ -211,8 +229,9 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
     return op.emitOpError("expected a static output with query rows innermost, a multiple of ")
            << vb.lanes << "; run attn-tile";
   Value rows = getNumRows(vb, input, numBatch);
-  emitPack(vb, getSide(vb, input, numBatch), getSide(vb, output, numBatch), rows ? rows : vb.index(paddedRows),
-           paddedRows, columns);
+  TransposeSide source = getSide(vb, input, numBatch);
+  setPrefetch(source, op);
+  emitPack(vb, source, getSide(vb, output, numBatch), rows ? rows : vb.index(paddedRows), paddedRows, columns);
   rewriter.eraseOp(op);
   return success();
 }
@@ -308,8 +327,11 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
     SmallVector<Value> domain(numBatch);
     domain.append({lane, Value()});
     Value l = vb.load(sum.memref, sum.getIndices(vb, domain)), isEmpty = vb.isEqual(l, 0);
+    // One division a row, not one an element.
+    Value inverse = arith::DivFOp::create(rewriter, vb.loc, vb.splat(1), l);
     vb.loop(columns, 1, {}, [&](Value column, ValueRange) {
-      Value quotient = arith::DivFOp::create(rewriter, vb.loc, vb.load(acc.memref, state.getIndices(lane, column)), l);
+      Value quotient =
+          arith::MulFOp::create(rewriter, vb.loc, vb.load(acc.memref, state.getIndices(lane, column)), inverse);
       vb.store(vb.select(isEmpty, vb.splat(0), quotient), quotients.memref, lanes.getIndices(lane, column));
       return Values();
     });

@@ -179,6 +179,10 @@ public:
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
   /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
   mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
+  /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks.
+  mlir::Value modify(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
+  Values cap(mlir::ValueRange scores);
+  mlir::Value remove(mlir::Value score, mlir::Value key, unsigned v, mlir::Value mask = {});
   /// What a weight has become when it multiplies V.
   mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v, mlir::Value mask = {});
 
@@ -202,7 +206,8 @@ struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
   bool columnsContiguous = false;
-  bool holdsPairs = false; ///< an element of the transpose is two adjacent ones of the operand
+  int64_t prefetchRows = 0, prefetchColumns = 0; ///< how far on the elements lie that the next tile reads
+  bool holdsPairs = false;                       ///< an element of the transpose is two adjacent ones of the operand
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);

@@ -5,7 +5,7 @@
 // CHECK-LABEL: func @single(
 //   CHECK-DAG:   %[[MAGIC:.*]] = arith.constant dense<0x4B40007F> : vector<4xf32>
 //   CHECK-DAG:   %[[BITS:.*]] = arith.constant dense<23> : vector<4xi32>
-//   CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<-1.260000e+02> : vector<4xf32>
+//   CHECK-DAG:   %[[LOWEST:.*]] = arith.constant dense<-1.270000e+02> : vector<4xf32>
 //       CHECK:   %[[SHIFTED:.*]] = arith.addf %[[X:.*]], %[[MAGIC]]
 //       CHECK:   %[[ROUNDED:.*]] = arith.subf %[[SHIFTED]], %[[MAGIC]]
 //       CHECK:   %[[F:.*]] = arith.subf %[[X]], %[[ROUNDED]]
@@ -27,7 +27,7 @@ func.func @single(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32
 // Degree 12 in f64.
 // CHECK-LABEL: func @double(
 //   CHECK-DAG:   arith.constant dense<52> : vector<2xi64>
-//   CHECK-DAG:   arith.constant dense<-1.022000e+03> : vector<2xf64>
+//   CHECK-DAG:   arith.constant dense<-1.023000e+03> : vector<2xf64>
 //       CHECK:   arith.bitcast %{{.*}} : vector<2xf64> to vector<2xi64>
 func.func @double(%q: memref<16x4xf64>, %k: memref<6x16xf64>, %v: memref<6x8xf64>,
                   %a: memref<8x4xf64>, %m: memref<4xf64>, %l: memref<4xf64>) {

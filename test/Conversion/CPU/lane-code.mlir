@@ -32,7 +32,7 @@ func.func @predicate(%q: memref<16x4xf32>, %k: memref<4x16xf32>, %v: memref<4x8x
 //       CHECK:   %[[SCALED:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<4xf32>
 //       CHECK:   arith.mulf %[[SCALED]]
 //       CHECK:   memref.load %[[BIAS]]
-//       CHECK:   arith.shli
+//       CHECK:   arith.extf
 //       CHECK:   arith.addf
 //       CHECK:   %[[BYTES:.*]] = vector.load %[[MASK]][%c0, %c0] : memref<1x4xi8>, vector<4xi8>
 //       CHECK:   %[[KEEP:.*]] = arith.cmpi ne, %[[BYTES]]

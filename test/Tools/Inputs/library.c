@@ -75,7 +75,10 @@ static void report(const char *what, const char *features, int64_t count) {
   float *out = count == 6 ? memory[4] : memory[3];
   int32_t called = call(features, arguments, count, again, sizeof again);
   printf("%s: %d %s%s, %s%s\n", what, code, kernel, called == code ? "" : " (call says otherwise)",
-         out[0] == 1 ? "computed" : "untouched", code ? ": " : "");
+         out[0] > 0.99999f && out[0] < 1.00001f ? "computed"
+         : out[0] == 0                          ? "untouched"
+                                                : "wrong",
+         code ? ": " : "");
   if (code || called)
     printf("  %s\n", again);
 }

@@ -1,4 +1,4 @@
-//===- Addresses.h - where the state spaces lie among generic addresses --*- C++ -*-===//
+//===- Addresses.h - state spaces among generic addresses -------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

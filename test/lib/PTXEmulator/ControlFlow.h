@@ -1,4 +1,4 @@
-//===- ControlFlow.h - where divergent paths meet, which loops there are --*- C++ -*-===//
+//===- ControlFlow.h - joins of paths, loops --------------------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

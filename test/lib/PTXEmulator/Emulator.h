@@ -1,6 +1,6 @@
-//===- Emulator.h - executes PTX on the host and says what is wrong with it --*- C++ -*-===//
+//===- Emulator.h - executes and checks PTX on the host ---------*- C++ -*-===//
 //
-// Expected<Module> module = parseModule(text);
+//   Expected<Module> module = parseModule(text);
 //   GlobalMemory memory;
 //   Launch launch{grid, block};
 //   launch.parameters = {pointer(memory.allocate("x", values)), scalar(int32_t(5))};

@@ -17,8 +17,11 @@ namespace {
 
 bool isBfloat(Type type) { return type == Type::BF16 || type == Type::BF16x2; }
 
-/// ISA: subnormal f16 inputs and results are flushed with .ftz.
-double flush(double value, bool ftz) { return ftz && std::fabs(value) < 0x1p-14 ? std::copysign(0.0, value) : value; }
+/// .ftz: subnormal inputs and results become zeros of their sign.
+uint32_t flush(uint32_t bits, FloatFormat format) {
+  const uint32_t sign = 1u << (format.bits() - 1), exponent = sign - (1u << format.mantissaBits);
+  return bits & exponent ? bits : bits & sign;
+}
 
 template <typename Word, auto F> void halves(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const FloatFormat format = isBfloat(instruction.type) ? kBF16 : kF16;
@@ -29,7 +32,8 @@ template <typename Word, auto F> void halves(Warp &warp, const Instruction &inst
     result[lane] = 0;
     for (unsigned shift = 0; shift < 8 * sizeof(Word); shift += 16) {
       auto part = [&](const Word *from) {
-        return flush(decode(uint16_t(from[lane] >> shift), format), instruction.ftz);
+        const uint32_t bits = uint16_t(from[lane] >> shift);
+        return decode(instruction.ftz ? flush(bits, format) : bits, format);
       };
       double value = F(part(a), part(b), part(c), instruction);
       if (value == value && instruction.saturate)
@@ -39,8 +43,8 @@ template <typename Word, auto F> void halves(Warp &warp, const Instruction &inst
       if (value == value && instruction.relu && value < 0)
         value = 0;
       uint32_t bits = encode(value, format, Rounding::NearestEven);
-      if (instruction.ftz && !isBfloat(instruction.type) && (bits & 0x7c00) == 0)
-        bits &= 0x8000;
+      if (instruction.ftz)
+        bits = flush(bits, format);
       result[lane] |= Word(bits) << shift;
     }
   }

@@ -1,4 +1,4 @@
-//===- FloatFormat.h - numbers of any binary format, rounded as PTX says --*- C++ -*-===//
+//===- FloatFormat.h - binary formats and their rounding --------*- C++ -*-===//
 //
 // Values travel as doubles. A result that a double cannot hold exactly is rounded to odd first (its last bit says
 // "inexact"), so that the one rounding to the narrow format is correct in every mode: Boldo and Melquiond, 2008.

@@ -284,7 +284,7 @@ bool Parser::parseStatement() {
       return false;
   } else if (statement.name == "call") {
     // Refused by the decoder by name; its operands have a grammar of their own.
-    while (!peek().is(';') && peek().kind != Token::Kind::End)
+    while (!peek().is(';') && !isAtEnd())
       take();
   } else {
     while (!peek().is(';')) {

@@ -68,7 +68,7 @@ bool Parser::expectInteger(StringRef what, uint64_t &value) {
 /// .loc and .file end with their line.
 void Parser::skipLine() {
   const int line = peek().line;
-  while (peek().line == line && peek().kind != Token::Kind::End && peek().kind != Token::Kind::Invalid)
+  while (peek().line == line && !isAtEnd())
     take();
 }
 
@@ -76,7 +76,7 @@ bool Parser::skipBraces() {
   int depth = 0;
   do {
     const Token &token = peek();
-    if (token.kind == Token::Kind::End || token.kind == Token::Kind::Invalid)
+    if (isAtEnd())
       return fail("'}'");
     depth += token.is('{') - token.is('}');
     take();
@@ -86,7 +86,7 @@ bool Parser::skipBraces() {
 
 bool Parser::skipToSemicolon() {
   while (!peek().is(';')) {
-    if (peek().kind == Token::Kind::End || peek().kind == Token::Kind::Invalid)
+    if (isAtEnd())
       return fail("';'");
     take();
   }
@@ -245,9 +245,11 @@ bool Parser::parseAttributes(Function &result) {
 
 bool Parser::parseFunction(bool isEntry) {
   if (!isEntry && peek().is('(')) { // the results of a function
-    while (!consume(')'))
-      if (take().kind == Token::Kind::End)
+    while (!consume(')')) {
+      if (isAtEnd())
         return fail("')'");
+      take();
+    }
   }
   StringRef name;
   if (!expectWord("a function's name", name))
@@ -257,9 +259,11 @@ bool Parser::parseFunction(bool isEntry) {
   result.isEntry = isEntry;
   if (!isEntry) {
     // Calls are no instruction that is emulated; the functions are passed over.
-    while (!peek().is('{') && !peek().is(';'))
-      if (take().kind == Token::Kind::End)
+    while (!peek().is('{') && !peek().is(';')) {
+      if (isAtEnd())
         return fail("'{' or ';'");
+      take();
+    }
     return peek().is('{') ? skipBraces() : expect(';');
   }
   if (peek().is('(') && !parseParameters(result.parameters))

@@ -39,6 +39,8 @@ private:
 
   // Parser.cpp: tokens, directives of a module
   const Token &peek(size_t ahead = 0) const { return tokens[std::min(position + ahead, tokens.size() - 1)]; }
+  /// Nothing follows; take() gives the same token again.
+  bool isAtEnd() const { return position + 1 >= tokens.size(); }
   const Token &take() { return tokens[position < tokens.size() - 1 ? position++ : position]; }
   bool consume(char punctuation);
   bool expect(char punctuation);

@@ -10,6 +10,7 @@
 #include "Report.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace llvm;
 using namespace attn::ptx;

@@ -15,6 +15,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace attn::ptx {
 

@@ -37,63 +37,67 @@ void Clocks::acquire(unsigned thread, const SyncPoint &point) {
   base[thread] = std::move(merged);
 }
 
-/// A reader that is not ordered before what `thread` does now.
-Epoch Shadow::findReader(const ShadowByte &byte, unsigned thread) const {
-  if (byte.readers) {
-    for (const Epoch &epoch : readers[byte.readers - 1])
+Epoch Shadow::findUnordered(const EpochSet &set, unsigned thread) const {
+  if (set.list) {
+    for (const Epoch &epoch : lists[set.list - 1])
       if (!clocks.isOrdered(epoch.thread, epoch.clock, thread))
         return epoch;
-  } else if (byte.read.clock && !clocks.isOrdered(byte.read.thread, byte.read.clock, thread)) {
-    return byte.read;
+  } else if (set.only.clock && !clocks.isOrdered(set.only.thread, set.only.clock, thread)) {
+    return set.only;
   }
   return {};
 }
 
-void Shadow::recordRead(ShadowByte &byte, unsigned thread, int line) {
+void Shadow::record(EpochSet &set, unsigned thread, int line) {
   const Epoch epoch{clocks.now(thread), uint16_t(thread), line};
-  if (!byte.readers) {
-    // Whoever is ordered after this read is ordered after one that this read follows.
-    if (!byte.read.clock || clocks.isOrdered(byte.read.thread, byte.read.clock, thread)) {
-      byte.read = epoch;
-      return;
-    }
-    if (freeReaders.empty()) {
-      readers.emplace_back();
-      freeReaders.push_back(readers.size());
-    }
-    byte.readers = freeReaders.back();
-    freeReaders.pop_back();
-    readers[byte.readers - 1].assign({byte.read, epoch});
+  if (set.list) {
+    auto &list = lists[set.list - 1];
+    llvm::erase_if(list, [&](const Epoch &old) { return clocks.isOrdered(old.thread, old.clock, thread); });
+    list.push_back(epoch);
     return;
   }
-  auto &list = readers[byte.readers - 1];
-  llvm::erase_if(list, [&](const Epoch &old) { return clocks.isOrdered(old.thread, old.clock, thread); });
-  list.push_back(epoch);
+  // Whoever is ordered after this access is ordered after one that it follows.
+  if (!set.only.clock || clocks.isOrdered(set.only.thread, set.only.clock, thread)) {
+    set.only = epoch;
+    return;
+  }
+  if (freeLists.empty()) {
+    lists.emplace_back();
+    freeLists.push_back(lists.size());
+  }
+  set.list = freeLists.back();
+  freeLists.pop_back();
+  lists[set.list - 1].assign({set.only, epoch});
+}
+
+void Shadow::clear(EpochSet &set) {
+  if (set.list) {
+    lists[set.list - 1].clear();
+    freeLists.push_back(set.list);
+  }
+  set = {};
 }
 
 Epoch Shadow::access(uint64_t offset, unsigned size, Access access, unsigned thread, int line) {
   Epoch racing;
   for (uint64_t i = offset; i < offset + size; ++i) {
     ShadowByte &byte = bytes[i];
-    const bool isOrdered = !byte.write.clock || clocks.isOrdered(byte.write.thread, byte.write.clock, thread) ||
-                           (access == Access::Atomic && byte.writeIsAtomic);
-    if (!isOrdered)
+    if (byte.write.clock && !clocks.isOrdered(byte.write.thread, byte.write.clock, thread))
       racing = byte.write;
+    if (access != Access::Read && !racing.clock)
+      racing = findUnordered(byte.reads, thread);
+    if (access != Access::Atomic && !racing.clock)
+      racing = findUnordered(byte.atomics, thread);
     if (access == Access::Read) {
-      recordRead(byte, thread, line);
-      continue;
+      record(byte.reads, thread, line);
+    } else if (access == Access::Atomic) {
+      record(byte.atomics, thread, line);
+    } else {
+      clear(byte.reads);
+      clear(byte.atomics);
+      byte.write = {clocks.now(thread), uint16_t(thread), line};
     }
-    if (Epoch reader = findReader(byte, thread); reader.clock && !racing.clock)
-      racing = reader;
-    if (byte.readers) {
-      readers[byte.readers - 1].clear();
-      freeReaders.push_back(byte.readers);
-      byte.readers = 0;
-    }
-    byte.read = {};
-    byte.write = {clocks.now(thread), uint16_t(thread), line};
-    byte.writeIsAtomic = access == Access::Atomic;
-    byte.initialised |= access != Access::AsyncWrite;
+    byte.initialised |= access == Access::Write || access == Access::Atomic;
   }
   return racing;
 }

@@ -1,4 +1,4 @@
-//===- Races.h - what orders the threads of a block, and who touched each byte of shared memory --*- C++ -*-===//
+//===- Races.h - who touched what, in which order ---------------*- C++ -*-===//
 //
 // Happens-before by vector clocks (FastTrack, Flanagan and Freund 2009). A thread's clock is the shared vector of its
 // last synchronisation with its own component replaced, so that a barrier makes one vector, not one for each thread.
@@ -60,14 +60,18 @@ struct Epoch {
   int line = 0;
 };
 
+/// Accesses of which none is ordered before another: one, or a list of Shadow's.
+struct EpochSet {
+  Epoch only;
+  uint32_t list = 0; ///< number of the list, 0: `only`
+};
+
 /// One byte of shared memory.
 struct ShadowByte {
   Epoch write;
-  Epoch read;           ///< the last one, or the first of those in `readers`
-  uint32_t readers = 0; ///< index + 1 into the lists of unordered readers
+  EpochSet reads, atomics;
   uint32_t pending = 0; ///< the asynchronous copy that will write here, 0: none
   bool initialised = false;
-  bool writeIsAtomic = false;
 };
 
 /// AsyncWrite: the bytes will be written by a copy that is under way.
@@ -82,12 +86,14 @@ public:
   ShadowByte &operator[](uint64_t offset) { return bytes[offset]; }
 
 private:
-  void recordRead(ShadowByte &byte, unsigned thread, int line);
-  Epoch findReader(const ShadowByte &byte, unsigned thread) const;
+  void record(EpochSet &set, unsigned thread, int line);
+  /// One that is not ordered before what `thread` does now; clock 0: there is none.
+  Epoch findUnordered(const EpochSet &set, unsigned thread) const;
+  void clear(EpochSet &set);
 
   std::vector<ShadowByte> bytes;
-  std::vector<llvm::SmallVector<Epoch, 4>> readers; ///< lists, by ShadowByte::readers − 1
-  std::vector<uint32_t> freeReaders;
+  std::vector<llvm::SmallVector<Epoch, 4>> lists; ///< by EpochSet::list − 1
+  std::vector<uint32_t> freeLists;
   Clocks &clocks;
 };
 

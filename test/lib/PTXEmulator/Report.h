@@ -10,8 +10,6 @@
 
 #include "llvm/Support/JSON.h"
 
-#include <set>
-
 namespace attn::ptx {
 
 struct Dim3 {

@@ -6,191 +6,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "RunPTX.h"
+#include "FaultCase.h"
 
 using namespace attn::ptx;
 
 namespace {
-
-constexpr FindingKind kAll[] = {FindingKind::UnknownInstruction,
-                                FindingKind::InvalidOperand,
-                                FindingKind::OutOfBounds,
-                                FindingKind::Misaligned,
-                                FindingKind::UninitialisedRead,
-                                FindingKind::WriteToReadOnly,
-                                FindingKind::Race,
-                                FindingKind::AsyncBeforeWait,
-                                FindingKind::BarrierMismatch,
-                                FindingKind::Deadlock,
-                                FindingKind::DivergentAligned,
-                                FindingKind::UndefinedShuffle,
-                                FindingKind::InvalidValue,
-                                FindingKind::Trap,
-                                FindingKind::InstructionLimit};
-
-/// A body over 64 threads with `out` (64 words) and `in` (64 words) in x and y, the thread in t.
-struct Case {
-  std::string globals = ".shared .align 16 .b8 buffer[1024];";
-  uint32_t threads = 64;
-  uint64_t maxInstructions = 100000;
-  std::string module;
-
-  Report run(const std::string &body) {
-    module = makeModule("u64 out, u64 in",
-                        ".reg .pred p, q; .reg .b32 r, s, t, u; .reg .b64 x, y, z; .reg .f32 f; .reg .b16 h;\n"
-                        "ld.param.u64 x, [out];\nld.param.u64 y, [in];\nmov.u32 t, %tid.x;\n" +
-                            body + "\nret;",
-                        globals);
-    GlobalMemory memory;
-    Launch arguments{{1, 1, 1}, {threads, 1, 1}};
-    arguments.maxInstructions = maxInstructions;
-    std::vector<uint32_t> input(64);
-    for (uint32_t i = 0; i < 64; ++i)
-      input[i] = i;
-    arguments.parameters = {pointer(memory.allocate("out", 256)), pointer(memory.allocate("in", input))};
-    return launch(module, memory, arguments);
-  }
-
-  void expectOnly(FindingKind kind, const std::string &body, const std::string &faultyLine,
-                  const std::string &message = "") {
-    const Report report = run(body);
-    const Finding *finding = report.find(kind);
-    ASSERT_TRUE(finding) << module << report.text();
-    EXPECT_EQ(finding->line, lineOf(module, faultyLine)) << module << report.text();
-    EXPECT_NE(finding->message.find(message), std::string::npos) << report.text();
-    for (FindingKind other : kAll) {
-      if (other != kind) {
-        EXPECT_FALSE(report.has(other)) << report.text();
-      }
-    }
-  }
-  /// A race between these two lines, found at whichever runs second. Whoever reads first also reads what is not there.
-  void expectRace(const std::string &body, const std::string &one, const std::string &other) {
-    const Report report = run(body);
-    bool isFound = false;
-    for (const Finding &finding : report.findings) {
-      EXPECT_TRUE(finding.kind == FindingKind::Race || finding.kind == FindingKind::UninitialisedRead) << report.text();
-      auto names = [&](const std::string &here, const std::string &there) {
-        return finding.line == lineOf(module, here) &&
-               finding.message.find("at line " + std::to_string(lineOf(module, there)) + ";") != std::string::npos;
-      };
-      isFound |= finding.kind == FindingKind::Race && (names(one, other) || names(other, one));
-    }
-    EXPECT_TRUE(isFound) << module << report.text();
-  }
-  void expectNone(const std::string &body) {
-    const Report report = run(body);
-    EXPECT_TRUE(report.clean()) << module << report.text();
-  }
-};
-
-/// s: the shared address of the thread's word; u: that of the thread with the number's lowest bit of warps flipped.
-const std::string kAddresses = "mov.u32 r, buffer;\nshl.b32 s, t, 2;\nxor.b32 u, s, 128;\n"
-                               "add.u32 s, s, r;\nadd.u32 u, u, r;\n";
-
-TEST(Faults, RaceBetweenWarps) {
-  Case test;
-  const std::string write = kAddresses + "st.shared.u32 [s], t;\n";
-  test.expectNone(write + "bar.sync 0;\nld.shared.u32 r, [u];\n");
-  test.expectRace(write + "ld.shared.u32 r, [s];\nld.shared.u32 r, [u];\n", "st.shared.u32 [s], t",
-                  "ld.shared.u32 r, [u]");
-}
-
-TEST(Faults, RaceOfAWriteAfterReads) {
-  // The barrier before the second write is missing: somebody may still read the first.
-  Case test;
-  const std::string start = kAddresses + "st.shared.u32 [s], t;\nbar.sync 0;\nld.shared.u32 r, [u];\n";
-  test.expectNone(start + "bar.sync 0;\nst.shared.u32 [s], 7;\n");
-  test.expectRace(start + "st.shared.u32 [s], 7;\n", "ld.shared.u32 r, [u]", "st.shared.u32 [s], 7");
-}
-
-TEST(Faults, RaceWithinAWarp) {
-  Case test;
-  const std::string write = "mov.u32 r, buffer;\nshl.b32 s, t, 2;\nxor.b32 u, s, 4;\nadd.u32 s, s, r;\n"
-                            "add.u32 u, u, r;\nst.shared.u32 [s], t;\n";
-  test.expectNone(write + "bar.warp.sync 0xffffffff;\nld.shared.u32 r, [u];\n");
-  test.expectRace(write + "ld.shared.u32 r, [u];\n", "st.shared.u32 [s], t", "ld.shared.u32 r, [u]");
-}
-
-TEST(Faults, RaceOfTwoWritesToOneWord) {
-  Case test;
-  test.expectOnly(FindingKind::Race, "mov.u32 r, buffer;\nst.shared.u32 [r], t;\n", "st.shared.u32 [r], t");
-  test.expectNone("mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], t;\n");
-  // Neighbouring bytes are no conflict, and atomics are none with each other.
-  test.expectNone("mov.u32 r, buffer;\nadd.u32 r, r, t;\nst.shared.u8 [r], 1;\n");
-  test.expectNone("mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\nbar.sync 0;\n"
-                  "red.shared.add.u32 [r], 1;\n");
-}
-
-TEST(Faults, RaceOfAnAtomicWithAStore) {
-  Case test;
-  const std::string store = "mov.u32 r, buffer;\nsetp.eq.u32 p, t, 0;\n@p st.shared.u32 [r], 0;\n";
-  test.expectRace(store + "red.shared.add.u32 [r], 1;\n", "@p st.shared.u32 [r], 0", "red.shared.add");
-}
-
-TEST(Faults, RaceOverAnotherNamedBarrier) {
-  // Warp 0 and warp 1 pass barriers of their own, of 32 threads each, which orders nothing between them.
-  Case test;
-  const std::string body = kAddresses + "st.shared.u32 [s], t;\nshr.u32 r, t, 5;\nadd.u32 r, r, 1;\n";
-  test.expectRace(body + "bar.sync r, 32;\nld.shared.u32 r, [u];\n", "st.shared.u32 [s], t", "ld.shared.u32 r, [u]");
-  test.expectNone(body + "bar.sync 3, 64;\nld.shared.u32 r, [u];\n");
-}
-
-TEST(Faults, ProducerConsumerByArrive) {
-  // Warp 0 writes and arrives; warp 1 waits and reads: the ISA's own example.
-  Case test;
-  const std::string body = "mov.u32 r, buffer;\nand.b32 s, t, 31;\nshl.b32 s, s, 2;\nadd.u32 s, s, r;\n"
-                           "setp.lt.u32 p, t, 32;\n@p bra WRITE;\n";
-  test.expectNone(body + "bar.sync 1, 64;\nld.shared.u32 r, [s];\nret;\n"
-                         "WRITE:\nst.shared.u32 [s], t;\nbar.arrive 1, 64;\n");
-  test.expectRace(body + "bar.sync 1, 64;\nld.shared.u32 r, [s];\nret;\n"
-                         "WRITE:\nbar.arrive 1, 64;\nst.shared.u32 [s], t;\n",
-                  "st.shared.u32 [s], t", "ld.shared.u32 r, [s]");
-}
-
-const std::string kCopy =
-    "mov.u32 r, buffer;\nshl.b32 s, t, 4;\nadd.u32 s, s, r;\nxor.b32 u, t, 32;\nshl.b32 u, u, 4;\n"
-    "add.u32 u, u, r;\nmul.wide.u32 z, t, 4;\nadd.u64 z, y, z;\nand.b64 z, z, -16;\n"
-    "cp.async.cg.shared.global [s], [z], 16;\ncp.async.commit_group;\n";
-
-TEST(Faults, AsynchronousDataBeforeTheWait) {
-  Case test;
-  test.expectNone(kCopy + "cp.async.wait_group 0;\nld.shared.u32 r, [s];\n");
-  test.expectOnly(FindingKind::AsyncBeforeWait, kCopy + "ld.shared.u32 r, [s];\n", "ld.shared.u32 r, [s]",
-                  "wait for it first");
-  // One group may still be pending.
-  test.expectOnly(FindingKind::AsyncBeforeWait, kCopy + "cp.async.wait_group 1;\nld.shared.u32 r, [s];\n",
-                  "ld.shared.u32 r, [s]");
-  test.expectOnly(FindingKind::AsyncBeforeWait, kCopy + "st.shared.u32 [s], 0;\n", "st.shared.u32 [s], 0");
-  // A group that was not committed: wait_group does not wait for it, wait_all does.
-  const std::string open = kCopy.substr(0, kCopy.find("cp.async.commit"));
-  test.expectOnly(FindingKind::AsyncBeforeWait, open + "cp.async.wait_group 0;\nld.shared.u32 r, [s];\n",
-                  "ld.shared.u32 r, [s]");
-  test.expectNone(open + "cp.async.wait_all;\nld.shared.u32 r, [s];\n");
-}
-
-TEST(Faults, AsynchronousDataOfAnotherThread) {
-  Case test;
-  const std::string wait = kCopy + "cp.async.wait_group 0;\n";
-  test.expectNone(wait + "bar.sync 0;\nld.shared.u32 r, [u];\n");
-  // Waited for by its own thread only: no barrier tells the others. Which of the two it is depends on who runs first.
-  const Report report = test.run(wait + "ld.shared.u32 r, [u];\n");
-  EXPECT_TRUE(report.has(FindingKind::Race) || report.has(FindingKind::AsyncBeforeWait) ||
-              report.has(FindingKind::UninitialisedRead))
-      << report.text();
-  // The barrier before the wait instead of after it.
-  EXPECT_FALSE(test.run(kCopy + "bar.sync 0;\ncp.async.wait_group 0;\nld.shared.u32 r, [u];\n").clean());
-}
-
-TEST(Faults, AsynchronousCopyIntoWhatIsRead) {
-  // The next stage is fetched into memory that another warp may still read.
-  Case test;
-  const std::string again = "cp.async.cg.shared.global [s], [y], 16;\n";
-  const std::string read = kCopy + "cp.async.wait_group 0;\nbar.sync 0;\nld.shared.u32 r, [u];\n";
-  test.expectNone(read + "bar.sync 0;\n" + again);
-  const Report report = test.run(read + again);
-  EXPECT_TRUE(report.has(FindingKind::Race)) << report.text();
-}
 
 TEST(Faults, OutOfBounds) {
   Case test;
@@ -237,6 +57,9 @@ TEST(Faults, UninitialisedRead) {
 TEST(Faults, BarrierCounts) {
   Case test;
   test.expectNone("bar.sync 0;\nbar.sync 1, 64;\nbarrier.sync 2;\n");
+  Case part; // a warp of 8 threads counts as a whole one
+  part.threads = 40;
+  part.expectNone("bar.sync 0;\nbar.sync 1, 64;\nbarrier.sync 2;\n");
   // Warp 1 never comes to the barrier.
   test.expectOnly(FindingKind::Deadlock, "setp.ge.u32 p, t, 32;\n@p bra DONE;\nbar.sync 0;\nDONE:\n", "bar.sync 0",
                   "waits for 64 threads, 32 have arrived");
@@ -246,6 +69,16 @@ TEST(Faults, BarrierCounts) {
                   "bar.sync 1, 32", "expects 32 threads here and 64");
   test.expectOnly(FindingKind::InvalidValue, "bar.sync 1, 48;\n", "bar.sync 1, 48", "a multiple of 32");
   test.expectOnly(FindingKind::InvalidValue, "bar.sync 16;\n", "bar.sync 16", "0 to 15");
+}
+
+TEST(Faults, MoreThreadsThanABarrierExpects) {
+  // 16 lanes, then a whole warp, then another: 80 of 64.
+  Case test;
+  test.threads = 96;
+  test.expectOnly(FindingKind::BarrierMismatch,
+                  "setp.ge.u32 p, t, 32;\n@p bra WARP;\nsetp.lt.u32 p, t, 16;\n@p barrier.arrive 1, 64;\nret;\n"
+                  "WARP:\nbar.arrive 1, 64;\n",
+                  "bar.arrive 1, 64;\n", "expects 64 threads, 80 arrive");
 }
 
 TEST(Faults, WaitingAtTwoBarriers) {
@@ -355,25 +188,6 @@ TEST(Faults, NarrowGlobalAccesses) {
   for (const Counters &counter : report.counters)
     narrow += counter.narrowGlobal;
   EXPECT_EQ(narrow, 1u);
-}
-
-TEST(Faults, TwoBlocksAtOneByte) {
-  auto run = [](const std::string &body) {
-    GlobalMemory memory;
-    Launch arguments{{2, 1, 1}, {32, 1, 1}};
-    arguments.parameters = {pointer(memory.allocate("out", std::vector<uint32_t>(64)))};
-    return launch(makeModule("u64 out", ".reg .b64 x; .reg .b32 r, s; .reg .pred p; ld.param.u64 x, [out];\n"
-                                        "mov.u32 r, %ctaid.x; mov.u32 s, %laneid; mad.wide.u32 x, s, 4, x;\n" +
-                                            body + "\nret;"),
-                  memory, arguments);
-  };
-  // Each block its own 32 words.
-  expectClean(run("mad.wide.u32 x, r, 128, x; st.global.u32 [x], r;"));
-  EXPECT_TRUE(run("st.global.u32 [x], r;").has(FindingKind::Race));
-  EXPECT_TRUE(run("setp.eq.u32 p, r, 0; @p st.global.u32 [x], 1; ld.global.u32 s, [x];").has(FindingKind::Race));
-  expectClean(run("red.global.add.u32 [x], 1;"));
-  // With a fence the kernel may order its blocks by itself.
-  expectClean(run("st.global.u32 [x], r; membar.gl;"));
 }
 
 } // namespace

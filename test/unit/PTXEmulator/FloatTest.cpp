@@ -145,6 +145,14 @@ TEST(Half, FmaBeyondADouble) {
   EXPECT_EQ(evaluate<uint16_t>("fma.rn.f16 d, a, b, c;", U16{0x3c01}, U16{0x1000}, U16{0x3c00}), (U16{0x3c01}));
 }
 
+TEST(Half, FlushToZero) {
+  // 2^-15 is subnormal as f16 and not as bf16.
+  EXPECT_EQ(evaluate<uint16_t>("add.f16 d, a, b;", U16{0x0200}, U16{0}), (U16{0x0200}));
+  EXPECT_EQ(evaluate<uint16_t>("add.ftz.f16 d, a, b;", U16{0x0200, 0x8200}, U16{0, 0x8000}), (U16{0, 0x8000}));
+  EXPECT_EQ(evaluate<uint16_t>("mul.ftz.f16 d, a, b;", U16{0x0400}, U16{0x3800}), (U16{0}));
+  EXPECT_EQ(evaluate<uint16_t>("ex2.approx.ftz.bf16 d, a;", U16{toBF16(-130), toBF16(-20)}), (U16{0, toBF16(0x1p-20)}));
+}
+
 TEST(Half, Pairs) {
   // Lower halves 1 + 2, upper halves 0.5 · …
   EXPECT_EQ(evaluate<uint32_t>("add.f16x2 d, a, b;", U32{0x38003c00}, U32{0x38004000}), (U32{0x3c004200}));
@@ -278,8 +286,8 @@ TEST(Compare, SelectAndClass) {
   EXPECT_EQ(evaluate<uint32_t>("slct.u32.s32 d, a, b, c;", U32{1, 1}, U32{2, 2}, I32{0, -1}), (U32{1, 2}));
   EXPECT_EQ(evaluate<uint32_t>("testp.subnormal.f32 p, a; selp.u32 d, 1, 0, p;", F{tiny, 1, 0}), (U32{1, 0, 0}));
   EXPECT_EQ(evaluate<uint32_t>("setp.lt.f16x2 p|q, a, b; selp.u32 r, 1, 0, p; selp.u32 s, 2, 0, q; add.u32 d, r, s;",
-                               U32{0x40003c00, 0x3c004000}, U32{0x3c004000, 0x40003c00}),
-            (U32{1, 2}));
+                               U32{0x40003c00, 0x3c004000, 0x3c003c00}, U32{0x3c004000, 0x40003c00, 0x40004000}),
+            (U32{1, 2, 3}));
 }
 
 } // namespace

@@ -287,6 +287,21 @@ TEST(Matrix, MultiplyTf32IgnoresTheLowBits) {
   checkMma("m16n8k4", "tf32", 4, false);
 }
 
+TEST(Matrix, MultiplyRoundsOnceAndHasOneNaN) {
+  // A[g][2 t] = a and A[g][2 t + 1] = b in lane t = 0 only, B alike: 4096 · 4096 + 1 · 1 + 1 = 2^24 + 2, an f32; the
+  // sum of the products alone is none. inf · 0 is NaN.
+  auto run = [](double a, double b, float c) {
+    const uint32_t pair = uint32_t(toBF16(b)) << 16 | toBF16(a);
+    return evaluate<uint32_t>(".reg .b32 d1, d2, d3, z; mov.u32 z, 0; and.b32 r, lane, 3; setp.ne.u32 p, r, 0;"
+                              "@p mov.b32 a, 0; mov.b32 s, a; setp.ne.u32 q, b, 0; @q mov.b32 s, 0;"
+                              "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {d, d1, d2, d3}, {a, z, z, z},"
+                              "{s, z}, {c, c, c, c};",
+                              U32(32, pair), U32(32, std::isinf(a)), U32(32, asBits(c)))[0];
+  };
+  EXPECT_EQ(run(4096, 1, 1), asBits(16777218.0f));
+  EXPECT_EQ(run(INFINITY, 1, 1), 0x7fffffffu);
+}
+
 TEST(Banks, CountsByTheWidth) {
   std::vector<uint64_t> offsets(32);
   auto count = [&](auto at, unsigned bytes) {

@@ -35,6 +35,9 @@ TEST(Parser, Errors) {
   EXPECT_EQ(errorOfBody("@r ret;"), "x.ptx:7: expected a predicate register, found 'r'");
   EXPECT_EQ(errorOfBody("mov.u32 r 5;"), "x.ptx:7: expected ',', found '5'");
   EXPECT_EQ(errorOfBody("mov.f32 r, 0f12;"), "x.ptx:7: expected 8 hexadecimal digits after 0f, 16 after 0d");
+  EXPECT_EQ(errorOfBody("call f, #;"), "x.ptx:7: expected PTX, found a character that starts no token");
+  EXPECT_EQ(errorOf(".func f #"), "x.ptx:1: expected PTX, found a character that starts no token");
+  EXPECT_EQ(errorOf(".func (.reg .b32 r"), "x.ptx:1: expected ')', found the end");
   EXPECT_EQ(errorOfBody("mov.u32 r, #;"), "x.ptx:7: expected PTX, found a character that starts no token");
   EXPECT_EQ(errorOfBody(".reg .b32 r<99999999>;"), "x.ptx:7: expected at most 131072 registers, found ';'");
   EXPECT_EQ(errorOfBody("mov.u32 r, " + std::string(100, '[') + ";"),

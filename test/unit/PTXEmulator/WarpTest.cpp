@@ -153,9 +153,25 @@ TEST(Divergence, SpinOnAFlagOfAnotherWarp) {
                      memory, arguments));
 }
 
+TEST(Divergence, SpinOnAFlagOfAnotherLane) {
+  // Lane 0 sets what the others of its warp wait for: paths take turns as well.
+  GlobalMemory memory;
+  const uint64_t out = memory.allocate("out", U32(1, 0));
+  Launch arguments{{1, 1, 1}, {32, 1, 1}};
+  arguments.maxInstructions = 1000000;
+  arguments.parameters = {pointer(out)};
+  expectClean(launch(makeModule("u64 out", R"(.reg .pred p; .reg .b32 r; .reg .b64 x;
+    ld.param.u64 x, [out]; mov.u32 r, %tid.x; setp.eq.u32 p, r, 0; @!p bra LOOP;
+    atom.global.exch.b32 r, [x], 1; ret;
+    LOOP: atom.global.add.u32 r, [x], 0; setp.eq.u32 p, r, 0; @p bra LOOP;)"),
+                     memory, arguments));
+}
+
 TEST(Barrier, Reductions) {
   const std::string odd = "and.b32 r, lane, 1; setp.eq.u32 p, r, 1;";
   EXPECT_EQ(run(odd + "barrier.cta.red.popc.aligned.u32 d, 0, p;"), U32(32, 16));
+  // Again at the same barrier: the votes are counted anew.
+  EXPECT_EQ(run(odd + "bar.red.popc.u32 r, 0, p; bar.red.popc.u32 s, 0, 1; add.u32 d, r, s;"), U32(32, 16 + 32));
   EXPECT_EQ(run(odd + "bar.red.and.pred q, 1, p; selp.u32 d, 1, 0, q;"), U32(32, 0));
   EXPECT_EQ(run(odd + "bar.red.or.pred q, 1, 32, !p; selp.u32 d, 1, 0, q;"), U32(32, 1));
 }

@@ -1,0 +1,37 @@
+// A schedule's prefetch: rows of K and V that many rows ahead, a request a cache line; where Q is packed, the rows of the
+// next tile, and where a bias is, the next keys.
+// RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse | FileCheck %s
+// RUN: sed 's/, prefetch = 8//' %s | attn-opt --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse \
+// RUN:     | FileCheck %s --check-prefix=NONE
+
+// NONE-NOT: memref.prefetch
+
+// CHECK-LABEL: func @tile(
+//  CHECK-SAME:     %[[Q:[a-z0-9]*]]: memref<4x16xf32>, %[[K:[a-z0-9]*]]: memref<4x16xf32>, %[[V:[a-z0-9]*]]: memref<4x24xf32>
+//       CHECK:   memref.prefetch %[[Q]][%c4, %c0], read, locality<2>, data : memref<4x16xf32>
+//   CHECK-NOT:   memref.prefetch %[[Q]][%{{.*}}, %c16]
+//       CHECK:   memref.prefetch %{{.*}}[%c0, %c4], read, locality<2>, data : memref<4x4xf32, strided<[16, 1]>>
+//       CHECK:   scf.for %[[J:[a-z0-9]*]] = %c0 to %c4 step %c2
+//       CHECK:     %[[AHEAD:.*]] = arith.addi %[[J]], %c8
+//       CHECK:     memref.prefetch %[[K]][%[[AHEAD]], %c0]
+//   CHECK-NOT:     memref.prefetch %[[K]][%[[AHEAD]], %c16]
+//       CHECK:     memref.prefetch %[[V]][%[[AHEAD]], %c0]
+//       CHECK:     memref.prefetch %[[V]][%[[AHEAD]], %c16]
+//       CHECK:     memref.prefetch %[[K]][%{{.*}}, %c0]
+func.func @tile(%q: memref<4x16xf32>, %k: memref<4x16xf32>, %v: memref<4x24xf32>, %b: memref<4x16xf32>,
+                %a: memref<24x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  %qt = memref.alloca() : memref<16x4xf32>
+  %bt = memref.alloca() : memref<4x4xf32>
+  %keys = memref.subview %b[0, 0] [4, 4] [1, 1] : memref<4x16xf32> to memref<4x4xf32, strided<[16, 1]>>
+  attn.pack ins(%q : memref<4x16xf32>) outs(%qt : memref<16x4xf32>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d, i)>]}
+  attn.pack ins(%keys : memref<4x4xf32, strided<[16, 1]>>) outs(%bt : memref<4x4xf32>)
+      {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>]}
+  attn.online_step ins(%qt, %k, %v : memref<16x4xf32>, memref<4x16xf32>, memref<4x24xf32>) bias(%bt : memref<4x4xf32>)
+      outs(%a, %m, %l : memref<24x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (j, i)>, affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>,
+               affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 2, lane_vectors = 1, prefetch = 8>}
+  return
+}
