@@ -2,14 +2,15 @@
  *
  *   attn_tsan_tests loops | kernels | race-in-loop | race-in-kernel
  *
- * `loops` is attn_parallel_for by itself, from one and from several callers; `kernels` are kernels of attnc,
- * instrumented too. Both exit with 0 unless a result is wrong, and ThreadSanitizer exits with another status where it
- * sees a race. The last two have a race on purpose, so that a test can see that it is seen.
+ * `loops` is attn_parallel_for by itself, and the choice of a variant, from one and from several callers; `kernels` are
+ * kernels of attnc, instrumented too. Both exit with 0 unless a result is wrong, and ThreadSanitizer exits with another
+ * status where it sees a race. The last two have a race on purpose, so that a test can see that it is seen.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===----------------------------------------------------------------------===*/
 #define _POSIX_C_SOURCE 200809L
+#include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
 #include "tsan_kernels.h"
 
@@ -46,10 +47,17 @@ static void nest(void *context, int64_t index) {
   addPart(context, index + sums.parts[1] - 2);
 }
 
-/* Null where all sums are right. */
+/* Of an object with two variants that need nothing: the first choice is made by whoever comes first. */
+static int32_t chosenVariant;
+static const attn_variant variantsOfObject[2] = {{"plain", {0}}, {"other", {0}}};
+static const attn_variants variants = {&chosenVariant, variantsOfObject, 2};
+
+/* Null where the variant and all sums are right. */
 static void *runLoops(void *unused) {
   (void)unused;
   static char failed;
+  if (attn_select_variant(&variants) != 1 || attn_use_target(&variants, "other", NULL, 0) != 0)
+    return &failed;
   Sums sums = {{0}, 0, 0};
   int64_t expected = 0;
   for (int64_t repeat = 1; repeat <= NUM_REPEATS; ++repeat) {
