@@ -167,7 +167,7 @@ uint32_t Decoder::constant(uint64_t bits, unsigned bytes) {
     return entry->second;
   entry->second = allocate(bytes);
   for (unsigned lane = 0; lane < kLanes; ++lane)
-    std::memcpy(&program.image[entry->second + lane * bytes], &bits, bytes);
+    std::memcpy(program.image.data() + entry->second + lane * bytes, &bits, bytes);
   return entry->second;
 }
 
@@ -228,6 +228,9 @@ std::optional<uint64_t> Decoder::constantOperand(const Operand &operand) const {
 }
 
 uint32_t Decoder::source(const Operand &operand, Type type) {
+  // A type that is none has been reported.
+  if (failed())
+    return 0;
   const unsigned bits = getBits(type), bytes = getBytes(type);
   switch (operand.kind) {
   case Operand::Kind::Register:

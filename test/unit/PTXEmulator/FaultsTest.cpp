@@ -131,6 +131,7 @@ TEST(Faults, UnknownInstructions) {
   test.expectOnly(FindingKind::UnknownInstruction, "frobnicate.u32 r, s;\n", "frobnicate.u32", "'frobnicate.u32'");
   test.expectOnly(FindingKind::UnknownInstruction, "add.frob.u32 r, s, t;\n", "add.frob.u32", "'.frob'");
   test.expectOnly(FindingKind::UnknownInstruction, "mov.u64 z, %clock64;\n", "%clock64", "%clock64");
+  test.expectOnly(FindingKind::UnknownInstruction, "mov.u31 r, buffer;\n", "mov.u31", "expected a type");
   test.expectOnly(FindingKind::UnknownInstruction, "call (r), f, (s);\n", "call (r)", "'call'");
   test.expectOnly(FindingKind::UnknownInstruction, "wgmma.fence.sync.aligned;\n", "wgmma.fence");
   // All of them are named, and nothing was executed.
