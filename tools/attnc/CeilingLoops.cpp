@@ -110,25 +110,33 @@ static void buildFmaLoop(Module &module, const TargetInfo &target, Product produ
   b.CreateRet(b.CreateFPCast(b.CreateExtractElement(sum, uint64_t(0)), b.getDoubleTy()));
 }
 
-/// i64 read_sum(ptr data, i64 rounds): the sum of rounds · kReadVectors vectors, in as many chains.
+/// i64 read_sum(ptr data, i64 rounds): the sum of kReadStreams parts of rounds · kReadVectors vectors, all parts at
+/// once, in kReadVectors chains.
 static void buildReadLoop(Module &module, const TargetInfo &target) {
   LLVMContext &context = module.getContext();
   LoopBuilder code(module, kReadLoopName, Type::getInt64Ty(context),
                    {PointerType::getUnqual(context), Type::getInt64Ty(context)});
   IRBuilder<> &b = code.b;
+  Value *data = code.function->getArg(0), *rounds = code.function->getArg(1);
   auto *vector = FixedVectorType::get(b.getInt64Ty(), target.getLanes(64));
+  Value *partSize = b.CreateMul(rounds, b.getInt64(kReadVectors));
+  SmallVector<Value *> parts;
+  for (int part = 0; part < kReadStreams; ++part)
+    parts.push_back(b.CreateGEP(vector, data, b.CreateMul(partSize, b.getInt64(part))));
   Value *round = code.startLoop();
   SmallVector<PHINode *> chains;
   for (int i = 0; i < kReadVectors; ++i)
     chains.push_back(code.carry(Constant::getNullValue(vector)));
   Value *first = b.CreateMul(round, b.getInt64(kReadVectors));
-  SmallVector<Value *> next;
-  for (auto [i, chain] : enumerate(chains)) {
-    Value *place = b.CreateGEP(vector, code.function->getArg(0), b.CreateAdd(first, b.getInt64(i)));
-    next.push_back(b.CreateAdd(chain, b.CreateAlignedLoad(vector, place, Align(kReadAlignment))));
-    chain->addIncoming(next.back(), code.loop);
-  }
-  code.endLoop(code.function->getArg(1));
+  SmallVector<Value *> next(chains.begin(), chains.end());
+  for (Value *part : parts)
+    for (auto [i, sum] : enumerate(next)) {
+      Value *place = b.CreateGEP(vector, part, b.CreateAdd(first, b.getInt64(i)));
+      sum = b.CreateAdd(sum, b.CreateAlignedLoad(vector, place, Align(kReadAlignment)));
+    }
+  for (auto [chain, value] : zip_equal(chains, next))
+    chain->addIncoming(value, code.loop);
+  code.endLoop(rounds);
   Value *sum = next.front();
   for (Value *value : ArrayRef(next).drop_front())
     sum = b.CreateAdd(sum, value);

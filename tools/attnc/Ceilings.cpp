@@ -54,7 +54,7 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, i
   // A dot product has two multiply-adds a lane of 32 bits.
   unsigned elementBits = product == Product::F64 ? 64 : product == Product::F32 ? 32 : 16;
   ceilings.flopsPerRound = getNumChains(product) * target.getLanes(elementBits) * 2.0;
-  ceilings.readRoundBytes = int64_t(kReadVectors) * target.vectorBits / 8;
+  ceilings.readRoundBytes = int64_t(kReadStreams) * kReadVectors * target.vectorBits / 8;
   // Rounds that last about kPeakSeconds.
   double start = getSeconds();
   ceilings.fmaLoop(kCalibrationRounds);
