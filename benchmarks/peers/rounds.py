@@ -27,7 +27,7 @@ TURN_SECONDS = 0.02  # a turn's calls are repeated for so long
 LINE_SECONDS = 2.5  # a system that has used up so much of a line stays out of its further rounds
 TURN_LIMIT = 8.0  # seconds; a system that takes longer for one turn is left out of the line
 ANSWER_SECONDS = 60  # to prepare a problem: FlexAttention compiles C++
-CEILING_EVERY = 4  # rounds
+CEILING_EVERY = 2  # rounds
 # Largest |difference| to attn's result, relative to the largest result: two kernels, each with its own rounding.
 TOLERANCES = {"f32": 1e-4, "bf16": 4e-2, "f16": 5e-3}
 
