@@ -19,7 +19,7 @@ static constexpr int64_t kQueryBlocks[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kMaxQueryTile = 256;
 static constexpr int64_t kKeyTiles[] = {16, 32, 48, 64, 96, 128, 256};
 static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
-static constexpr int64_t kPrefetches[] = {0, 4, 8, 16, 32};
+static constexpr int64_t kPrefetches[] = {0, 8, 16, 32, 64, 128};
 /// More query rows than these fill the lanes of the prefill kernel.
 static constexpr int64_t kMaxDecodeQueries = 16;
 

@@ -1,0 +1,29 @@
+// RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse | FileCheck %s
+
+// Two rows times two keys: four products, their lanes added up as a tree; V is read once for both rows.
+// CHECK-LABEL: func @step(
+//  CHECK-SAME:     %[[Q:[a-z0-9]*]]: memref<2x1x8xf32>, %[[K:[a-z0-9]*]]: memref<1x4x8xbf16>, %[[V:[a-z0-9]*]]: memref<1x4x4xbf16>
+//       CHECK:   scf.for
+//       CHECK:     memref.prefetch %[[V]]
+//       CHECK:     scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
+// CHECK-COUNT-2:     vector.load %[[K]]
+// CHECK-COUNT-2:     vector.load %[[Q]]
+//       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [0, 2, 4, 6]
+//       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [1, 3, 5, 7]
+//       CHECK:     vector.store %{{.*}} : memref<2x4xf32>, vector<2xf32>
+//       CHECK:   scf.for
+//       CHECK:     memref.prefetch %[[K]]
+// CHECK-COUNT-1:     vector.load %[[V]]
+//   CHECK-NOT:     vector.load %[[V]]
+//       CHECK:   return
+func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4xbf16>, %a: memref<2x1x4xf32>,
+                %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
+  attn.online_step ins(%q, %k, %v : memref<2x1x8xf32>, memref<1x4x8xbf16>, memref<1x4x4xbf16>)
+      outs(%a, %m, %l : memref<2x1x4xf32>, memref<2x1xf32>, memref<2x1xf32>)
+      {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 2, j, d)>,
+               affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
+               affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
+       scale = 0.5 : f64,
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 2, lane_vectors = 2, kernel = decode, prefetch = 4>}
+  return
+}

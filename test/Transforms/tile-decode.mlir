@@ -1,0 +1,61 @@
+// RUN: attn-opt %s --attn-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+// The four heads that share a head of K are rows of one tile; keys are split into ranges of 8 and merged.
+// CHECK-LABEL: func @split(
+//       CHECK:   %[[STATES:.*]]:3 = scf.forall (%[[HEAD:.*]], %[[RANGE:.*]]) in (2, 3)
+//  CHECK-SAME:       -> (tensor<3x8x1x16xf32>, tensor<3x8x1xf32>, tensor<3x8x1xf32>)
+//       CHECK:     tensor.extract_slice {{.*}} [4, 1, 16] [1, 1, 1] : tensor<8x1x16xf32> to tensor<4x1x16xf32>
+//       CHECK:     attn.init_state
+//       CHECK:     scf.for
+//       CHECK:       tensor.extract_slice {{.*}}[%[[HEAD]], {{.*}}, 0] [1, 4, 16] [1, 1, 1]
+//       CHECK:       attn.online_step
+//   CHECK-NOT:     attn.finalize
+//       CHECK:     tensor.parallel_insert_slice {{.*}}[%[[RANGE]], {{.*}} [1, 4, 1, 16]
+//       CHECK:   scf.forall ({{.*}}) in (2) {{.*}} -> (tensor<8x1x16xf32>)
+//       CHECK:     scf.for
+//       CHECK:       attn.merge_states
+//       CHECK:     attn.finalize
+func.func @split(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: tensor<2x24x16xf32>, %o: tensor<8x1x16xf32>,
+                 %a: tensor<8x1x16xf32>, %m: tensor<8x1xf32>, %l: tensor<8x1xf32>) -> tensor<8x1x16xf32> {
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      -> tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %t:3 = attn.online_step ins(%q, %k, %v : tensor<8x1x16xf32>, tensor<2x24x16xf32>, tensor<2x24x16xf32>)
+      outs(%s#0, %s#1, %s#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      {scale = 0.25 : f64,
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, split_keys = 8>}
+      -> tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %r = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      outs(%o : tensor<8x1x16xf32>) -> tensor<8x1x16xf32>
+  return %r : tensor<8x1x16xf32>
+}
+
+// -----
+
+// A tile that divides the page is a view of the cache: nothing is gathered, and tiles start where pages do.
+// CHECK-LABEL: func @pages(
+//  CHECK-SAME:     %[[TABLE:[a-z0-9]*]]: tensor<2x3xi32>
+//       CHECK:   scf.forall
+//       CHECK:     scf.for %[[KEY:[a-z0-9]*]] =
+//       CHECK:       %[[ENTRY:.*]] = affine.apply {{.*}}(%[[KEY]])
+//       CHECK:       tensor.extract %[[TABLE]][{{.*}}, %[[ENTRY]]]
+//   CHECK-NOT:       attn.gather_pages
+//       CHECK:       tensor.extract_slice {{.*}} [1, 4, 1, 16] [1, 1, 1, 1] : tensor<6x8x1x16xf32> to tensor<1x4x1x16xf32>
+//       CHECK:       attn.online_step
+func.func @pages(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %q: tensor<2x1x1x16xf32>, %kc: tensor<6x8x1x16xf32>,
+                 %vc: tensor<6x8x1x16xf32>, %o: tensor<2x1x1x16xf32>, %a: tensor<2x1x1x16xf32>, %m: tensor<2x1x1xf32>,
+                 %l: tensor<2x1x1xf32>, %i: tensor<2x1x24x16xf32>) -> tensor<2x1x1x16xf32> {
+  %k = attn.gather_pages ins(%kc, %t : tensor<6x8x1x16xf32>, tensor<2x3xi32>) lengths(%n : tensor<2xi32>)
+      outs(%i : tensor<2x1x24x16xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<2x1x24x16xf32>
+  %v = attn.gather_pages ins(%vc, %t : tensor<6x8x1x16xf32>, tensor<2x3xi32>) lengths(%n : tensor<2xi32>)
+      outs(%i : tensor<2x1x24x16xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<2x1x24x16xf32>
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      -> tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
+  %u:3 = attn.online_step ins(%q, %k, %v : tensor<2x1x1x16xf32>, tensor<2x1x24x16xf32>, tensor<2x1x24x16xf32>)
+      outs(%s#0, %s#1, %s#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      {scale = 0.25 : f64,
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode>}
+      -> tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
+  %r = attn.finalize ins(%u#0, %u#1, %u#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      outs(%o : tensor<2x1x1x16xf32>) -> tensor<2x1x1x16xf32>
+  return %r : tensor<2x1x1x16xf32>
+}
