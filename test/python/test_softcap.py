@@ -1,6 +1,5 @@
 """Softcaps: far from the scores, near them, and both in one tile; tanh has a short form for small scores."""
 
-import numpy as np
 import pytest
 
 from helpers import DTYPES, Shape, check, draw

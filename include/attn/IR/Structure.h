@@ -56,8 +56,8 @@ llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 /// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
 
-/// Pairs for dot products, which are two results of a map: `d floordiv 2` says which pair, `d mod 2` the place in it. The
-/// position of such a `d`; nothing for other results. Only dimensions behind the batch dimensions come in pairs.
+/// Pairs for dot products, which are two results of a map: `d floordiv 2` says which pair, `d mod 2` the place in it.
+/// The position of such a `d`; nothing for other results. Only dimensions behind the batch dimensions come in pairs.
 std::optional<unsigned> getPairedDim(mlir::AffineExpr expr, unsigned numBatch);
 /// True where `map` holds dimension `position` in pairs.
 bool isPaired(mlir::AffineMap map, unsigned position);
