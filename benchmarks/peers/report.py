@@ -111,6 +111,7 @@ def chart(results: Results, stem: Path) -> None:
         heights = [i + (place - (len(names) - 1) / 2) * height for i, _ in found]
         axes.barh(heights, [100 * share for _, share in found], height, label=name, color=colors[name])
     axes.set_yticks(range(len(rows)), [row["title"] for row in rows], fontsize=8)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
     axes.grid(axis="x", alpha=0.3)
