@@ -84,8 +84,8 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
       `split_keys` greater than 0, ranges of so many keys are folded independently and merged (`attn.merge_states`).
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it; `fma` widens to the type of the
-    accumulation. The loops of the register kernels are unrolled `unroll` times and ask for rows of K and V `prefetch`
-    rows ahead, 0 for none.
+    accumulation. Kernels ask for rows of K and V `prefetch` rows ahead, 0 for none. `unroll` is kept for kernels to come:
+    none reads it today.
 
     ```mlir
     #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
