@@ -28,7 +28,6 @@ struct TargetInfo {
   /// Multiply-adds a second of vdpbf16ps (sums of products of pairs of bf16) relative to those of f32; 0 where the
   /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
-  int64_t l1Bytes = 32 * 1024;
   int64_t l2Bytes = 512 * 1024;
 
   /// Elements of a type of `elementBits` in one vector register.
