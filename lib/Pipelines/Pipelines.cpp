@@ -6,6 +6,7 @@
 
 #include "attn/Pipelines.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/TargetInfo.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -38,12 +39,20 @@ static constexpr std::pair<Phase, llvm::StringLiteral> kPhases[] = {
     {Phase::Tile, "tile"},
     {Phase::Bufferize, "bufferize"},
     {Phase::Vector, "vector"},
+    {Phase::Gpu, "gpu"},
+    {Phase::Nvvm, "nvvm"},
     {Phase::Llvm, "llvm"},
 };
 
 ArrayRef<Phase> getAllPhases() {
   static const SmallVector<Phase> phases = llvm::map_to_vector(kPhases, [](auto entry) { return entry.first; });
   return phases;
+}
+
+bool hasPhase(Phase phase, bool isGpu) {
+  if (phase == Phase::Vector)
+    return !isGpu;
+  return isGpu || (phase != Phase::Gpu && phase != Phase::Nvvm);
 }
 
 StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].second; }
@@ -144,8 +153,8 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   addVerification(pm, Phase::Vector);
 }
 
-void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
-  pm.addPass(createEmitEntryPass());
+/// From memrefs, vectors and structured control flow to the LLVM dialect.
+static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -163,10 +172,30 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(mlir::createCanonicalizerPass());
+}
+
+void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+  pm.addPass(createEmitEntryPass());
+  addLlvmConversions(pm);
   pm.addPass(createEmitCheckedEntryPass());
 }
 
-void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu) {
+void buildLlvmPhase(OpPassManager &pm, const GPUOptions &) {
+  pm.addPass(createPlanWorkspacePass());
+  pm.addPass(createEmitEntryPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerLaunchesPass());
+  addLlvmConversions(pm);
+  pm.addPass(createEmitCheckedEntryPass());
+}
+
+void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
+                const GPUOptions &gpu) {
+  llvm::Expected<TargetInfo> target = TargetInfo::get(flash.target);
+  bool isGpu = target && target->gpu;
+  if (!target)
+    llvm::consumeError(target.takeError());
   switch (phase) {
   case Phase::Input: return;
   case Phase::Canonicalize: return buildCanonicalizePhase(pm);
@@ -177,7 +206,9 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::Tile: return buildTilePhase(pm);
   case Phase::Bufferize: return buildBufferizePhase(pm);
   case Phase::Vector: return buildVectorPhase(pm, cpu);
-  case Phase::Llvm: return buildLlvmPhase(pm, cpu);
+  case Phase::Gpu:
+  case Phase::Nvvm: return;
+  case Phase::Llvm: return isGpu ? buildLlvmPhase(pm, gpu) : buildLlvmPhase(pm, cpu);
   }
 }
 

@@ -36,7 +36,7 @@ static bool isBuffer(Operation *op) { return isa<memref::AllocOp, memref::Alloca
 /// The host only computes sizes and launches: it cannot touch memory of the device.
 static LogicalResult checkHostOps(func::FuncOp function) {
   WalkResult result = function.walk([&](Operation *op) {
-    bool isFine = isBuffer(op) || isa<gpu::LaunchFuncOp, func::ReturnOp, memref::DeallocOp>(op) ||
+    bool isFine = op == function || isBuffer(op) || isa<gpu::LaunchFuncOp, func::ReturnOp, memref::DeallocOp>(op) ||
                   op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op);
     if (isFine)
       return WalkResult::advance();
