@@ -133,7 +133,9 @@ LogicalResult Compiler::runPhase(Phase phase) {
     fallback.failOnFallback = options.failOnFallback;
     buildReferencePhase(pm, fallback);
   } else {
-    buildPhase(pm, phase, flash, cpu);
+    GPUOptions gpu;
+    gpu.target = options.target;
+    buildPhase(pm, phase, flash, cpu, gpu);
   }
   return runAndVerify(pm, *module);
 }
@@ -152,6 +154,8 @@ LogicalResult Compiler::run(Phase last) {
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
+    if (!hasPhase(phase, target.gpu.has_value()))
+      continue;
     // The reference path takes one step from canonicalize to bufferize.
     bool isFlashPhase = phase > Phase::Canonicalize && phase < Phase::Bufferize;
     if (phase == Phase::Fuse && isReference)

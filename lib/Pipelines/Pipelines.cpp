@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -38,12 +39,20 @@ static constexpr std::pair<Phase, llvm::StringLiteral> kPhases[] = {
     {Phase::Tile, "tile"},
     {Phase::Bufferize, "bufferize"},
     {Phase::Vector, "vector"},
+    {Phase::Gpu, "gpu"},
+    {Phase::Nvvm, "nvvm"},
     {Phase::Llvm, "llvm"},
 };
 
 ArrayRef<Phase> getAllPhases() {
   static const SmallVector<Phase> phases = llvm::map_to_vector(kPhases, [](auto entry) { return entry.first; });
   return phases;
+}
+
+bool hasPhase(Phase phase, bool isGpu) {
+  if (phase == Phase::Vector)
+    return !isGpu;
+  return isGpu || (phase != Phase::Gpu && phase != Phase::Nvvm);
 }
 
 StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].second; }
@@ -144,6 +153,28 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   addVerification(pm, Phase::Vector);
 }
 
+void buildGpuPhase(OpPassManager &pm, const GPUOptions &options) {
+  pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
+  pm.addPass(createMapToGpuPass({options.target}));
+}
+
+void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerTileToNvvmPass({options.target}));
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
 void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createEmitEntryPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -166,7 +197,8 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createEmitCheckedEntryPass());
 }
 
-void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu) {
+void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
+                const GPUOptions &gpu) {
   switch (phase) {
   case Phase::Input: return;
   case Phase::Canonicalize: return buildCanonicalizePhase(pm);
@@ -177,6 +209,8 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::Tile: return buildTilePhase(pm);
   case Phase::Bufferize: return buildBufferizePhase(pm);
   case Phase::Vector: return buildVectorPhase(pm, cpu);
+  case Phase::Gpu: return buildGpuPhase(pm, gpu);
+  case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
   case Phase::Llvm: return buildLlvmPhase(pm, cpu);
   }
 }
