@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -153,6 +154,28 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   addVerification(pm, Phase::Vector);
 }
 
+void buildGpuPhase(OpPassManager &pm, const GPUOptions &options) {
+  pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
+  pm.addPass(createMapToGpuPass({options.target}));
+}
+
+void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerTileToNvvmPass({options.target}));
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
 /// From memrefs, vectors and structured control flow to the LLVM dialect.
 static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -206,8 +229,8 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::Tile: return buildTilePhase(pm);
   case Phase::Bufferize: return buildBufferizePhase(pm);
   case Phase::Vector: return buildVectorPhase(pm, cpu);
-  case Phase::Gpu:
-  case Phase::Nvvm: return;
+  case Phase::Gpu: return buildGpuPhase(pm, gpu);
+  case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
   case Phase::Llvm: return isGpu ? buildLlvmPhase(pm, gpu) : buildLlvmPhase(pm, cpu);
   }
 }

@@ -44,8 +44,8 @@ static constexpr NumberField kNumbers[] = {
     {"row_block", &ScheduleFields::rowBlock, 1},
     {"lane_vectors", &ScheduleFields::laneVectors, 1},
     {"split_keys", &ScheduleFields::splitKeys, 0},
-    {"unroll", &ScheduleFields::unroll, 1},
     {"prefetch", &ScheduleFields::prefetch, 0},
+    {"warps", &ScheduleFields::warps, 0},
 };
 
 /// Stores one value; the error completes "NAME: ".
@@ -68,7 +68,7 @@ static llvm::Error store(ScheduleFields &fields, StringRef name, StringRef value
   if (name == "product") {
     if (std::optional<ProductKind> kind = symbolizeProductKind(value))
       return fields.product = *kind, llvm::Error::success();
-    return llvm::createStringError("expected product to be fma or dot, found '" + value + "'");
+    return llvm::createStringError("expected product to be fma, dot, mma or tf32, found '" + value + "'");
   }
   std::string names;
   for (const NumberField &each : kNumbers)
@@ -94,8 +94,8 @@ llvm::Expected<ScheduleFields> ScheduleFields::parse(StringRef text, ScheduleFie
 ScheduleFields::ScheduleFields(ScheduleAttr schedule)
     : queryTile(schedule.getQueryTile()), keyTile(schedule.getKeyTile()), lanes(schedule.getLanes()),
       rowBlock(schedule.getRowBlock()), laneVectors(schedule.getLaneVectors()), kernel(schedule.getKernel()),
-      product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), unroll(schedule.getUnroll()),
-      prefetch(schedule.getPrefetch()) {}
+      product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), prefetch(schedule.getPrefetch()),
+      warps(schedule.getWarps()) {}
 
 std::string ScheduleFields::print() const {
   std::string text;
@@ -153,7 +153,7 @@ FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const 
   auto schedule =
       ScheduleAttr::getChecked([&] { return op.emitOpError("schedule: "); }, op.getContext(), fields->queryTile,
                                fields->keyTile, fields->lanes, fields->rowBlock, fields->laneVectors, fields->kernel,
-                               fields->product, fields->splitKeys, fields->unroll, fields->prefetch);
+                               fields->product, fields->splitKeys, fields->prefetch, fields->warps);
   if (!schedule)
     return failure();
   return schedule;

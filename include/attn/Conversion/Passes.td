@@ -226,6 +226,61 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "turn parallel loops over tiles into GPU kernels and launches of them";
+  let description = [{
+    Each `scf.forall` on memrefs becomes a kernel of the gpu.module NAME_gpu: one
+    block of threads a tile, one dimension of blocks in the order of the loop.
+    The kernel takes scalars alone: for each buffer a pointer and its dynamic
+    sizes, for an index an i64. Constants and views are built again inside. The
+    tile's ops are as they were; `attn.schedule` on the kernel says how many warps
+    have them, and the launch how much shared memory they need.
+
+    Rejects functions that do anything but attention (there is no kernel for the
+    rest), schedules of a CPU, and tiles that need more shared memory than the
+    target has.
+
+    ```mlir
+    // before
+    scf.forall (%h, %i) in (4, 2) { attn.pack … attn.online_step … attn.finalize … }
+    // after
+    gpu.launch_func @sdpa_gpu::@sdpa_kernel blocks in (%c8, %c1, %c1) threads in (%c128, %c1, %c1)
+        dynamic_shared_memory_size %bytes args(%q : !llvm.ptr, …)
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "Target as --target of attnc names it">];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
+  let description = [{
+    Q, K and V go to swizzled shared memory (cp.async of 16 bytes), come back as
+    fragments (ldmatrix), are multiplied by mma.sync (or multiply-adds), and the
+    running state stays in registers (docs/GPU.md). The loops over key tiles are
+    as they were.
+
+    Rejects tiles whose rows are not contiguous or do not fit the schedule's
+    block, and ops that have no GPU lowering.
+
+    ```mlir
+    // before
+    attn.online_step ins(%q, %k, %v : memref<1x1x128x64xbf16>, …) outs(…) {schedule = #attn.schedule<… warps = 4>}
+    // after
+    nvvm.cp.async.shared.global … nvvm.ldmatrix … nvvm.mma.sync … nvvm.shfl.sync …
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "Target as --target of attnc names it">];
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // The host side of GPU kernels
 //===----------------------------------------------------------------------===//
 

@@ -38,6 +38,8 @@ constexpr llvm::StringLiteral kPathAttr = "attn.path";
 constexpr llvm::StringLiteral kConventionsAttr = "attn.conventions";
 constexpr llvm::StringLiteral kCudaEntryAttr = "attn.cuda_entry";
 constexpr llvm::StringLiteral kNameAttr = "attn.name";
+// On a GPU kernel between mapping and lowering: the schedule of its tile.
+constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 
 /// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
 /// plugin and the package all register through this function.
