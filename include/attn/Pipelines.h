@@ -78,7 +78,8 @@ void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &optio
 void buildOnlinePhase(mlir::OpPassManager &pm);
 void buildTilePhase(mlir::OpPassManager &pm);
 void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
-void buildBufferizePhase(mlir::OpPassManager &pm);
+/// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
+void buildBufferizePhase(mlir::OpPassManager &pm, bool isGpu = false);
 void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
 void buildGpuPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildNvvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);

@@ -65,13 +65,16 @@ std::optional<Phase> parsePhase(StringRef name) {
   return std::nullopt;
 }
 
+static bool isOfTile(Value buffer) {
+  return buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
+}
+
 static bool belongsOnStack(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return false;
-  bool isOfTile = buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  return type.getNumElements() <= (isOfTile ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
+  return type.getNumElements() <= (isOfTile(buffer) ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
 }
 
 static void addVerification(OpPassManager &pm, Phase phase) {
@@ -119,7 +122,7 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
       createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
 }
 
-void buildBufferizePhase(OpPassManager &pm) {
+void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -128,7 +131,8 @@ void buildBufferizePhase(OpPassManager &pm) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(belongsOnStack));
+  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(
+      [isGpu](Value buffer) { return belongsOnStack(buffer) && (!isGpu || isOfTile(buffer)); }));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
@@ -213,6 +217,15 @@ void buildLlvmPhase(OpPassManager &pm, const GPUOptions &) {
   pm.addPass(createEmitCheckedEntryPass());
 }
 
+/// An unknown target is refused by the first pass that reads it.
+static bool isGpuTarget(StringRef name) {
+  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
+  if (info)
+    return info->gpu.has_value();
+  llvm::consumeError(info.takeError());
+  return false;
+}
+
 void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
                 const GPUOptions &gpu) {
   llvm::Expected<TargetInfo> target = TargetInfo::get(flash.target);
@@ -227,7 +240,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
   case Phase::Online: return buildOnlinePhase(pm);
   case Phase::Tile: return buildTilePhase(pm);
-  case Phase::Bufferize: return buildBufferizePhase(pm);
+  case Phase::Bufferize: return buildBufferizePhase(pm, isGpuTarget(flash.target));
   case Phase::Vector: return buildVectorPhase(pm, cpu);
   case Phase::Gpu: return buildGpuPhase(pm, gpu);
   case Phase::Nvvm: return buildNvvmPhase(pm, gpu);

@@ -49,6 +49,8 @@ std::optional<KernelLowering::Place> KernelLowering::getPlace(Value memref) cons
   return found == places.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
+
 /// The buffers of a tile that are no state are tiles in shared memory; the steps say which.
 LogicalResult KernelLowering::placeTiles() {
   LogicalResult result = success();
@@ -62,7 +64,7 @@ LogicalResult KernelLowering::placeTiles() {
     layout = own;
     for (auto [memref, place] : {std::pair(step.getQuery(), Place::Query), std::pair(step.getKey(), Place::Key),
                                  std::pair(step.getValue(), Place::Value)})
-      if (Value root = getRoot(memref); root.getDefiningOp<memref::AllocaOp>())
+      if (Value root = getRoot(memref); isBuffer(root.getDefiningOp()))
         places[root] = place;
     if (!places.contains(getRoot(step.getQuery())))
       result = step.emitOpError("expected Q in a tile of its own; run attn-tile");
@@ -144,7 +146,7 @@ LogicalResult KernelLowering::run() {
   // What is left of the tiles' buffers.
   SmallVector<Operation *> views;
   kernel.walk<WalkOrder::PostOrder>([&](Operation *op) {
-    if (isa<memref::AllocaOp>(op) || isa<ViewLikeOpInterface>(op))
+    if (isBuffer(op) || isa<ViewLikeOpInterface>(op))
       views.push_back(op);
   });
   for (Operation *op : llvm::reverse(views))

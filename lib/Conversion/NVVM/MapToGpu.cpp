@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -223,6 +224,53 @@ private:
   llvm::SetVector<Operation *> rebuilt;
 };
 
+bool isOfTile(Operation &op) {
+  if (isa<scf::ForallOp>(op))
+    return false;
+  WalkResult result = op.walk([](Operation *inner) {
+    return isa<AttnDialect>(inner->getDialect()) || isa<memref::AllocaOp>(inner) ? WalkResult::interrupt()
+                                                                                : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+/// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
+LogicalResult wrapSingleTiles(func::FuncOp host) {
+  Block &block = host.getBody().front();
+  OpBuilder b(host.getContext());
+  while (true) {
+    auto first = llvm::find_if(block, isOfTile);
+    if (first == block.end())
+      return success();
+    SmallVector<Operation *> ops;
+    for (auto it = first; it != block.end() && !isa<scf::ForallOp, func::ReturnOp>(*it); ++it)
+      ops.push_back(&*it);
+    while (!isOfTile(*ops.back()))
+      ops.pop_back();
+    b.setInsertionPoint(ops.front());
+    auto forall = scf::ForallOp::create(b, ops.front()->getLoc(), ArrayRef<OpFoldResult>{b.getIndexAttr(1)},
+                                        ValueRange(), std::nullopt);
+    for (Operation *op : ops) {
+      // Buffers between kernels, and sizes that other loops use as well, stay outside.
+      bool isUsedOutside = llvm::any_of(op->getUsers(), [&](Operation *user) {
+        return !llvm::is_contained(ops, block.findAncestorOpInBlock(*user)) && !forall->isAncestor(user);
+      });
+      bool isComputed = isMemoryEffectFree(op) && !isa<ViewLikeOpInterface>(op);
+      if (isUsedOutside && (isa<memref::AllocOp>(op) || isComputed)) {
+        if (llvm::any_of(op->getOperands(), [&](Value operand) {
+              return operand.getDefiningOp() && forall->isAncestor(operand.getDefiningOp());
+            }))
+          return op->emitOpError("expected sizes that do not depend on a tile");
+        op->moveBefore(forall);
+        continue;
+      }
+      if (isUsedOutside)
+        return op->emitOpError("expected a value that the tile alone uses");
+      op->moveBefore(forall.getBody()->getTerminator());
+    }
+  }
+}
+
 /// Shared memory of the tile that `step` works on.
 int64_t getSharedBytes(OnlineStepOp step) {
   ScheduleAttr schedule = *step.getSchedule();
@@ -232,10 +280,21 @@ int64_t getSharedBytes(OnlineStepOp step) {
       .bytes;
 }
 
+ScheduleAttr getScheduleOfRows(FinalizeOp finalize) {
+  int64_t rows = 1;
+  for (int64_t size : cast<MemRefType>(finalize.getRowMax().getType()).getShape())
+    rows *= size;
+  return ScheduleAttr::get(finalize.getContext(), rows, /*key_tile=*/16, /*lanes=*/32, /*row_block=*/16,
+                           /*lane_vectors=*/1, KernelKind::Prefill, ProductKind::FMA, /*split_keys=*/0, /*prefetch=*/0,
+                           /*warps=*/llvm::divideCeil(rows, 16));
+}
+
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
   LogicalResult mapFunction(func::FuncOp host, const TargetInfo &info) {
+    if (failed(wrapSingleTiles(host)))
+      return failure();
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
     KernelPlan common;
@@ -251,7 +310,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       return failure();
     // What is left outside of loops would run on the host, on the device's memory.
     for (Operation &op : host.getBody().getOps())
-      if (!isa<scf::ForallOp>(op) && (isa<AttnDialect>(op.getDialect()) || isa<memref::CopyOp, linalg::LinalgOp>(op)))
+      if (!isa<scf::ForallOp>(op) && (isa<memref::CopyOp, linalg::LinalgOp>(op)))
         return op.emitOpError(
             "no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses) "
             "has one; compile the rest for the host");
@@ -261,6 +320,11 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       forall.walk([&](OnlineStepOp step) {
         plan.schedule = *step.getSchedule();
         plan.sharedBytes = std::max(plan.sharedBytes, getSharedBytes(step));
+      });
+      // Without keys there is no step: what is left writes rows of nothing.
+      forall.walk([&](FinalizeOp finalize) {
+        if (!plan.schedule)
+          plan.schedule = getScheduleOfRows(finalize);
       });
       if (!plan.schedule)
         return forall.emitOpError("expected attention in this loop, or beside it; found none");

@@ -20,10 +20,15 @@ static Value getSwizzle(WarpBuilder &wb, const SharedTileLayout &layout, Value r
 
 static Value exclusiveOr(WarpBuilder &wb, Value x, Value y) { return wb.b.createOrFold<arith::XOrIOp>(wb.loc, x, y); }
 
-Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk) const {
+Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow) const {
+  assert(rowsBelow % 8 == 0 && "rows of another swizzle");
   Value place = exclusiveOr(wb, chunk, getSwizzle(wb, layout, row));
   Value bytes = wb.add(wb.multiply(row, layout.getPitch()), wb.multiply(place, kChunkBytes));
-  return wb.sharedAt(wb.add(bytes, offset));
+  Value pointer = wb.sharedAt(wb.add(bytes, offset));
+  if (rowsBelow == 0)
+    return pointer;
+  return LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(rowsBelow * layout.getPitch())});
 }
 
 /// Lane l gives the address of row l % 8 of matrix l / 8. Of the four matrices, bit 0 (bit 1 where not `rowsFirst`)
@@ -85,11 +90,20 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
                           function_ref<Value(Value row)> isInside) {
   const SharedTileLayout &layout = tile.layout;
   int64_t chunks = layout.rows * layout.chunks, perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
+  // Where a row is a whole part of the threads, each of them keeps its chunk, and its rows are a constant apart: one
+  // address serves all of them.
+  int64_t rowsOfPass = wb.threads % layout.chunks == 0 ? wb.threads / layout.chunks : 0;
+  Value firstRow = wb.divide(wb.thread, layout.chunks), firstChunk = wb.remainder(wb.thread, layout.chunks);
   for (int64_t first = 0; first < chunks; first += wb.threads) {
     Value index = wb.add(wb.thread, first);
     bool isWhole = first + wb.threads <= chunks;
     wb.when(isWhole ? Value() : wb.isLess(index, wb.constant(chunks)), [&] {
+      int64_t rowsBelow = rowsOfPass % 8 == 0 ? first / wb.threads * rowsOfPass : 0;
       Value row = wb.divide(index, layout.chunks), chunk = wb.remainder(index, layout.chunks);
+      if (rowsOfPass > 0) {
+        row = wb.add(firstRow, first / wb.threads * rowsOfPass);
+        chunk = firstChunk;
+      }
       Value isValid = isInside(row);
       if (layout.chunks != layout.usedChunks) {
         Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
@@ -97,7 +111,7 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
       }
       Value column = wb.widen(wb.multiply(chunk, perChunk));
       Value offset = wb.add(getOffset(row), column);
-      Value destination = tile.at(wb, row, chunk);
+      Value destination = rowsBelow > 0 ? tile.at(wb, firstRow, chunk, rowsBelow) : tile.at(wb, row, chunk);
       if (view.getElementType() != tileType) {
         if (!isValid)
           isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);

@@ -68,9 +68,9 @@ private:
     return wb.load(wb.b.getF32Type(), pointer, 4);
   }
 
-  Values loadChunk(const SharedTile &tile, Value row, Value chunk) {
+  Values loadChunk(const SharedTile &tile, Value row, Value chunk, int64_t rowsBelow) {
     auto type = VectorType::get({kChunkFloats}, wb.b.getF32Type());
-    Value vector = wb.load(type, tile.at(wb, row, chunk), kChunkBytes);
+    Value vector = wb.load(type, tile.at(wb, row, chunk, rowsBelow), kChunkBytes);
     Values elements;
     for (int64_t i = 0; i < kChunkFloats; ++i)
       elements.push_back(vector::ExtractOp::create(wb.b, wb.loc, vector, ArrayRef<int64_t>{i}));
@@ -81,11 +81,11 @@ private:
   void multiplyChunk(Value chunk, int64_t keyBlocks, Values &scores) {
     SmallVector<Values> queries;
     for (int64_t row = 0; row < fragments * kThreadRows; ++row)
-      queries.push_back(loadChunk(query, getRow(row / kThreadRows, row % kThreadRows), chunk));
+      queries.push_back(loadChunk(query, wb.add(wb.firstRow, wb.quad), chunk, row * 8));
     for (int64_t block = 0; block < keyBlocks; ++block)
       for (int64_t column = 0; column < 2; ++column) {
-        Value row = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + column);
-        Values keys = loadChunk(key, row, chunk);
+        Value row = wb.add(wb.multiply(wb.quadLane, 2), column);
+        Values keys = loadChunk(key, row, chunk, block * kBlockColumns);
         for (int64_t i = 0; i < fragments * kThreadRows; ++i) {
           Value &score =
               scores[((i / kThreadRows) * keyBlocks + block) * kFragmentElements + 2 * (i % kThreadRows) + column];
@@ -103,16 +103,30 @@ private:
       p.push_back(wb.shuffleFrom(
           weights[((row / kThreadRows) * keyBlocks + block) * kFragmentElements + 2 * (row % kThreadRows) + column % 2],
           source));
-    Value keyRow = wb.constant(block * kBlockColumns + column);
-    for (int64_t valueBlock = 0; valueBlock < state.valueBlocks; ++valueBlock)
-      for (int64_t e = 0; e < 2; ++e) {
-        Value at = wb.add(wb.multiply(wb.quadLane, 2), valueBlock * kBlockColumns + e);
-        Value v = loadElement(value, keyRow, at);
+    for (int64_t valueBlock = 0; valueBlock < state.valueBlocks; ++valueBlock) {
+      Values pair = loadPair(block * kBlockColumns + column, valueBlock);
+      for (int64_t e = 0; e < 2; ++e)
         for (int64_t row = 0; row < fragments * kThreadRows; ++row) {
           int64_t i = state.accIndex(row / kThreadRows, valueBlock, 2 * (row % kThreadRows) + e);
-          state.acc.set(wb, i, wb.fma(p[row], v, state.acc.get(wb, i)));
+          state.acc.set(wb, i, wb.fma(p[row], pair[e], state.acc.get(wb, i)));
         }
-      }
+    }
+  }
+
+  /// Columns 2 t and 2 t + 1 of a block of V, half a chunk: chunk 2 block + t / 2 of a row with swizzle s lies at
+  /// (2 block) ^ (s - s % 2) + (t / 2) ^ (s % 2), and only the second part is the thread's own.
+  Values loadPair(int64_t keyRow, int64_t valueBlock) {
+    const SharedTileLayout &layout = value.layout;
+    int64_t swizzle = keyRow / layout.getSwizzleRows() % layout.period, odd = swizzle % 2;
+    Value half = wb.b.createOrFold<arith::XOrIOp>(wb.loc, wb.divide(wb.quadLane, 2), wb.constant(odd));
+    Value own = wb.add(wb.multiply(half, kChunkBytes), wb.multiply(wb.remainder(wb.quadLane, 2), kChunkBytes / 2));
+    Value pointer = wb.sharedAt(wb.add(own, value.offset));
+    int64_t bytes = keyRow * layout.getPitch() + ((2 * valueBlock) ^ (swizzle - odd)) * kChunkBytes;
+    pointer = LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
+                                  ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+    Value vector = wb.load(VectorType::get({2}, wb.b.getF32Type()), pointer, kChunkBytes / 2);
+    return {vector::ExtractOp::create(wb.b, wb.loc, vector, ArrayRef<int64_t>{0}),
+            vector::ExtractOp::create(wb.b, wb.loc, vector, ArrayRef<int64_t>{1})};
   }
 
   Value round(Value x) {

@@ -220,9 +220,21 @@ Value GlobalView::getOffset(WarpBuilder &wb, ArrayRef<std::pair<unsigned, Value>
 //===----------------------------------------------------------------------===//
 
 TileRows::TileRows(Operation *op) : numBatch(getNumBatchDims(op)) {
-  SmallVector<int64_t> domain = getStaticDomain(op);
-  heads = numBatch > 0 ? domain[numBatch - 1] : 1;
-  queries = domain[numBatch];
+  // The caller's part of the last tile may have fewer rows, known at run time; the state always has all of them.
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    if (isa<MemRefType>(operand.getType()))
+      operands.push_back(operand);
+  for (auto [operand, map] : llvm::zip(operands, getMaps(op)))
+    for (auto [size, expr] : llvm::zip(cast<MemRefType>(operand.getType()).getShape(), map.getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || ShapedType::isDynamic(size))
+        continue;
+      if (dim.getPosition() == numBatch)
+        queries = std::max(queries, size);
+      else if (dim.getPosition() + 1 == numBatch)
+        heads = std::max(heads, size);
+    }
 }
 
 std::pair<Value, Value> TileRows::split(WarpBuilder &wb, Value row) const {

@@ -70,7 +70,7 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
     }
   }
   // A view of a caller's buffer: it gets the state when the block has ended.
-  if (!getRoot(op.getAcc()).getDefiningOp<memref::AllocaOp>())
+  if (!isBuffer(getRoot(op.getAcc()).getDefiningOp()))
     statesInMemory.push_back({op, op.getAcc()});
   return success();
 }

@@ -195,8 +195,8 @@ struct TileState {
 struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
-  /// The byte of chunk `chunk` of row `row`.
-  mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk) const;
+  /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
+  mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
 };
 
 /// Reads 16 x 16 pieces of a tile with ldmatrix.x4, as one operand of mma wants them: `rowsFirst` has the two matrices
@@ -254,6 +254,8 @@ private:
   llvm::SmallVector<mlir::Operation *> lowered;
 };
 
+/// Bufferisation puts tiles on the stack, or allocates them where only the call knows their size.
+bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
