@@ -251,6 +251,7 @@ void Compiler::collectKernels() {
       describePath(&function, options.reference || options.unfused);
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
+    kernel.isGpu = target.gpu.has_value();
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _library, _tensor
+from attn import _cuda, _library, _tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -51,20 +51,23 @@ class Kernel:
         """Runs the kernel; the GIL is released meanwhile.
 
         Args:
-          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
+          inputs: of a kernel for a GPU, objects with `__dlpack__` in the memory of its device, C-contiguous. Otherwise NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
             where the kernel takes a scalar. An array that is not C-contiguous is copied.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
             overlapping the inputs. Made new if it is None.
 
         Returns:
-          The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
+          Of a kernel for a GPU, new arrays of the library of the first input, once its stream has come to them. The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
           objects given as `out` are returned themselves.
 
         Raises:
+          RuntimeError: there is no CUDA driver, or the device is not one that the kernel was made for.
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
         """
         _names(self.inputs, len(inputs))
+        if _cuda.is_target(self.manifest["target"]["name"]):
+            return _cuda.call(self, inputs, out)
         arrays = [_tensor.contiguous(_as_input(argument, x)) for argument, x in zip(self.inputs, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:

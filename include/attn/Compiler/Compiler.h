@@ -77,6 +77,7 @@ struct Kernel {
   std::string align;  ///< of a window without causal, spelled likewise
   std::optional<int64_t> windowLeft, windowRight;
   bool hasMask = false, hasBias = false, hasLse = false;
+  bool isGpu = false;              ///< its entries take a workspace and a stream
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.
   std::string problem, features;

@@ -26,8 +26,8 @@ static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kCopyMe
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
 /// What attn_argument_spec writes for a dynamic size.
 static constexpr int64_t kAnySize = -1;
-/// DLPack's kDLCUDA, and how kernels read what is there: 16 bytes at once, but for lists of integers.
-static constexpr int64_t kCudaDevice = 2, kCudaAlignment = 16;
+/// DLPack's kDLCUDA.
+static constexpr int64_t kCudaDevice = 2;
 
 namespace {
 
@@ -256,9 +256,8 @@ private:
         set(4, i32, argument.shape.size());
         const ElementInfo &element = getElementInfo(argument.element);
         bool isOnDevice = isCuda && !argument.isScalar;
-        bool isIntegers = argument.element == ElementKind::I32 || argument.element == ElementKind::I64;
-        if (isOnDevice && !isIntegers)
-          set(5, i32, kCudaAlignment);
+        if (isOnDevice)
+          set(5, i32, argument.getAlignment(/*isGpu=*/true));
         set(6, i32, argument.isOutput);
         set(7, i32, isCuda ? 0 : argument.checks.size());
         set(8, i8, element.dlpackCode);
