@@ -84,6 +84,8 @@ void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
 void buildGpuPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildNvvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildLlvmPhase(mlir::OpPassManager &pm, const CPUOptions &options);
+/// Of the host side: its entries, which launch the kernels.
+void buildLlvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 
 /// One phase. The options' target says on which path.
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,

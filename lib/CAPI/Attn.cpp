@@ -61,7 +61,7 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
     code = (*compiler)->translate(context);
   if (!code)
     return createStringError("compilation failed");
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getTarget());
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getObjectTarget());
   if (!machine)
     return machine.takeError();
   Expected<SmallVector<char, 0>> object = emitFile(*code, **machine, FileKind::Object);

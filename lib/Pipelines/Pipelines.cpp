@@ -180,8 +180,8 @@ void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
   kernels.addPass(createCSEPass());
 }
 
-void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
-  pm.addPass(createEmitEntryPass());
+/// From memrefs, vectors and structured control flow to the LLVM dialect.
+static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -199,6 +199,21 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(mlir::createCanonicalizerPass());
+}
+
+void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+  pm.addPass(createEmitEntryPass());
+  addLlvmConversions(pm);
+  pm.addPass(createEmitCheckedEntryPass());
+}
+
+void buildLlvmPhase(OpPassManager &pm, const GPUOptions &) {
+  pm.addPass(createPlanWorkspacePass());
+  pm.addPass(createEmitEntryPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerLaunchesPass());
+  addLlvmConversions(pm);
   pm.addPass(createEmitCheckedEntryPass());
 }
 
@@ -213,6 +228,10 @@ static bool isGpuTarget(StringRef name) {
 
 void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
                 const GPUOptions &gpu) {
+  llvm::Expected<TargetInfo> target = TargetInfo::get(flash.target);
+  bool isGpu = target && target->gpu;
+  if (!target)
+    llvm::consumeError(target.takeError());
   switch (phase) {
   case Phase::Input: return;
   case Phase::Canonicalize: return buildCanonicalizePhase(pm);
@@ -225,7 +244,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::Vector: return buildVectorPhase(pm, cpu);
   case Phase::Gpu: return buildGpuPhase(pm, gpu);
   case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
-  case Phase::Llvm: return buildLlvmPhase(pm, cpu);
+  case Phase::Llvm: return isGpu ? buildLlvmPhase(pm, gpu) : buildLlvmPhase(pm, cpu);
   }
 }
 
