@@ -10,7 +10,6 @@
 
 #include "WarpTile.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -170,12 +169,11 @@ LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
     Value query = wb.divide(loop.getInductionVar(), keyTile), key = wb.remainder(loop.getInductionVar(), keyTile);
     Value isInside = wb.both(wb.isLess(query, rows), wb.isLess(key, keys));
     Value last = wb.add(keys, -1);
-    Value kept = inlineRegion(b, op.getMaskMod(), {}, [&](IndexOp index) -> Value {
-                   Value position = index.getKind() == IndexKind::Query ? query
-                                    : index.getKind() == IndexKind::Key ? wb.minimum(key, last)
-                                                                        : Value();
-                   return position ? wb.toIndex(position) : arith::ConstantIndexOp::create(b, wb.loc, 0);
-                 }).front();
+    Value kept = evaluateRegion(wb, op.getMaskMod(), {}, [&](IndexOp index) {
+      return index.getKind() == IndexKind::Query ? query
+             : index.getKind() == IndexKind::Key ? wb.minimum(key, last)
+                                                 : Value();
+    });
     Value outside = arith::XOrIOp::create(b, wb.loc, isInside, all);
     Value any = arith::OrIOp::create(b, wb.loc, loop.getRegionIterArgs()[0], wb.both(isInside, kept));
     Value every =

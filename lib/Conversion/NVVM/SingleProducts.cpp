@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Products.h"
+#include "attn/Conversion/Loops.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -33,6 +34,7 @@ public:
     int64_t step = usesTensorCores ? 2 : 1;
     auto loop =
         scf::ForOp::create(b, wb.loc, wb.constant(0), wb.constant(query.layout.chunks), wb.constant(step), zeros);
+    keepRolled(loop);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Values scores(loop.getRegionIterArgs());

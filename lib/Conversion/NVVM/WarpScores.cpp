@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
-#include "attn/IR/Decompose.h"
 #include <limits>
 #include <numbers>
 
@@ -48,18 +47,14 @@ Value ScoreCode::evaluate(Region &region, const Row &row, Value key, ValueRange 
   // Keys that are not there read what the last one reads.
   if (readsMemory && keyCount)
     key = wb.minimum(key, wb.add(keyCount, -1));
-  auto resolve = [&](IndexOp index) -> Value {
-    Value position;
-    if (index.getKind() == IndexKind::Key)
-      position = key;
-    else if (index.getKind() == IndexKind::Query)
-      position = row.query;
-    else if (index.getKind() == IndexKind::Head)
-      position = row.head;
-    // A tile has one batch index and one head of K; attn-tile added the offsets.
-    return position ? wb.toIndex(position) : arith::ConstantIndexOp::create(wb.b, wb.loc, 0).getResult();
-  };
-  return inlineRegion(wb.b, region, arguments, resolve).front();
+  return evaluateRegion(wb, region, arguments, [&](IndexOp index) -> Value {
+    switch (index.getKind()) {
+    case IndexKind::Key: return key;
+    case IndexKind::Query: return row.query;
+    case IndexKind::Head: return row.head;
+    default: return Value();
+    }
+  });
 }
 
 Value ScoreCode::loadDense(const GlobalView &view, const Row &row, Value key) {

@@ -9,7 +9,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
-#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>
@@ -54,12 +53,9 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
       if (!op.getStart().empty()) {
         // m = start, l = (m == -inf) ? 0 : 1, in one thread of the quad
         auto [head, query] = rows.split(wb, getRow(fragment, half));
-        Value start = inlineRegion(wb.b, op.getStart(), {}, [&, head = head, query = query](IndexOp index) -> Value {
-                        Value position = index.getKind() == IndexKind::Query  ? query
-                                         : index.getKind() == IndexKind::Head ? head
-                                                                              : Value();
-                        return position ? wb.toIndex(position) : arith::ConstantIndexOp::create(wb.b, wb.loc, 0);
-                      }).front();
+        Value start = evaluateRegion(wb, op.getStart(), {}, [&, head = head, query = query](IndexOp index) {
+          return index.getKind() == IndexKind::Query ? query : index.getKind() == IndexKind::Head ? head : Value();
+        });
         max = wb.convert(start, wb.b.getF32Type());
         Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
         Value counts = wb.select(isFirst, wb.real(1), wb.real(0));

@@ -31,8 +31,8 @@ namespace {
 
 class OnlineStep {
 public:
-  OnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, Value keyCount)
-      : wb(wb), state(state), scores(wb, op, keyCount), keyBlocks(wb.schedule.getKeyTile() / kBlockColumns) {}
+  OnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, Value keyCount, int64_t keyBlocks)
+      : wb(wb), state(state), scores(wb, op, keyCount), keyBlocks(keyBlocks) {}
 
   void emit(Products &products, function_ref<void()> waitForKeys, function_ref<void()> waitForValues) {
     waitForKeys();
@@ -122,9 +122,12 @@ void attn::nvvm::emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileStat
                                 const SharedTile &key, const SharedTile &value, function_ref<void()> waitForKeys,
                                 function_ref<void()> waitForValues) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getNumBatchDims(op) + 1];
-  bool isWhole = getConstantIntValue(count) == wb.schedule.getKeyTile();
+  // Of a known number of keys, no more than the depths of the second product that they reach into.
+  int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.schedule.getKeyTile());
+  int64_t keyBlocks = llvm::alignTo(keys, depth) / kBlockColumns;
+  bool isWhole = getConstantIntValue(count) && keys % depth == 0;
   Value keyCount = isWhole ? Value() : wb.fromIndex(count);
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getQuery().getType()));
   std::unique_ptr<Products> products = Products::create(wb, type, query, key, value);
-  OnlineStep(wb, op, state, keyCount).emit(*products, waitForKeys, waitForValues);
+  OnlineStep(wb, op, state, keyCount, keyBlocks).emit(*products, waitForKeys, waitForValues);
 }

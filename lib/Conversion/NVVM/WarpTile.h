@@ -254,6 +254,11 @@ private:
   llvm::SmallVector<mlir::Operation *> lowered;
 };
 
+/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null for
+/// what is 0 in a tile.
+mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
+                           llvm::function_ref<mlir::Value(IndexOp)> resolve);
+
 /// Bufferisation puts tiles on the stack, or allocates them where only the call knows their size.
 bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
