@@ -105,7 +105,9 @@ def empty(model: Any, shape: list[int], dtype: str) -> Any:
     if torch is not None and isinstance(model, torch.Tensor):
         return torch.empty(shape, dtype=getattr(torch, dtype), device=model.device)
     if not hasattr(model, "__array_namespace__"):
-        raise TypeError(f"expected out= for inputs of {type(model).__name__}, whose library makes no arrays; found none")
+        raise TypeError(
+            f"expected out= for inputs of {type(model).__name__}, whose library makes no arrays; found none"
+        )
     namespace = model.__array_namespace__()
     same = str(getattr(model.dtype, "name", model.dtype)) == dtype
     return namespace.empty(tuple(shape), dtype=model.dtype if same else getattr(namespace, dtype), device=model.device)
@@ -164,9 +166,7 @@ def _run(kernel: Any, tensors: list[Any], model: Any, stream: int) -> None:
     pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*(x.tensor for x in tensors))
     message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
     name = kernel.name.encode()
-    needed = library.attn_module_workspace_bytes(
-        kernel._module, name, pointers, len(tensors), message, len(message)
-    )
+    needed = library.attn_module_workspace_bytes(kernel._module, name, pointers, len(tensors), message, len(message))
     if needed < 0:
         raise _error(kernel, -needed, message)
     workspace = DeviceTensor("the workspace", empty(model, [needed], "uint8"), stream) if needed else None

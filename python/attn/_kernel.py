@@ -50,14 +50,17 @@ class Kernel:
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the kernel; the GIL is released meanwhile.
 
+        A kernel for a GPU takes objects with `__dlpack__` in the memory of its device, and is started on the stream that
+        the library of the first one uses; outputs are new arrays of this library.
+
         Args:
-          inputs: of a kernel for a GPU, objects with `__dlpack__` in the memory of its device, C-contiguous. Otherwise NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
+          inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
             where the kernel takes a scalar. An array that is not C-contiguous is copied.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
             overlapping the inputs. Made new if it is None.
 
         Returns:
-          Of a kernel for a GPU, new arrays of the library of the first input, once its stream has come to them. The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
+          The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
           objects given as `out` are returned themselves.
 
         Raises:
