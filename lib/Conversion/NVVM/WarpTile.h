@@ -172,7 +172,7 @@ struct TileRows {
   int64_t count() const { return heads * queries; }
 
   TileRows(mlir::Operation *op);
-  /// (head, query) of row `row` of the tile. Rows beyond the last one count as rows of the last head.
+  /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
   std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
   /// Where `view` has the row.
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
@@ -254,8 +254,8 @@ private:
   llvm::SmallVector<mlir::Operation *> lowered;
 };
 
-/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null for
-/// what is 0 in a tile.
+/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
+/// for what is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
 
