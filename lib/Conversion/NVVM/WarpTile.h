@@ -217,6 +217,23 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, i
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
+/// Copies of K one tile ahead (KeyPipeline.cpp).
+class KeyPipeline {
+public:
+  /// For the steps of a kernel in their order; nothing where each has to copy its own keys.
+  static std::optional<KeyPipeline> plan(WarpBuilder &wb, mlir::gpu::GPUFuncOp kernel,
+                                         llvm::ArrayRef<OnlineStepOp> steps);
+  /// The op in front of which the first keys are asked for, and what they are.
+  mlir::Operation *getFirst() const { return first; }
+  mlir::Value getFirstKeys() const { return firstKeys; }
+  /// Copies the keys of a view, or those after it (`isNext`), as far as there are any; commits.
+  void copyKeys(WarpBuilder &wb, OnlineStepOp step, mlir::Value keys, bool isNext, const SharedTile &tile) const;
+
+private:
+  mlir::Operation *first = nullptr;
+  mlir::Value firstKeys, end;
+};
+
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
@@ -248,6 +265,7 @@ private:
   const TargetInfo &target;
   WarpBuilder wb;
   BlockLayout layout;
+  std::optional<KeyPipeline> pipeline;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, TileState> states;
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
