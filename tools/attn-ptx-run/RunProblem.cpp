@@ -8,6 +8,8 @@
 #include "CudaEmulator/CudaEmulator.h"
 #include "Summary.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace llvm;
 using namespace attn;
 using namespace attn::ptx;
@@ -20,7 +22,7 @@ static std::string findTarget(StringRef ptx) {
     return "";
   return ptx.drop_front(place + directive.size())
       .ltrim()
-      .take_while([](char c) { return isAlnum(c) || c == '_'; })
+      .take_while([](char c) { return llvm::isAlnum(c) || c == '_'; })
       .str();
 }
 
