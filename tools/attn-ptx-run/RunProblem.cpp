@@ -9,6 +9,8 @@
 #include "Summary.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace llvm;
 using namespace attn;
 using namespace attn::ptx;

@@ -96,11 +96,10 @@ namespace {
 Error checkProblemFlags() {
   if (!problem.empty() && !irFile.empty())
     return createStringError("expected --problem=LINE or --ir=FILE.mlir, found both");
-  const std::reference_wrapper<cl::Option> launchFlags[] = {entry,     grid,       block,          shared,
-                                                            arguments, reportFile, maxInstructions};
-  for (const cl::Option &option : launchFlags)
-    if (option.getNumOccurrences() != 0)
-      return createStringError("expected no --" + option.ArgStr +
+  const cl::Option *const others[] = {&entry, &grid, &block, &shared, &reportFile, &maxInstructions};
+  for (const cl::Option *option : others)
+    if (option->getNumOccurrences() != 0)
+      return createStringError("expected no --" + option->ArgStr +
                                " with --problem and --ir, found it; the host's "
                                "side says how its kernels are launched");
   return Error::success();
