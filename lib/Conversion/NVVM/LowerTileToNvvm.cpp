@@ -97,14 +97,11 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
           wb.barrier();
           copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
         },
-        [&](bool isFirst, bool isLast) {
-          // V is there, or whoever reads this K is done.
-          if (isFirst)
-            wb.waitForCopies(0);
-          if (isFirst || isLast)
-            wb.barrier();
-          if (isLast)
-            pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
+        [&] {
+          // V is there, and whoever reads this K is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
         });
     return success();
   }
@@ -122,8 +119,8 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
         wb.waitForCopies(copiesValues ? 1 : 0);
         wb.barrier();
       },
-      [&](bool isFirst, bool) {
-        if (!copiesValues || !isFirst)
+      [&] {
+        if (!copiesValues)
           return;
         wb.waitForCopies(0);
         wb.barrier();

@@ -282,13 +282,11 @@ bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
-/// Called when keys have been multiplied: V is needed from the first time on, K no longer after the last.
-using WaitForValues = llvm::function_ref<void(bool isFirst, bool isLast)>;
-
-/// The products, masks and softmax of one step (WarpStep.cpp) on tiles in shared memory, or on their way there.
+/// The products, masks and softmax of one step (WarpStep.cpp); K and V are in shared memory when it starts, or on
+/// their way: `waitForKeys` and `waitForValues` are emitted where they are needed.
 void emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, const SharedTile &query,
                     const SharedTile &key, const SharedTile &value, llvm::function_ref<void()> waitForKeys,
-                    WaitForValues waitForValues);
+                    llvm::function_ref<void()> waitForValues);
 
 /// Scalar code of scores: scale, score_mod, softcap, bias, masks (WarpScores.cpp).
 class ScoreCode {
