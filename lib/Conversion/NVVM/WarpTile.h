@@ -199,11 +199,10 @@ struct SharedTile {
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
 };
 
-/// Reads 16 x 16 pieces of a tile with ldmatrix.x4, as one operand of mma wants them: `rowsFirst` has the two matrices
-/// of the lower chunk before those of the higher one.
+/// Reads 16 x 16 pieces of a tile with ldmatrix.x4: the two matrices of the lower chunk, then those of the higher one.
 class MatrixReader {
 public:
-  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, bool rowsFirst);
+  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow);
   Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const;
 
 private:
