@@ -7,6 +7,7 @@
 #include "RunProblem.h"
 #include "CudaEmulator/CudaEmulator.h"
 #include "Summary.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -87,6 +87,27 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
         [&](Value row) { return isWhole ? Value() : wb.isLess(row, count); });
     wb.commitCopies();
   };
+  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
+  if (pipeline) {
+    emitOnlineStep(
+        wb, op, state, query, key, value,
+        [&] {
+          // K is there, and whoever reads the last V is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
+        },
+        [&](bool isFirst, bool isLast) {
+          // V is there, or whoever reads this K is done.
+          if (isFirst)
+            wb.waitForCopies(0);
+          if (isFirst || isLast)
+            wb.barrier();
+          if (isLast)
+            pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
+        });
+    return success();
+  }
   bool copiesKeys = !getPlace(op.getKey()), copiesValues = !getPlace(op.getValue());
   // Whoever reads the last tile has to be done.
   if (copiesKeys || copiesValues)
@@ -95,15 +116,14 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
     copy(op.getKey(), maps[1], Place::Key, rows.numBatch + 2);
   if (copiesValues)
     copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
-  bool valuesLast = copiesValues;
   emitOnlineStep(
-      wb, op, state, getTile(Place::Query), getTile(Place::Key), getTile(Place::Value),
+      wb, op, state, query, key, value,
       [&] {
-        wb.waitForCopies(valuesLast ? 1 : 0);
+        wb.waitForCopies(copiesValues ? 1 : 0);
         wb.barrier();
       },
-      [&] {
-        if (!valuesLast)
+      [&](bool isFirst, bool) {
+        if (!copiesValues || !isFirst)
           return;
         wb.waitForCopies(0);
         wb.barrier();
@@ -131,7 +151,15 @@ LogicalResult KernelLowering::run() {
     if (isa<AttnDialect>(op->getDialect()) && !op->getParentOfType<OnlineStepOp>() && !isa<IndexOp, YieldOp>(op))
       ops.push_back(op);
   });
+  SmallVector<OnlineStepOp> steps;
+  kernel.walk([&](OnlineStepOp step) { steps.push_back(step); });
+  pipeline = KeyPipeline::plan(wb, kernel, steps);
   for (Operation *op : ops) {
+    if (pipeline && !steps.empty() && kernel.getBody().front().findAncestorOpInBlock(*op) == pipeline->getFirst()) {
+      wb.b.setInsertionPoint(pipeline->getFirst());
+      pipeline->copyKeys(wb, steps.front(), pipeline->getFirstKeys(), /*isNext=*/false, getTile(Place::Key));
+      steps.clear();
+    }
     wb.b.setInsertionPoint(op);
     wb.loc = op->getLoc();
     if (failed(lower(op)))

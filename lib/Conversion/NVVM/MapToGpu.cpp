@@ -229,7 +229,7 @@ bool isOfTile(Operation &op) {
     return false;
   WalkResult result = op.walk([](Operation *inner) {
     return isa<AttnDialect>(inner->getDialect()) || isa<memref::AllocaOp>(inner) ? WalkResult::interrupt()
-                                                                                : WalkResult::advance();
+                                                                                 : WalkResult::advance();
   });
   return result.wasInterrupted();
 }

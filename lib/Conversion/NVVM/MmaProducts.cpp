@@ -23,7 +23,7 @@ public:
   MmaProducts(WarpBuilder &wb, FloatType type, const SharedTile &query, const SharedTile &key, const SharedTile &value)
       : Products(wb, query, key, value), type(type) {}
 
-  Values multiplyKeys(int64_t keyBlocks) override {
+  Values multiplyKeys(int64_t firstBlock, int64_t keyBlocks) override {
     MatrixReader queries(wb, query, wb.firstRow, /*rowsFirst=*/true), keys(wb, key, Value(), /*rowsFirst=*/false);
     Values scores(fragments * keyBlocks * kFragmentElements, wb.real(0));
     for (int64_t chunk = 0; chunk < query.layout.chunks; chunk += kDepthChunks) {
@@ -32,7 +32,7 @@ public:
         a.push_back(queries.load(wb, fragment * kFragmentRows, chunk, /*isTransposed=*/false));
       for (int64_t pair = 0; pair < keyBlocks / 2; ++pair) {
         // Keys 0 to 7 in the first two registers, 8 to 15 in the others.
-        Values b = keys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false);
+        Values b = keys.load(wb, firstBlock * kBlockColumns + pair * kDepth, chunk, /*isTransposed=*/false);
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
           for (int64_t half = 0; half < 2; ++half)
             accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),
@@ -43,7 +43,7 @@ public:
     return scores;
   }
 
-  void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
+  void multiplyValues(const Values &weights, int64_t firstBlock, int64_t keyBlocks, const TileState &state) override {
     MatrixReader values(wb, value, Value(), /*rowsFirst=*/true);
     Values acc;
     for (int64_t i = 0, e = fragments * state.valueBlocks * kFragmentElements; i < e; ++i)
@@ -54,7 +54,7 @@ public:
         a.push_back(packWeights(
             ArrayRef(weights).slice((fragment * keyBlocks + 2 * depth) * kFragmentElements, 2 * kFragmentElements)));
       for (int64_t pair = 0; pair < state.valueBlocks / 2; ++pair) {
-        Values b = values.load(wb, depth * kDepth, pair * 2, /*isTransposed=*/true);
+        Values b = values.load(wb, firstBlock * kBlockColumns + depth * kDepth, pair * 2, /*isTransposed=*/true);
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
           for (int64_t half = 0; half < 2; ++half)
             accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),

@@ -17,10 +17,10 @@ public:
   static std::unique_ptr<Products> create(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
                                           const SharedTile &key, const SharedTile &value);
   virtual ~Products() = default;
-  /// Fragments of S: (fragment, block of 8 keys, element).
-  virtual Values multiplyKeys(int64_t keyBlocks) = 0;
-  /// acc += P V for the fragments `weights`, rounded to the type of V.
-  virtual void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) = 0;
+  /// Fragments of S for `keyBlocks` blocks of 8 keys from `firstBlock` on: (fragment, block, element).
+  virtual Values multiplyKeys(int64_t firstBlock, int64_t keyBlocks) = 0;
+  /// acc += P V for the fragments `weights` of these keys, rounded to the type of V.
+  virtual void multiplyValues(const Values &weights, int64_t firstBlock, int64_t keyBlocks, const TileState &state) = 0;
 
 protected:
   Products(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)

@@ -118,12 +118,8 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
         convertChunk(wb, view, offset, isValid, tileType, destination);
         return;
       }
-      // Nothing is read where the size is 0; the address stays within the buffer all the same.
-      Value size;
-      if (isValid) {
-        offset = wb.select(isValid, offset, wb.constant64(0));
-        size = wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0));
-      }
+      // Nothing is read where the size is 0, wherever the address is.
+      Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
       NVVM::CpAsyncOp::create(
           wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
           NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG), size);

@@ -27,7 +27,7 @@ public:
   SingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
       : Products(wb, query, key, value), usesTensorCores(wb.schedule.getProduct() == ProductKind::TF32) {}
 
-  Values multiplyKeys(int64_t keyBlocks) override {
+  Values multiplyKeys(int64_t firstBlock, int64_t keyBlocks) override {
     Values zeros(fragments * keyBlocks * kFragmentElements, wb.real(0));
     // Rolled: all chunks of a head would be a long program.
     OpBuilder &b = wb.b;
@@ -39,20 +39,20 @@ public:
     b.setInsertionPointToStart(loop.getBody());
     Values scores(loop.getRegionIterArgs());
     if (usesTensorCores)
-      multiplyChunkPair(loop.getInductionVar(), keyBlocks, scores);
+      multiplyChunkPair(loop.getInductionVar(), firstBlock, keyBlocks, scores);
     else
-      multiplyChunk(loop.getInductionVar(), keyBlocks, scores);
+      multiplyChunk(loop.getInductionVar(), firstBlock, keyBlocks, scores);
     scf::YieldOp::create(b, wb.loc, scores);
     return Values(loop.getResults());
   }
 
-  void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
+  void multiplyValues(const Values &weights, int64_t firstBlock, int64_t keyBlocks, const TileState &state) override {
     for (int64_t block = 0; block < keyBlocks; ++block) {
       if (usesTensorCores)
-        multiplyKeyBlock(weights, keyBlocks, block, state);
+        multiplyKeyBlock(weights, firstBlock, keyBlocks, block, state);
       else
         for (int64_t column = 0; column < kBlockColumns; ++column)
-          multiplyKey(weights, keyBlocks, block, column, state);
+          multiplyKey(weights, firstBlock, keyBlocks, block, column, state);
     }
   }
 
@@ -80,14 +80,14 @@ private:
   }
 
   /// S += four columns of Q times those of K.
-  void multiplyChunk(Value chunk, int64_t keyBlocks, Values &scores) {
+  void multiplyChunk(Value chunk, int64_t firstBlock, int64_t keyBlocks, Values &scores) {
     SmallVector<Values> queries;
     for (int64_t row = 0; row < fragments * kThreadRows; ++row)
       queries.push_back(loadChunk(query, wb.add(wb.firstRow, wb.quad), chunk, row * 8));
     for (int64_t block = 0; block < keyBlocks; ++block)
       for (int64_t column = 0; column < 2; ++column) {
         Value row = wb.add(wb.multiply(wb.quadLane, 2), column);
-        Values keys = loadChunk(key, row, chunk, block * kBlockColumns);
+        Values keys = loadChunk(key, row, chunk, (firstBlock + block) * kBlockColumns);
         for (int64_t i = 0; i < fragments * kThreadRows; ++i) {
           Value &score =
               scores[((i / kThreadRows) * keyBlocks + block) * kFragmentElements + 2 * (i % kThreadRows) + column];
@@ -98,7 +98,8 @@ private:
   }
 
   /// O += P[:, key] V[key, :]; lane `column / 2` of a quad has the weights of the key.
-  void multiplyKey(const Values &weights, int64_t keyBlocks, int64_t block, int64_t column, const TileState &state) {
+  void multiplyKey(const Values &weights, int64_t firstBlock, int64_t keyBlocks, int64_t block, int64_t column,
+                   const TileState &state) {
     Value source = wb.add(arith::SubIOp::create(wb.b, wb.loc, wb.lane, wb.quadLane), column / 2);
     Values p;
     for (int64_t row = 0; row < fragments * kThreadRows; ++row)
@@ -106,7 +107,7 @@ private:
           weights[((row / kThreadRows) * keyBlocks + block) * kFragmentElements + 2 * (row % kThreadRows) + column % 2],
           source));
     for (int64_t valueBlock = 0; valueBlock < state.valueBlocks; ++valueBlock) {
-      Values pair = loadPair(block * kBlockColumns + column, valueBlock);
+      Values pair = loadPair((firstBlock + block) * kBlockColumns + column, valueBlock);
       for (int64_t e = 0; e < 2; ++e)
         for (int64_t row = 0; row < fragments * kThreadRows; ++row) {
           int64_t i = state.accIndex(row / kThreadRows, valueBlock, 2 * (row % kThreadRows) + e);
@@ -136,7 +137,7 @@ private:
   }
 
   /// S += eight columns of Q times those of K.
-  void multiplyChunkPair(Value chunk, int64_t keyBlocks, Values &scores) {
+  void multiplyChunkPair(Value chunk, int64_t firstBlock, int64_t keyBlocks, Values &scores) {
     Value low = wb.add(wb.multiply(chunk, kChunkFloats), wb.quadLane), high = wb.add(low, kChunkFloats);
     for (int64_t fragment = 0; fragment < fragments; ++fragment) {
       Values a;
@@ -144,7 +145,7 @@ private:
         for (int64_t half = 0; half < kThreadRows; ++half)
           a.push_back(round(loadElement(query, getRow(fragment, half), depth)));
       for (int64_t block = 0; block < keyBlocks; ++block) {
-        Value row = wb.add(wb.quad, block * kBlockColumns);
+        Value row = wb.add(wb.quad, (firstBlock + block) * kBlockColumns);
         Values b = {round(loadElement(key, row, low)), round(loadElement(key, row, high))};
         auto part =
             MutableArrayRef(scores).slice((fragment * keyBlocks + block) * kFragmentElements, kFragmentElements);
@@ -154,8 +155,9 @@ private:
   }
 
   /// O += P V for eight keys.
-  void multiplyKeyBlock(const Values &weights, int64_t keyBlocks, int64_t block, const TileState &state) {
-    Value keyRow = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
+  void multiplyKeyBlock(const Values &weights, int64_t firstBlock, int64_t keyBlocks, int64_t block,
+                        const TileState &state) {
+    Value keyRow = wb.add(wb.multiply(wb.quadLane, 2), (firstBlock + block) * kBlockColumns);
     SmallVector<Values> a(fragments);
     for (int64_t fragment = 0; fragment < fragments; ++fragment)
       for (int64_t element : {0, 2, 1, 3})

@@ -24,6 +24,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
+/// Accumulators and scores of a thread that leave no room for masks beside them: of 255 registers.
+static constexpr int64_t kManyRegisters = 160;
 static constexpr double kLog2e = std::numbers::log2e;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
@@ -34,21 +36,31 @@ public:
   OnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, Value keyCount, int64_t keyBlocks)
       : wb(wb), state(state), scores(wb, op, keyCount), keyBlocks(keyBlocks) {}
 
-  void emit(Products &products, function_ref<void()> waitForKeys, function_ref<void()> waitForValues) {
+  void emit(Products &products, function_ref<void()> waitForKeys, WaitForValues waitForValues) {
     waitForKeys();
-    Values weights = products.multiplyKeys(keyBlocks);
-    modifyScores(weights);
-    updateRows(weights);
-    waitForValues();
-    products.multiplyValues(weights, keyBlocks, state);
+    int64_t total = keyBlocks, ofPart = getBlocksOfPart();
+    for (firstBlock = 0; firstBlock < total; firstBlock += ofPart) {
+      keyBlocks = std::min(ofPart, total - firstBlock);
+      Values weights = products.multiplyKeys(firstBlock, keyBlocks);
+      waitForValues(/*isFirst=*/firstBlock == 0, /*isLast=*/firstBlock + ofPart >= total);
+      modifyScores(weights);
+      updateRows(weights);
+      products.multiplyValues(weights, firstBlock, keyBlocks, state);
+    }
   }
 
 private:
+  /// Masks take registers: where the accumulators leave few, the scores of half of the keys are enough at a time.
+  int64_t getBlocksOfPart() const {
+    int64_t held = state.fragments * (state.valueBlocks + keyBlocks) * kFragmentElements;
+    return scores.isPartial() && held > kManyRegisters && keyBlocks % 4 == 0 ? keyBlocks / 2 : keyBlocks;
+  }
+
   size_t at(int64_t fragment, int64_t block, int64_t element) const {
     return (fragment * keyBlocks + block) * kFragmentElements + element;
   }
   Value getKey(int64_t block, int64_t element) {
-    return wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + element % 2);
+    return wb.add(wb.multiply(wb.quadLane, 2), (firstBlock + block) * kBlockColumns + element % 2);
   }
 
   template <typename Body> void forEachScore(Body body) {
@@ -113,14 +125,14 @@ private:
   WarpBuilder &wb;
   const TileState &state;
   ScoreCode scores;
-  int64_t keyBlocks;
+  int64_t keyBlocks, firstBlock = 0; ///< of the part of the tile that is folded now
 };
 
 } // namespace
 
 void attn::nvvm::emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, const SharedTile &query,
                                 const SharedTile &key, const SharedTile &value, function_ref<void()> waitForKeys,
-                                function_ref<void()> waitForValues) {
+                                WaitForValues waitForValues) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getNumBatchDims(op) + 1];
   // Of a known number of keys, no more than the depths of the second product that they reach into.
   int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.schedule.getKeyTile());

@@ -172,7 +172,7 @@ struct TileRows {
   int64_t count() const { return heads * queries; }
 
   TileRows(mlir::Operation *op);
-  /// (head, query) of row `row` of the tile. Rows beyond the last one count as rows of the last head.
+  /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
   std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
   /// Where `view` has the row.
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
@@ -217,6 +217,23 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, i
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
+/// Copies of K one tile ahead (KeyPipeline.cpp).
+class KeyPipeline {
+public:
+  /// For the steps of a kernel in their order; nothing where each has to copy its own keys.
+  static std::optional<KeyPipeline> plan(WarpBuilder &wb, mlir::gpu::GPUFuncOp kernel,
+                                         llvm::ArrayRef<OnlineStepOp> steps);
+  /// The op in front of which the first keys are asked for, and what they are.
+  mlir::Operation *getFirst() const { return first; }
+  mlir::Value getFirstKeys() const { return firstKeys; }
+  /// Copies the keys of a view, or those after it (`isNext`), as far as there are any; commits.
+  void copyKeys(WarpBuilder &wb, OnlineStepOp step, mlir::Value keys, bool isNext, const SharedTile &tile) const;
+
+private:
+  mlir::Operation *first = nullptr;
+  mlir::Value firstKeys, end;
+};
+
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
@@ -248,14 +265,15 @@ private:
   const TargetInfo &target;
   WarpBuilder wb;
   BlockLayout layout;
+  std::optional<KeyPipeline> pipeline;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, TileState> states;
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
   llvm::SmallVector<mlir::Operation *> lowered;
 };
 
-/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null for
-/// what is 0 in a tile.
+/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
+/// for what is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
 
@@ -264,11 +282,13 @@ bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
-/// The products, masks and softmax of one step (WarpStep.cpp); K and V are in shared memory when it starts, or on
-/// their way: `waitForKeys` and `waitForValues` are emitted where they are needed.
+/// Called when keys have been multiplied: V is needed from the first time on, K no longer after the last.
+using WaitForValues = llvm::function_ref<void(bool isFirst, bool isLast)>;
+
+/// The products, masks and softmax of one step (WarpStep.cpp) on tiles in shared memory, or on their way there.
 void emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, const SharedTile &query,
                     const SharedTile &key, const SharedTile &value, llvm::function_ref<void()> waitForKeys,
-                    llvm::function_ref<void()> waitForValues);
+                    WaitForValues waitForValues);
 
 /// Scalar code of scores: scale, score_mod, softcap, bias, masks (WarpScores.cpp).
 class ScoreCode {
