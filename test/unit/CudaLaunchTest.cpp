@@ -94,6 +94,17 @@ TEST_F(CudaLaunch, loadsOnceForAllThreads) {
   EXPECT_EQ(emulator.numLoads, loads + 1);
 }
 
+TEST_F(CudaLaunch, kernelsOfAnImageShareAModule) {
+  uint64_t loads = emulator.numLoads;
+  attn_cuda_kernel other = {&image, "iota", nullptr};
+  void *parameters[] = {&buffer};
+  EXPECT_EQ(launch(), 0);
+  EXPECT_EQ(attn_cuda_launch(&other, 1, 1, 1, 32, 1, 1, 0, nullptr, parameters), 0);
+  EXPECT_EQ(emulator.numLoads, loads + 1);
+  attn_cuda_kernel *kernels[] = {&other};
+  attn_cuda_unload(&image, kernels, 1);
+}
+
 TEST_F(CudaLaunch, loadsAgainAfterUnload) {
   uint64_t loads = emulator.numLoads;
   EXPECT_EQ(launch(), 0);
@@ -110,6 +121,7 @@ TEST_F(CudaLaunch, gridWithoutBlocksDoesNothing) {
 }
 
 TEST_F(CudaLaunch, cubinThatTheDriverDoesNotTakeFallsBackToPTX) {
+  emulator.capability = 86; // of the major version that the cubin is for
   image.cubin = "\x7f"
                 "ELF of another machine";
   image.cubin_bytes = 8;
