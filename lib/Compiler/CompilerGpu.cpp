@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace attn;
@@ -58,6 +59,9 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
   if (needsCubin && ptxas.empty())
     return llvm::createStringError("expected ptxas for a cubin, found none in PATH and /usr/local/cuda/bin; write "
                                    "--ptxas=PATH, or --emit=ptx");
+  if (!options.ptxas.empty() && !llvm::sys::fs::can_execute(options.ptxas))
+    return llvm::createStringError("expected ptxas at '" + options.ptxas +
+                                   "', found no program; write another --ptxas=PATH, or --emit=ptx");
   std::vector<GpuImage> images;
   for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
     GpuImage image;

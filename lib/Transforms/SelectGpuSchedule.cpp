@@ -38,12 +38,21 @@ static int64_t getGroupSize(SdpaOp op) {
   return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
 }
 
-/// Registers decide: acc has rowBlock * dv / 32 of a thread, the scores rowBlock * keyTile / 32.
+/// Rows of K and V of another type than Q are converted on their way to shared memory.
+static bool convertsRows(SdpaOp op) {
+  return getElementTypeOrSelf(op.getKey().getType()) != getElementTypeOrSelf(op.getQuery().getType());
+}
+
+/// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
+/// spills where the two leave less than some sixty (docs/GPU.md has its table).
 static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t headSize) {
   if (product != ProductKind::MMA)
     return {16, 4, 32};
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap();
-  return isPlain && headSize <= 128 ? TileChoice{32, 4, 64} : TileChoice{16, 8, 64};
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
+                 !convertsRows(op);
+  if (!isPlain || headSize > 128)
+    return {16, 8, headSize > 192 ? 32 : 64};
+  return {32, 4, headSize > 64 ? 32 : 64};
 }
 
 /// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.
@@ -86,6 +95,9 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
+    // One warp converts all of a tile.
+    if (convertsRows(op))
+      tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
   } else if (!ShapedType::isDynamic(queries)) {
     while (tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
       tile.warps /= 2;

@@ -50,8 +50,8 @@ class Kernel:
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the kernel; the GIL is released meanwhile.
 
-        A kernel for a GPU takes objects with `__dlpack__` in the memory of its device, and is started on the stream that
-        the library of the first one uses; outputs are new arrays of this library.
+        A kernel for a GPU takes objects with `__dlpack__` in the memory of its device, and is started on the stream
+        that the library of the first one uses; outputs are new arrays of this library.
 
         Args:
           inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers

@@ -98,8 +98,9 @@ def sdpa(
     on_device: list[Any] | None = None
     if _cuda.is_target(target):
         tensors, on_device = _cuda_sdpa.split(tensors)
+    arrays = [_tensor.as_array(name, tensors.pop(name)) for name in "qkv"]
     problem, others = prepare(
-        *(_tensor.as_array(name, tensors.pop(name)) for name in "qkv"),
+        *arrays,
         **tensors,
         scale=scale,
         window=window,

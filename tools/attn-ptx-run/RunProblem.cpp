@@ -7,6 +7,9 @@
 #include "RunProblem.h"
 #include "CudaEmulator/CudaEmulator.h"
 #include "Summary.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace attn;
@@ -20,7 +23,7 @@ static std::string findTarget(StringRef ptx) {
     return "";
   return ptx.drop_front(place + directive.size())
       .ltrim()
-      .take_while([](char c) { return isAlnum(c) || c == '_'; })
+      .take_while([](char c) { return llvm::isAlnum(c) || c == '_'; })
       .str();
 }
 

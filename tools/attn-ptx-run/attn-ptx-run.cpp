@@ -60,14 +60,14 @@ cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (d
 const std::string extraHelp = std::string("\nA WORD of --arg is one of\n") + kArgumentHelp;
 cl::extrahelp help(extraHelp);
 
-Expected<Module> readModule() {
+Expected<ptx::Module> readModule() {
   auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
   if (!buffer)
     return createStringError("'" + input + "': " + buffer.getError().message());
   return parseModule((*buffer)->getBuffer().str(), input);
 }
 
-Expected<std::string> getEntry(const Module &module) {
+Expected<std::string> getEntry(const ptx::Module &module) {
   if (!entry.empty())
     return entry;
   if (module.functions.size() == 1)
@@ -96,8 +96,8 @@ namespace {
 Error checkProblemFlags() {
   if (!problem.empty() && !irFile.empty())
     return createStringError("expected --problem=LINE or --ir=FILE.mlir, found both");
-  for (const cl::Option *option : std::initializer_list<const cl::Option *>{&entry, &grid, &block, &shared, &arguments,
-                                                                            &reportFile, &maxInstructions})
+  const cl::Option *const others[] = {&entry, &grid, &block, &shared, &reportFile, &maxInstructions};
+  for (const cl::Option *option : others)
     if (option->getNumOccurrences() != 0)
       return createStringError("expected no --" + option->ArgStr +
                                " with --problem and --ir, found it; the host's "
@@ -143,7 +143,7 @@ Expected<int> execute() {
   Expected<Dim3> threads = parseDim3("block", block);
   if (!threads)
     return threads.takeError();
-  Expected<Module> module = readModule();
+  Expected<ptx::Module> module = readModule();
   if (!module)
     return module.takeError();
   Expected<std::string> name = getEntry(*module);

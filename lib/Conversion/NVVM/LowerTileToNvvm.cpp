@@ -87,6 +87,24 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
         [&](Value row) { return isWhole ? Value() : wb.isLess(row, count); });
     wb.commitCopies();
   };
+  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
+  if (pipeline) {
+    emitOnlineStep(
+        wb, op, state, query, key, value,
+        [&] {
+          // K is there, and whoever reads the last V is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
+        },
+        [&] {
+          // V is there, and whoever reads this K is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
+        });
+    return success();
+  }
   bool copiesKeys = !getPlace(op.getKey()), copiesValues = !getPlace(op.getValue());
   // Whoever reads the last tile has to be done.
   if (copiesKeys || copiesValues)
@@ -95,15 +113,14 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
     copy(op.getKey(), maps[1], Place::Key, rows.numBatch + 2);
   if (copiesValues)
     copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
-  bool valuesLast = copiesValues;
   emitOnlineStep(
-      wb, op, state, getTile(Place::Query), getTile(Place::Key), getTile(Place::Value),
+      wb, op, state, query, key, value,
       [&] {
-        wb.waitForCopies(valuesLast ? 1 : 0);
+        wb.waitForCopies(copiesValues ? 1 : 0);
         wb.barrier();
       },
       [&] {
-        if (!valuesLast)
+        if (!copiesValues)
           return;
         wb.waitForCopies(0);
         wb.barrier();
@@ -131,7 +148,15 @@ LogicalResult KernelLowering::run() {
     if (isa<AttnDialect>(op->getDialect()) && !op->getParentOfType<OnlineStepOp>() && !isa<IndexOp, YieldOp>(op))
       ops.push_back(op);
   });
+  SmallVector<OnlineStepOp> steps;
+  kernel.walk([&](OnlineStepOp step) { steps.push_back(step); });
+  pipeline = KeyPipeline::plan(wb, kernel, steps);
   for (Operation *op : ops) {
+    if (pipeline && !steps.empty() && kernel.getBody().front().findAncestorOpInBlock(*op) == pipeline->getFirst()) {
+      wb.b.setInsertionPoint(pipeline->getFirst());
+      pipeline->copyKeys(wb, steps.front(), pipeline->getFirstKeys(), /*isNext=*/false, getTile(Place::Key));
+      steps.clear();
+    }
     wb.b.setInsertionPoint(op);
     wb.loc = op->getLoc();
     if (failed(lower(op)))
@@ -151,8 +176,27 @@ LogicalResult KernelLowering::run() {
   for (Operation *op : llvm::reverse(views))
     if (op->use_empty())
       rewriter.eraseOp(op);
-  kernel->removeAttr(kScheduleAttr);
+  becomeFunction();
   return success();
+}
+
+/// A kernel takes scalars alone, so that nothing is left for a conversion of its signature. (Upstream's pass from gpu
+/// to nvvm would turn the functions of regions into calls of libdevice, which may not be there.)
+void KernelLowering::becomeFunction() {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(kernel);
+  MLIRContext *ctx = kernel.getContext();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(ctx), kernel.getFunctionType().getInputs());
+  auto function = LLVM::LLVMFuncOp::create(rewriter, kernel.getLoc(), kernel.getName(), type);
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
+  rewriter.inlineRegionBefore(kernel.getBody(), function.getBody(), function.getBody().end());
+  Operation *end = function.getBody().back().getTerminator();
+  rewriter.setInsertionPoint(end);
+  LLVM::ReturnOp::create(rewriter, end->getLoc(), ValueRange());
+  rewriter.eraseOp(end);
+  rewriter.eraseOp(kernel);
 }
 
 LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
@@ -210,7 +254,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());
-    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))
         continue; // none of ours
       if (failed(KernelLowering(rewriter, kernel, *info).run()))

@@ -24,18 +24,18 @@ public:
       : Products(wb, query, key, value), type(type) {}
 
   Values multiplyKeys(int64_t keyBlocks) override {
-    MatrixReader queries(wb, query, wb.firstRow, /*rowsFirst=*/true), keys(wb, key, Value(), /*rowsFirst=*/false);
+    MatrixReader queries(wb, query, wb.firstRow), keys(wb, key, Value());
     Values scores(fragments * keyBlocks * kFragmentElements, wb.real(0));
     for (int64_t chunk = 0; chunk < query.layout.chunks; chunk += kDepthChunks) {
       SmallVector<Values> a;
       for (int64_t fragment = 0; fragment < fragments; ++fragment)
         a.push_back(queries.load(wb, fragment * kFragmentRows, chunk, /*isTransposed=*/false));
       for (int64_t pair = 0; pair < keyBlocks / 2; ++pair) {
-        // Keys 0 to 7 in the first two registers, 8 to 15 in the others.
         Values b = keys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false);
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
           for (int64_t half = 0; half < 2; ++half)
-            accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),
+            // Keys 0 to 7 in registers 0 and 2, 8 to 15 in the others.
+            accumulate(a[fragment], ValueRange{b[half], b[2 + half]},
                        MutableArrayRef(scores).slice((fragment * keyBlocks + 2 * pair + half) * kFragmentElements,
                                                      kFragmentElements));
       }
@@ -44,7 +44,7 @@ public:
   }
 
   void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
-    MatrixReader values(wb, value, Value(), /*rowsFirst=*/true);
+    MatrixReader values(wb, value, Value());
     Values acc;
     for (int64_t i = 0, e = fragments * state.valueBlocks * kFragmentElements; i < e; ++i)
       acc.push_back(state.acc.get(wb, i));

@@ -20,15 +20,19 @@ static Value getSwizzle(WarpBuilder &wb, const SharedTileLayout &layout, Value r
 
 static Value exclusiveOr(WarpBuilder &wb, Value x, Value y) { return wb.b.createOrFold<arith::XOrIOp>(wb.loc, x, y); }
 
+/// Offsets that all threads share are constants of the instruction: tiles of the same pitch have one address register.
+static Value addConstant(WarpBuilder &wb, Value pointer, int64_t bytes) {
+  if (bytes == 0)
+    return pointer;
+  return LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+}
+
 Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow) const {
   assert(rowsBelow % 8 == 0 && "rows of another swizzle");
   Value place = exclusiveOr(wb, chunk, getSwizzle(wb, layout, row));
   Value bytes = wb.add(wb.multiply(row, layout.getPitch()), wb.multiply(place, kChunkBytes));
-  Value pointer = wb.sharedAt(wb.add(bytes, offset));
-  if (rowsBelow == 0)
-    return pointer;
-  return LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
-                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(rowsBelow * layout.getPitch())});
+  return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 
 /// Lane l gives the address of row l % 8 of matrix l / 8. Of the four matrices, bit 0 (bit 1 where not `rowsFirst`)
@@ -36,12 +40,12 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
 ///
 /// Chunk c + h (c even, h the bit) of a row with swizzle s is at (c + h) ^ s = c ^ (h ^ s): the lane's part h ^ s is
 /// below the period, so that only c mod period meets it, and the rest of c is an offset that all lanes share.
-MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow, bool rowsFirst) : tile(tile) {
+MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow) : tile(tile) {
   Value matrix = wb.divide(wb.lane, 8), rowInMatrix = wb.remainder(wb.lane, 8);
   Value low = wb.remainder(matrix, 2), high = wb.divide(matrix, 2);
-  Value row = wb.add(rowInMatrix, wb.multiply(rowsFirst ? low : high, 8));
-  Value lanePart = exclusiveOr(wb, rowsFirst ? high : low, getSwizzle(wb, tile.layout, rowInMatrix));
-  Value bytes = wb.add(wb.multiply(firstRow ? wb.add(firstRow, row) : row, tile.layout.getPitch()), tile.offset);
+  Value row = wb.add(rowInMatrix, wb.multiply(low, 8));
+  Value lanePart = exclusiveOr(wb, high, getSwizzle(wb, tile.layout, rowInMatrix));
+  Value bytes = wb.multiply(firstRow ? wb.add(firstRow, row) : row, tile.layout.getPitch());
   for (int64_t chunk = 0; chunk < std::max<int64_t>(tile.layout.period, 2); chunk += 2)
     variants.push_back(
         wb.sharedAt(wb.add(bytes, wb.multiply(exclusiveOr(wb, lanePart, wb.constant(chunk)), kChunkBytes))));
@@ -50,9 +54,8 @@ MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstR
 Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const {
   int64_t period = std::max<int64_t>(tile.layout.period, 2);
   Value pointer = variants[chunk % period / 2];
-  int64_t bytes = row * tile.layout.getPitch() + chunk / period * period * kChunkBytes;
-  pointer = LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
-                                ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+  pointer =
+      addConstant(wb, pointer, tile.offset + row * tile.layout.getPitch() + chunk / period * period * kChunkBytes);
   return wb.loadMatrices(pointer, isTransposed);
 }
 
@@ -118,12 +121,8 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
         convertChunk(wb, view, offset, isValid, tileType, destination);
         return;
       }
-      // Nothing is read where the size is 0; the address stays within the buffer all the same.
-      Value size;
-      if (isValid) {
-        offset = wb.select(isValid, offset, wb.constant64(0));
-        size = wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0));
-      }
+      // Nothing is read where the size is 0, wherever the address is.
+      Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
       NVVM::CpAsyncOp::create(
           wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
           NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG), size);

@@ -238,11 +238,13 @@ TileRows::TileRows(Operation *op) : numBatch(getNumBatchDims(op)) {
 }
 
 std::pair<Value, Value> TileRows::split(WarpBuilder &wb, Value row) const {
+  if (count() < wb.schedule.getBlockRows())
+    row = wb.minimum(row, wb.constant(count() - 1));
   if (heads == 1)
     return {Value(), row};
   if (queries == 1)
-    return {wb.minimum(row, wb.constant(heads - 1)), Value()};
-  Value head = wb.minimum(wb.divide(row, queries), wb.constant(heads - 1));
+    return {row, Value()};
+  Value head = wb.divide(row, queries);
   Value query = arith::SubIOp::create(wb.b, wb.loc, row, wb.multiply(head, queries));
   return {head, query};
 }

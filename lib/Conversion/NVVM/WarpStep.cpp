@@ -37,9 +37,9 @@ public:
   void emit(Products &products, function_ref<void()> waitForKeys, function_ref<void()> waitForValues) {
     waitForKeys();
     Values weights = products.multiplyKeys(keyBlocks);
+    waitForValues();
     modifyScores(weights);
     updateRows(weights);
-    waitForValues();
     products.multiplyValues(weights, keyBlocks, state);
   }
 

@@ -172,7 +172,7 @@ struct TileRows {
   int64_t count() const { return heads * queries; }
 
   TileRows(mlir::Operation *op);
-  /// (head, query) of row `row` of the tile. Rows beyond the last one count as rows of the last head.
+  /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
   std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
   /// Where `view` has the row.
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
@@ -199,11 +199,10 @@ struct SharedTile {
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
 };
 
-/// Reads 16 x 16 pieces of a tile with ldmatrix.x4, as one operand of mma wants them: `rowsFirst` has the two matrices
-/// of the lower chunk before those of the higher one.
+/// Reads 16 x 16 pieces of a tile with ldmatrix.x4: the two matrices of the lower chunk, then those of the higher one.
 class MatrixReader {
 public:
-  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, bool rowsFirst);
+  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow);
   Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const;
 
 private:
@@ -217,6 +216,23 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, i
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
+/// Copies of K one tile ahead (KeyPipeline.cpp).
+class KeyPipeline {
+public:
+  /// For the steps of a kernel in their order; nothing where each has to copy its own keys.
+  static std::optional<KeyPipeline> plan(WarpBuilder &wb, mlir::gpu::GPUFuncOp kernel,
+                                         llvm::ArrayRef<OnlineStepOp> steps);
+  /// The op in front of which the first keys are asked for, and what they are.
+  mlir::Operation *getFirst() const { return first; }
+  mlir::Value getFirstKeys() const { return firstKeys; }
+  /// Copies the keys of a view, or those after it (`isNext`), as far as there are any; commits.
+  void copyKeys(WarpBuilder &wb, OnlineStepOp step, mlir::Value keys, bool isNext, const SharedTile &tile) const;
+
+private:
+  mlir::Operation *first = nullptr;
+  mlir::Value firstKeys, end;
+};
+
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
@@ -227,6 +243,7 @@ private:
   enum class Place { Query, Key, Value };
 
   mlir::LogicalResult placeTiles();
+  void becomeFunction();
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerPack(PackOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
@@ -248,14 +265,15 @@ private:
   const TargetInfo &target;
   WarpBuilder wb;
   BlockLayout layout;
+  std::optional<KeyPipeline> pipeline;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, TileState> states;
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
   llvm::SmallVector<mlir::Operation *> lowered;
 };
 
-/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null for
-/// what is 0 in a tile.
+/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
+/// for what is 0 in a tile.
 mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
                            llvm::function_ref<mlir::Value(IndexOp)> resolve);
 
