@@ -6,6 +6,7 @@ emulator (a race, a read of what is not there, ...) fails as a wrong number does
 
 import functools
 import os
+import re
 import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -75,6 +76,18 @@ def test_agrees_with_the_reference(name, runs):
     results = [line for line in text.splitlines() if "largest error" in line]
     assert results, text
     assert all(line.endswith(": ok") for line in results), text
+
+
+def test_exchanged_operands_are_seen(tmp_path):
+    line = "--problem=b1 hq2 sq17 sk33 d64 bf16"
+    ptx = tmp_path / "k.ptx"
+    execute([line], ptx)
+    exchanged, count = re.subn(r"(\tmma\.sync[^;]*\{)(%r\d+), (%r\d+)(\},)", r"\1\3, \2\4", ptx.read_text(), count=1)
+    assert count == 1
+    ptx.write_text(exchanged)
+    done = subprocess.run([RUN, ptx, line], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "FAILED" in done.stdout + done.stderr
 
 
 def test_lines_are_enough():
