@@ -51,7 +51,7 @@ static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t head
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
   if (!isPlain || headSize > 128)
-    return {16, 8, headSize > 192 ? 32 : 64};
+    return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
   return {32, 4, headSize > 64 ? 32 : 64};
 }
 
