@@ -33,6 +33,9 @@ static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit) {
   Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages(/*needsCubin=*/emit == EmitKind::Cubin);
   if (!images)
     return images.takeError();
+  if (images->empty())
+    return createStringError("expected a kernel with --emit=ptx and --emit=cubin, found none: the outputs have no "
+                             "elements");
   if (images->size() != 1)
     return createStringError("expected one kernel with --emit=ptx and --emit=cubin, found " + Twine(images->size()) +
                              "; write --emit=obj, or a file for each");
@@ -115,6 +118,9 @@ int driver::compile(const CompileCommand &command) {
     return reportError(compiler.takeError());
   if (Error error = checkEmit((*compiler)->getTarget(), command.emit))
     return reportError(std::move(error));
+  if (command.stopAfter && !hasPhase(*command.stopAfter, (*compiler)->getTarget().gpu.has_value()))
+    return reportError(createStringError("expected a phase of the way to '" + command.options.target +
+                                         "' in --stop-after, found '" + getPhaseName(*command.stopAfter) + "'"));
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
   if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(last)))
     return 1;
