@@ -106,9 +106,9 @@ int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
 int driver::compile(const CompileCommand &command) {
   bool needsFile = is_contained({EmitKind::Object, EmitKind::Shared, EmitKind::Cubin}, command.emit);
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
-    return reportError(
-        createStringError("expected -o FILE for --emit=obj, --emit=shared and --emit=cubin, found none"));
-  std::string output = command.output.empty() ? "-" : command.output;
+    return reportError(createStringError(
+        Twine("expected -o FILE for ") +
+        (command.emit == EmitKind::Cubin ? "--emit=cubin" : "--emit=obj and --emit=shared") + ", found none"));
 
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
   if (!source)
