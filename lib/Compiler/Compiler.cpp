@@ -163,7 +163,7 @@ LogicalResult Compiler::runReference() {
 
 LogicalResult Compiler::run(Phase last) {
   bool isReference = options.reference || options.unfused;
-  unsigned number = 0; // of the phases on the way to this target
+  unsigned number = 0; // of the phases that this target has
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
