@@ -130,7 +130,9 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  return writeFiles({{output, *bytes}, {command.header, header}, {command.manifest, manifest}});
+  return writeFiles({{command.output.empty() ? "-" : command.output, *bytes},
+                     {command.header, header},
+                     {command.manifest, manifest}});
 }
 
 Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {
