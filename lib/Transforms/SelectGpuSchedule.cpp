@@ -22,6 +22,8 @@ static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
 static constexpr int64_t kMaxHeadSize = 256;
 /// At most so many rows of the heads that share a head of K are packed into a tile: beyond, prefill tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
+/// Positions in 32 bits, with room to add a few of them.
+static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 /// Ranges of keys: no fewer than pay for the state that is written and merged.
 static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
@@ -51,7 +53,7 @@ static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t head
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
   if (!isPlain || headSize > 128)
-    return {16, 8, headSize > 192 ? 32 : 64};
+    return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
   return {32, 4, headSize > 64 ? 32 : 64};
 }
 
@@ -86,6 +88,10 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
       return op.emitOpError("no GPU kernel for head sizes ")
              << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
              << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
+
+  for (int64_t size : {queries, domain[numBatch + 1]})
+    if (!ShapedType::isDynamic(size) && size >= kMaxPosition)
+      return op.emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
 
   ProductKind product = type.isF32() ? ProductKind::FMA : ProductKind::MMA;
   int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
