@@ -131,6 +131,13 @@ bool attn::hasPredicate(Operation *op) {
   return spellsOutPredicate(op) || (region && !region->empty());
 }
 
+bool attn::asksForKeys(OnlineStepOp step) {
+  bool asks = step.getBias() || step.getMask();
+  for (Region *region : {&step.getScoreMod(), &step.getWeightMod()})
+    region->walk([&](IndexOp op) { asks |= op.getKind() == IndexKind::Key; });
+  return asks;
+}
+
 Region *attn::getKeyRangesRegion(Operation *op) {
   return llvm::TypeSwitch<Operation *, Region *>(op)
       .Case<SdpaOp, OnlineStepOp>([](auto ranged) { return &ranged.getKeyRanges(); })
