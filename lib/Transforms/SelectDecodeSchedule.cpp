@@ -11,15 +11,17 @@ using namespace mlir;
 using namespace attn;
 
 /// Bytes of the keys of a tile: K of the next tile and V of this one are on their way while they are multiplied, so
-/// both are to stay in a first-level cache of 32 to 48 KB. At least so many keys as pay for the softmax, at most so
+/// both are to stay in a first-level cache of 32 to 48 KB. Half as many where a tile's keys come from several places: a
+/// pass over V in that cache is time in which memory waits. At least so many keys as pay for the softmax, at most so
 /// many that the scores of the rows stay near.
-static constexpr int64_t kKeyTileBytes = 16 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
+static constexpr int64_t kKeyTileBytes = 16 * 1024, kPlacesTileBytes = 8 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
-/// Keys of a range that is folded on its own: the two states that it costs are a thousandth of its K and V.
-static constexpr int64_t kSplitKeys = 1024;
-/// Tiles that go around among the cores of any machine; with as many, keys are not split.
-static constexpr int64_t kManyTiles = 256;
+/// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
+/// and the places that are read at once last for a while.
+static constexpr int64_t kSplitKeys = 2048;
+/// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
+static constexpr int64_t kManyTiles = 64;
 /// Bytes of a thread's stack for Q, the scores and the state of a tile.
 static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
@@ -53,9 +55,11 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
+  bool isDense = op.getBias() || op.getMask();
   int64_t rowBytes =
       std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kKeyTileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  int64_t tileBytes = isDense || op.getKey().getDefiningOp<GatherPagesOp>() ? kKeyTileBytes : kPlacesTileBytes;
+  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
 

@@ -143,13 +143,7 @@ private:
     Value best = vb.loop(rows.getCount(), 1, vb.splat(kMinusInf), [&](Value row, ValueRange carried) {
                      return Values{vb.max(emitSoftmax(row), carried.front())};
                    }).front();
-    auto output = [&] {
-      // Whole rows of V at a time where they fit: memory is read in its order.
-      int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
-      int64_t outputRows =
-          std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
-      forEachPass(outputRows, [&](Value first, int64_t block) { emitOutput(first, block); });
-    };
+    auto output = [&] { forEachPass(getOutputRows(), [&](Value first, int64_t block) { emitOutput(first, block); }); };
     if (!laneCode.isPartial())
       return output();
     // V of keys that no row keeps is not read: NaN may stand there.
@@ -183,9 +177,14 @@ private:
   void prefetch(const Operand &operand, Value keyIndex, int64_t rowsAhead, int64_t columns, Value first,
                 int64_t count) {
     bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
-    // The rows of a page end with it; those of a dense tensor go on in the next tile. Of several places the hardware
-    // has each on its way.
-    if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn))
+    // The rows of a page end with it; those of a dense tensor go on in the next tile.
+    if (places.size() > 1) {
+      // What one block of rows multiplies leaves enough time for the hardware's own prefetching of several places.
+      if (rows.getCount() <= schedule.getLaneVectors())
+        return;
+      rowsAhead /= places.size();
+    }
+    if (schedule.getPrefetch() == 0 || (rowsAhead > 0 && !goesOn))
       return;
     int64_t perLine = kCacheLineBytes * 8 / getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
     int64_t share = llvm::divideCeil(columns * count, rows.getCount());
@@ -323,7 +322,29 @@ private:
       emitColumns(first, count, vb.index(whole), 1, vb.getMask(valueSize - whole));
   }
 
-  /// The same for `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
+  /// Rows whose sums are in registers at once: whole rows of V at a time where they fit, so that memory is read in its
+  /// order.
+  int64_t getOutputRows() {
+    int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
+    return std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
+  }
+
+  /// sums[r][v] += p[r][j] v_j[v] for the key of `place` at `row`.
+  void addRow(Value first, int64_t count, Value row, unsigned place, ValueRange columns, Value mask, Values &sums) {
+    Values valueVectors;
+    for (Value c : columns)
+      valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, getKey(row, place), {}, c), mask));
+    for (int64_t r = 0; r < count; ++r) {
+      Values position = {vb.add(first, r), getScore(row, place)};
+      Value weight = vb.broadcast(memref::LoadOp::create(b, loc, scores, position).getResult());
+      for (auto [v, vector] : llvm::enumerate(valueVectors)) {
+        Value &sum = sums[r * columns.size() + v];
+        sum = vb.multiplyAdd(weight, vector, sum);
+      }
+    }
+  }
+
+  /// Those of `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
   void emitColumns(Value first, int64_t count, Value column, int64_t vectors, Value mask) {
     Values init, columns;
     for (int64_t v = 0; v < vectors; ++v)
@@ -337,17 +358,8 @@ private:
     Values result = vb.loop(vb.index(0), getRowsOfPlace(), 1, init, [&](Value row, ValueRange carried) {
       Values sums(carried);
       for (unsigned place = 0; place < places.size(); ++place) {
-        Value keyIndex = getKey(row, place);
-        prefetch(key, keyIndex, schedule.getPrefetch(), headSize, first, count);
-        Values valueVectors;
-        for (Value c : columns)
-          valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, keyIndex, {}, c), mask));
-        for (int64_t r = 0; r < count; ++r) {
-          Values position = {vb.add(first, r), getScore(row, place)};
-          Value weight = vb.broadcast(memref::LoadOp::create(b, loc, scores, position).getResult());
-          for (int64_t v = 0; v < vectors; ++v)
-            sums[r * vectors + v] = vb.multiplyAdd(weight, valueVectors[v], sums[r * vectors + v]);
-        }
+        prefetch(key, getKey(row, place), schedule.getPrefetch(), headSize, first, count);
+        addRow(first, count, row, place, columns, mask, sums);
       }
       return sums;
     });
