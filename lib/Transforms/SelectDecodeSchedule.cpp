@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -55,17 +56,16 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
-  bool isDense = op.getBias() || op.getMask();
-  int64_t rowBytes =
-      std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t tileBytes = isDense || op.getKey().getDefiningOp<GatherPagesOp>() ? kKeyTileBytes : kPlacesTileBytes;
-  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
-  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
-    return std::nullopt;
-
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up.
   int64_t rowBlock = std::min<int64_t>(llvm::PowerOf2Ceil(rows), std::max<int64_t>(lanes / 4, 2));
   rowBlock = std::min({rowBlock, lanes, int64_t(4)});
+  int64_t rowBytes =
+      std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
+  bool liesDense = !op.getBias() && !op.getMask() && !op.getKey().getDefiningOp<GatherPagesOp>();
+  int64_t tileBytes = liesDense && getNumPlaces(rows, lanes, rowBlock) > 1 ? kPlacesTileBytes : kKeyTileBytes;
+  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
+    return std::nullopt;
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
     if (int64_t pageTile = getPageTile(gather, keyTile))
       keyTile = pageTile;

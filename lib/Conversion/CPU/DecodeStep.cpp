@@ -8,11 +8,13 @@
 // K and V are widened as they are loaded; each row of them is read once for all
 // rows of the tile.
 //
-// A step of more keys than a tile has folds them tile by tile itself. Each tile
-// takes its keys from several places, a part of all keys apart: row i of each of
-// them, then row i + 1. So every load walks through memory at an even stride, and
-// several loads do at once, which is what hardware prefetchers need to keep as many
-// lines on their way while this multiplies as while nothing else is done.
+// A step of more keys than a tile has folds them tile by tile itself. Where the rows
+// are one block of products, each tile takes its keys from several places, a part of
+// all keys apart: row i of each of them, then row i + 1. So every load walks through
+// memory at an even stride, and several loads do at once, which is what hardware
+// prefetchers need to keep as many lines on their way while this multiplies as while
+// nothing else is done. Otherwise V is prefetched while K is multiplied, and K of
+// the next tile while V is.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,8 +32,6 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Places that a tile's keys are taken from: as many as the read whose bandwidth is the ceiling has.
-static constexpr int64_t kPlaces = 4;
 static constexpr int64_t kCacheLineBytes = 64;
 /// Enough for the coefficients of 2^x beside several vectors.
 static constexpr unsigned kManyRegisters = 32;
@@ -66,16 +66,18 @@ public:
 
   void emit() {
     std::optional<int64_t> numKeys = getConstantIntValue(keys);
-    int64_t keyTile = schedule.getKeyTile(), block = vb.lanes / getRowBlock();
+    int64_t keyTile = schedule.getKeyTile();
     // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
     pitch = llvm::alignTo(numKeys ? std::min(*numKeys, keyTile) : keyTile, vb.lanes);
     scores = vb.stackBuffer({rows.getCount(), pitch});
     alpha = vb.stackBuffer({rows.getCount()});
-    int64_t numPlaces = std::min(kPlaces, block);
-    if (!isLong || keyTile % block != 0 || (numKeys && *numKeys <= keyTile)) {
+    if (!isLong || (numKeys && *numKeys <= keyTile)) {
       setTile({vb.index(0)}, keys);
       return emitTile();
     }
+    int64_t numPlaces = getNumPlaces(rows.getCount(), vb.lanes, schedule.getLaneVectors());
+    if (keyTile % numPlaces != 0)
+      numPlaces = 1;
     OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
     Values starts;
     for (int64_t place = 0; place < numPlaces; ++place)
@@ -108,8 +110,6 @@ private:
   OpFoldResult multiply(OpFoldResult value, int64_t factor) {
     return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * factor, {value});
   }
-
-  int64_t getRowBlock() { return llvm::PowerOf2Ceil(std::min(rows.getCount(), schedule.getLaneVectors())); }
 
   /// From here on keys are `count` rows, in turn one from each of the places that start at `starts`.
   void setTile(Values starts, OpFoldResult count) {
@@ -177,14 +177,9 @@ private:
   void prefetch(const Operand &operand, Value keyIndex, int64_t rowsAhead, int64_t columns, Value first,
                 int64_t count) {
     bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
-    // The rows of a page end with it; those of a dense tensor go on in the next tile.
-    if (places.size() > 1) {
-      // What one block of rows multiplies leaves enough time for the hardware's own prefetching of several places.
-      if (rows.getCount() <= schedule.getLaneVectors())
-        return;
-      rowsAhead /= places.size();
-    }
-    if (schedule.getPrefetch() == 0 || (rowsAhead > 0 && !goesOn))
+    // The rows of a page end with it; those of a dense tensor go on in the next tile. Of several places the hardware
+    // has the next rows on their way.
+    if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn))
       return;
     int64_t perLine = kCacheLineBytes * 8 / getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
     int64_t share = llvm::divideCeil(columns * count, rows.getCount());
