@@ -4,18 +4,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
 
-/// Bytes of the keys of a tile: K of the next tile and V of this one are on their way while they are multiplied, so
-/// both are to stay in a first-level cache of 32 to 48 KB. Half as many where a tile's keys come from several places: a
-/// pass over V in that cache is time in which memory waits. At least so many keys as pay for the softmax, at most so
-/// many that the scores of the rows stay near.
-static constexpr int64_t kKeyTileBytes = 16 * 1024, kPlacesTileBytes = 8 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
+/// Bytes of the keys of a tile, of those in pages and of others. K of the next tile and V of this one are on their way
+/// while they are multiplied, so that both are to stay in a first-level cache of 32 to 48 KB; and a second pass over V
+/// in that cache is time in which memory may wait, so it is to be short. At least so many keys as pay for the softmax,
+/// at most so many that the scores of the rows stay near.
+static constexpr int64_t kPageTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
+/// Tiles between the K that is multiplied and the one that is asked for: two are what is under way at once.
+static constexpr int64_t kPrefetchTiles = 2;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
@@ -61,8 +62,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   rowBlock = std::min({rowBlock, lanes, int64_t(4)});
   int64_t rowBytes =
       std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  bool liesDense = !op.getBias() && !op.getMask() && !op.getKey().getDefiningOp<GatherPagesOp>();
-  int64_t tileBytes = liesDense && getNumPlaces(rows, lanes, rowBlock) > 1 ? kPlacesTileBytes : kKeyTileBytes;
+  int64_t tileBytes = op.getKey().getDefiningOp<GatherPagesOp>() ? kPageTileBytes : kKeyTileBytes;
   int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
@@ -77,5 +77,5 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
                            ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, /*unroll=*/1,
-                           /*prefetch=*/keyTile);
+                           /*prefetch=*/kPrefetchTiles * keyTile);
 }
