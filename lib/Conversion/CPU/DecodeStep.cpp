@@ -37,12 +37,6 @@ static constexpr int64_t kCacheLineBytes = 64;
 static constexpr unsigned kManyRegisters = 32;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
-/// True for a step that may have more keys than a tile: any order of them will do, and K goes on behind a tile.
-static bool foldsManyTiles(OnlineStepOp step) {
-  AffineMap key = getMaps(step)[1];
-  return step.getMaskMod().empty() && !asksForKeys(step) && (getNumBatchDims(step) == 0 || key.isFunctionOfDim(0));
-}
-
 namespace {
 
 class DecodeStepLowering {
@@ -66,6 +60,8 @@ public:
 
   void emit() {
     std::optional<int64_t> numKeys = getConstantIntValue(keys);
+    if (numKeys == 0)
+      return;
     int64_t keyTile = schedule.getKeyTile();
     // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
     pitch = llvm::alignTo(numKeys ? std::min(*numKeys, keyTile) : keyTile, vb.lanes);
@@ -384,34 +380,9 @@ private:
 } // namespace
 
 LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
+  if (failed(verifyDecodeStep(op, target)))
+    return failure();
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
-  ScheduleAttr schedule = *op.getSchedule();
-  SmallVector<int64_t> domain = getStaticDomain(op);
-  unsigned numBatch = getNumBatchDims(op);
-  for (auto [position, size] : llvm::enumerate(domain)) {
-    bool isKeys = position == numBatch + 1, isBatch = position + 1 < numBatch;
-    if ((ShapedType::isDynamic(size) && !isKeys) || (isBatch && size != 1))
-      return op.emitOpError(
-          "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
-  }
-  if (domain[numBatch + 1] > schedule.getKeyTile() && !foldsManyTiles(op))
-    return op.emitOpError("expected at most ")
-           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
-  SmallVector<AffineMap> maps = getMaps(op);
-  if (getElementTypeOrSelf(op.getQuery().getType()) != type ||
-      !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
-      !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
-    return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";
-  if (op.getScoreWeight())
-    return op.emitOpError("no decode kernel for additive scoring; expected a schedule with kernel = prefill");
-  int64_t lanes = target.getLanes(type.getWidth());
-  if (schedule.getLanes() != lanes)
-    return op.emitOpError("schedule has ") << schedule.getLanes() << " lanes, expected " << lanes << " for target "
-                                           << target.name << " and type " << type;
-  if (schedule.getRowBlock() * schedule.getLaneVectors() != lanes || !llvm::isPowerOf2_64(schedule.getLaneVectors()))
-    return op.emitOpError("expected row_block * lane_vectors of a decode kernel to be its lanes, ")
-           << lanes << ", found " << schedule.getRowBlock() << " * " << schedule.getLaneVectors();
-
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   DecodeStepLowering(vb, op).emit();
