@@ -170,9 +170,10 @@ static int32_t checkPlace(const DLTensor *tensor, int64_t index, const attn_argu
            firstByte(tensor) % alignment);
     return ATTN_WRONG_ALIGNMENT;
   }
-  if (tensor->device.device_type != kDLCPU) {
+  int expected = spec->device_type ? spec->device_type : (int)kDLCPU, found = (int)tensor->device.device_type;
+  if (found != expected) {
     appendArgument(message, index, spec);
-    append(message, ": expected device type %d (CPU), found %d", (int)kDLCPU, (int)tensor->device.device_type);
+    append(message, ": expected device type %d (%s), found %d", expected, expected == kDLCPU ? "CPU" : "CUDA", found);
     return ATTN_WRONG_DEVICE;
   }
   return ATTN_OK;

@@ -45,7 +45,7 @@ typedef enum attn_source_kind {
 
 /* How to compile. Start from ATTN_DEFAULT_OPTIONS; a null string means the default. */
 typedef struct attn_compile_options {
-  const char *target;   /* "host" (default), "x86-64", "x86-64-v3", "x86-64-v4", … */
+  const char *target;   /* "host" (default), "x86-64", "x86-64-v3", "x86-64-v4", …, or a GPU: "sm_80", "sm_90", … */
   const char *parallel; /* "openmp" (default) or "none" */
   int reference;        /* nonzero: the materialised reference pipeline, computed in f64 */
   int fail_on_fallback; /* nonzero: a missed flash lowering is an error */
@@ -73,6 +73,20 @@ ATTN_API const char *attn_module_manifest(const attn_module *module);
  * terminated; may be null) says why. */
 ATTN_API attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                       int64_t count, char *message, size_t size);
+
+/* The same for modules of GPU targets ("sm_80", …), whose kernels are started on a stream of the driver API (CUstream;
+ * null is the legacy default stream) and take tensors in the memory of its device. The first gives the bytes that the
+ * second needs as workspace there, at a multiple of 256, or a code as a negative number. Codes are those of attn_status
+ * and, from 30 on, of attn_cuda.h. */
+ATTN_API int64_t attn_module_workspace_bytes(const attn_module *module, const char *kernel,
+                                             const DLTensor *const *arguments, int64_t count, char *message,
+                                             size_t size);
+ATTN_API int32_t attn_module_call_cuda(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
+                                       int64_t count, void *workspace, int64_t workspace_bytes, void *stream,
+                                       char *message, size_t size);
+/* The library that is loaded as the CUDA driver; null is libcuda.so.1, which is also what the first launch loads by
+ * itself. Returns 0 or a code of attn_cuda.h. */
+ATTN_API int32_t attn_use_cuda_driver(const char *path, char *message, size_t size);
 
 /* Threads that the parallel loops of kernels use; 0 restores OpenMP's own setting. */
 ATTN_API void attn_set_num_threads(int threads);

@@ -59,7 +59,7 @@ typedef struct attn_value_check {
 
 /* What a kernel expects of one argument. An emitter of constants writes it as the LLVM struct
  *   { ptr name, ptr shape, ptr symbols, ptr checks, i32 rank, i32 alignment, i32 is_output, i32 num_checks,
- *     i8 type_code, i8 bits, [6 x i8] }
+ *     i8 type_code, i8 bits, i8 device_type, [5 x i8] }
  * which has 56 bytes and no padding of its own on a 64-bit target. */
 typedef struct attn_argument_spec {
   const char *name;
@@ -73,7 +73,8 @@ typedef struct attn_argument_spec {
   int32_t num_checks;
   uint8_t type_code; /* DLDataTypeCode, or ATTN_DLPACK_BOOL, which accepts 8-bit kDLUInt as well */
   uint8_t bits;
-  uint8_t padding[6];
+  uint8_t device_type; /* DLDeviceType; 0 is the CPU */
+  uint8_t padding[5];
 } attn_argument_spec;
 
 /* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 10, see

@@ -15,9 +15,25 @@
 
 namespace attn {
 
-/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase.
-enum class Phase { Input, Canonicalize, Fuse, AnalyzeMask, SelectSchedule, Online, Tile, Bufferize, Vector, Llvm };
+/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase. A CPU has Vector, a GPU
+/// has Gpu and Nvvm; for it, Llvm is of the host's side.
+enum class Phase {
+  Input,
+  Canonicalize,
+  Fuse,
+  AnalyzeMask,
+  SelectSchedule,
+  Online,
+  Tile,
+  Bufferize,
+  Vector,
+  Gpu,
+  Nvvm,
+  Llvm
+};
 llvm::ArrayRef<Phase> getAllPhases();
+/// Whether the way to a CPU, or to a GPU, has the phase.
+bool hasPhase(Phase phase, bool isGpu);
 llvm::StringRef getPhaseName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
@@ -38,6 +54,12 @@ struct CPUOptions : public mlir::PassPipelineOptions<CPUOptions> {
                           llvm::cl::init(true)};
 };
 
+/// Phases Gpu and Nvvm.
+struct GPUOptions : public mlir::PassPipelineOptions<GPUOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
+                             llvm::cl::init("sm_80")};
+};
+
 /// The oracle: every attn op as plain linalg.
 struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
   Option<std::string> computeType{*this, "compute-type",
@@ -56,12 +78,18 @@ void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &optio
 void buildOnlinePhase(mlir::OpPassManager &pm);
 void buildTilePhase(mlir::OpPassManager &pm);
 void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
-void buildBufferizePhase(mlir::OpPassManager &pm);
+/// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
+void buildBufferizePhase(mlir::OpPassManager &pm, bool isGpu = false);
 void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
+void buildGpuPhase(mlir::OpPassManager &pm, const GPUOptions &options);
+void buildNvvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildLlvmPhase(mlir::OpPassManager &pm, const CPUOptions &options);
+/// Of the host side: its entries, which launch the kernels.
+void buildLlvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 
-/// One phase by its name, on the CPU path.
-void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu);
+/// One phase. The options' target says on which path.
+void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
+                const GPUOptions &gpu);
 
 /// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm and --attn-to-reference.
 void buildFlashPipeline(mlir::OpPassManager &pm, const FlashOptions &options);

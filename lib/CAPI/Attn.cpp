@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn-c/attn.h"
+#include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
@@ -24,11 +25,19 @@ using namespace llvm;
 using namespace attn;
 
 using CheckedEntry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
+using CudaEntry = int32_t (*)(const DLTensor *const *, int64_t, void *, int64_t, void *, char *, int64_t);
+using BytesEntry = int64_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
+
+/// What is called of a kernel; `bytes` is of GPU kernels, whose `checked` is a CudaEntry.
+struct Entries {
+  void *checked = nullptr, *bytes = nullptr;
+};
 
 struct attn_module {
   std::unique_ptr<LoadedObject> object;
-  StringMap<CheckedEntry> entries;
-  CheckedEntry first = nullptr;
+  StringMap<Entries> entries;
+  Entries first;
+  bool isGpu = false;
   std::string manifest;
 };
 
@@ -61,7 +70,7 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
     code = (*compiler)->translate(context);
   if (!code)
     return createStringError("compilation failed");
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getTarget());
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getObjectTarget());
   if (!machine)
     return machine.takeError();
   Expected<SmallVector<char, 0>> object = emitFile(*code, **machine, FileKind::Object);
@@ -77,9 +86,17 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
     Expected<void *> entry = result->object->lookup(getCheckedName(kernel.name));
     if (!entry)
       return entry.takeError();
-    result->entries[kernel.name] = reinterpret_cast<CheckedEntry>(*entry);
-    if (!result->first)
-      result->first = reinterpret_cast<CheckedEntry>(*entry);
+    Entries entries{*entry, nullptr};
+    if (kernel.isGpu) {
+      Expected<void *> bytes = result->object->lookup(getCheckedName(getWorkspaceBytesName(kernel.name)));
+      if (!bytes)
+        return bytes.takeError();
+      entries.bytes = *bytes;
+    }
+    result->isGpu = kernel.isGpu;
+    result->entries[kernel.name] = entries;
+    if (!result->first.checked)
+      result->first = entries;
   }
   result->manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options);
   return result;
@@ -92,6 +109,29 @@ static void copyMessage(StringRef text, char *message, size_t size) {
   size_t length = std::min(text.size(), size - 1);
   std::memcpy(message, text.data(), length);
   message[length] = '\0';
+}
+
+static bool refuse(int32_t &code, int32_t reason, const Twine &text, char *message, size_t size) {
+  copyMessage(text.str(), message, size);
+  code = reason;
+  return false;
+}
+
+/// The entries of a kernel of a module for a GPU, or for a processor; or false, the code and its message.
+static bool findEntries(const attn_module *module, const char *kernel, bool isGpu, Entries &entries, int32_t &code,
+                        char *message, size_t size) {
+  if (!module)
+    return refuse(code, ATTN_NULL_ARGUMENT, "expected a module, found null", message, size);
+  entries = kernel ? module->entries.lookup(kernel) : module->first;
+  if (!entries.checked)
+    return refuse(code, ATTN_NO_SUCH_KERNEL, "no kernel named '" + Twine(kernel ? kernel : "") + "' in this module",
+                  message, size);
+  if (module->isGpu != isGpu)
+    return refuse(code, ATTN_WRONG_DEVICE,
+                  isGpu ? "expected a module for a GPU, found one for a processor; call attn_module_call"
+                        : "expected a module for a processor, found one for a GPU; call attn_module_call_cuda",
+                  message, size);
+  return true;
 }
 
 extern "C" {
@@ -142,16 +182,39 @@ const char *attn_module_manifest(const attn_module *module) { return module ? mo
 
 attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                              int64_t count, char *message, size_t size) {
-  if (!module) {
-    copyMessage("expected a module, found null", message, size);
-    return ATTN_NULL_ARGUMENT;
-  }
-  CheckedEntry entry = kernel ? module->entries.lookup(kernel) : module->first;
-  if (!entry) {
-    copyMessage(("no kernel named '" + Twine(kernel ? kernel : "") + "' in this module").str(), message, size);
-    return ATTN_NO_SUCH_KERNEL;
-  }
+  Entries entries;
+  int32_t code;
+  if (!findEntries(module, kernel, /*isGpu=*/false, entries, code, message, size))
+    return static_cast<attn_status>(code);
+  auto entry = reinterpret_cast<CheckedEntry>(entries.checked);
   return static_cast<attn_status>(entry(arguments, count, message, static_cast<int64_t>(size)));
+}
+
+int64_t attn_module_workspace_bytes(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
+                                    int64_t count, char *message, size_t size) {
+  Entries entries;
+  int32_t code;
+  if (!findEntries(module, kernel, /*isGpu=*/true, entries, code, message, size))
+    return -code;
+  return reinterpret_cast<BytesEntry>(entries.bytes)(arguments, count, message, static_cast<int64_t>(size));
+}
+
+int32_t attn_module_call_cuda(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
+                              int64_t count, void *workspace, int64_t workspaceBytes, void *stream, char *message,
+                              size_t size) {
+  Entries entries;
+  int32_t code;
+  if (!findEntries(module, kernel, /*isGpu=*/true, entries, code, message, size))
+    return code;
+  return reinterpret_cast<CudaEntry>(entries.checked)(arguments, count, workspace, workspaceBytes, stream, message,
+                                                      static_cast<int64_t>(size));
+}
+
+int32_t attn_use_cuda_driver(const char *path, char *message, size_t size) {
+  int32_t code = attn_cuda_load_driver(path);
+  if (code != 0)
+    copyMessage(attn_cuda_message(), message, size);
+  return code;
 }
 
 void attn_set_num_threads(int threads) { attn_runtime_set_num_threads(threads); }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/CodeGen.h"
+#include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -90,6 +91,8 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
       function.addFnAttr("target-features", target.features);
+    if (target.gpu)
+      continue;
     // The kernels' vectors have the width that TargetInfo chose; processors that LLVM tunes for half of it would split
     // them.
     function.addFnAttr("prefer-vector-width", width);
@@ -142,6 +145,9 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
     runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
   };
   define("attn_parallel_for", &attn_parallel_for);
+  define("attn_cuda_launch", &attn_cuda_launch);
+  define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
+  define("attn_cuda_copy_message", &attn_cuda_copy_message);
   define("__extendhfsf2", &__extendhfsf2);
   define("__truncdfhf2", &__truncdfhf2);
   define("__truncsfhf2", &__truncsfhf2);

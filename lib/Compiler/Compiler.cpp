@@ -19,7 +19,9 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
@@ -32,12 +34,19 @@
 using namespace mlir;
 using namespace attn;
 
+/// The host side of GPU kernels runs everywhere.
+static constexpr StringLiteral kHostLevel = "x86-64";
+
 Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics)
-    : options(options), target(std::move(target)), diagnostics(diagnostics) {
+    : options(options), target(std::move(target)), objectTarget(this->target), diagnostics(diagnostics) {
+  if (this->target.gpu)
+    objectTarget = llvm::cantFail(TargetInfo::get(kHostLevel));
   DialectRegistry registry;
   registerAllDialects(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
   // One kernel is one function: threads would only cost their start.
   context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   // The source location says where; the whole op in the middle of the pipeline would bury it.
@@ -52,6 +61,9 @@ llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions 
   llvm::Expected<TargetInfo> target = TargetInfo::get(options.target);
   if (!target)
     return target.takeError();
+  if (target->gpu && (options.reference || options.unfused))
+    return llvm::createStringError("expected a processor as target of the reference pipeline, found '" +
+                                   options.target + "'; write --target=host");
   for (const std::string &feature : options.disabledFeatures)
     target->features += (target->features.empty() ? "-" : ",-") + feature;
   std::unique_ptr<Compiler> compiler(new Compiler(options, std::move(*target), diagnostics));
@@ -133,7 +145,9 @@ LogicalResult Compiler::runPhase(Phase phase) {
     fallback.failOnFallback = options.failOnFallback;
     buildReferencePhase(pm, fallback);
   } else {
-    buildPhase(pm, phase, flash, cpu);
+    GPUOptions gpu;
+    gpu.target = options.target;
+    buildPhase(pm, phase, flash, cpu, gpu);
   }
   return runAndVerify(pm, *module);
 }
@@ -152,6 +166,8 @@ LogicalResult Compiler::run(Phase last) {
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
+    if (!hasPhase(phase, target.gpu.has_value()))
+      continue;
     // The reference path takes one step from canonicalize to bufferize.
     bool isFlashPhase = phase > Phase::Canonicalize && phase < Phase::Bufferize;
     if (phase == Phase::Fuse && isReference)
@@ -164,6 +180,8 @@ LogicalResult Compiler::run(Phase last) {
     }
     if (phase == Phase::Fuse && !isReference)
       collectKernels();
+    if (phase == Phase::Nvvm)
+      collectLaunches();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
       return failure();
     if (failed(dump(phase, static_cast<unsigned>(phase))))
@@ -233,6 +251,7 @@ void Compiler::collectKernels() {
       describePath(&function, options.reference || options.unfused);
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
+    kernel.isGpu = target.gpu.has_value();
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
@@ -290,7 +309,9 @@ std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmCon
   result->setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : *result) {
     auto isEntry = [&](const Kernel &kernel) {
-      return function.getName() == kernel.name || function.getName() == getCheckedName(kernel.name);
+      std::string bytes = getWorkspaceBytesName(kernel.name);
+      return llvm::is_contained({kernel.name, getCheckedName(kernel.name), bytes, getCheckedName(bytes)},
+                                function.getName());
     };
     if (!function.isDeclaration() && llvm::none_of(kernels, isEntry))
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -299,7 +320,7 @@ std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmCon
 }
 
 std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext, ModulePart part, StringRef suffix) {
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(target);
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(objectTarget);
   if (!machine) {
     diagnostics << "error: " << llvm::toString(machine.takeError()) << "\n";
     return nullptr;
@@ -314,9 +335,9 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
-  else if (failed(linkArgumentCheck(*result, diagnostics)))
+  else if (failed(defineImages(*result)) || failed(linkArgumentCheck(*result, diagnostics)))
     return nullptr;
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
-  optimizeModule(*result, target, **machine, /*vectorizeLoops=*/!isFlash);
+  optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash);
   return result;
 }

@@ -31,7 +31,7 @@ static StringRef describeValues(ValueCheck::Kind kind) {
   llvm_unreachable("all kinds are handled");
 }
 
-static void writeArgument(raw_ostream &os, const KernelArgument &argument, ArrayRef<std::string> sizes) {
+static void writeArgument(raw_ostream &os, const KernelArgument &argument, ArrayRef<std::string> sizes, bool isGpu) {
   os << " *   " << argument.name << ": " << (argument.isOutput ? "output" : "input") << ", ";
   const ElementInfo &element = getElementInfo(argument.element);
   if (argument.isScalar) {
@@ -42,7 +42,7 @@ static void writeArgument(raw_ostream &os, const KernelArgument &argument, Array
   interleave(argument.printShape(sizes), os, "][");
   os << "], strides (";
   interleaveComma(argument.printStrides(sizes), os);
-  os << ") elements, aligned to " << element.bytes << " bytes";
+  os << ") elements, aligned to " << argument.getAlignment(isGpu) << " bytes";
   if (argument.element == ElementKind::I1)
     os << ", 0 or 1";
   if (argument.element == ElementKind::F8E4M3FN)
@@ -52,13 +52,43 @@ static void writeArgument(raw_ostream &os, const KernelArgument &argument, Array
   os << "\n";
 }
 
+static void writeGpuConventions(raw_ostream &os, const Kernel &kernel) {
+  os << " Buffers are in the memory of the device, scalars on the host.\n"
+        " * Starts its kernels on the stream and does not wait for them. The workspace, in the memory of the device, "
+        "holds\n"
+        " * "
+     << getWorkspaceBytesName(kernel.name)
+     << " bytes at a multiple of 256, and belongs to the call until the stream has done it.\n"
+        " * Returns 0, or a code of attn_cuda.h, whose attn_cuda_message says why. Calls attn_cuda_launch: link "
+        "libattn_runtime.";
+}
+
+/// All but the plain entry.
+static void writeGpuEntries(raw_ostream &os, const Kernel &kernel) {
+  std::string bytes = getWorkspaceBytesName(kernel.name);
+  os << "/* The bytes of workspace that a call needs; 0 for none. */\nint64_t " << bytes << "(";
+  interleaveComma(kernel.sizes, os, [&](const std::string &size) { os << "int64_t " << size; });
+  os << (kernel.sizes.empty() ? "void" : "") << ");\n\n";
+  os << "/* Both on " << kernel.arguments.size()
+     << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
+        " * device (kDLCUDA; scalars on the CPU), overlap. Values in the memory of the device are not tested. The "
+        "first\n"
+        " * returns 0, a code of attn.h or one of attn_cuda.h; the second bytes, or a code as a negative number; with "
+        "a\n"
+        " * message (at most `size` bytes; may be NULL). */\nint32_t "
+     << getCheckedName(kernel.name)
+     << "(const DLTensor *const *arguments, int64_t count, void *workspace, int64_t workspace_bytes,\n"
+        "    CUstream stream, char *message, int64_t size);\nint64_t "
+     << getCheckedName(bytes) << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
+}
+
 static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOptions &options) {
   os << "/* " << kernel.name << "\n *\n";
   if (!kernel.problem.empty())
     os << " * Problem: " << kernel.problem << "\n *\n";
   os << " * Arguments, contiguous in row-major order:\n";
   for (const KernelArgument &argument : kernel.arguments)
-    writeArgument(os, argument, kernel.sizes);
+    writeArgument(os, argument, kernel.sizes, kernel.isGpu);
   if (!kernel.sizes.empty()) {
     os << " *   then the sizes ";
     interleaveComma(kernel.sizes, os);
@@ -91,11 +121,13 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   if (kernel.hasLse)
     os << " lse is the natural logarithm.";
   os << "\n * Safe to call from several threads at once.";
-  if (options.parallel)
+  if (kernel.isGpu)
+    writeGpuConventions(os, kernel);
+  else if (options.parallel)
     os << " Calls attn_parallel_for: link libattn_runtime.";
   else
     os << " Runs on the calling thread; needs the C library only.";
-  os << "\n */\nvoid " << kernel.name << "(";
+  os << "\n */\n" << (kernel.isGpu ? "int32_t " : "void ") << kernel.name << "(";
   interleaveComma(kernel.arguments, os, [&](const KernelArgument &argument) {
     if (argument.isScalar)
       os << getElementInfo(argument.element).cName << " " << argument.name;
@@ -104,6 +136,10 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   });
   for (const std::string &size : kernel.sizes)
     os << ", int64_t " << size;
+  if (kernel.isGpu) {
+    os << ", void *workspace, int64_t workspace_bytes, CUstream stream);\n\n";
+    return writeGpuEntries(os, kernel);
+  }
   os << ");\n\n";
   os << "/* The same on " << kernel.arguments.size()
      << " DLPack tensors in the order above, each tested first: count, rank, shape, type, strides, alignment,\n"
@@ -120,6 +156,9 @@ std::string writeHeader(StringRef guard, ArrayRef<Kernel> kernels, const Compile
   raw_string_ostream os(text);
   os << "/* Generated by attnc " << kVersion << " for target " << options.target << ". */\n#ifndef " << guard
      << "\n#define " << guard << "\n\n#include <stdint.h>\n\n#include <dlpack/dlpack.h>\n\n"
+     << (any_of(kernels, [](const Kernel &kernel) { return kernel.isGpu; })
+             ? "/* As in cuda.h and attn-c/attn_cuda.h. */\ntypedef struct CUstream_st *CUstream;\n\n"
+             : "")
      << "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   for (const Kernel &kernel : kernels)
     writeKernel(os, kernel, options);

@@ -21,6 +21,26 @@ static json::Array toJSON(ArrayRef<int64_t> numbers, ArrayRef<std::string> texts
   return array;
 }
 
+/// A size that only the call knows is null.
+static json::Value toJSON(const GpuLaunch &launch) {
+  auto orNull = [](int64_t size) {
+    return mlir::ShapedType::isDynamic(size) ? json::Value(nullptr) : json::Value(size);
+  };
+  auto toArray = [&](ArrayRef<int64_t> sizes) { return json::Array(map_range(sizes, orNull)); };
+  json::Object object{{"kernel", launch.kernel},
+                      {"grid", toArray(launch.grid)},
+                      {"block", toArray(launch.block)},
+                      {"dynamic_shared_bytes", orNull(launch.sharedBytes)},
+                      {"parameters", json::Array(launch.parameters)}};
+  if (launch.resources) {
+    object["registers"] = launch.resources->registers;
+    object["static_shared_bytes"] = launch.resources->staticSharedBytes;
+    object["stack_bytes"] = launch.resources->stackBytes;
+    object["spill_bytes"] = launch.resources->spillBytes;
+  }
+  return object;
+}
+
 static json::Value toJSON(const Kernel &kernel) {
   json::Array arguments;
   for (const KernelArgument &argument : kernel.arguments) {
@@ -31,7 +51,7 @@ static json::Value toJSON(const Kernel &kernel) {
                                      {"dtype", element.numpyName},
                                      {"shape", toJSON(argument.shape, argument.printShape(kernel.sizes))},
                                      {"strides", toJSON(argument.getStrides(), argument.printStrides(kernel.sizes))},
-                                     {"alignment", element.bytes}});
+                                     {"alignment", argument.getAlignment(kernel.isGpu)}});
   }
   auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
   auto orNullInteger = [](std::optional<int64_t> value) { return value ? json::Value(*value) : json::Value(nullptr); };
@@ -46,14 +66,21 @@ static json::Value toJSON(const Kernel &kernel) {
                            {"additive_minus_infinity", "removes the key"},
                            {"empty_row", "out 0, lse -inf"},
                            {"heads", "contiguous groups"}};
-  json::Object object{{"name", kernel.name},
-                      {"entry", kernel.name},
-                      {"checked_entry", getCheckedName(kernel.name)},
-                      {"path", kernel.path},
-                      {"arguments", std::move(arguments)},
-                      {"sizes", json::Array(kernel.sizes)},
-                      {"workspace_bytes", 0},
-                      {"conventions", std::move(conventions)}};
+  json::Object object{
+      {"name", kernel.name},
+      {"entry", kernel.name},
+      {"checked_entry", getCheckedName(kernel.name)},
+      {"path", kernel.path},
+      {"arguments", std::move(arguments)},
+      {"sizes", json::Array(kernel.sizes)},
+      {"workspace_bytes", kernel.isGpu ? json::Value(getWorkspaceBytesName(kernel.name)) : json::Value(0)},
+      {"conventions", std::move(conventions)}};
+  if (kernel.isGpu) {
+    json::Array launches;
+    for (const GpuLaunch &launch : kernel.launches)
+      launches.push_back(toJSON(launch));
+    object["launches"] = std::move(launches);
+  }
   if (!kernel.problem.empty()) {
     object["problem"] = kernel.problem;
     object["features"] = kernel.features;
@@ -62,6 +89,12 @@ static json::Value toJSON(const Kernel &kernel) {
 }
 
 static json::Object toJSON(const TargetInfo &target) {
+  if (target.gpu)
+    return json::Object{{"name", target.name},
+                        {"triple", target.triple},
+                        {"cpu", target.cpu},
+                        {"features", target.features},
+                        {"compute_capability", int64_t(target.gpu->computeCapability)}};
   return json::Object{{"name", target.name},
                       {"triple", target.triple},
                       {"cpu", target.cpu},
@@ -76,7 +109,8 @@ static std::string printManifest(json::Object target, const CompileOptions &opti
     list.push_back(toJSON(kernel));
   more["attn"] = kVersion;
   more["target"] = std::move(target);
-  more["parallel"] = options.parallel ? "openmp" : "none";
+  more["parallel"] = kernels.empty() || !kernels.front().isGpu ? json::Value(options.parallel ? "openmp" : "none")
+                                                               : json::Value("cuda");
   more["kernels"] = std::move(list);
   return formatv("{0:2}\n", json::Value(std::move(more))).str();
 }

@@ -36,13 +36,24 @@ void attn::AttnDialect::initialize() {
 
 LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
                                          int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors,
-                                         KernelKind kernel, ProductKind product, int64_t splitKeys, int64_t unroll,
-                                         int64_t prefetch) {
-  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1 || unroll < 1)
+                                         KernelKind kernel, ProductKind product, int64_t splitKeys, int64_t prefetch,
+                                         int64_t warps) {
+  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1)
     return emitError() << "expected every size of a schedule to be at least 1";
-  if (splitKeys < 0 || prefetch < 0)
-    return emitError() << "expected split_keys and prefetch of a schedule to be 0 or greater";
-  if (kernel == KernelKind::Prefill && queryTile % (lanes * laneVectors) != 0)
+  if (splitKeys < 0 || prefetch < 0 || warps < 0)
+    return emitError() << "expected split_keys, prefetch and warps of a schedule to be 0 or greater";
+  bool isGpuProduct = product == ProductKind::MMA || product == ProductKind::TF32;
+  if (warps > 0 && (lanes != 32 || rowBlock % 16 != 0 || keyTile % 16 != 0 || product == ProductKind::Dot))
+    return emitError()
+           << "expected lanes = 32, row_block and key_tile in multiples of 16, and product = mma, tf32 or fma "
+              "of a schedule with warps, found "
+           << lanes << ", " << rowBlock << ", " << keyTile << " and " << stringifyProductKind(product);
+  if (warps == 0 && isGpuProduct)
+    return emitError() << "expected product = " << stringifyProductKind(product) << " only with warps, found none";
+  if (warps > 0 && kernel == KernelKind::Prefill && queryTile > rowBlock * warps)
+    return emitError() << "expected query_tile to be at most row_block * warps = " << rowBlock * warps << ", found "
+                       << queryTile;
+  if (kernel == KernelKind::Prefill && warps == 0 && queryTile % (lanes * laneVectors) != 0)
     return emitError() << "expected query_tile to be a multiple of lanes * lane_vectors = " << lanes * laneVectors
                        << ", found " << queryTile;
   if (kernel == KernelKind::Prefill && splitKeys != 0)

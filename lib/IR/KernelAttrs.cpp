@@ -1,6 +1,6 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
-// attn.arguments, attn.path, attn.conventions and attn.name are discardable
+// attn.arguments, attn.path, attn.conventions, attn.cuda_entry and attn.name are discardable
 // attributes that later phases and the emitted header trust. Each may also come
 // out of a file, so the dialect verifies their form here.
 //
@@ -137,6 +137,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError("expected ")
              << kConventionsAttr << " to hold scale and softcap as floats, causal and align as strings, "
              << "window_left and window_right as integers, mask, bias and lse as units, found " << value;
+  } else if (attribute.getName() == kCudaEntryAttr) {
+    if (!isa<UnitAttr>(value) || !op->hasAttr(kArgumentsAttr))
+      return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "
+                                        << value;
   }
   return success();
 }

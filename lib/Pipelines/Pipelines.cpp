@@ -6,11 +6,13 @@
 
 #include "attn/Pipelines.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/TargetInfo.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
@@ -38,12 +40,20 @@ static constexpr std::pair<Phase, llvm::StringLiteral> kPhases[] = {
     {Phase::Tile, "tile"},
     {Phase::Bufferize, "bufferize"},
     {Phase::Vector, "vector"},
+    {Phase::Gpu, "gpu"},
+    {Phase::Nvvm, "nvvm"},
     {Phase::Llvm, "llvm"},
 };
 
 ArrayRef<Phase> getAllPhases() {
   static const SmallVector<Phase> phases = llvm::map_to_vector(kPhases, [](auto entry) { return entry.first; });
   return phases;
+}
+
+bool hasPhase(Phase phase, bool isGpu) {
+  if (phase == Phase::Vector)
+    return !isGpu;
+  return isGpu || (phase != Phase::Gpu && phase != Phase::Nvvm);
 }
 
 StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].second; }
@@ -55,13 +65,16 @@ std::optional<Phase> parsePhase(StringRef name) {
   return std::nullopt;
 }
 
+static bool isOfTile(Value buffer) {
+  return buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
+}
+
 static bool belongsOnStack(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return false;
-  bool isOfTile = buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  return type.getNumElements() <= (isOfTile ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
+  return type.getNumElements() <= (isOfTile(buffer) ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
 }
 
 static void addVerification(OpPassManager &pm, Phase phase) {
@@ -109,7 +122,7 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
       createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
 }
 
-void buildBufferizePhase(OpPassManager &pm) {
+void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -118,7 +131,8 @@ void buildBufferizePhase(OpPassManager &pm) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(belongsOnStack));
+  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(
+      [isGpu](Value buffer) { return belongsOnStack(buffer) && (!isGpu || isOfTile(buffer)); }));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
@@ -144,8 +158,30 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   addVerification(pm, Phase::Vector);
 }
 
-void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
-  pm.addPass(createEmitEntryPass());
+void buildGpuPhase(OpPassManager &pm, const GPUOptions &options) {
+  pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
+  pm.addPass(createMapToGpuPass({options.target}));
+}
+
+void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerTileToNvvmPass({options.target}));
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(memref::createExpandStridedMetadataPass());
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createConvertMathToLLVMPass());
+  kernels.addPass(createConvertVectorToLLVMPass());
+  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
+/// From memrefs, vectors and structured control flow to the LLVM dialect.
+static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -163,10 +199,39 @@ void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(mlir::createCanonicalizerPass());
+}
+
+void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+  pm.addPass(createEmitEntryPass());
+  addLlvmConversions(pm);
   pm.addPass(createEmitCheckedEntryPass());
 }
 
-void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu) {
+void buildLlvmPhase(OpPassManager &pm, const GPUOptions &) {
+  pm.addPass(createPlanWorkspacePass());
+  pm.addPass(createEmitEntryPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createLowerLaunchesPass());
+  addLlvmConversions(pm);
+  pm.addPass(createEmitCheckedEntryPass());
+}
+
+/// An unknown target is refused by the first pass that reads it.
+static bool isGpuTarget(StringRef name) {
+  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
+  if (info)
+    return info->gpu.has_value();
+  llvm::consumeError(info.takeError());
+  return false;
+}
+
+void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
+                const GPUOptions &gpu) {
+  llvm::Expected<TargetInfo> target = TargetInfo::get(flash.target);
+  bool isGpu = target && target->gpu;
+  if (!target)
+    llvm::consumeError(target.takeError());
   switch (phase) {
   case Phase::Input: return;
   case Phase::Canonicalize: return buildCanonicalizePhase(pm);
@@ -175,9 +240,11 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
   case Phase::Online: return buildOnlinePhase(pm);
   case Phase::Tile: return buildTilePhase(pm);
-  case Phase::Bufferize: return buildBufferizePhase(pm);
+  case Phase::Bufferize: return buildBufferizePhase(pm, isGpuTarget(flash.target));
   case Phase::Vector: return buildVectorPhase(pm, cpu);
-  case Phase::Llvm: return buildLlvmPhase(pm, cpu);
+  case Phase::Gpu: return buildGpuPhase(pm, gpu);
+  case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
+  case Phase::Llvm: return isGpu ? buildLlvmPhase(pm, gpu) : buildLlvmPhase(pm, cpu);
   }
 }
 

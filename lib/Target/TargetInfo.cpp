@@ -1,4 +1,4 @@
-//===- TargetInfo.cpp - facts of x86-64 processors ------------------------===//
+//===- TargetInfo.cpp - facts of x86-64 processors and GPUs  ------------------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using namespace llvm;
 
 namespace attn {
 
-StringRef TargetInfo::getKnownNames() { return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4"; }
+StringRef TargetInfo::getKnownNames() { return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90"; }
 
 /// Vector facts follow from the features alone. LLVM lists only features that no other implies: avx512vl stands for
 /// avx512f.
@@ -51,8 +51,28 @@ static TargetInfo getHost() {
   return target;
 }
 
+/// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take.
+static constexpr StringLiteral kPTXFeature = "+ptx78";
+
+static constexpr std::pair<StringLiteral, GpuInfo> kGpus[] = {
+    {"sm_80", {80, 163 * 1024, 164 * 1024, 64 * 1024, 108}},
+    {"sm_86", {86, 99 * 1024, 100 * 1024, 64 * 1024, 84}},
+    {"sm_89", {89, 99 * 1024, 100 * 1024, 64 * 1024, 142}},
+    {"sm_90", {90, 227 * 1024, 228 * 1024, 64 * 1024, 132}},
+};
+
 Expected<TargetInfo> TargetInfo::get(StringRef name) {
   TargetInfo target;
+  for (const auto &[gpuName, facts] : kGpus)
+    if (name == gpuName) {
+      target.name = target.cpu = name.str();
+      target.triple = "nvptx64-nvidia-cuda";
+      target.features = kPTXFeature.str();
+      target.gpu = facts;
+      return target;
+    }
+  if (name.starts_with("sm_"))
+    return createStringError("no kernels for target '" + name + "', expected one of sm_80, sm_86, sm_89, sm_90");
   if (name == "host") {
     target = getHost();
   } else {

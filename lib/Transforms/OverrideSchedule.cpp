@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Target/BlockLayout.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,6 +25,8 @@ using namespace attn;
 static constexpr int64_t kMaxTileBytes = 1024 * 1024;
 /// Fields beyond it are nothing that a kernel could want, and their products must not overflow.
 static constexpr int64_t kMaxNumber = int64_t(1) << 24;
+/// Warps of a block: those of a multiprocessor's four schedulers, a few times.
+static constexpr int64_t kMaxWarps = 16;
 
 //===----------------------------------------------------------------------===//
 // Text
@@ -44,8 +47,8 @@ static constexpr NumberField kNumbers[] = {
     {"row_block", &ScheduleFields::rowBlock, 1},
     {"lane_vectors", &ScheduleFields::laneVectors, 1},
     {"split_keys", &ScheduleFields::splitKeys, 0},
-    {"unroll", &ScheduleFields::unroll, 1},
     {"prefetch", &ScheduleFields::prefetch, 0},
+    {"warps", &ScheduleFields::warps, 0},
 };
 
 /// Stores one value; the error completes "NAME: ".
@@ -68,7 +71,7 @@ static llvm::Error store(ScheduleFields &fields, StringRef name, StringRef value
   if (name == "product") {
     if (std::optional<ProductKind> kind = symbolizeProductKind(value))
       return fields.product = *kind, llvm::Error::success();
-    return llvm::createStringError("expected product to be fma or dot, found '" + value + "'");
+    return llvm::createStringError("expected product to be fma, dot, mma or tf32, found '" + value + "'");
   }
   std::string names;
   for (const NumberField &each : kNumbers)
@@ -94,8 +97,8 @@ llvm::Expected<ScheduleFields> ScheduleFields::parse(StringRef text, ScheduleFie
 ScheduleFields::ScheduleFields(ScheduleAttr schedule)
     : queryTile(schedule.getQueryTile()), keyTile(schedule.getKeyTile()), lanes(schedule.getLanes()),
       rowBlock(schedule.getRowBlock()), laneVectors(schedule.getLaneVectors()), kernel(schedule.getKernel()),
-      product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), unroll(schedule.getUnroll()),
-      prefetch(schedule.getPrefetch()) {}
+      product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), prefetch(schedule.getPrefetch()),
+      warps(schedule.getWarps()) {}
 
 std::string ScheduleFields::print() const {
   std::string text;
@@ -108,7 +111,40 @@ std::string ScheduleFields::print() const {
 // Schedules that a kernel can have
 //===----------------------------------------------------------------------===//
 
+/// A block of warps: what it needs of shared memory, and how its rows go around.
+static LogicalResult checkGpuSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
+  if (fields.warps < 1 || fields.warps > kMaxWarps)
+    return op.emitOpError("schedule: expected warps from 1 to ") << kMaxWarps << " on target " << target.name
+                                                                 << ", found " << fields.warps;
+  Type type = getElementTypeOrSelf(op.getQuery().getType());
+  bool isSingle = type.isF32();
+  bool isFitting = isSingle ? fields.product == ProductKind::FMA || fields.product == ProductKind::TF32
+                            : fields.product == ProductKind::MMA;
+  if (!isFitting)
+    return op.emitOpError("schedule: expected product=") << (isSingle ? "fma or tf32" : "mma") << " for inputs of " << type
+                                                         << " on target " << target.name << ", found "
+                                                         << stringifyProductKind(fields.product);
+  int64_t rows = fields.rowBlock * fields.warps, queries = getStaticSize(op, DimKind::Query);
+  if (fields.kernel == KernelKind::Decode && fields.queryTile != queries)
+    return op.emitOpError("schedule: expected query_tile of kernel=decode to be the number of query rows, found ")
+           << fields.queryTile << "; write kernel=prefill";
+  if (fields.kernel == KernelKind::Prefill && fields.queryTile != rows &&
+      (ShapedType::isDynamic(queries) || fields.queryTile < queries))
+    return op.emitOpError("schedule: expected query_tile to be row_block times warps, ")
+           << rows << ", or all query rows, found " << fields.queryTile;
+  int64_t bytes = BlockLayout::get(rows, fields.keyTile, getStaticSize(op, DimKind::HeadSize),
+                                   getStaticSize(op, DimKind::ValueSize), type.getIntOrFloatBitWidth() / 8)
+                      .bytes;
+  if (bytes > target.gpu->sharedBytesPerBlock)
+    return op.emitOpError("schedule: needs ")
+           << llvm::divideCeil(bytes, 1024) << " KiB of shared memory, " << target.name << " has "
+           << target.gpu->sharedBytesPerBlock / 1024 << "; write a smaller key_tile or fewer warps";
+  return success();
+}
+
 static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
+  if (target.gpu)
+    return checkGpuSchedule(op, fields, target);
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t bytes = type.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(bytes * 8);
   if (fields.lanes != lanes)
@@ -153,7 +189,7 @@ FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const 
   auto schedule =
       ScheduleAttr::getChecked([&] { return op.emitOpError("schedule: "); }, op.getContext(), fields->queryTile,
                                fields->keyTile, fields->lanes, fields->rowBlock, fields->laneVectors, fields->kernel,
-                               fields->product, fields->splitKeys, fields->unroll, fields->prefetch);
+                               fields->product, fields->splitKeys, fields->prefetch, fields->warps);
   if (!schedule)
     return failure();
   return schedule;

@@ -76,6 +76,6 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
   bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, /*unroll=*/1,
-                           /*prefetch=*/kPrefetchTiles * keyTile);
+                           ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
+                           /*prefetch=*/kPrefetchTiles * keyTile, /*warps=*/0);
 }

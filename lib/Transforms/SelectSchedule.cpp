@@ -40,6 +40,8 @@ static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
 }
 
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
+  if (target.gpu)
+    return selectGpuSchedule(op, target);
   Type elementType = getElementTypeOrSelf(op.getQuery().getType());
   if (!elementType.isF32() && !elementType.isF64() && !elementType.isF16() && !elementType.isBF16())
     return op.emitOpError("no CPU kernel for element type ")
@@ -94,8 +96,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
   return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors, KernelKind::Prefill,
-                           product, /*split_keys=*/0, /*unroll=*/1,
-                           /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0);
+                           product, /*split_keys=*/0, /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0,
+                           /*warps=*/0);
 }
 
 namespace {
@@ -115,6 +117,10 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
       if (failed(schedule))
         return WalkResult::interrupt();
       op.setScheduleAttr(*schedule);
+      if (schedule->isGpu()) {
+        emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << ScheduleFields(*schedule).print();
+        return WalkResult::advance();
+      }
       emitRemark(op, RemarkOutcome::Analysis, "schedule-selected")
           << llvm::formatv("query tile {0}, key tile {1}, {2} lanes, register kernel {3} x {4}{5}",
                            schedule->getQueryTile(), schedule->getKeyTile(), schedule->getLanes(),

@@ -1,7 +1,7 @@
 //===- TileBuilder.cpp - operands of a tile, and one step over it ---------===//
 //
-// A prefill tile has its query rows innermost, padded to whole vectors; a decode
-// tile has the rows of the heads that share a head of K as they are. The loops
+// A prefill tile of a CPU has its query rows innermost, padded to whole vectors; a
+// decode tile, and every tile of a GPU, has its rows as they are. The loops
 // over key tiles are in KeyLoops.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -23,10 +23,12 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
     : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
-      isDecode(schedule.getKernel() == KernelKind::Decode), hasPredicate(!step.getMaskMod().empty()),
-      isDense(step.getBias() || step.getMask()), usesPairs(schedule.getProduct() == ProductKind::Dot),
+      isDecode(schedule.getKernel() == KernelKind::Decode), isRowMajor(isDecode || schedule.isGpu()),
+      hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
+      usesPairs(schedule.getProduct() == ProductKind::Dot),
       stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(usesPairs ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType())) : stateType) {
+      rowType(usesPairs || schedule.isGpu() ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                                            : stateType) {
   if (isDecode && numBatch > 0)
     headsPerTile = getHeadsPerTile();
 }
@@ -208,11 +210,11 @@ Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex
 Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
   Value slice = createSlice(b, loc, operand, getSlice(map));
   Type type = getElementTypeOrSelf(operand.getType());
-  // A boolean becomes a byte: vectors of i1 have no memory form. Q is widened to what is calculated in.
+  // A boolean becomes a byte: vectors of i1 have no memory form. On a CPU, Q is widened to what is calculated in.
   if (type.isInteger(1))
     type = b.getI8Type();
   else if (operand == step.getQuery())
-    type = stateType;
+    type = schedule.isGpu() ? rowType : stateType;
   Value target = emptyTile(to, type);
   if (llvm::is_contained(to, keyPos))
     target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));
@@ -243,8 +245,8 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   auto gather = operand.getDefiningOp<GatherPagesOp>();
   Type type = getElementTypeOrSelf(operand.getType());
   Slice slice = getSlice(map);
-  // A decode kernel widens in registers.
-  if (!gather && (type == rowType || isDecode))
+  // A decode kernel of a CPU widens in registers.
+  if (!gather && (type == rowType || (isDecode && !schedule.isGpu())))
     return createSlice(b, loc, operand, slice);
   if (gather && readsPages(step, gather))
     return loadPage(gather, slice, map, column);
@@ -271,7 +273,7 @@ bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather) {
   auto cache = cast<ShapedType>(gather.getCache().getType());
   int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
   ScheduleAttr schedule = *step.getSchedule();
-  return schedule.getKernel() == KernelKind::Decode && page % schedule.getKeyTile() == 0;
+  return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0;
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.
@@ -307,7 +309,7 @@ void TileBuilder::packQuery() {
     return;
   }
   SmallVector<unsigned> rowMajor = {queryPos, headPos}, lanesInnermost = {headPos, queryPos};
-  packedQuery = pack(step.getQuery(), maps[0], rowMajor, isDecode ? rowMajor : lanesInnermost);
+  packedQuery = pack(step.getQuery(), maps[0], rowMajor, isRowMajor ? rowMajor : lanesInnermost);
 }
 
 State TileBuilder::initState(InitStateOp init, bool withStart) {
@@ -356,7 +358,7 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
 State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial, ValueRange state) {
   offsets[keyPos] = firstKey;
   sizes[keyPos] = count;
-  SmallVector<AffineMap> stepMaps = {isDecode ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
+  SmallVector<AffineMap> stepMaps = {isRowMajor ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
                                      maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
   if (usesPairs) {
@@ -370,7 +372,7 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
     if (!operand)
       return {};
     AffineMap map = maps[next++];
-    if (isDecode || !map.isFunctionOfDim(queryPos)) {
+    if (isRowMajor || !map.isFunctionOfDim(queryPos)) {
       stepMaps.push_back(map);
       return createSlice(b, loc, operand, getSlice(map));
     }

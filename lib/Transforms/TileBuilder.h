@@ -80,7 +80,7 @@ private:
   bool foldsManyTiles();
   mlir::Value getLength(mlir::Value lower, mlir::Value upper);
   llvm::SmallVector<unsigned, 2> getAccDims() const {
-    return isDecode ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
+    return isRowMajor ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
                     : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};
   }
   void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
@@ -100,10 +100,10 @@ private:
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch, queryPos, keyPos, headPos, valuePos;
   int64_t keyTile;
-  bool isDecode, hasPredicate, isDense;
+  bool isDecode, isRowMajor, hasPredicate, isDense;
   int64_t headsPerTile = 1;
   bool usesPairs;                     ///< the products take pairs of elements: Q's along D, V's along the keys
-  mlir::FloatType stateType, rowType; ///< of the state; of K and V where the products read them
+  mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
 
   // Of the current tile: its place in the domain, its rows, and where its sequence starts.
   llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;

@@ -62,6 +62,8 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+    {"nvvm", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
+     "no attn op after phase nvvm; only attention has GPU kernels, compile the rest for the host"},
 };
 
 struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass> {

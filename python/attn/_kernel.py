@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _library, _tensor
+from attn import _cuda, _library, _tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -50,6 +50,9 @@ class Kernel:
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the kernel; the GIL is released meanwhile.
 
+        A kernel for a GPU takes objects with `__dlpack__` in the memory of its device, and is started on the stream
+        that the library of the first one uses; outputs are new arrays of this library.
+
         Args:
           inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
             where the kernel takes a scalar. An array that is not C-contiguous is copied.
@@ -61,10 +64,13 @@ class Kernel:
           objects given as `out` are returned themselves.
 
         Raises:
+          RuntimeError: there is no CUDA driver, or the device is not one that the kernel was made for.
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
         """
         _names(self.inputs, len(inputs))
+        if _cuda.is_target(self.manifest["target"]["name"]):
+            return _cuda.call(self, inputs, out)
         arrays = [_tensor.contiguous(_as_input(argument, x)) for argument, x in zip(self.inputs, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:

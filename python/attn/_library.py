@@ -12,7 +12,9 @@ from pathlib import Path
 
 SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX = 0, 1, 2
 OK, WRONG_TYPE, WRONG_DEVICE, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 20, 21
-DEVICE_CPU = 1
+DEVICE_CPU, DEVICE_CUDA = 1, 2
+# From here on the codes are attn_cuda.h's.
+FIRST_CUDA_STATUS = 30
 MESSAGE_SIZE = 1024
 FILE_NAME = "libattn.so"
 
@@ -99,6 +101,32 @@ def load() -> ctypes.CDLL:
                 ctypes.c_size_t,
             ],
         ),
+        "attn_module_workspace_bytes": (
+            ctypes.c_int64,
+            [
+                ctypes.c_void_p,
+                ctypes.c_char_p,
+                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                ctypes.c_int64,
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+            ],
+        ),
+        "attn_module_call_cuda": (
+            ctypes.c_int32,
+            [
+                ctypes.c_void_p,
+                ctypes.c_char_p,
+                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                ctypes.c_int64,
+                ctypes.c_void_p,
+                ctypes.c_int64,
+                ctypes.c_void_p,
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+            ],
+        ),
+        "attn_use_cuda_driver": (ctypes.c_int32, [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t]),
         "attn_set_num_threads": (None, [ctypes.c_int]),
         "attn_get_num_threads": (ctypes.c_int, []),
         "attn_version": (ctypes.c_char_p, []),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _kernel, _library, _problem, _tensor, _trace
+from attn import _checks, _cuda, _cuda_sdpa, _kernel, _library, _problem, _tensor, _trace
 from attn._cache import KernelCache
 
 Array = npt.NDArray[Any]
@@ -80,7 +80,9 @@ def sdpa(
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
-      target: "host" or a name in `attn.targets()`.
+      target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), tensors are anything with `__dlpack__` in the
+        memory of its device (torch, CuPy, JAX), C-contiguous at 16 bytes, integers int32, sinks float32; the kernel is
+        started on the stream that their library uses, and lengths and offsets are not tested.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and what was asked, in the order lse, weights. Torch
@@ -91,28 +93,32 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
+    tensors = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "causal": causal, "align": align}
+    tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
+    on_device: list[Any] | None = None
+    if _cuda.is_target(target):
+        tensors, on_device = _cuda_sdpa.split(tensors)
+    arrays = [_tensor.as_array(name, tensors.pop(name)) for name in "qkv"]
     problem, others = prepare(
-        *(_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)),
+        *arrays,
+        **tensors,
         scale=scale,
-        causal=causal,
         window=window,
-        align=align,
         softcap=softcap,
-        bias=bias,
-        mask=mask,
-        sink=sink,
-        q_lengths=q_lengths,
-        kv_lengths=kv_lengths,
         dropout=dropout,
         layout=layout,
         heads=heads,
-        k_scale=k_scale,
-        v_scale=v_scale,
         return_lse=return_lse,
         return_weights=return_weights,
     )
     source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
-    return compiled(source, target)(q, k, v, *others, *captured)
+    if on_device is None:
+        return compiled(source, target)(q, k, v, *others, *captured)
+    if captured:
+        raise TypeError(f"expected functions without captured arrays for target {target}, found {len(captured)}")
+    # Of dropout, seed and offset are numbers: the last of the others.
+    words = others[len(others) - 2 :] if dropout is not None else []
+    return compiled(source, target)(*on_device, *words)
 
 
 def prepare(

@@ -24,11 +24,11 @@ static_assert(sizeof(attn_argument_spec) == 56 && offsetof(attn_argument_spec, r
 /// The arguments q, k, v, mask, out of a small kernel, correct until a test changes them.
 struct CheckArguments : testing::Test {
   static constexpr int64_t qShape[] = {2, 3, 4}, kShape[] = {2, 5, 4}, maskShape[] = {3, 5};
-  std::vector<attn_argument_spec> specs = {{"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}},
-                                           {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}},
-                                           {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}},
-                                           {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}},
-                                           {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}}};
+  std::vector<attn_argument_spec> specs = {{"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+                                           {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+                                           {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+                                           {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}},
+                                           {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}}};
   std::vector<std::vector<int64_t>> shapes = {{2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {3, 5}, {2, 3, 4}};
   std::vector<std::vector<int64_t>> strides = {{12, 4, 1}, {20, 4, 1}, {20, 4, 1}, {5, 1}, {12, 4, 1}};
   alignas(64) float memory[5][64] = {};
@@ -219,9 +219,9 @@ TEST_F(CheckArguments, TheCodesAreTestedInTheirOrder) {
 TEST_F(CheckArguments, DynamicSizes) {
   static constexpr int64_t q[] = {-1, 3, 4}, k[] = {-1, -1, 4};
   static constexpr int32_t qSymbols[] = {0, -1, -1}, kSymbols[] = {0, 1, -1};
-  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}};
-  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}};
-  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}};
+  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
+  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
+  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
   expect(ATTN_OK, "");
   shapes[2][1] = 6;
   strides[2] = {24, 4, 1};

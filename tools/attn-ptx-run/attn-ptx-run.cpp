@@ -2,14 +2,19 @@
 //
 //   attn-ptx-run KERNEL.ptx --entry=NAME --grid=4,1,1 --block=128 --shared=8192 --arg=in:q.npy … --report=report.json
 //
+//   attn-ptx-run KERNEL.ptx --problem='b1 hq2 sq64 sk64 d64 bf16'
+//
 // Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. Where the kernel does something
-// wrong, that is said, the report is written and the outputs are not.
+// wrong, that is said, the report is written and the outputs are not. With --problem or --ir, the host's side of that
+// source launches the PTX, and the outputs are compared with the reference.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "RunProblem.h"
+#include "Summary.h"
 #include "attn/Compiler/OutputFile.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -25,7 +30,7 @@ using namespace attn::ptx;
 
 namespace {
 
-constexpr int kRefused = 1, kFaulty = 2;
+constexpr int kRefused = 1, kFaulty = 2, kWrong = 1;
 
 cl::OptionCategory category("attn-ptx-run options");
 cl::cat inCategory(category);
@@ -33,7 +38,7 @@ cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("KERNEL.ptx (-
 cl::opt<std::string> entry("entry", cl::desc("which kernel (default: the only one)"), cl::value_desc("NAME"),
                            inCategory);
 cl::opt<std::string> grid("grid", cl::desc("blocks"), cl::value_desc("X,Y,Z"), cl::init("1"), inCategory);
-cl::opt<std::string> block("block", cl::desc("threads of a block"), cl::value_desc("X,Y,Z"), cl::Required, inCategory);
+cl::opt<std::string> block("block", cl::desc("threads of a block"), cl::value_desc("X,Y,Z"), inCategory);
 cl::opt<uint64_t> shared("shared", cl::desc("bytes of dynamic shared memory"), cl::value_desc("BYTES"), cl::init(0),
                          inCategory);
 cl::list<std::string> arguments("arg", cl::desc("the next parameter of the kernel; see below"), cl::value_desc("WORD"),
@@ -43,17 +48,26 @@ cl::opt<std::string> reportFile("report", cl::desc("write findings and counts as
 cl::opt<uint64_t> maxInstructions("max-instructions",
                                   cl::desc("end after so many instructions of warps (default 2^30)"),
                                   cl::value_desc("N"), cl::init(uint64_t(1) << 30), inCategory);
+cl::opt<std::string> problem("problem", cl::desc("run as the kernels of this problem line, and compare"),
+                             cl::value_desc("LINE"), inCategory);
+cl::opt<std::string> irFile("ir", cl::desc("run as the kernels of this source, and compare"),
+                            cl::value_desc("FILE.mlir"), inCategory);
+cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the source (default: the first)"), inCategory);
+cl::opt<std::string> schedule("schedule", cl::desc("the schedule that the PTX was made with"), inCategory);
+cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inCategory);
+cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: random)"),
+                            cl::value_desc("NAME=N"), cl::CommaSeparated, inCategory);
 const std::string extraHelp = std::string("\nA WORD of --arg is one of\n") + kArgumentHelp;
 cl::extrahelp help(extraHelp);
 
-Expected<Module> readModule() {
+Expected<ptx::Module> readModule() {
   auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
   if (!buffer)
     return createStringError("'" + input + "': " + buffer.getError().message());
   return parseModule((*buffer)->getBuffer().str(), input);
 }
 
-Expected<std::string> getEntry(const Module &module) {
+Expected<std::string> getEntry(const ptx::Module &module) {
   if (!entry.empty())
     return entry;
   if (module.functions.size() == 1)
@@ -65,7 +79,9 @@ Expected<std::string> getEntry(const Module &module) {
                            (names.empty() ? "" : " (" + names + ")"));
 }
 
-void printSummary(const std::string &name, const Report &report) {
+} // namespace
+
+void attn::ptx::printSummary(const std::string &name, const Report &report) {
   uint64_t narrow = 0;
   for (const Counters &counter : report.counters)
     narrow += counter.narrowGlobal;
@@ -74,14 +90,60 @@ void printSummary(const std::string &name, const Report &report) {
          << narrow << " global accesses under 16 bytes, " << format("%.3f s\n", report.seconds);
 }
 
+namespace {
+
+/// The host's side decides what is launched: flags that say so as well would only contradict it.
+Error checkProblemFlags() {
+  if (!problem.empty() && !irFile.empty())
+    return createStringError("expected --problem=LINE or --ir=FILE.mlir, found both");
+  const cl::Option *const others[] = {&entry, &grid, &block, &shared, &reportFile, &maxInstructions};
+  for (const cl::Option *option : others)
+    if (option->getNumOccurrences() != 0)
+      return createStringError("expected no --" + option->ArgStr +
+                               " with --problem and --ir, found it; the host's "
+                               "side says how its kernels are launched");
+  return Error::success();
+}
+
+Expected<int> executeProblem() {
+  if (Error error = checkProblemFlags())
+    return error;
+  auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
+  if (!buffer)
+    return createStringError("'" + input + "': " + buffer.getError().message());
+  ProblemRun run;
+  run.source.file = irFile;
+  if (!problem.empty())
+    run.source.problem = problem;
+  run.kernel = kernelName;
+  run.arguments.seed = seed;
+  run.schedule = schedule;
+  run.ptx = (*buffer)->getBuffer().str();
+  for (StringRef text : sizes) {
+    auto [name, number] = text.split('=');
+    int64_t size;
+    if (name.empty() || number.getAsInteger(10, size) || size < 0)
+      return createStringError("expected --size=NAME=N with a number of at least 0, found '" + text + "'");
+    run.arguments.sizes[name.str()] = size;
+  }
+  Expected<bool> isFine = runProblem(run);
+  if (!isFine)
+    return isFine.takeError();
+  return *isFine ? 0 : kWrong;
+}
+
 Expected<int> execute() {
+  if (!problem.empty() || !irFile.empty())
+    return executeProblem();
+  if (block.getNumOccurrences() == 0)
+    return createStringError("expected --block=X,Y,Z, or --problem=LINE or --ir=FILE.mlir, found none of them");
   Expected<Dim3> blocks = parseDim3("grid", grid);
   if (!blocks)
     return blocks.takeError();
   Expected<Dim3> threads = parseDim3("block", block);
   if (!threads)
     return threads.takeError();
-  Expected<Module> module = readModule();
+  Expected<ptx::Module> module = readModule();
   if (!module)
     return module.takeError();
   Expected<std::string> name = getEntry(*module);

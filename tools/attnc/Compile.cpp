@@ -7,9 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Compiler/Onnx.h"
 #include "attn/Compiler/OutputFile.h"
-#include "attn/Compiler/Problem.h"
 #include "attnc.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -21,25 +19,6 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
-  if (problem) {
-    Expected<Problem> parsed = parseProblem(*problem);
-    if (!parsed)
-      return parsed.takeError();
-    return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
-  }
-  bool isModel = StringRef(file).ends_with(".onnx");
-  auto buffer = MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/!isModel);
-  if (!buffer)
-    return createFileError(file, buffer.getError());
-  if (!isModel)
-    return std::move(*buffer);
-  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file);
-  if (!text)
-    return text.takeError();
-  return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
-}
-
 std::string driver::getGuard(StringRef path) {
   std::string guard;
   for (char c : sys::path::filename(path))
@@ -49,14 +28,50 @@ std::string driver::getGuard(StringRef path) {
   return guard;
 }
 
+/// PTX or machine code alone.
+static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit) {
+  Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages(/*needsCubin=*/emit == EmitKind::Cubin);
+  if (!images)
+    return images.takeError();
+  if (images->size() != 1)
+    return createStringError("expected one kernel with --emit=ptx and --emit=cubin, found " + Twine(images->size()) +
+                             "; write --emit=obj, or a file for each");
+  return emit == EmitKind::Cubin ? images->front().cubin : images->front().ptx;
+}
+
+/// What cannot be written for the target.
+static Error checkEmit(const TargetInfo &target, EmitKind emit) {
+  bool isGpuCode = emit == EmitKind::Ptx || emit == EmitKind::Cubin;
+  if (isGpuCode && !target.gpu)
+    return createStringError("expected a GPU as target of --emit=ptx and --emit=cubin, found '" + target.name +
+                             "'; write --target=sm_80, or --emit=asm or --emit=obj");
+  if (emit == EmitKind::Assembly && target.gpu)
+    return createStringError("expected a processor as target of --emit=asm, found '" + target.name +
+                             "'; write --emit=ptx");
+  return Error::success();
+}
+
 /// The main output's bytes.
 static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
   std::string bytes;
   raw_string_ostream os(bytes);
-  if (emit == EmitKind::Mlir) {
-    compiler.getModule()->print(os);
-    return bytes;
+  switch (emit) {
+  case EmitKind::Mlir: compiler.getModule()->print(os); return bytes;
+  case EmitKind::Ptx:
+  case EmitKind::Cubin: return createGpuCode(compiler, emit);
+  case EmitKind::Object: return emitObject(compiler);
+  case EmitKind::Shared: {
+    Expected<std::string> object = emitObject(compiler);
+    if (!object)
+      return object;
+    return linkSharedLibrary(*object, compiler.getOptions().parallel || compiler.getTarget().gpu);
   }
+  case EmitKind::Llvm:
+  case EmitKind::Assembly: break;
+  }
+  // The host's side is of no interest there; --emit=asm is refused before.
+  if (compiler.getTarget().gpu)
+    return compiler.printGpuIR();
   LLVMContext context;
   std::unique_ptr<Module> module = compiler.translate(context);
   if (!module)
@@ -65,15 +80,12 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
     module->print(os, nullptr);
     return bytes;
   }
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(compiler.getTarget());
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(compiler.getObjectTarget());
   if (!machine)
     return machine.takeError();
-  Expected<SmallVector<char, 0>> file =
-      emitFile(*module, **machine, emit == EmitKind::Assembly ? FileKind::Assembly : FileKind::Object);
+  Expected<SmallVector<char, 0>> file = emitFile(*module, **machine, FileKind::Assembly);
   if (!file)
     return file.takeError();
-  if (emit == EmitKind::Shared)
-    return linkSharedLibrary(StringRef(file->data(), file->size()), compiler.getOptions().parallel);
   return std::string(file->data(), file->size());
 }
 
@@ -89,9 +101,10 @@ int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
 }
 
 int driver::compile(const CompileCommand &command) {
-  bool needsFile = command.emit == EmitKind::Object || command.emit == EmitKind::Shared;
+  bool needsFile = is_contained({EmitKind::Object, EmitKind::Shared, EmitKind::Cubin}, command.emit);
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
-    return reportError(createStringError("expected -o FILE for --emit=obj and --emit=shared, found none"));
+    return reportError(
+        createStringError("expected -o FILE for --emit=obj, --emit=shared and --emit=cubin, found none"));
   std::string output = command.output.empty() ? "-" : command.output;
 
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
@@ -100,6 +113,8 @@ int driver::compile(const CompileCommand &command) {
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(command.source, command.options), errs());
   if (!compiler)
     return reportError(compiler.takeError());
+  if (Error error = checkEmit((*compiler)->getTarget(), command.emit))
+    return reportError(std::move(error));
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
   if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(last)))
     return 1;
@@ -121,40 +136,5 @@ Expected<std::string> driver::compileObject(const Source &source, const CompileO
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  return createOutput(**compiler, EmitKind::Object);
-}
-
-Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
-                                             raw_ostream &diagnostics) {
-  Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
-  if (!text)
-    return text.takeError();
-  Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
-  if (!compiler)
-    return compiler.takeError();
-  if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
-    return createStringError("compilation failed");
-  Expected<std::string> object = createOutput(**compiler, EmitKind::Object);
-  if (!object)
-    return object.takeError();
-  LoadedKernel kernel;
-  ArrayRef<Kernel> kernels = (*compiler)->getKernels();
-  const Kernel *found =
-      name.empty() ? kernels.begin() : find_if(kernels, [&](const Kernel &k) { return k.name == name; });
-  if (found == kernels.end()) {
-    std::string names;
-    for (const Kernel &k : kernels)
-      names += " " + k.name;
-    return createStringError("no kernel named '" + name + "', expected one of" + names);
-  }
-  kernel.description = *found;
-  Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
-  if (!loaded)
-    return loaded.takeError();
-  kernel.object = std::move(*loaded);
-  Expected<void *> entry = kernel.object->lookup(getCheckedName(found->name));
-  if (!entry)
-    return entry.takeError();
-  kernel.entry = *entry;
-  return kernel;
+  return emitObject(**compiler);
 }

@@ -9,102 +9,10 @@
 
 #include "attn/Compiler/OutputFile.h"
 #include "attnc.h"
-#include "llvm/Support/Format.h"
-#include <cmath>
-#include <limits>
 
 using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
-
-/// Largest |out - ref| relative to max |ref| that --check accepts. For f32 and f64 it is SPEC §4's. For 16 bits, SPEC
-/// §4 compares with the same mathematics in the low type; here three roundings to that type are allowed, of the
-/// weights, of the output and of the reference's output: 3/2 of its epsilon.
-static double getTolerance(NpyType type) {
-  switch (type) {
-  case NpyType::Float64: return 1e-12;
-  case NpyType::BFloat16: return 1.5 / (1 << 7);
-  case NpyType::Float16: return 1.5 / (1 << 10);
-  default: return 1e-5;
-  }
-}
-
-namespace {
-struct Difference {
-  double largest = 0, scale = 0;
-};
-} // namespace
-
-static double readFloat(const NpyArray &array, int64_t index) {
-  switch (array.type) {
-  case NpyType::Float32: return reinterpret_cast<const float *>(array.data)[index];
-  case NpyType::Float64: return reinterpret_cast<const double *>(array.data)[index];
-  case NpyType::Float16:
-  case NpyType::BFloat16: return fromNarrowFloat(array.type, reinterpret_cast<const uint16_t *>(array.data)[index]);
-  case NpyType::Float8E4M3FN: return fromNarrowFloat(array.type, reinterpret_cast<const uint8_t *>(array.data)[index]);
-  default: return readInteger(array, index);
-  }
-}
-
-/// Equal infinities and a NaN on both sides are no difference; anything else that is not finite is an infinite one.
-static Difference compareArrays(const NpyArray &found, const NpyArray &expected) {
-  Difference difference;
-  for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
-    double a = readFloat(found, i), b = readFloat(expected, i);
-    if (std::isfinite(b))
-      difference.scale = std::max(difference.scale, std::abs(b));
-    if (a == b || (std::isnan(a) && std::isnan(b)))
-      continue;
-    double error = std::abs(a - b);
-    difference.largest =
-        std::max(difference.largest, std::isfinite(error) ? error : std::numeric_limits<double>::infinity());
-  }
-  return difference;
-}
-
-/// Prints a line an output; false where one is outside of the tolerance.
-static Expected<bool> checkOutputs(const RunCommand &command, const LoadedKernel &kernel,
-                                   MutableArrayRef<NpyArray> arguments) {
-  CompileOptions options = command.options;
-  options.reference = true;
-  options.schedule.clear();
-  options.remarks = RemarkFilter::None;
-  options.dumpDirectory.clear();
-  Expected<LoadedKernel> reference = LoadedKernel::compile(command.source, options, kernel.getDescription().name);
-  if (!reference)
-    return reference.takeError();
-  // The reference's outputs go to arrays of their own; the inputs are shared, and get back afterwards.
-  ArrayRef<KernelArgument> descriptions = kernel.getDescription().arguments;
-  std::vector<NpyArray> expected(arguments.size());
-  for (auto [i, argument] : enumerate(descriptions)) {
-    if (!argument.isOutput) {
-      std::swap(expected[i], arguments[i]);
-      continue;
-    }
-    Expected<NpyArray> array = createZeros(argument, arguments[i].shape);
-    if (!array)
-      return array.takeError();
-    expected[i] = std::move(*array);
-  }
-  if (Error error = reference->call(expected))
-    return error;
-  bool isFine = true;
-  for (auto [i, argument] : enumerate(descriptions)) {
-    if (!argument.isOutput) {
-      std::swap(expected[i], arguments[i]);
-      continue;
-    }
-    NpyType type = arguments[i].type;
-    Difference difference = compareArrays(arguments[i], expected[i]);
-    double relative = difference.largest == 0 ? 0 : difference.largest / (difference.scale > 0 ? difference.scale : 1);
-    bool isWithin = relative <= getTolerance(type);
-    isFine &= isWithin;
-    outs() << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "
-           << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.0e", getTolerance(type))
-           << (isWithin ? ": ok" : ": FAILED") << "\n";
-  }
-  return isFine;
-}
 
 int driver::run(const RunCommand &command) {
   Expected<LoadedKernel> kernel = LoadedKernel::compile(command.source, command.options, command.kernel);
@@ -123,7 +31,7 @@ int driver::run(const RunCommand &command) {
 
   bool isFine = true;
   if (command.check) {
-    Expected<bool> checked = checkOutputs(command, *kernel, *arguments);
+    Expected<bool> checked = checkOutputs(command.source, command.options, kernel->getDescription(), *arguments);
     if (!checked)
       return reportError(checked.takeError());
     isFine = *checked;

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnc.h"
+#include "attn-c/attn_cuda.h"
 #include "attn/Compiler/Version.h"
 #include "attn/Conversion/CNames.h"
 #include "attn/Transforms/Transforms.h"
@@ -47,10 +48,12 @@ cl::cat inCategory(category);
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
                                inCompile, inRun, inBench, inTune, inCategory);
-cl::opt<std::string> target("target",
-                            cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
-                                     "several of them separated by commas, for one object that chooses by CPUID"),
-                            cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
+cl::opt<std::string>
+    target("target",
+           cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
+                    "several of them separated by commas, for one object that chooses by CPUID; a GPU: sm_80, "
+                    "sm_86, sm_89, sm_90"),
+           cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
                                       clEnumValN(Parallel::None, "none", "on the calling thread; no runtime needed")),
@@ -79,6 +82,8 @@ cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Obj
                        cl::values(clEnumValN(EmitKind::Mlir, "mlir", "MLIR after the last phase"),
                                   clEnumValN(EmitKind::Llvm, "llvm", "LLVM IR, optimised"),
                                   clEnumValN(EmitKind::Assembly, "asm", "assembly"),
+                                  clEnumValN(EmitKind::Ptx, "ptx", "PTX of GPU kernels"),
+                                  clEnumValN(EmitKind::Cubin, "cubin", "their machine code, by ptxas"),
                                   clEnumValN(EmitKind::Object, "obj", "an object file (default)"),
                                   clEnumValN(EmitKind::Shared, "shared", "a shared library")),
                        inCompile, inCategory);
@@ -93,7 +98,12 @@ cl::opt<std::string> libraryName("name", cl::desc("with --problems, the C name o
 cl::opt<unsigned> jobs("j", cl::desc("threads that compile (default: one a core)"), cl::value_desc("N"), cl::init(0),
                        inCompile, inCategory);
 
+cl::opt<std::string> ptxas("ptxas", cl::desc("of GPU targets, the assembler (default: of PATH or /usr/local/cuda)"),
+                           cl::value_desc("PATH"), inCompile, inRun, inCategory);
+
 // attnc run
+cl::opt<std::string> cudaDriver("cuda-driver", cl::desc("of GPU targets, a library in place of libcuda.so.1"),
+                                cl::value_desc("PATH"), inRun, inCategory);
 cl::list<std::string> inputs("input", cl::desc("inputs in the order of the arguments"), cl::value_desc("FILE.npy"),
                              inRun, inCategory);
 cl::list<std::string> outputs("output", cl::desc("outputs in the order of the results"), cl::value_desc("FILE.npy"),
@@ -137,6 +147,7 @@ CompileOptions getOptions() {
   options.schedule = schedule;
   options.tuned = tunedFile;
   options.remarks = remarks;
+  options.ptxas = ptxas;
   options.dumpDirectory = dumpPhases;
   return options;
 }
@@ -213,6 +224,8 @@ Expected<std::map<std::string, int64_t>> getSizes() {
 }
 
 int runRun() {
+  if (!cudaDriver.empty() && attn_cuda_load_driver(cudaDriver.c_str()) != 0)
+    return reportError(createStringError(attn_cuda_message()));
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
@@ -274,6 +287,15 @@ int driver::reportError(Error error) {
 
 /// What needs no problem to be found wrong.
 static Error checkFlags() {
+  Expected<TargetInfo> facts = TargetInfo::get(target);
+  if (facts && facts->gpu && (benchCommand || tuneCommand))
+    return createStringError("expected a processor as target of attnc bench and attnc tune, found '" + target +
+                             "'; attnc run takes GPUs");
+  if (facts && facts->gpu && !problemFile.empty())
+    return createStringError("expected a processor as target of a library, found '" + target +
+                             "'; write a call of attnc for each --problem");
+  if (!facts)
+    consumeError(facts.takeError()); // it is said where the target is used
   if (!tuned.empty()) {
     if (!schedule.empty())
       return createStringError("expected --schedule or --tuned, found both");

@@ -10,6 +10,7 @@
 #ifndef ATTN_COMPILER_COMPILER_H
 #define ATTN_COMPILER_COMPILER_H
 
+#include "attn/Compiler/GpuCodeGen.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Pipelines.h"
 #include "attn/Target/TargetInfo.h"
@@ -45,11 +46,24 @@ struct CompileOptions {
   RemarkFilter remarks = RemarkFilter::None;
   /// LLVM's names of features that code for the target does without.
   llvm::SmallVector<std::string> disabledFeatures;
+  /// Of GPU targets: where ptxas is (empty: searched), and whether an object also carries machine code where it is.
+  std::string ptxas;
+  bool embedCubin = true;
+  /// Of GPU targets: PTX instead of what the kernels become; the host's side stays what the source says.
+  std::optional<std::string> ptx;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
 };
 
 /// What of a module is translated: all of it, or the halves that a bundle is made of (Bundle.h).
 enum class ModulePart { Whole, Variant, Entries };
+
+/// One GPU kernel that an entry starts. Sizes that only the call knows are kDynamic.
+struct GpuLaunch {
+  std::string kernel;
+  int64_t grid[3], block[3], sharedBytes;
+  llvm::SmallVector<std::string> parameters; ///< MLIR's types
+  std::optional<KernelResources> resources;  ///< where ptxas was there
+};
 
 /// What the header and the manifest say of one kernel.
 struct Kernel {
@@ -63,6 +77,8 @@ struct Kernel {
   std::string align;  ///< of a window without causal, spelled likewise
   std::optional<int64_t> windowLeft, windowRight;
   bool hasMask = false, hasBias = false, hasLse = false;
+  bool isGpu = false;              ///< its entries take a workspace and a stream
+  std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.
   std::string problem, features;
 };
@@ -81,13 +97,27 @@ public:
   /// Runs the phases up to and including `last`.
   mlir::LogicalResult run(Phase last = Phase::Llvm);
 
-  /// Translates to LLVM IR (after phase llvm) and optimises for the target: all, with the argument check linked in; the
+  /// The code of one gpu.module, from phase nvvm on.
+  struct GpuImage {
+    std::string name; ///< of the gpu.module
+    std::string ptx, cubin;
+  };
+  /// PTX, and machine code where it is wanted and ptxas is there (with `needsCubin` an error where it is not), of all
+  /// kernels; their resources go to the descriptions.
+  llvm::Expected<std::vector<GpuImage>> emitImages(bool needsCubin = false);
+  /// The LLVM IR of all GPU kernels, as text.
+  llvm::Expected<std::string> printGpuIR();
+
+  /// Translates to LLVM IR (after phase llvm) and optimises for the target: all, with the argument check linked in and
+  /// the code of GPU kernels, whose host side this is; the
   /// kernels of a variant, whose symbols end in `suffix`; or the checked entries, which are not optimised.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
                                           llvm::StringRef suffix = "");
 
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }
+  /// What objects are made for: the target, or the lowest x86-64 level for the host side of a GPU.
+  const TargetInfo &getObjectTarget() const { return objectTarget; }
   const CompileOptions &getOptions() const { return options; }
   /// Known from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
@@ -100,9 +130,11 @@ private:
   mlir::LogicalResult checkScheduleIsUsed();
   mlir::LogicalResult dump(Phase phase, unsigned number);
   void collectKernels();
+  void collectLaunches();
+  mlir::LogicalResult defineImages(llvm::Module &host);
 
   CompileOptions options;
-  TargetInfo target;
+  TargetInfo target, objectTarget;
   llvm::raw_ostream &diagnostics;
   llvm::SourceMgr sourceManager;
   std::unique_ptr<mlir::MLIRContext> context;

@@ -64,6 +64,9 @@ struct KernelArgument {
   bool isOutput = false;
   bool isScalar = false; ///< passed by value, not by pointer
 
+  /// Of the first element, in bytes: its own size, and on a GPU, but for integers, what kernels read at once.
+  int64_t getAlignment(bool isGpu) const;
+
   /// Elements between neighbours of each dimension, row-major; kDynamic where a dynamic size is a factor.
   llvm::SmallVector<int64_t> getStrides() const;
   /// The sizes as text: a number, or the name in `sizes`; the strides likewise, as "sk * 64".

@@ -185,7 +185,8 @@ def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
     well; their pointers may be null.
 
     Rejects a kernel whose arguments are not those that `attn-describe-kernels`
-    recorded, and one that another function calls.
+    recorded, and one that another function calls. What `attn-plan-workspace` has
+    added for a GPU kernel stays behind the sizes.
 
     ```mlir
     // before
@@ -207,6 +208,13 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
     must be, returns its code where it refuses, and otherwise calls the kernel
     with the tensors' data pointers and the dynamic sizes.
 
+    The checked entry of a GPU kernel takes workspace, its bytes and the stream
+    before the message, wants tensors on a CUDA device, aligned to 16 bytes
+    unless they are integers, and returns the kernel's code; scalars are on the
+    CPU. Values in device memory are not tested. Beside it,
+    `i64 NAME_workspace_bytes_checked(arguments, count, message, size)` returns
+    the bytes of workspace, or the code of a refusal, negated.
+
     Rejects nothing; functions without the attribute are left alone.
 
     ```mlir
@@ -215,6 +223,122 @@ def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// GPU
+//===----------------------------------------------------------------------===//
+
+def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "turn parallel loops over tiles into GPU kernels and launches of them";
+  let description = [{
+    Each `scf.forall` on memrefs becomes a kernel of the gpu.module NAME_gpu: one
+    block of threads a tile, one dimension of blocks in the order of the loop.
+    The kernel takes scalars alone: for each buffer a pointer and its dynamic
+    sizes, for an index an i64. Constants and views are built again inside. The
+    tile's ops are as they were; `attn.schedule` on the kernel says how many warps
+    have them, and the launch how much shared memory they need.
+
+    Rejects functions that do anything but attention (there is no kernel for the
+    rest), schedules of a CPU, and tiles that need more shared memory than the
+    target has.
+
+    ```mlir
+    // before
+    scf.forall (%h, %i) in (4, 2) { attn.pack … attn.online_step … attn.finalize … }
+    // after
+    gpu.launch_func @sdpa_gpu::@sdpa_kernel blocks in (%c8, %c1, %c1) threads in (%c128, %c1, %c1)
+        dynamic_shared_memory_size %bytes args(%q : !llvm.ptr, …)
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "Target as --target of attnc names it">];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
+  let description = [{
+    Q, K and V go to swizzled shared memory (cp.async of 16 bytes), come back as
+    fragments (ldmatrix), are multiplied by mma.sync (or multiply-adds), and the
+    running state stays in registers (docs/GPU.md). The loops over key tiles are
+    as they were.
+
+    Rejects tiles whose rows are not contiguous or do not fit the schedule's
+    block, and ops that have no GPU lowering.
+
+    ```mlir
+    // before
+    attn.online_step ins(%q, %k, %v : memref<1x1x128x64xbf16>, …) outs(…) {schedule = #attn.schedule<… warps = 4>}
+    // after
+    nvvm.cp.async.shared.global … nvvm.ldmatrix … nvvm.mma.sync … nvvm.shfl.sync …
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "Target as --target of attnc names it">];
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+//===----------------------------------------------------------------------===//
+// The host side of GPU kernels
+//===----------------------------------------------------------------------===//
+
+def PlanWorkspacePass : Pass<"attn-plan-workspace", "::mlir::ModuleOp"> {
+  let summary = "place the buffers between GPU launches in the caller's workspace";
+  let description = [{
+    Functions with `attn.arguments` that launch GPU kernels take, after their
+    arguments, a workspace, its bytes and the stream, and return a code, 0 where
+    all went well. Their `memref.alloc` become views of the workspace at offsets
+    that are multiples of 256, after a check that it is large enough; a public
+    function `NAME_workspace_bytes` of the dynamic sizes says how large that is.
+    Buffers on the stack are placed likewise: kernels cannot reach them.
+
+    Rejects buffers whose sizes do not follow from those of the arguments, and
+    ops of the host that touch memory: it is the device's.
+
+    ```mlir
+    // before
+    func.func @f(%q: memref<?x64xf16>) attributes {attn.arguments = …} {
+      %states = memref.alloc(%n) : memref<?x16xf32>
+      …
+    // after
+    func.func @f(%q: memref<?x64xf16>, %workspace: !llvm.ptr, %bytes: i64, %stream: !llvm.ptr) -> i32 {
+      %code = llvm.call @attn_cuda_check_workspace(%workspace, %bytes, %needed) : …
+      cf.cond_br %fine, ^bb1, ^bb2
+    ^bb1:
+      %states = memref.view %all[%offset][%n] : memref<?xi8> to memref<?x16xf32>
+      …
+    func.func @f_workspace_bytes(%n: i64) -> i64
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::cf::ControlFlowDialect"];
+}
+
+def LowerLaunchesPass : Pass<"attn-lower-launches", "::mlir::ModuleOp"> {
+  let summary = "turn GPU launches into calls of the runtime's launcher";
+  let description = [{
+    Each `gpu.launch_func` of a C entry becomes a call of `attn_cuda_launch`
+    with the kernel, grid, block, dynamic shared memory, the entry's stream and
+    an array of pointers to the arguments; where it returns a code, the entry
+    returns it. A kernel is a global of its name and its module's image, which
+    is only declared here: the compiler defines it with PTX and cubin. The
+    `gpu.module` stays. Runs after structured control flow is gone.
+
+    Rejects arguments that are no pointers and numbers, clusters and tokens.
+
+    ```mlir
+    // before
+    gpu.launch_func @f_gpu::@f_kernel blocks in (%n, %c1, %c1) threads in (%c128, %c1, %c1) args(%q : !llvm.ptr)
+    // after
+    %kernel = llvm.mlir.addressof @f_gpu_image_f_kernel
+    %code = llvm.call @attn_cuda_launch(%kernel, %n, …, %stream, %parameters) : …
+    cf.cond_br %fine, ^next, ^exit(%code : i32)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect"];
 }
 
 #endif // ATTN_CONVERSION_PASSES_TD

@@ -29,13 +29,17 @@ namespace attn {
 
 // What the compiler notes on the function of a kernel (KernelAttrs.cpp has their forms): its arguments in the order of
 // the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash, mixed or
-// reference); the conventions of its sdpa, which the op itself no longer tells in later phases. And, written by the
-// user on an argument or result, its name in C.
+// reference); the conventions of its sdpa, which the op itself no longer tells in later phases; that it launches GPU
+// kernels, and so takes workspace, its bytes and the stream last, and returns a code. And, written by the user on an
+// argument or result, its name in C.
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kSizesAttr = "attn.sizes";
 constexpr llvm::StringLiteral kPathAttr = "attn.path";
 constexpr llvm::StringLiteral kConventionsAttr = "attn.conventions";
+constexpr llvm::StringLiteral kCudaEntryAttr = "attn.cuda_entry";
 constexpr llvm::StringLiteral kNameAttr = "attn.name";
+// On a GPU kernel between mapping and lowering: the schedule of its tile.
+constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 
 /// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
 /// plugin and the package all register through this function.

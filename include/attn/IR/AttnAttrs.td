@@ -65,7 +65,8 @@ def Attn_KernelKind : I32EnumAttr<"KernelKind", "the family of a tile's kernel",
 }
 
 def Attn_ProductKind : I32EnumAttr<"ProductKind", "the instruction of the two products of a tile", [
-    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Dot", 1, "dot">]> {
+    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Dot", 1, "dot">, I32EnumAttrCase<"MMA", 2, "mma">,
+    I32EnumAttrCase<"TF32", 3, "tf32">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -84,21 +85,31 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
       `split_keys` greater than 0, ranges of so many keys are folded independently and merged (`attn.merge_states`).
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it; `fma` widens to the type of the
-    accumulation. Kernels ask for rows of K and V `prefetch` rows ahead, 0 for none. `unroll` is kept for kernels to come:
-    none reads it today.
+    accumulation. Kernels ask for rows of K and V `prefetch` rows ahead, 0 for none.
+
+    On a GPU `warps` is greater than 0: a block of so many warps of `lanes` threads has a tile. Rows stay rows: each warp
+    holds `row_block` of them, all heads' and queries' together, and takes the products in fragments of 16 rows by
+    `product = mma` (m16n8k16 of 16-bit inputs), `tf32` (m16n8k8 of rounded f32) or `fma`. `prefill` and `decode` then say
+    whether a tile has one head or those that share a head of K.
 
     ```mlir
     #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
     #attn.schedule<query_tile = 1, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode,
                    split_keys = 1024>
+    #attn.schedule<query_tile = 128, key_tile = 64, lanes = 32, row_block = 32, lane_vectors = 1, product = mma, warps = 4>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$row_block,
                         "int64_t":$lane_vectors,
                         DefaultValuedParameter<"::attn::KernelKind", "::attn::KernelKind::Prefill">:$kernel,
                         DefaultValuedParameter<"::attn::ProductKind", "::attn::ProductKind::FMA">:$product,
-                        DefaultValuedParameter<"int64_t", "0">:$split_keys, DefaultValuedParameter<"int64_t", "1">:$unroll,
-                        DefaultValuedParameter<"int64_t", "0">:$prefetch);
+                        DefaultValuedParameter<"int64_t", "0">:$split_keys, DefaultValuedParameter<"int64_t", "0">:$prefetch,
+                        DefaultValuedParameter<"int64_t", "0">:$warps);
+  let extraClassDeclaration = [{
+    /// Rows of a block's fragments: as many as the tile has, or more.
+    int64_t getBlockRows() const { return getRowBlock() * getWarps(); }
+    bool isGpu() const { return getWarps() > 0; }
+  }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

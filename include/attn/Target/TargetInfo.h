@@ -12,9 +12,21 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 
 namespace attn {
+
+/// Facts of a GPU: what a kernel of one block may take, and how much of it fits a multiprocessor (CUDA C++ Programming
+/// Guide, "Technical specifications per compute capability").
+struct GpuInfo {
+  unsigned computeCapability = 80;          ///< 80 for sm_80
+  int64_t sharedBytesPerBlock = 163 * 1024; ///< opt-in maximum
+  int64_t sharedBytesPerMultiprocessor = 164 * 1024;
+  int64_t registersPerMultiprocessor = 64 * 1024;
+  unsigned multiprocessors = 108; ///< of the largest chip of its kind; only sets how finely keys are split
+  unsigned warpLanes = 32;
+};
 
 /// One target of --target. Sizes are in bits and bytes.
 struct TargetInfo {
@@ -29,12 +41,13 @@ struct TargetInfo {
   /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
   int64_t l2Bytes = 512 * 1024;
+  std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; the vector facts mean nothing then
 
   /// Elements of a type of `elementBits` in one vector register.
   unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
 
-  /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4") or a processor that LLVM
-  /// knows ("znver5"). The error says which names are known.
+  /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor that LLVM
+  /// knows ("znver5"), or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90"). The error says which names are known.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
 
   /// The names that documentation and errors list.

@@ -27,6 +27,9 @@ SdpaOp analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
 
+/// The one for a GPU.
+mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
+
 /// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
 bool canUseDotProducts(mlir::Operation *op);
 /// That of the decode kernel, where few query rows make it the faster one.
@@ -37,7 +40,7 @@ struct ScheduleFields {
   int64_t queryTile = 1, keyTile = 1, lanes = 1, rowBlock = 1, laneVectors = 1;
   KernelKind kernel = KernelKind::Prefill;
   ProductKind product = ProductKind::FMA;
-  int64_t splitKeys = 0, unroll = 1, prefetch = 0;
+  int64_t splitKeys = 0, prefetch = 0, warps = 0;
 
   ScheduleFields() = default;
   ScheduleFields(ScheduleAttr schedule);

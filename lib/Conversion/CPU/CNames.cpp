@@ -46,6 +46,10 @@ std::string attn::makeCName(StringRef text) {
 
 std::string attn::getCheckedName(StringRef kernel) { return (kernel + "_checked").str(); }
 
+std::string attn::getWorkspaceBytesName(StringRef kernel) { return (kernel + "_workspace_bytes").str(); }
+
+std::string attn::getImageName(StringRef gpuModule) { return (gpuModule + "_image").str(); }
+
 std::string attn::getSpecsName(StringRef kernel) { return (kernel + "_arguments").str(); }
 
 bool attn::isCFunctionName(StringRef name) { return makeCName(name) == name && !isReserved(name); }

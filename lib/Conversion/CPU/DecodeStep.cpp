@@ -231,7 +231,7 @@ private:
       });
       // Q of so many rows is read again for each block of keys.
       if (auto loop = products.front().getDefiningOp<scf::ForOp>(); loop && count * headSize / vb.lanes > freeRegisters)
-        vb.keepRolled(loop);
+        attn::keepRolled(loop);
       Value sums = sumLanes(vb, products);
       for (int64_t r = 0; r < count; ++r) {
         Value part = block == vb.lanes
@@ -257,7 +257,7 @@ private:
   /// The polynomial's coefficients fill a small register file: there, one vector at a time.
   Values keepRolled(Values results) {
     if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && vb.target.vectorRegisters < kManyRegisters)
-      vb.keepRolled(loop);
+      attn::keepRolled(loop);
     return results;
   }
 

@@ -2,7 +2,8 @@
 //
 // Before: kernels as llvm.func with the attribute attn.arguments. After: beside
 // each an entry NAME_checked that tests DLPack tensors against a constant table
-// (struct attn_argument_spec of attn_runtime.h) and calls the kernel.
+// (struct attn_argument_spec of attn_runtime.h) and calls the kernel; and beside a
+// GPU kernel one that says from tensors how large a workspace it needs.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,11 +21,13 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-static constexpr StringLiteral kCheckArguments = "attn_check_arguments";
+static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kCopyMessage = "attn_cuda_copy_message";
 /// Positions in a DLTensor.
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
 /// What attn_argument_spec writes for a dynamic size.
 static constexpr int64_t kAnySize = -1;
+/// DLPack's kDLCUDA.
+static constexpr int64_t kCudaDevice = 2;
 
 namespace {
 
@@ -36,49 +39,108 @@ public:
   void emit(LLVM::LLVMFuncOp kernel, ArrayRef<KernelArgument> arguments) {
     loc = kernel.getLoc();
     b.setInsertionPointToStart(module.getBody());
-    LLVM::LLVMFuncOp check = declareCheck();
-    LLVM::GlobalOp specs = createSpecs(kernel.getName(), arguments);
+    bool isCuda = kernel->hasAttr(kCudaEntryAttr);
+    LLVM::GlobalOp specs = createSpecs(kernel.getName(), arguments, isCuda);
+    b.setInsertionPointAfter(kernel);
+    if (isCuda)
+      emitWorkspaceBytes(kernel, arguments, specs);
+    b.setInsertionPointAfter(kernel);
 
     // i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)
-    b.setInsertionPointAfter(kernel);
+    // of a GPU kernel: …, i64 count, void *workspace, i64 bytes, CUstream stream, char *message, i64 size)
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
-    auto type = LLVM::LLVMFunctionType::get(i32, {pointer, i64, pointer, i64});
-    auto entry = LLVM::LLVMFuncOp::create(b, loc, getCheckedName(kernel.getName()), type);
-    Block *first = entry.addEntryBlock(b);
-    Block *call = b.createBlock(&entry.getBody(), entry.getBody().end());
-    Block *refuse = b.createBlock(&entry.getBody(), entry.getBody().end());
-
-    b.setInsertionPointToStart(first);
-    Value table = LLVM::AddressOfOp::create(b, loc, specs);
-    Value expected = LLVM::ConstantOp::create(b, loc, i64, static_cast<int64_t>(arguments.size()));
-    Value code = LLVM::CallOp::create(b, loc, check,
-                                      ValueRange{first->getArgument(0), first->getArgument(1), table, expected,
-                                                 first->getArgument(2), first->getArgument(3)})
-                     .getResult();
-    Value zero = LLVM::ConstantOp::create(b, loc, i32, 0);
-    Value isFine = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, code, zero);
-    LLVM::CondBrOp::create(b, loc, isFine, call, refuse);
-
-    b.setInsertionPointToStart(call);
+    SmallVector<Type> types{pointer, i64};
+    if (isCuda)
+      types.append({pointer, i64, pointer});
+    types.append({pointer, i64});
+    Entry entry = createEntry(getCheckedName(kernel.getName()), i32, types, specs, arguments.size());
     SmallVector<Value> operands;
     for (auto [i, argument] : llvm::enumerate(arguments))
-      operands.push_back(loadArgument(first->getArgument(0), i, kernel.getFunctionType().getParamType(i)));
+      operands.push_back(loadArgument(entry.getTensors(), i, kernel.getFunctionType().getParamType(i)));
     for (size_t symbol = 0, e = getKernelSizes(kernel).size(); symbol < e; ++symbol)
-      operands.push_back(loadSize(first->getArgument(0), symbol, arguments));
-    LLVM::CallOp::create(b, loc, kernel, operands);
-    LLVM::ReturnOp::create(b, loc, zero);
+      operands.push_back(loadSize(entry.getTensors(), symbol, arguments));
+    if (isCuda)
+      llvm::append_range(operands, entry.first->getArguments().slice(2, 3));
+    auto call = LLVM::CallOp::create(b, loc, kernel, operands);
+    if (isCuda)
+      returnCode(call.getResult(), entry);
+    else
+      LLVM::ReturnOp::create(b, loc, LLVM::ConstantOp::create(b, loc, i32, 0).getResult());
 
-    b.setInsertionPointToStart(refuse);
-    LLVM::ReturnOp::create(b, loc, code);
+    b.setInsertionPointToStart(entry.refuse);
+    LLVM::ReturnOp::create(b, loc, entry.code);
   }
 
 private:
-  LLVM::LLVMFuncOp declareCheck() {
-    if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(kCheckArguments))
-      return existing;
+  /// A function that has called the check, with the insertion point where that returned 0.
+  struct Entry {
+    Block *first, *refuse;
+    Value code; ///< of the check
+    Value getTensors() const { return first->getArgument(0); }
+    ValueRange getMessage() const { return first->getArguments().take_back(2); }
+  };
+  Entry createEntry(const std::string &name, Type result, ArrayRef<Type> types, LLVM::GlobalOp specs, int64_t count) {
+    Type i64 = b.getI64Type(), i32 = b.getI32Type();
+    LLVM::LLVMFuncOp check = declare(kCheckArguments, i32, {pointer, i64, pointer, i64, pointer, i64});
+    auto function = LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(result, types));
+    Entry entry;
+    entry.first = function.addEntryBlock(b);
+    Block *call = b.createBlock(&function.getBody(), function.getBody().end());
+    entry.refuse = b.createBlock(&function.getBody(), function.getBody().end());
+    b.setInsertionPointToStart(entry.first);
+    Value table = LLVM::AddressOfOp::create(b, loc, specs);
+    Value expected = LLVM::ConstantOp::create(b, loc, i64, count);
+    SmallVector<Value> operands{entry.first->getArgument(0), entry.first->getArgument(1), table, expected};
+    llvm::append_range(operands, entry.getMessage());
+    entry.code = LLVM::CallOp::create(b, loc, check, operands).getResult();
+    Value zero = LLVM::ConstantOp::create(b, loc, i32, 0);
+    Value isFine = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, entry.code, zero);
+    LLVM::CondBrOp::create(b, loc, isFine, call, entry.refuse);
+    b.setInsertionPointToStart(call);
+    return entry;
+  }
+
+  /// Returns the code of a GPU kernel; where it is not 0, with the launcher's message.
+  void returnCode(Value code, Entry &entry) {
+    auto function = cast<LLVM::LLVMFuncOp>(entry.first->getParentOp());
+    Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(), 0);
+    Value isFine = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, code, zero);
+    LLVM::LLVMFuncOp copy = declare(kCopyMessage, LLVM::LLVMVoidType::get(b.getContext()), {pointer, b.getI64Type()});
+    Block *block = b.getInsertionBlock();
+    Block *done = b.createBlock(&function.getBody(), function.getBody().end());
+    LLVM::ReturnOp::create(b, loc, code);
+    Block *failed = b.createBlock(&function.getBody(), function.getBody().end());
+    LLVM::CallOp::create(b, loc, copy, entry.getMessage());
+    LLVM::BrOp::create(b, loc, done);
+    b.setInsertionPointToEnd(block);
+    LLVM::CondBrOp::create(b, loc, isFine, done, failed);
+  }
+
+  /// i64 NAME_workspace_bytes_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)
+  void emitWorkspaceBytes(LLVM::LLVMFuncOp kernel, ArrayRef<KernelArgument> arguments, LLVM::GlobalOp specs) {
+    std::string name = getWorkspaceBytesName(kernel.getName());
+    auto bytes = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (!bytes)
+      return;
     Type i64 = b.getI64Type();
-    auto type = LLVM::LLVMFunctionType::get(b.getI32Type(), {pointer, i64, pointer, i64, pointer, i64});
-    return LLVM::LLVMFuncOp::create(b, loc, kCheckArguments, type);
+    Entry entry = createEntry(getCheckedName(name), i64, {pointer, i64, pointer, i64}, specs, arguments.size());
+    SmallVector<Value> sizes;
+    for (size_t symbol = 0, e = getKernelSizes(kernel).size(); symbol < e; ++symbol)
+      sizes.push_back(loadSize(entry.getTensors(), symbol, arguments));
+    LLVM::ReturnOp::create(b, loc, LLVM::CallOp::create(b, loc, bytes, sizes).getResult());
+
+    b.setInsertionPointToStart(entry.refuse);
+    Value zero = LLVM::ConstantOp::create(b, loc, i64, 0);
+    Value code = LLVM::SExtOp::create(b, loc, i64, entry.code);
+    LLVM::ReturnOp::create(b, loc, LLVM::SubOp::create(b, loc, zero, code).getResult());
+  }
+
+  LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> types) {
+    if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+      return existing;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    return LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(result, types));
   }
 
   /// A field of *tensors[i].
@@ -149,7 +211,7 @@ private:
   struct SpecParts {
     LLVM::GlobalOp name, shape, symbols, checks;
   };
-  SpecParts createParts(const std::string &prefix, const KernelArgument &argument) {
+  SpecParts createParts(const std::string &prefix, const KernelArgument &argument, bool isCuda) {
     SpecParts parts;
     std::string text = argument.name + '\0';
     parts.name =
@@ -165,19 +227,21 @@ private:
       checks.append({static_cast<int64_t>(check.kind), check.limit[0].argument, check.limit[0].dim,
                      check.limit[1].argument, check.limit[1].dim, check.lengths, check.page.argument, check.page.dim,
                      check.rows.argument, check.rows.dim});
-    if (!checks.empty())
+    // They would read the device's memory.
+    if (!checks.empty() && !isCuda)
       parts.checks = createNumbers<int64_t>(prefix + "_checks", checks);
     return parts;
   }
 
-  LLVM::GlobalOp createSpecs(StringRef kernel, ArrayRef<KernelArgument> arguments) {
+  LLVM::GlobalOp createSpecs(StringRef kernel, ArrayRef<KernelArgument> arguments, bool isCuda) {
     Type i32 = b.getI32Type(), i8 = b.getI8Type();
-    auto specType = LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, pointer, pointer, i32, i32, i32,
-                                                                      i32, i8, i8, LLVM::LLVMArrayType::get(i8, 6)});
+    auto specType =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, pointer, pointer, i32, i32, i32, i32, i8,
+                                                          i8, i8, LLVM::LLVMArrayType::get(i8, 5)});
     auto tableType = LLVM::LLVMArrayType::get(specType, arguments.size());
     SmallVector<SpecParts> parts;
     for (auto [i, argument] : llvm::enumerate(arguments))
-      parts.push_back(createParts((kernel + "_argument" + Twine(i)).str(), argument));
+      parts.push_back(createParts((kernel + "_argument" + Twine(i)).str(), argument, isCuda));
     return createConstant(getSpecsName(kernel), tableType, [&] {
       Value table = LLVM::UndefOp::create(b, loc, tableType);
       for (auto [i, argument] : llvm::enumerate(arguments)) {
@@ -190,11 +254,16 @@ private:
           if (part)
             spec = insert(spec, LLVM::AddressOfOp::create(b, loc, part), position);
         set(4, i32, argument.shape.size());
-        set(6, i32, argument.isOutput);
-        set(7, i32, argument.checks.size());
         const ElementInfo &element = getElementInfo(argument.element);
+        bool isOnDevice = isCuda && !argument.isScalar;
+        if (isOnDevice)
+          set(5, i32, argument.getAlignment(/*isGpu=*/true));
+        set(6, i32, argument.isOutput);
+        set(7, i32, isCuda ? 0 : argument.checks.size());
         set(8, i8, element.dlpackCode);
         set(9, i8, element.bytes * 8);
+        if (isOnDevice)
+          set(10, i8, kCudaDevice);
         table = insert(table, spec, i);
       }
       return table;

@@ -1,10 +1,10 @@
 //===- EmitEntry.cpp - attn-emit-entry ------------------------------------===//
 //
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
-// on plain pointers, the C entry, and an int64 for each dynamic size; memref
-// descriptors are built from the shapes inside. Upstream's bare-pointer convention does the same, but not for
-// buffers of no elements. Private functions become internal to the object, which
-// so exports nothing but kernels.
+// on plain pointers, the C entry, and an int64 for each dynamic size; what the
+// entry of a GPU kernel takes beside follows. memref descriptors are built from the shapes inside. Upstream's
+// bare-pointer convention does the same, but not for buffers of no elements. Private functions become internal to the
+// object, which so exports nothing but kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,6 +23,9 @@ namespace attn {
 
 using namespace mlir;
 using namespace attn;
+
+/// Workspace, its bytes and the stream, which attn-plan-workspace has added.
+static constexpr size_t kCudaArguments = 3;
 
 /// The descriptor of a contiguous buffer, whose dynamic sizes are `sizes[symbols[dim]]`.
 static Value createDescriptor(OpBuilder &b, Location loc, LLVMTypeConverter &converter, MemRefType type, Value buffer,
@@ -54,7 +57,8 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
     return success();
   SmallVector<KernelArgument> arguments = getKernelArguments(kernel);
   size_t described = arguments.size();
-  if (kernel.getNumArguments() != described || kernel.getNumResults() != 0)
+  bool isCuda = kernel->hasAttr(kCudaEntryAttr);
+  if (kernel.getNumArguments() != described + (isCuda ? kCudaArguments : 0) || kernel.getNumResults() != isCuda)
     return kernel.emitOpError("expected ")
            << described << " buffers and no results after bufferisation, as attn.arguments says, found "
            << kernel.getNumArguments() << " and " << kernel.getNumResults();
@@ -67,8 +71,8 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
   b.setInsertionPointToStart(&entry);
   SmallVector<Value> sizes;
   for (size_t i = 0, e = getKernelSizes(kernel).size(); i < e; ++i)
-    sizes.push_back(entry.addArgument(b.getI64Type(), kernel.getLoc()));
-  for (auto [argument, description] : llvm::zip(entry.getArguments(), arguments)) {
+    sizes.push_back(entry.insertArgument(described + i, b.getI64Type(), kernel.getLoc()));
+  for (auto [argument, description] : llvm::zip(entry.getArguments().take_front(described), arguments)) {
     auto type = dyn_cast<MemRefType>(argument.getType());
     if (!type)
       continue;
@@ -82,7 +86,7 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
     argument.replaceUsesWithIf(memref.getResult(0),
                                [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }
-  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
+  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), kernel.getResultTypes()));
   return success();
 }
 

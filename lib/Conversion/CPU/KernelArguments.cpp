@@ -41,6 +41,12 @@ std::optional<ElementKind> attn::getElementKind(Type type) {
   return std::nullopt;
 }
 
+int64_t KernelArgument::getAlignment(bool isGpu) const {
+  constexpr int64_t kGpuAlignment = 16;
+  bool isInteger = element == ElementKind::I32 || element == ElementKind::I64;
+  return isGpu && !isScalar && !isInteger ? kGpuAlignment : getElementInfo(element).bytes;
+}
+
 SmallVector<int64_t> KernelArgument::getStrides() const {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i) {

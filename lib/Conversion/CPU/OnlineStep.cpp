@@ -210,7 +210,7 @@ private:
             return next;
           }));
       if (auto loop = sums.back().getDefiningOp<scf::ForOp>(); loop && together == 1)
-        vb.keepRolled(loop);
+        attn::keepRolled(loop);
     }
     Values newSums;
     for (auto [sum, factor, added] : llvm::zip(loadRow(rowSum, lane), factors, sums))

@@ -182,16 +182,6 @@ Values VectorBuilder::loop(int64_t count, int64_t step, ValueRange init, functio
   return loop(index(0), index(count), step, init, body);
 }
 
-void VectorBuilder::keepRolled(Operation *loop) {
-  MLIRContext *ctx = b.getContext();
-  BoolAttr yes = b.getBoolAttr(true);
-  auto unroll = LLVM::LoopUnrollAttr::get(ctx, /*disable=*/yes, /*count=*/{}, /*runtimeDisable=*/{}, /*full=*/{},
-                                          /*followupUnrolled=*/{}, /*followupRemainder=*/{}, /*followupAll=*/{});
-  // scf-to-cf hands attributes of the LLVM dialect on to the branch.
-  loop->setAttr("loop_annotation",
-                LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}));
-}
-
 Value VectorBuilder::stackBuffer(ArrayRef<int64_t> shape, Type type) {
   auto memref = MemRefType::get(shape, type ? type : Type(elementType));
   return memref::AllocaOp::create(b, loc, memref, b.getI64IntegerAttr(kBufferAlignment));

@@ -10,6 +10,7 @@
 #ifndef ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
 #define ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
 
+#include "attn/Conversion/Loops.h"
 #include "attn/IR/Attn.h"
 #include "attn/Target/TargetInfo.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -95,10 +96,6 @@ public:
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
   Values loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange init,
               llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
-
-  /// Keeps LLVM from unrolling the loop around `op`: what its rounds read would be hoisted out of the loops around it,
-  /// into more registers than there are.
-  void keepRolled(mlir::Operation *loop);
 
   /// A buffer on the stack; OutlineParallel moves it to the entry of its function.
   mlir::Value stackBuffer(llvm::ArrayRef<int64_t> shape, mlir::Type type = {});

@@ -22,11 +22,20 @@ constexpr uint64_t kGap = uint64_t(1) << 20;
 constexpr unsigned kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 } // namespace
 
+GlobalMemory::GlobalMemory() : next(kGlobalStart) {}
+
+bool GlobalMemory::release(uint64_t address) {
+  const Buffer *found = findBelow(address);
+  if (!found || found->address != address)
+    return false;
+  buffers.erase(buffers.begin() + (found - buffers.data()));
+  last = 0;
+  return true;
+}
+
 uint64_t GlobalMemory::allocate(std::string name, uint64_t bytes, ArrayRef<uint8_t> data) {
-  uint64_t address = kGlobalStart;
-  if (!buffers.empty())
-    address = buffers.back().address + buffers.back().data.size() + kGap;
-  address = (address + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+  const uint64_t address = next;
+  next = (address + bytes + kGap + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
   Buffer buffer{std::move(name), address, std::vector<uint8_t>(bytes, 0xff), std::vector<uint8_t>(bytes, 0)};
   std::copy(data.begin(), data.end(), buffer.data.begin());
   std::fill_n(buffer.initialised.begin(), data.size(), 1);

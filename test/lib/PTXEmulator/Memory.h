@@ -26,6 +26,7 @@ struct Buffer {
 
 class GlobalMemory {
 public:
+  GlobalMemory();
   /// `data` are the first bytes; the others are uninitialised, and reading them before the kernel wrote them is
   /// reported.
   uint64_t allocate(std::string name, uint64_t bytes, llvm::ArrayRef<uint8_t> data = {});
@@ -33,6 +34,8 @@ public:
     return allocate(std::move(name), values.size() * sizeof(T),
                     {reinterpret_cast<const uint8_t *>(values.data()), values.size() * sizeof(T)});
   }
+  /// Unmaps the buffer that begins there; false where none does. Its addresses are not given again.
+  bool release(uint64_t address);
   /// The buffer that holds the address; null where none does.
   Buffer *find(uint64_t address);
   Buffer &at(uint64_t address) { return *find(address); }
@@ -48,6 +51,7 @@ public:
 
 private:
   std::vector<Buffer> buffers; ///< by address
+  uint64_t next;               ///< where the next buffer may begin
   size_t last = 0;
 };
 

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Driver.h"
 #include "attn/Compiler/TunedFile.h"
-#include "attnc.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;

@@ -4,11 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attnc.h"
+#include "Driver.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
-#include <dlpack/dlpack.h>
 #include <map>
 #include <random>
 
@@ -16,8 +15,6 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// What dlpack.h before 0.8 has no name for.
-static constexpr uint8_t kDLBool = 6;
 static const Align kArrayAlignment(64);
 /// Dynamic sizes that nobody gives are drawn from 1 to these, by name.
 static constexpr int64_t kMaxDrawnHeads = 4, kMaxDrawnSize = 80;
@@ -146,28 +143,4 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
   if (options.inputs.empty())
     fillRandom(kernel, arrays, options);
   return arrays;
-}
-
-Error LoadedKernel::call(ArrayRef<NpyArray> arguments) const {
-  using Entry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
-  std::vector<DLTensor> tensors;
-  tensors.reserve(arguments.size());
-  for (auto [array, argument] : zip_equal(arguments, description.arguments)) {
-    const ElementInfo &element = getElementInfo(argument.element);
-    DLTensor tensor = {};
-    tensor.data = array.data;
-    tensor.device = {kDLCPU, 0};
-    tensor.ndim = array.shape.size();
-    tensor.dtype = {uint8_t(element.dlpackCode == kDLBool ? uint8_t(kDLUInt) : element.dlpackCode),
-                    uint8_t(element.bytes * 8), 1};
-    tensor.shape = const_cast<int64_t *>(array.shape.data());
-    tensors.push_back(tensor);
-  }
-  std::vector<const DLTensor *> pointers;
-  for (const DLTensor &tensor : tensors)
-    pointers.push_back(&tensor);
-  char message[512] = "";
-  int32_t code = reinterpret_cast<Entry>(entry)(pointers.data(), pointers.size(), message, sizeof(message));
-  return code == 0 ? Error::success()
-                   : createStringError(Twine("kernel '") + description.name + "' refused: " + message);
 }

@@ -1,0 +1,48 @@
+//===- BlockLayout.h - shared memory of a block -----------------*- C++ -*-===//
+//
+// How the tiles of a block lie in shared memory. Rows are whole chunks of 16
+// bytes, an even number of them (the depth of an mma is two chunks), and chunk c
+// of row r lies at c ^ swizzle(r): the eight rows that one phase of ldmatrix
+// reads, or one column of chunks, fall into different banks without padding.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TARGET_BLOCKLAYOUT_H
+#define ATTN_TARGET_BLOCKLAYOUT_H
+
+#include <cstdint>
+
+namespace attn {
+
+/// Bytes that one thread copies at a time, and that one row of an 8 x 8 matrix of 16-bit elements has.
+constexpr int64_t kChunkBytes = 16;
+
+/// A tile of rows in shared memory.
+struct SharedTileLayout {
+  int64_t rows = 0;
+  int64_t chunks = 0;     ///< of a row
+  int64_t usedChunks = 0; ///< with elements; those beyond are zero
+  int64_t period = 1;     ///< values of the swizzle: the largest power of two that divides `chunks`, at most 8
+
+  SharedTileLayout() = default;
+  SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes);
+  int64_t getPitch() const { return chunks * kChunkBytes; }
+  int64_t getBytes() const { return rows * getPitch(); }
+  /// Rows that follow each other with the same swizzle: 8 / period. swizzle(r) = (r / it) % period.
+  int64_t getSwizzleRows() const { return 8 / period; }
+};
+
+/// The tiles of a block: Q (and, when all is done, the output), K and V. Offsets in bytes.
+struct BlockLayout {
+  SharedTileLayout query, key, value, output;
+  int64_t keyOffset = 0, valueOffset = 0, bytes = 0;
+
+  /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, of elements of `elementBytes`.
+  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes);
+};
+
+} // namespace attn
+
+#endif // ATTN_TARGET_BLOCKLAYOUT_H

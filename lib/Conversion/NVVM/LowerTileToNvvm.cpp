@@ -1,0 +1,251 @@
+//===- LowerTileToNvvm.cpp - attn-lower-tile-to-nvvm ----------------------===//
+//
+// Before: kernels whose blocks have tile-sized attn ops on memrefs. After: the
+// code of one thread, in shared memory and registers; no attn op is left. One
+// file a kind of op; this one finds where the tiles are, and walks.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "WarpTile.h"
+#include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERTILETONVVMPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+Value attn::nvvm::getRoot(Value memref) {
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
+    memref = view.getViewSource();
+  return memref;
+}
+
+KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel, const TargetInfo &target)
+    : rewriter(rewriter), kernel(kernel), target(target),
+      wb(rewriter, kernel, kernel->getAttrOfType<ScheduleAttr>(kScheduleAttr)) {}
+
+SharedTile KernelLowering::getTile(Place place) const {
+  switch (place) {
+  case Place::Query: return {layout.query, 0};
+  case Place::Key: return {layout.key, layout.keyOffset};
+  case Place::Value: return {layout.value, layout.valueOffset};
+  }
+  llvm_unreachable("three places");
+}
+
+std::optional<KernelLowering::Place> KernelLowering::getPlace(Value memref) const {
+  auto found = places.find(getRoot(memref));
+  return found == places.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
+
+/// The buffers of a tile that are no state are tiles in shared memory; the steps say which.
+LogicalResult KernelLowering::placeTiles() {
+  LogicalResult result = success();
+  kernel.walk([&](OnlineStepOp step) {
+    int64_t bytes = getElementTypeOrSelf(step.getQuery().getType()).getIntOrFloatBitWidth() / 8;
+    BlockLayout own =
+        BlockLayout::get(wb.schedule.getBlockRows(), wb.schedule.getKeyTile(), getStaticSize(step, DimKind::HeadSize),
+                         getStaticSize(step, DimKind::ValueSize), bytes);
+    if (layout.bytes > 0 && layout.bytes != own.bytes)
+      result = step.emitOpError("expected the tiles of a kernel to have the same sizes");
+    layout = own;
+    for (auto [memref, place] : {std::pair(step.getQuery(), Place::Query), std::pair(step.getKey(), Place::Key),
+                                 std::pair(step.getValue(), Place::Value)})
+      if (Value root = getRoot(memref); isBuffer(root.getDefiningOp()))
+        places[root] = place;
+    if (!places.contains(getRoot(step.getQuery())))
+      result = step.emitOpError("expected Q in a tile of its own; run attn-tile");
+  });
+  return result;
+}
+
+LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  TileRows rows(op);
+  unsigned keyPosition = rows.numBatch + 1;
+  TileState &state = getState(op.getAcc(), op);
+  // Rows of K and V that are not in shared memory yet.
+  auto copy = [&](Value memref, AffineMap map, Place place, unsigned column) {
+    GlobalView view(wb, memref, map);
+    Value count = view.getSize(wb, keyPosition);
+    bool isWhole = view.getStaticSize(keyPosition) == wb.schedule.getKeyTile();
+    copyRows(
+        wb, view, getTile(place), getStaticDomain(op)[column], getElementTypeOrSelf(op.getQuery().getType()),
+        [&](Value row) { return view.getOffset(wb, {{keyPosition, row}}); },
+        [&](Value row) { return isWhole ? Value() : wb.isLess(row, count); });
+    wb.commitCopies();
+  };
+  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
+  if (pipeline) {
+    emitOnlineStep(
+        wb, op, state, query, key, value,
+        [&] {
+          // K is there, and whoever reads the last V is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
+        },
+        [&] {
+          // V is there, and whoever reads this K is done.
+          wb.waitForCopies(0);
+          wb.barrier();
+          pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
+        });
+    return success();
+  }
+  bool copiesKeys = !getPlace(op.getKey()), copiesValues = !getPlace(op.getValue());
+  // Whoever reads the last tile has to be done.
+  if (copiesKeys || copiesValues)
+    wb.barrier();
+  if (copiesKeys)
+    copy(op.getKey(), maps[1], Place::Key, rows.numBatch + 2);
+  if (copiesValues)
+    copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
+  emitOnlineStep(
+      wb, op, state, query, key, value,
+      [&] {
+        wb.waitForCopies(copiesValues ? 1 : 0);
+        wb.barrier();
+      },
+      [&] {
+        if (!copiesValues)
+          return;
+        wb.waitForCopies(0);
+        wb.barrier();
+      });
+  return success();
+}
+
+LogicalResult KernelLowering::lower(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<PackOp>([&](auto op) { return lowerPack(op); })
+      .Case<GatherPagesOp>([&](auto op) { return lowerGatherPages(op); })
+      .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
+      .Case<OnlineStepOp>([&](auto op) { return lowerOnlineStep(op); })
+      .Case<MergeStatesOp>([&](auto op) { return lowerMergeStates(op); })
+      .Case<FinalizeOp>([&](auto op) { return lowerFinalize(op); })
+      .Case<ClassifyTileOp>([&](auto op) { return lowerClassifyTile(op); })
+      .Default([](Operation *op) { return op->emitOpError("no GPU lowering takes this op; compile it for a CPU"); });
+}
+
+LogicalResult KernelLowering::run() {
+  if (failed(placeTiles()))
+    return failure();
+  SmallVector<Operation *> ops;
+  kernel.walk([&](Operation *op) {
+    if (isa<AttnDialect>(op->getDialect()) && !op->getParentOfType<OnlineStepOp>() && !isa<IndexOp, YieldOp>(op))
+      ops.push_back(op);
+  });
+  SmallVector<OnlineStepOp> steps;
+  kernel.walk([&](OnlineStepOp step) { steps.push_back(step); });
+  pipeline = KeyPipeline::plan(wb, kernel, steps);
+  for (Operation *op : ops) {
+    if (pipeline && !steps.empty() && kernel.getBody().front().findAncestorOpInBlock(*op) == pipeline->getFirst()) {
+      wb.b.setInsertionPoint(pipeline->getFirst());
+      pipeline->copyKeys(wb, steps.front(), pipeline->getFirstKeys(), /*isNext=*/false, getTile(Place::Key));
+      steps.clear();
+    }
+    wb.b.setInsertionPoint(op);
+    wb.loc = op->getLoc();
+    if (failed(lower(op)))
+      return failure();
+  }
+  wb.b.setInsertionPoint(kernel.getBody().front().getTerminator());
+  for (auto [init, acc] : statesInMemory)
+    storeState(getState(acc, init), init);
+  for (Operation *op : llvm::reverse(ops))
+    rewriter.eraseOp(op);
+  // What is left of the tiles' buffers.
+  SmallVector<Operation *> views;
+  kernel.walk<WalkOrder::PostOrder>([&](Operation *op) {
+    if (isBuffer(op) || isa<ViewLikeOpInterface>(op))
+      views.push_back(op);
+  });
+  for (Operation *op : llvm::reverse(views))
+    if (op->use_empty())
+      rewriter.eraseOp(op);
+  kernel->removeAttr(kScheduleAttr);
+  return success();
+}
+
+LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
+  // Each thread looks at some of the scores; barriers with a reduction tell all of them what was found.
+  OpBuilder &b = wb.b;
+  int64_t queries = op.getQueryTile(), keyTile = wb.schedule.getKeyTile();
+  Value rows = wb.fromIndex(op.getRows()), keys = wb.fromIndex(op.getKeys());
+  Value none = arith::ConstantIntOp::create(b, wb.loc, 0, 1), all = arith::ConstantIntOp::create(b, wb.loc, 1, 1);
+  auto loop = scf::ForOp::create(b, wb.loc, wb.thread, wb.constant(queries * keyTile), wb.constant(wb.threads),
+                                 ValueRange{none, all});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value query = wb.divide(loop.getInductionVar(), keyTile), key = wb.remainder(loop.getInductionVar(), keyTile);
+    Value isInside = wb.both(wb.isLess(query, rows), wb.isLess(key, keys));
+    Value last = wb.add(keys, -1);
+    Value kept = evaluateRegion(wb, op.getMaskMod(), {}, [&](IndexOp index) {
+      return index.getKind() == IndexKind::Query ? query
+             : index.getKind() == IndexKind::Key ? wb.minimum(key, last)
+                                                 : Value();
+    });
+    Value outside = arith::XOrIOp::create(b, wb.loc, isInside, all);
+    Value any = arith::OrIOp::create(b, wb.loc, loop.getRegionIterArgs()[0], wb.both(isInside, kept));
+    Value every =
+        arith::AndIOp::create(b, wb.loc, loop.getRegionIterArgs()[1], arith::OrIOp::create(b, wb.loc, outside, kept));
+    scf::YieldOp::create(b, wb.loc, ValueRange{any, every});
+  }
+  auto reduce = [&](NVVM::BarrierReduction kind, Value flag) -> Value {
+    Value number = arith::ExtUIOp::create(b, wb.loc, b.getI32Type(), flag);
+    Value found = NVVM::BarrierOp::create(b, wb.loc, b.getI32Type(), Value(), Value(),
+                                          NVVM::BarrierReductionAttr::get(b.getContext(), kind), number)
+                      .getRes();
+    return arith::CmpIOp::create(b, wb.loc, arith::CmpIPredicate::ne, found, wb.constant(0));
+  };
+  Value any = reduce(NVVM::BarrierReduction::OR, loop.getResult(0)),
+        every = reduce(NVVM::BarrierReduction::AND, loop.getResult(1));
+  // 0 for none, otherwise 1, and 2 for all
+  Type i8 = b.getI8Type();
+  Value kind = arith::AddIOp::create(b, wb.loc, arith::ExtUIOp::create(b, wb.loc, i8, any),
+                                     arith::ExtUIOp::create(b, wb.loc, i8, every));
+  Value zero = arith::ConstantOp::create(b, wb.loc, b.getI8IntegerAttr(0));
+  op.getResult().replaceAllUsesWith(wb.select(any, kind, zero));
+  return success();
+}
+
+namespace {
+struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTileToNvvmPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info || !info->gpu) {
+      getOperation().emitError("attn-lower-tile-to-nvvm: expected a GPU as target, found '") << target << "'";
+      llvm::consumeError(info.takeError());
+      return signalPassFailure();
+    }
+    IRRewriter rewriter(&getContext());
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      if (!kernel->hasAttr(kScheduleAttr))
+        continue; // none of ours
+      if (failed(KernelLowering(rewriter, kernel, *info).run()))
+        return signalPassFailure();
+    }
+    // Functions of regions by upstream's approximations: libdevice may not be there.
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,43 @@
+//===- Products.h - the two products of a step ------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_NVVM_PRODUCTS_H
+#define ATTN_LIB_CONVERSION_NVVM_PRODUCTS_H
+
+#include "WarpTile.h"
+
+namespace attn::nvvm {
+
+/// S = Q K^T and O += P V of one warp, on tiles in shared memory, by the schedule's instruction.
+class Products {
+public:
+  static std::unique_ptr<Products> create(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
+                                          const SharedTile &key, const SharedTile &value);
+  virtual ~Products() = default;
+  /// Fragments of S: (fragment, block of 8 keys, element).
+  virtual Values multiplyKeys(int64_t keyBlocks) = 0;
+  /// acc += P V for the fragments `weights`, rounded to the type of V.
+  virtual void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) = 0;
+
+protected:
+  Products(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
+      : wb(wb), query(query), key(key), value(value), fragments(wb.schedule.getRowBlock() / kFragmentRows) {}
+
+  WarpBuilder &wb;
+  SharedTile query, key, value;
+  int64_t fragments;
+};
+
+/// m16n8k16 of bf16 or f16 (MmaProducts.cpp).
+std::unique_ptr<Products> createMmaProducts(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
+                                            const SharedTile &key, const SharedTile &value);
+/// f32: m16n8k8 of tf32, or multiply-adds (SingleProducts.cpp).
+std::unique_ptr<Products> createSingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key,
+                                               const SharedTile &value);
+
+} // namespace attn::nvvm
+
+#endif // ATTN_LIB_CONVERSION_NVVM_PRODUCTS_H

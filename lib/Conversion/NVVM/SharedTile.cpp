@@ -1,0 +1,131 @@
+//===- SharedTile.cpp - tiles in shared memory ----------------------------===//
+//
+// Rows go there 16 bytes a thread with cp.async, swizzled as BlockLayout.h says,
+// and come back as fragments with ldmatrix.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "WarpTile.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+/// The swizzle of a row whose block of eight rows does not matter.
+static Value getSwizzle(WarpBuilder &wb, const SharedTileLayout &layout, Value row) {
+  return wb.remainder(wb.divide(row, layout.getSwizzleRows()), layout.period);
+}
+
+static Value exclusiveOr(WarpBuilder &wb, Value x, Value y) { return wb.b.createOrFold<arith::XOrIOp>(wb.loc, x, y); }
+
+/// Offsets that all threads share are constants of the instruction: tiles of the same pitch have one address register.
+static Value addConstant(WarpBuilder &wb, Value pointer, int64_t bytes) {
+  if (bytes == 0)
+    return pointer;
+  return LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
+}
+
+Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow) const {
+  assert(rowsBelow % 8 == 0 && "rows of another swizzle");
+  Value place = exclusiveOr(wb, chunk, getSwizzle(wb, layout, row));
+  Value bytes = wb.add(wb.multiply(row, layout.getPitch()), wb.multiply(place, kChunkBytes));
+  return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
+}
+
+/// Lane l gives the address of row l % 8 of matrix l / 8. Of the four matrices, bit 0 (bit 1 where not `rowsFirst`)
+/// says which eight rows, the other bit which of two chunks.
+///
+/// Chunk c + h (c even, h the bit) of a row with swizzle s is at (c + h) ^ s = c ^ (h ^ s): the lane's part h ^ s is
+/// below the period, so that only c mod period meets it, and the rest of c is an offset that all lanes share.
+MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow) : tile(tile) {
+  Value matrix = wb.divide(wb.lane, 8), rowInMatrix = wb.remainder(wb.lane, 8);
+  Value low = wb.remainder(matrix, 2), high = wb.divide(matrix, 2);
+  Value row = wb.add(rowInMatrix, wb.multiply(low, 8));
+  Value lanePart = exclusiveOr(wb, high, getSwizzle(wb, tile.layout, rowInMatrix));
+  Value bytes = wb.multiply(firstRow ? wb.add(firstRow, row) : row, tile.layout.getPitch());
+  for (int64_t chunk = 0; chunk < std::max<int64_t>(tile.layout.period, 2); chunk += 2)
+    variants.push_back(
+        wb.sharedAt(wb.add(bytes, wb.multiply(exclusiveOr(wb, lanePart, wb.constant(chunk)), kChunkBytes))));
+}
+
+Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const {
+  int64_t period = std::max<int64_t>(tile.layout.period, 2);
+  Value pointer = variants[chunk % period / 2];
+  pointer =
+      addConstant(wb, pointer, tile.offset + row * tile.layout.getPitch() + chunk / period * period * kChunkBytes);
+  return wb.loadMatrices(pointer, isTransposed);
+}
+
+/// One chunk of a row of another type: loaded, converted, stored.
+static void convertChunk(WarpBuilder &wb, const GlobalView &view, Value offset, Value isValid, Type type,
+                         Value destination) {
+  int64_t elements = kChunkBytes * 8 / type.getIntOrFloatBitWidth();
+  auto vectorType = VectorType::get({elements}, type);
+  auto zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(vectorType));
+  Type from = view.getElementType();
+  bool isByteFloat = isa<FloatType>(from) && from.getIntOrFloatBitWidth() == 8;
+  Type loaded = VectorType::get({elements}, isByteFloat ? Type(wb.b.getI8Type()) : from);
+  auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(vectorType), isValid, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(wb.b);
+    wb.b.setInsertionPointToStart(branch.thenBlock());
+    Value raw = wb.load(loaded, view.getAddress(wb, offset), elements * view.getElementBytes());
+    if (isByteFloat)
+      raw = arith::BitcastOp::create(wb.b, wb.loc, VectorType::get({elements}, from), raw);
+    Type f32 = VectorType::get({elements}, wb.b.getF32Type());
+    Value wide = isQuantised(from) ? wb.convert(raw, wb.b.getF32Type())
+                 : from.isF32()    ? raw
+                                   : Value(arith::ExtFOp::create(wb.b, wb.loc, f32, raw));
+    if (!type.isF32())
+      wide = arith::TruncFOp::create(wb.b, wb.loc, vectorType, wide);
+    scf::YieldOp::create(wb.b, wb.loc, wide);
+    wb.b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(wb.b, wb.loc, zero.getResult());
+  }
+  wb.store(branch.getResult(0), destination, kChunkBytes);
+}
+
+void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, int64_t columns,
+                          Type tileType, function_ref<Value(Value row)> getOffset,
+                          function_ref<Value(Value row)> isInside) {
+  const SharedTileLayout &layout = tile.layout;
+  int64_t chunks = layout.rows * layout.chunks, perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
+  // Where a row is a whole part of the threads, each of them keeps its chunk, and its rows are a constant apart: one
+  // address serves all of them.
+  int64_t rowsOfPass = wb.threads % layout.chunks == 0 ? wb.threads / layout.chunks : 0;
+  Value firstRow = wb.divide(wb.thread, layout.chunks), firstChunk = wb.remainder(wb.thread, layout.chunks);
+  for (int64_t first = 0; first < chunks; first += wb.threads) {
+    Value index = wb.add(wb.thread, first);
+    bool isWhole = first + wb.threads <= chunks;
+    wb.when(isWhole ? Value() : wb.isLess(index, wb.constant(chunks)), [&] {
+      int64_t rowsBelow = rowsOfPass % 8 == 0 ? first / wb.threads * rowsOfPass : 0;
+      Value row = wb.divide(index, layout.chunks), chunk = wb.remainder(index, layout.chunks);
+      if (rowsOfPass > 0) {
+        row = wb.add(firstRow, first / wb.threads * rowsOfPass);
+        chunk = firstChunk;
+      }
+      Value isValid = isInside(row);
+      if (layout.chunks != layout.usedChunks) {
+        Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
+        isValid = isValid ? wb.both(isValid, hasElements) : hasElements;
+      }
+      Value column = wb.widen(wb.multiply(chunk, perChunk));
+      Value offset = wb.add(getOffset(row), column);
+      Value destination = rowsBelow > 0 ? tile.at(wb, firstRow, chunk, rowsBelow) : tile.at(wb, row, chunk);
+      if (view.getElementType() != tileType) {
+        if (!isValid)
+          isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
+        convertChunk(wb, view, offset, isValid, tileType, destination);
+        return;
+      }
+      // Nothing is read where the size is 0, wherever the address is.
+      Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
+      NVVM::CpAsyncOp::create(
+          wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
+          NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG), size);
+    });
+  }
+}

@@ -1,0 +1,225 @@
+//===- WarpState.cpp - init_state, merge_states and finalize of a block ---===//
+//
+// The state is in the registers of the threads from the first step to the last;
+// that of a range of keys goes to memory when the block ends, and another kernel
+// merges it.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "WarpTile.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+static constexpr double kLog2e = std::numbers::log2e, kLn2 = std::numbers::ln2;
+static const double kMinusInf = -std::numeric_limits<double>::infinity();
+
+Value KernelLowering::getRow(int64_t fragment, int64_t half) {
+  return wb.add(wb.add(wb.firstRow, wb.quad), fragment * kFragmentRows + half * 8);
+}
+
+TileState &KernelLowering::getState(Value acc, Operation *op) {
+  Value key = acc;
+  TileState &state = states[key];
+  if (state.fragments > 0)
+    return state;
+  state.fragments = wb.schedule.getRowBlock() / kFragmentRows;
+  // Whole pairs of blocks, as ldmatrix reads V.
+  state.valueBlocks = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), 2 * kBlockColumns) * 2;
+  Block &entry = kernel.getBody().front();
+  state.acc = RegisterArray(wb, entry, state.fragments * state.valueBlocks * kFragmentElements);
+  state.max = RegisterArray(wb, entry, state.fragments * kThreadRows);
+  state.sum = RegisterArray(wb, entry, state.fragments * kThreadRows);
+  return state;
+}
+
+LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
+  TileRows rows(op);
+  if (rows.count() > wb.schedule.getBlockRows())
+    return op.emitOpError("expected at most ")
+           << wb.schedule.getBlockRows() << " rows, those of the schedule's block, found " << rows.count();
+  TileState &state = getState(op.getAcc(), op);
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
+    for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
+      state.acc.set(wb, state.accIndex(fragment, 0, i), wb.real(0));
+    for (int64_t half = 0; half < kThreadRows; ++half) {
+      Value max = wb.real(kMinusInf), sum = wb.real(0);
+      if (!op.getStart().empty()) {
+        // m = start, l = (m == -inf) ? 0 : 1, in one thread of the quad
+        auto [head, query] = rows.split(wb, getRow(fragment, half));
+        Value start = evaluateRegion(wb, op.getStart(), {}, [&, head = head, query = query](IndexOp index) {
+          return index.getKind() == IndexKind::Query ? query : index.getKind() == IndexKind::Head ? head : Value();
+        });
+        max = wb.convert(start, wb.b.getF32Type());
+        Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+        Value counts = wb.select(isFirst, wb.real(1), wb.real(0));
+        sum = wb.select(wb.isEqual(max, kMinusInf), wb.real(0), counts);
+      }
+      state.max.set(wb, TileState::rowIndex(fragment, half), max);
+      state.sum.set(wb, TileState::rowIndex(fragment, half), sum);
+    }
+  }
+  // A view of a caller's buffer: it gets the state when the block has ended.
+  if (!isBuffer(getRoot(op.getAcc()).getDefiningOp()))
+    statesInMemory.push_back({op, op.getAcc()});
+  return success();
+}
+
+void KernelLowering::storeState(const TileState &state, InitStateOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  TileRows rows(op);
+  GlobalView acc(wb, op.getAcc(), maps[0]), max(wb, op.getRowMax(), maps[1]), sum(wb, op.getRowSum(), maps[2]);
+  int64_t columns = getStaticSize(op, DimKind::ValueSize);
+  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+  auto pair = VectorType::get({2}, wb.b.getF32Type());
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+    for (int64_t half = 0; half < kThreadRows; ++half) {
+      Value row = getRow(fragment, half), l = wb.quadSum(state.sum.get(wb, TileState::rowIndex(fragment, half)));
+      Value isInside = rows.isInside(wb, acc, row);
+      wb.when(isInside, [&] {
+        wb.when(isFirst, [&] {
+          wb.store(state.max.get(wb, TileState::rowIndex(fragment, half)),
+                   max.getAddress(wb, rows.getOffset(wb, max, row)), 4);
+          wb.store(l, sum.getAddress(wb, rows.getOffset(wb, sum, row)), 4);
+        });
+        Value start = rows.getOffset(wb, acc, row);
+        for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
+          Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
+          Value both = vector::FromElementsOp::create(
+              wb.b, wb.loc, pair,
+              ValueRange{state.acc.get(wb, state.accIndex(fragment, block, 2 * half)),
+                         state.acc.get(wb, state.accIndex(fragment, block, 2 * half + 1))});
+          auto store = [&] { wb.store(both, acc.getAddress(wb, wb.add(start, wb.widen(column))), 8); };
+          bool isWhole = (block + 1) * kBlockColumns <= columns;
+          wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), store);
+        }
+      });
+    }
+}
+
+LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  TileRows rows(op);
+  GlobalView acc(wb, op.getOtherAcc(), maps[0]), max(wb, op.getOtherMax(), maps[1]), sum(wb, op.getOtherSum(), maps[2]);
+  TileState &state = getState(op.getAcc(), op);
+  int64_t columns = getStaticSize(op, DimKind::ValueSize);
+  auto pair = VectorType::get({2}, wb.b.getF32Type());
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+    for (int64_t half = 0; half < kThreadRows; ++half) {
+      int64_t i = TileState::rowIndex(fragment, half);
+      Value row = getRow(fragment, half);
+      wb.when(rows.isInside(wb, acc, row), [&] {
+        Value other = wb.load(wb.b.getF32Type(), max.getAddress(wb, rows.getOffset(wb, max, row)), 4);
+        Value otherSum = wb.load(wb.b.getF32Type(), sum.getAddress(wb, rows.getOffset(wb, sum, row)), 4);
+        Value old = state.max.get(wb, i), largest = wb.maxf(old, other);
+        Value finite = wb.select(wb.isEqual(largest, kMinusInf), wb.real(0), largest);
+        auto factor = [&](Value m) { return wb.exp2(wb.mulf(wb.subf(m, finite), wb.real(kLog2e))); };
+        Value mine = factor(old), theirs = factor(other);
+        Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+        Value added = wb.select(isFirst, wb.mulf(theirs, otherSum), wb.real(0));
+        state.max.set(wb, i, largest);
+        state.sum.set(wb, i, wb.addf(wb.mulf(mine, state.sum.get(wb, i)), added));
+        Value start = rows.getOffset(wb, acc, row);
+        for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
+          Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
+          bool isWhole = (block + 1) * kBlockColumns <= columns;
+          wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
+            Value both = wb.load(pair, acc.getAddress(wb, wb.add(start, wb.widen(column))), 8);
+            for (int64_t e = 0; e < 2; ++e) {
+              int64_t place = state.accIndex(fragment, block, 2 * half + e);
+              Value x = vector::ExtractOp::create(wb.b, wb.loc, both, ArrayRef<int64_t>{e});
+              state.acc.set(wb, place, wb.addf(wb.mulf(mine, state.acc.get(wb, place)), wb.mulf(theirs, x)));
+            }
+          });
+        }
+      });
+    }
+  return success();
+}
+
+LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  TileRows rows(op);
+  TileState &state = getState(op.getAcc(), op);
+  GlobalView output(wb, op.getOutput(), maps[3]);
+  if (!output.isContiguous(rows.numBatch + 1))
+    return op.emitOpError("expected the elements of an output row next to each other, found ")
+           << op.getOutput().getType();
+  Type type = output.getElementType();
+  int64_t columns = getStaticSize(op, DimKind::ValueSize), bits = type.getIntOrFloatBitWidth();
+  // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
+  SharedTile staged;
+  staged.layout = SharedTileLayout(wb.schedule.getBlockRows(), columns, 2);
+  bool isStaged = bits == 16 && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
+  if (isStaged)
+    wb.barrier();
+  std::optional<GlobalView> lse;
+  if (op.getLse())
+    lse.emplace(wb, op.getLse(), maps[4]);
+  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+    for (int64_t half = 0; half < kThreadRows; ++half) {
+      int64_t i = TileState::rowIndex(fragment, half);
+      Value row = getRow(fragment, half), l = wb.quadSum(state.sum.get(wb, i)), isEmpty = wb.isEqual(l, 0);
+      // (l == 0) ? 0 : acc / l, by one division a row
+      Value inverse = arith::DivFOp::create(wb.b, wb.loc, wb.real(1), l);
+      auto getQuotient = [&](int64_t block, int64_t e) {
+        Value x = wb.mulf(state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e)), inverse);
+        return wb.select(isEmpty, wb.real(0), x);
+      };
+      for (int64_t block = 0; isStaged && block * kBlockColumns < columns; ++block) {
+        Value packed = wb.packPair(getQuotient(block, 0), getQuotient(block, 1), type);
+        Value place = staged.at(wb, row, wb.constant(block));
+        place = LLVM::GEPOp::create(wb.b, wb.loc, place.getType(), wb.b.getI32Type(), place,
+                                    ArrayRef<LLVM::GEPArg>{wb.quadLane});
+        wb.store(packed, place, 4);
+      }
+      Value isInside = rows.isInside(wb, output, row);
+      if (!isStaged)
+        wb.when(isInside, [&] {
+          Value start = rows.getOffset(wb, output, row);
+          for (int64_t block = 0; block * kBlockColumns < columns; ++block)
+            for (int64_t e = 0; e < 2; ++e) {
+              Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + e);
+              bool isWhole = (block + 1) * kBlockColumns <= columns;
+              wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
+                wb.store(wb.convert(getQuotient(block, e), type),
+                         output.getAddress(wb, wb.add(start, wb.widen(column))), bits / 8);
+              });
+            }
+        });
+      if (lse)
+        // (l == 0) ? -inf : m + ln l
+        wb.when(wb.both(isInside, isFirst), [&] {
+          Value log = wb.mulf(wb.log2(l), wb.real(kLn2));
+          Value result = wb.select(isEmpty, wb.real(kMinusInf), wb.addf(state.max.get(wb, i), log));
+          wb.store(wb.convert(result, lse->getElementType()), lse->getAddress(wb, rows.getOffset(wb, *lse, row)),
+                   lse->getElementBytes());
+        });
+    }
+  if (!isStaged)
+    return success();
+  wb.syncWarp();
+  int64_t chunks = staged.layout.usedChunks, total = wb.schedule.getRowBlock() * chunks, lanes = wb.schedule.getLanes();
+  auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
+  for (int64_t first = 0; first < total; first += lanes) {
+    Value index = wb.add(wb.lane, first), row = wb.add(wb.firstRow, wb.divide(index, chunks)),
+          chunk = wb.remainder(index, chunks), isInside = rows.isInside(wb, output, row);
+    if (first + lanes > total) {
+      Value isThere = wb.isLess(index, wb.constant(total));
+      isInside = isInside ? wb.both(isInside, isThere) : isThere;
+    }
+    wb.when(isInside, [&] {
+      Value piece = wb.load(vectorType, staged.at(wb, row, chunk), kChunkBytes);
+      Value offset = wb.add(rows.getOffset(wb, output, row), wb.widen(wb.multiply(chunk, kChunkBytes / 2)));
+      wb.store(piece, output.getAddress(wb, offset), kChunkBytes);
+    });
+  }
+  return success();
+}

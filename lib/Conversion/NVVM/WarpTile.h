@@ -1,0 +1,324 @@
+//===- WarpTile.h - what the GPU tile lowerings share -----------*- C++ -*-===//
+//
+// A block of warps has one tile; warp w holds rows [w row_block, (w + 1)
+// row_block) of it in fragments of 16 rows. In a fragment of an accumulator
+// (m16n8, PTX ISA "Matrix fragments for mma.m16n8k16") a thread has, with
+// g = lane / 4 and t = lane % 4,
+//
+//   element 0, 1: row g,     columns 2 t, 2 t + 1
+//   element 2, 3: row g + 8, columns 2 t, 2 t + 1
+//
+// so that the four threads of a quad share two rows. docs/GPU.md draws it.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_NVVM_WARPTILE_H
+#define ATTN_LIB_CONVERSION_NVVM_WARPTILE_H
+
+#include "attn/IR/Attn.h"
+#include "attn/Target/BlockLayout.h"
+#include "attn/Target/TargetInfo.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace attn::nvvm {
+
+using Values = llvm::SmallVector<mlir::Value>;
+
+constexpr int64_t kFragmentRows = 16, kBlockColumns = 8;
+/// Elements of a fragment that a thread has, and rows that they lie in.
+constexpr int64_t kFragmentElements = 4, kThreadRows = 2;
+
+/// Builds the code of one thread. Numbers are i32 and f32 unless said otherwise; positions are those of the thread.
+class WarpBuilder {
+public:
+  /// Makes the positions at the entry of `kernel`.
+  WarpBuilder(mlir::OpBuilder &builder, mlir::gpu::GPUFuncOp kernel, ScheduleAttr schedule);
+
+  mlir::Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
+  mlir::Value constant64(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 64); }
+  mlir::Value real(double value) {
+    return mlir::arith::ConstantOp::create(b, loc, b.getF32FloatAttr(static_cast<float>(value)));
+  }
+  mlir::Value add(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::AddIOp>(loc, x, y); }
+  mlir::Value add(mlir::Value x, int64_t y) { return y == 0 ? x : add(x, constant(y)); }
+  mlir::Value multiply(mlir::Value x, int64_t y) { return b.createOrFold<mlir::arith::MulIOp>(loc, x, constant(y)); }
+  mlir::Value multiply64(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::MulIOp>(loc, x, y); }
+  mlir::Value divide(mlir::Value x, int64_t y) { return b.createOrFold<mlir::arith::DivUIOp>(loc, x, constant(y)); }
+  mlir::Value remainder(mlir::Value x, int64_t y) { return b.createOrFold<mlir::arith::RemUIOp>(loc, x, constant(y)); }
+  mlir::Value widen(mlir::Value x) { return mlir::arith::ExtSIOp::create(b, loc, b.getI64Type(), x); }
+  mlir::Value toIndex(mlir::Value x) { return mlir::arith::IndexCastUIOp::create(b, loc, b.getIndexType(), x); }
+  /// An index, as an i32 or i64.
+  mlir::Value fromIndex(mlir::OpFoldResult x, unsigned width = 32);
+  mlir::Value isLess(mlir::Value x, mlir::Value y) {
+    return mlir::arith::CmpIOp::create(b, loc, mlir::arith::CmpIPredicate::slt, x, y);
+  }
+  mlir::Value both(mlir::Value x, mlir::Value y) { return x ? mlir::arith::AndIOp::create(b, loc, x, y) : y; }
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y) {
+    return mlir::arith::SelectOp::create(b, loc, condition, x, y);
+  }
+  mlir::Value minimum(mlir::Value x, mlir::Value y) { return b.createOrFold<mlir::arith::MinSIOp>(loc, x, y); }
+
+  mlir::Value addf(mlir::Value x, mlir::Value y) { return mlir::arith::AddFOp::create(b, loc, x, y); }
+  mlir::Value subf(mlir::Value x, mlir::Value y) { return mlir::arith::SubFOp::create(b, loc, x, y); }
+  mlir::Value mulf(mlir::Value x, mlir::Value y) { return mlir::arith::MulFOp::create(b, loc, x, y); }
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value z);
+  /// The other one where one is NaN: max.f32.
+  mlir::Value maxf(mlir::Value x, mlir::Value y) { return mlir::LLVM::MaxNumOp::create(b, loc, x, y); }
+  mlir::Value isEqual(mlir::Value x, double y) {
+    return mlir::arith::CmpFOp::create(b, loc, mlir::arith::CmpFPredicate::OEQ, x, real(y));
+  }
+  /// 2^x and log2 x by the special function unit: relative error 2^-22, subnormals are 0.
+  mlir::Value exp2(mlir::Value x) { return intrinsic("llvm.nvvm.ex2.approx.ftz.f", x); }
+  mlir::Value log2(mlir::Value x) { return intrinsic("llvm.nvvm.lg2.approx.ftz.f", x); }
+  mlir::Value convert(mlir::Value x, mlir::Type to);
+  /// Two f32 as a register of 16-bit floats, `low` first.
+  mlir::Value packPair(mlir::Value low, mlir::Value high, mlir::Type elementType);
+
+  /// The value of lane ^ distance; of lane `source`.
+  mlir::Value shuffleXor(mlir::Value x, int64_t distance) {
+    return shuffle(mlir::NVVM::ShflKind::bfly, x, constant(distance));
+  }
+  mlir::Value shuffleFrom(mlir::Value x, mlir::Value source) { return shuffle(mlir::NVVM::ShflKind::idx, x, source); }
+  /// Over the quad that shares a row.
+  mlir::Value quadMax(mlir::Value x);
+  mlir::Value quadSum(mlir::Value x);
+
+  void barrier() { mlir::NVVM::BarrierOp::create(b, loc); }
+  void syncWarp() { mlir::NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
+  void commitCopies() { mlir::NVVM::CpAsyncCommitGroupOp::create(b, loc); }
+  /// Until at most `pending` groups of copies are on their way.
+  void waitForCopies(int64_t pending) { mlir::NVVM::CpAsyncWaitGroupOp::create(b, loc, pending); }
+
+  /// `byteOffset` bytes into shared memory.
+  mlir::Value sharedAt(mlir::Value byteOffset);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
+  void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
+
+  /// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
+  Values loadMatrices(mlir::Value pointer, bool isTransposed);
+  /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of tf32 where it is f32.
+  Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);
+
+  /// if (condition) body(); null is true.
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  ScheduleAttr schedule;
+  mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
+  mlir::Value firstRow;                           ///< of the warp
+  int64_t threads;
+
+private:
+  mlir::Value intrinsic(llvm::StringRef name, mlir::Value x);
+  mlir::Value shuffle(mlir::NVVM::ShflKind kind, mlir::Value x, mlir::Value by);
+
+  mlir::Value sharedBase;
+};
+
+/// Numbers of a thread that stay from op to op: an array of f32 that LLVM takes into registers, as all indices are
+/// constants.
+class RegisterArray {
+public:
+  RegisterArray() = default;
+  RegisterArray(WarpBuilder &wb, mlir::Block &entry, int64_t size);
+  mlir::Value get(WarpBuilder &wb, int64_t i) const;
+  void set(WarpBuilder &wb, int64_t i, mlir::Value value) const;
+
+private:
+  mlir::Value at(WarpBuilder &wb, int64_t i) const;
+  mlir::Value storage;
+};
+
+/// An operand in global memory, with its map from the domain of the op: a pointer, and strides by domain dimension.
+class GlobalView {
+public:
+  GlobalView() = default;
+  GlobalView(WarpBuilder &wb, mlir::Value memref, mlir::AffineMap map);
+  explicit operator bool() const { return base != nullptr; }
+  /// In elements, an i64; null where the operand has not the dimension.
+  mlir::Value getStride(unsigned dim) const { return strides[dim]; }
+  /// An i32.
+  mlir::Value getSize(WarpBuilder &wb, unsigned dim) const;
+  std::optional<int64_t> getStaticSize(unsigned dim) const;
+  bool isContiguous(unsigned dim) const { return contiguous[dim]; }
+  mlir::Type getElementType() const { return elementType; }
+  int64_t getElementBytes() const { return std::max<int64_t>(1, elementType.getIntOrFloatBitWidth() / 8); }
+  /// The address `offset` elements (i64) from the first one on.
+  mlir::Value getAddress(WarpBuilder &wb, mlir::Value offset) const;
+  /// sum of stride(dim) * index; indices are i32, null for dimensions of size 1.
+  mlir::Value getOffset(WarpBuilder &wb, llvm::ArrayRef<std::pair<unsigned, mlir::Value>> indices) const;
+
+private:
+  mlir::Value base;
+  mlir::Type elementType;
+  Values strides;
+  llvm::SmallVector<mlir::OpFoldResult> sizes;
+  llvm::SmallVector<bool> contiguous;
+};
+
+/// The rows of a tile: query rows of one head, or of all heads that share a head of K, one head after the other.
+struct TileRows {
+  unsigned numBatch = 0;
+  int64_t heads = 1, queries = 0;
+  int64_t count() const { return heads * queries; }
+
+  TileRows(mlir::Operation *op);
+  /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
+  std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
+  /// Where `view` has the row.
+  mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
+  /// True where the tile and `view` have the row; null where all rows of the block are.
+  mlir::Value isInside(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
+};
+
+/// The running state of a tile in the registers of its threads. The row sums are of each thread alone: those of a
+/// quad are added up when all is done.
+struct TileState {
+  RegisterArray acc, max, sum;
+  int64_t fragments = 0, valueBlocks = 0;
+  int64_t accIndex(int64_t fragment, int64_t block, int64_t element) const {
+    return (fragment * valueBlocks + block) * kFragmentElements + element;
+  }
+  static int64_t rowIndex(int64_t fragment, int64_t half) { return fragment * kThreadRows + half; }
+};
+
+/// A tile in shared memory, at `offset` bytes.
+struct SharedTile {
+  SharedTileLayout layout;
+  int64_t offset = 0;
+  /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
+  mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
+};
+
+/// Reads 16 x 16 pieces of a tile with ldmatrix.x4: the two matrices of the lower chunk, then those of the higher one.
+class MatrixReader {
+public:
+  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow);
+  Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const;
+
+private:
+  SharedTile tile;
+  Values variants; ///< addresses by the swizzled part of an even chunk
+};
+
+/// Copies rows of global memory to a tile, asynchronously where the types are the same; rows and columns that are not
+/// there become 0. `getOffset` and `isInside` say where a row is. The copies are not committed.
+void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, int64_t columns, mlir::Type tileType,
+              llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
+              llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
+
+/// Copies of K one tile ahead (KeyPipeline.cpp).
+class KeyPipeline {
+public:
+  /// For the steps of a kernel in their order; nothing where each has to copy its own keys.
+  static std::optional<KeyPipeline> plan(WarpBuilder &wb, mlir::gpu::GPUFuncOp kernel,
+                                         llvm::ArrayRef<OnlineStepOp> steps);
+  /// The op in front of which the first keys are asked for, and what they are.
+  mlir::Operation *getFirst() const { return first; }
+  mlir::Value getFirstKeys() const { return firstKeys; }
+  /// Copies the keys of a view, or those after it (`isNext`), as far as there are any; commits.
+  void copyKeys(WarpBuilder &wb, OnlineStepOp step, mlir::Value keys, bool isNext, const SharedTile &tile) const;
+
+private:
+  mlir::Operation *first = nullptr;
+  mlir::Value firstKeys, end;
+};
+
+/// What a kernel keeps while it is lowered.
+class KernelLowering {
+public:
+  KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel, const TargetInfo &target);
+  mlir::LogicalResult run();
+
+private:
+  enum class Place { Query, Key, Value };
+
+  mlir::LogicalResult placeTiles();
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lowerPack(PackOp op);
+  mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
+  mlir::LogicalResult lowerInitState(InitStateOp op);
+  mlir::LogicalResult lowerOnlineStep(OnlineStepOp op);
+  mlir::LogicalResult lowerMergeStates(MergeStatesOp op);
+  mlir::LogicalResult lowerFinalize(FinalizeOp op);
+  mlir::LogicalResult lowerClassifyTile(ClassifyTileOp op);
+
+  SharedTile getTile(Place place) const;
+  /// Where the tile that a memref is lies in shared memory; nothing for global memory.
+  std::optional<Place> getPlace(mlir::Value memref) const;
+  TileState &getState(mlir::Value acc, mlir::Operation *op);
+  void storeState(const TileState &state, InitStateOp op);
+  mlir::Value getRow(int64_t fragment, int64_t half);
+
+  mlir::RewriterBase &rewriter;
+  mlir::gpu::GPUFuncOp kernel;
+  const TargetInfo &target;
+  WarpBuilder wb;
+  BlockLayout layout;
+  std::optional<KeyPipeline> pipeline;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Value, TileState> states;
+  llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
+  llvm::SmallVector<mlir::Operation *> lowered;
+};
+
+/// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
+/// for what is 0 in a tile.
+mlir::Value evaluateRegion(WarpBuilder &wb, mlir::Region &region, mlir::ValueRange arguments,
+                           llvm::function_ref<mlir::Value(IndexOp)> resolve);
+
+/// Bufferisation puts tiles on the stack, or allocates them where only the call knows their size.
+bool isBuffer(mlir::Operation *op);
+/// The memref that views of `memref` start from.
+mlir::Value getRoot(mlir::Value memref);
+
+/// The products, masks and softmax of one step (WarpStep.cpp); K and V are in shared memory when it starts, or on
+/// their way: `waitForKeys` and `waitForValues` are emitted where they are needed.
+void emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, const SharedTile &query,
+                    const SharedTile &key, const SharedTile &value, llvm::function_ref<void()> waitForKeys,
+                    llvm::function_ref<void()> waitForValues);
+
+/// Scalar code of scores: scale, score_mod, softcap, bias, masks (WarpScores.cpp).
+class ScoreCode {
+public:
+  ScoreCode(WarpBuilder &wb, OnlineStepOp op, mlir::Value keyCount);
+  /// True where scores are K Q^T times a positive constant, and keys are only removed: the scale is left to exp2.
+  bool isRaw() const { return raw; }
+  /// True where a row may have lost all its keys.
+  bool isPartial() const { return partial; }
+  double getScale() const { return scale; }
+  /// Starts row `row` of the tile, number `index` of those that follow.
+  void prepareRow(int64_t index, mlir::Value row);
+  /// The score (raw, or all there is to it) of key `key`, -inf where it is removed.
+  mlir::Value apply(mlir::Value product, int64_t index, mlir::Value key);
+  mlir::Value modifyWeight(mlir::Value weight, int64_t index, mlir::Value key);
+
+private:
+  struct Row {
+    mlir::Value head, query; ///< i32, within what the operands have
+  };
+  mlir::Value evaluate(mlir::Region &region, const Row &row, mlir::Value key, mlir::ValueRange arguments);
+  mlir::Value loadDense(const GlobalView &view, const Row &row, mlir::Value key);
+
+  WarpBuilder &wb;
+  OnlineStepOp op;
+  TileRows rows;
+  GlobalView bias, mask;
+  mlir::Value keyCount; ///< null where it is the whole tile
+  llvm::SmallVector<Row> prepared;
+  double scale = 1;
+  bool raw = false, partial = false;
+};
+
+} // namespace attn::nvvm
+
+#endif // ATTN_LIB_CONVERSION_NVVM_WARPTILE_H

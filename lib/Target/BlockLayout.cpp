@@ -1,0 +1,29 @@
+//===- BlockLayout.cpp - shared memory of a block -------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Target/BlockLayout.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace attn;
+
+SharedTileLayout::SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes)
+    : rows(rows), usedChunks(llvm::divideCeil(columns * elementBytes, kChunkBytes)) {
+  chunks = llvm::alignTo(std::max<int64_t>(usedChunks, 1), 2);
+  period = std::min<int64_t>(8, chunks & -chunks);
+}
+
+BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes) {
+  BlockLayout layout;
+  layout.query = SharedTileLayout(rows, d, elementBytes);
+  layout.key = SharedTileLayout(keyTile, d, elementBytes);
+  layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes);
+  layout.output.rows = rows;
+  layout.keyOffset = std::max(layout.query.getBytes(), layout.output.getBytes());
+  layout.valueOffset = layout.keyOffset + layout.key.getBytes();
+  layout.bytes = layout.valueOffset + layout.value.getBytes();
+  return layout;
+}

@@ -1,0 +1,118 @@
+//===- SelectGpuSchedule.cpp - schedules of blocks of warps ---------------===//
+//
+// Tiles as FlashAttention-2 has them (Dao, arXiv:2307.08691): two fragments of 16
+// rows a warp where the accumulators leave room, so that each matrix of K and V
+// that is read from shared memory is multiplied twice. What does not fit the
+// target's shared memory gets fewer keys, then fewer rows, before it is refused.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Target/BlockLayout.h"
+#include "attn/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Rows of a fragment, and keys of the depth of one mma.
+static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
+/// The accumulators of a thread are limited by its 255 registers.
+static constexpr int64_t kMaxHeadSize = 256;
+/// At most so many rows of the heads that share a head of K are packed into a tile: beyond, prefill tiles are as good.
+static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
+/// Ranges of keys: no fewer than pay for the state that is written and merged.
+static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
+/// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
+static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4;
+
+namespace {
+struct TileChoice {
+  int64_t rowBlock, warps, keyTile;
+};
+} // namespace
+
+static int64_t getGroupSize(SdpaOp op) {
+  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0));
+  return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+}
+
+/// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
+/// spills where the two leave less than some sixty (docs/GPU.md has its table).
+static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t headSize) {
+  if (product != ProductKind::MMA)
+    return {16, 4, 32};
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap();
+  if (!isPlain || headSize > 128)
+    return {16, 8, headSize > 192 ? 32 : 64};
+  return {32, 4, headSize > 64 ? 32 : 64};
+}
+
+/// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.
+static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
+                           const GpuInfo &gpu) {
+  int64_t keys = domain[numBatch + 1], tiles = 1;
+  for (int64_t size : domain.take_front(numBatch))
+    tiles = ShapedType::isDynamic(size) || ShapedType::isDynamic(tiles) ? ShapedType::kDynamic : tiles * size;
+  if (ShapedType::isDynamic(keys) || ShapedType::isDynamic(tiles))
+    return llvm::alignTo(kDynamicSplitKeys, keyTile);
+  tiles = std::max<int64_t>(tiles / groupSize, 1);
+  int64_t ranges = llvm::divideCeil(gpu.multiprocessors * kDecodeBlocksPerMultiprocessor, tiles);
+  int64_t split = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(std::max<int64_t>(keys, 1), ranges), keyTile),
+                                    kMinSplitTiles * keyTile);
+  return split < keys ? split : 0;
+}
+
+FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
+  Type type = getElementTypeOrSelf(op.getQuery().getType());
+  if (!type.isBF16() && !type.isF16() && !type.isF32())
+    return op.emitOpError("no GPU kernel for element type ")
+           << type << ", expected bf16, f16 or f32; convert the inputs";
+  if (op.getScoreWeight())
+    return op.emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t queries = domain[numBatch], headSize = domain[numBatch + 2], valueSize = domain[numBatch + 3];
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8, multiple = kChunkBytes / bytes;
+  for (int64_t size : {headSize, valueSize})
+    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
+      return op.emitOpError("no GPU kernel for head sizes ")
+             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
+             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
+
+  ProductKind product = type.isF32() ? ProductKind::FMA : ProductKind::MMA;
+  int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
+  bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&
+                  rows <= kMaxDecodeRows && !op.getCuSeqlensQ();
+  TileChoice tile = choosePrefillTile(op, product, std::max(headSize, valueSize));
+  if (isDecode) {
+    tile.rowBlock = kFragmentRows;
+    tile.warps = llvm::divideCeil(rows, kFragmentRows);
+  } else if (!ShapedType::isDynamic(queries)) {
+    while (tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
+      tile.warps /= 2;
+  }
+  int64_t largest = target.gpu->sharedBytesPerBlock;
+  auto getBytes = [&] {
+    return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes).bytes;
+  };
+  while (getBytes() > largest && tile.keyTile > 2 * kMinKeyTile)
+    tile.keyTile /= 2;
+  while (getBytes() > largest && !isDecode && tile.warps > 1)
+    tile.warps /= 2;
+  while (getBytes() > largest && tile.keyTile > kMinKeyTile)
+    tile.keyTile /= 2;
+  if (getBytes() > largest)
+    return op.emitOpError("needs ") << llvm::divideCeil(getBytes(), 1024)
+                                    << " KiB of shared memory for the smallest tile, " << target.name << " has "
+                                    << largest / 1024 << "; use smaller heads";
+  int64_t split = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
+  // No more rows than there are: slices of a bias or mask have just those.
+  int64_t blockRows = tile.rowBlock * tile.warps;
+  bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
+  return ScheduleAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
+                           target.gpu->warpLanes, tile.rowBlock, /*lane_vectors=*/1,
+                           isDecode ? KernelKind::Decode : KernelKind::Prefill, product, split, /*prefetch=*/0,
+                           tile.warps);
+}

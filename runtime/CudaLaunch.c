@@ -1,0 +1,341 @@
+/*===- CudaLaunch.c - launches, and the modules that they load ------------------===
+ *
+ * Each kernel has a list of its functions, each image one of its modules, an entry a context. Lists only grow, at their
+ * heads and under a lock, and are read without it: a launch that finds its context takes no lock and allocates nothing.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#include "Cuda.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Of cuda.h. */
+enum {
+  DEVICE_SHARED_BYTES_OPTIN = 97,
+  DEVICE_CAPABILITY_MAJOR = 75,
+  DEVICE_CAPABILITY_MINOR = 76,
+  FUNCTION_DYNAMIC_SHARED_BYTES = 8,
+  JIT_ERROR_LOG = 5,
+  JIT_ERROR_LOG_BYTES = 6,
+  CAPTURE_MODE_RELAXED = 2,
+};
+/* What every function may use without asking. */
+#define DEFAULT_SHARED_BYTES (48 * 1024)
+#define MAX_GRID_X INT_MAX
+#define MAX_GRID_YZ 65535
+#define MAX_BLOCK 1024
+#define LOG_SIZE 1024
+
+/* A context: its handle may be that of one that was destroyed, its id is not. */
+typedef struct Context {
+  const attn_cuda_driver *driver;
+  CUcontext handle;
+  unsigned long long id;
+} Context;
+
+typedef struct LoadedModule {
+  Context context;
+  CUmodule module;
+  int sharedLimit; /* bytes a block may have on the device */
+  struct LoadedModule *next;
+} LoadedModule;
+
+typedef struct LoadedFunction {
+  Context context;
+  CUfunction function;
+  int sharedLimit;
+  atomic_int sharedBytes; /* what the function has been allowed */
+  struct LoadedFunction *next;
+} LoadedFunction;
+
+/* Guards changes of all lists. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int isSameContext(const Context *a, const Context *b) {
+  return a->driver == b->driver && a->handle == b->handle && a->id == b->id;
+}
+
+static LoadedFunction *findFunction(attn_cuda_kernel *kernel, const Context *context) {
+  LoadedFunction *entry = atomic_load_explicit((_Atomic(LoadedFunction *) *)&kernel->loaded, memory_order_acquire);
+  while (entry && !isSameContext(&entry->context, context))
+    entry = entry->next;
+  return entry;
+}
+
+/*===----------------------------------------------------------------------===*/
+/* Loading, with the lock and in the context */
+/*===----------------------------------------------------------------------===*/
+
+static int32_t checkDevice(const attn_cuda_image *image, const attn_cuda_driver *driver, int *sharedLimit,
+                           int *isOwnMajor) {
+  int version = 0, device = 0, major = 0, minor = 0;
+  int result = driver->cuDriverGetVersion(&version);
+  if (result == 0 && version < image->driver_version)
+    return attn_cuda_refuse(ATTN_CUDA_DRIVER_TOO_OLD, "expected a CUDA driver of version %d.%d or later, found %d.%d",
+                            image->driver_version / 1000, image->driver_version % 1000 / 10, version / 1000,
+                            version % 1000 / 10);
+  if (result == 0)
+    result = driver->cuCtxGetDevice(&device);
+  if (result == 0)
+    result = driver->cuDeviceGetAttribute(&major, DEVICE_CAPABILITY_MAJOR, device);
+  if (result == 0)
+    result = driver->cuDeviceGetAttribute(&minor, DEVICE_CAPABILITY_MINOR, device);
+  if (result == 0)
+    result = driver->cuDeviceGetAttribute(sharedLimit, DEVICE_SHARED_BYTES_OPTIN, device);
+  if (result != 0)
+    return attn_cuda_refuse_result(ATTN_CUDA_LOAD_FAILED, driver, result,
+                                   "the device cannot be asked for its properties");
+  if (10 * major + minor < image->capability)
+    return attn_cuda_refuse(ATTN_CUDA_WRONG_DEVICE,
+                            "expected a device of compute capability %d.%d or higher, found %d.%d; compile with "
+                            "--target=sm_%d%d, if that is a target",
+                            image->capability / 10, image->capability % 10, major, minor, major, minor);
+  *isOwnMajor = major == image->capability / 10;
+  return 0;
+}
+
+static int32_t loadCode(const attn_cuda_image *image, const attn_cuda_driver *driver, int isOwnMajor,
+                        CUmodule *module) {
+  /* Machine code runs on later devices of its major version; a driver that does not know the file takes the PTX. */
+  if (image->cubin && isOwnMajor && driver->cuModuleLoadDataEx(module, image->cubin, 0, NULL, NULL) == 0)
+    return 0;
+  char log[LOG_SIZE] = "";
+  int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)LOG_SIZE};
+  int result = driver->cuModuleLoadDataEx(module, image->ptx, 2, options, values);
+  if (result == 0)
+    return 0;
+  log[LOG_SIZE - 1] = 0;
+  char what[LOG_SIZE + 64];
+  snprintf(what, sizeof(what), "the driver refuses the module%s%s", log[0] ? ": " : "", log);
+  return attn_cuda_refuse_result(ATTN_CUDA_LOAD_FAILED, driver, result, what);
+}
+
+static int32_t loadModule(attn_cuda_image *image, const Context *context, LoadedModule **loaded) {
+  for (LoadedModule *entry = image->loaded; entry; entry = entry->next)
+    if (isSameContext(&entry->context, context)) {
+      *loaded = entry;
+      return 0;
+    }
+  int sharedLimit = 0, isOwnMajor = 0;
+  int32_t code = checkDevice(image, context->driver, &sharedLimit, &isOwnMajor);
+  if (code != 0)
+    return code;
+  LoadedModule *entry = calloc(1, sizeof(*entry));
+  if (!entry)
+    return attn_cuda_refuse(ATTN_CUDA_LOAD_FAILED, "not enough memory for a module");
+  code = loadCode(image, context->driver, isOwnMajor, &entry->module);
+  if (code != 0) {
+    free(entry);
+    return code;
+  }
+  entry->context = *context;
+  entry->sharedLimit = sharedLimit;
+  entry->next = image->loaded;
+  image->loaded = entry;
+  *loaded = entry;
+  return 0;
+}
+
+static int32_t loadFunction(attn_cuda_kernel *kernel, const Context *context, LoadedFunction **loaded) {
+  *loaded = findFunction(kernel, context);
+  if (*loaded)
+    return 0; /* another thread was faster */
+  LoadedModule *module;
+  int32_t code = loadModule(kernel->image, context, &module);
+  if (code != 0)
+    return code;
+  LoadedFunction *entry = calloc(1, sizeof(*entry));
+  if (!entry)
+    return attn_cuda_refuse(ATTN_CUDA_LOAD_FAILED, "not enough memory for a function");
+  int result = context->driver->cuModuleGetFunction(&entry->function, module->module, kernel->name);
+  if (result != 0) {
+    free(entry);
+    char what[LOG_SIZE];
+    snprintf(what, sizeof(what), "the module has no kernel '%s'", kernel->name);
+    return attn_cuda_refuse_result(ATTN_CUDA_LOAD_FAILED, context->driver, result, what);
+  }
+  entry->context = *context;
+  entry->sharedLimit = module->sharedLimit;
+  entry->sharedBytes = DEFAULT_SHARED_BYTES;
+  entry->next = kernel->loaded;
+  atomic_store_explicit((_Atomic(LoadedFunction *) *)&kernel->loaded, entry, memory_order_release);
+  *loaded = entry;
+  return 0;
+}
+
+/* A load may allocate on the device, which a thread whose stream is being captured must declare harmless. */
+static int32_t loadInAnyMode(attn_cuda_kernel *kernel, const Context *context, LoadedFunction **loaded) {
+  int mode = CAPTURE_MODE_RELAXED;
+  int (*exchange)(int *) = context->driver->cuThreadExchangeStreamCaptureMode;
+  int isExchanged = exchange && exchange(&mode) == 0;
+  pthread_mutex_lock(&lock);
+  int32_t code = loadFunction(kernel, context, loaded);
+  pthread_mutex_unlock(&lock);
+  if (isExchanged)
+    exchange(&mode);
+  return code;
+}
+
+/*===----------------------------------------------------------------------===*/
+/* Launching */
+/*===----------------------------------------------------------------------===*/
+
+static int32_t checkSizes(const char *name, const int64_t *grid, const int64_t *block, int64_t sharedBytes) {
+  if (grid[0] > MAX_GRID_X || grid[1] > MAX_GRID_YZ || grid[2] > MAX_GRID_YZ)
+    return attn_cuda_refuse(ATTN_CUDA_LAUNCH_FAILED,
+                            "'%s': expected a grid of at most %d x %d x %d blocks, found %" PRId64 " x %" PRId64
+                            " x %" PRId64,
+                            name, MAX_GRID_X, MAX_GRID_YZ, MAX_GRID_YZ, grid[0], grid[1], grid[2]);
+  for (int i = 0; i < 3; ++i)
+    if (block[i] < 1 || block[i] > MAX_BLOCK)
+      return attn_cuda_refuse(ATTN_CUDA_LAUNCH_FAILED, "'%s': expected blocks of 1 to %d threads, found %" PRId64, name,
+                              MAX_BLOCK, block[i]);
+  if (sharedBytes < 0 || sharedBytes > INT_MAX)
+    return attn_cuda_refuse(ATTN_CUDA_LAUNCH_FAILED, "'%s': expected less than 2 GiB of shared memory, found %" PRId64,
+                            name, sharedBytes);
+  return 0;
+}
+
+/* The attribute only grows; two threads that set it at once set what both need. */
+static int32_t allowSharedBytes(LoadedFunction *function, const char *name, int bytes) {
+  if (bytes <= atomic_load_explicit(&function->sharedBytes, memory_order_acquire))
+    return 0;
+  if (bytes > function->sharedLimit)
+    return attn_cuda_refuse(ATTN_CUDA_WRONG_DEVICE,
+                            "'%s' needs %d bytes of shared memory, a block of this device has %d", name, bytes,
+                            function->sharedLimit);
+  pthread_mutex_lock(&lock);
+  int result = 0;
+  if (bytes > atomic_load_explicit(&function->sharedBytes, memory_order_relaxed)) {
+    result = function->context.driver->cuFuncSetAttribute(function->function, FUNCTION_DYNAMIC_SHARED_BYTES, bytes);
+    if (result == 0)
+      atomic_store_explicit(&function->sharedBytes, bytes, memory_order_release);
+  }
+  pthread_mutex_unlock(&lock);
+  return result == 0 ? 0
+                     : attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, function->context.driver, result,
+                                               "the driver refuses so much shared memory");
+}
+
+static int32_t getContext(const attn_cuda_driver *driver, CUstream stream, Context *context, CUcontext *current) {
+  *context = (Context){driver, NULL, 0};
+  int result = driver->cuCtxGetCurrent(current);
+  context->handle = *current;
+  if (result == 0 && stream)
+    result = driver->cuStreamGetCtx(stream, &context->handle);
+  if (result == 0 && context->handle && driver->cuCtxGetId)
+    result = driver->cuCtxGetId(context->handle, &context->id);
+  if (result != 0)
+    return attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result, "the context of the stream is not known");
+  if (!context->handle)
+    return attn_cuda_refuse(ATTN_CUDA_NO_CONTEXT, "expected a current CUDA context on this thread, found none; call "
+                                                  "cuCtxSetCurrent or cudaSetDevice before");
+  return 0;
+}
+
+static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context, const int64_t *grid,
+                               const int64_t *block, int sharedBytes, CUstream stream, void **parameters) {
+  LoadedFunction *function = findFunction(kernel, context);
+  int32_t code = function ? 0 : loadInAnyMode(kernel, context, &function);
+  if (code == 0)
+    code = allowSharedBytes(function, kernel->name, sharedBytes);
+  if (code != 0)
+    return code;
+  int result = context->driver->cuLaunchKernel(function->function, (unsigned)grid[0], (unsigned)grid[1],
+                                               (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
+                                               (unsigned)block[2], (unsigned)sharedBytes, stream, parameters, NULL);
+  if (result == 0)
+    return 0;
+  char what[LOG_SIZE];
+  snprintf(what, sizeof(what), "launch of '%s' failed", kernel->name);
+  return attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, context->driver, result, what);
+}
+
+int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
+                         int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters) {
+  const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
+  if (gridX <= 0 || gridY <= 0 || gridZ <= 0)
+    return 0;
+  int32_t code = checkSizes(kernel->name, grid, block, sharedBytes);
+  if (code != 0)
+    return code;
+  const attn_cuda_driver *driver = attn_cuda_get_driver();
+  if (!driver)
+    return ATTN_CUDA_NO_DRIVER;
+  Context context;
+  CUcontext current;
+  code = getContext(driver, stream, &context, &current);
+  if (code != 0)
+    return code;
+  int isOther = context.handle != current;
+  int result = isOther ? driver->cuCtxPushCurrent(context.handle) : 0;
+  if (result != 0)
+    return attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result,
+                                   "the context of the stream cannot be made current");
+  code = launchInContext(kernel, &context, grid, block, (int)sharedBytes, stream, parameters);
+  if (isOther)
+    driver->cuCtxPopCurrent(&current);
+  return code;
+}
+
+int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed) {
+  if (needed <= 0)
+    return 0;
+  if (!workspace)
+    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace of %" PRId64 " bytes, found a null pointer",
+                            needed);
+  if (bytes < needed)
+    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace of %" PRId64 " bytes, found %" PRId64, needed,
+                            bytes);
+  uintptr_t rest = (uintptr_t)workspace % ATTN_CUDA_WORKSPACE_ALIGNMENT;
+  if (rest != 0)
+    return attn_cuda_refuse(ATTN_CUDA_WORKSPACE, "expected a workspace aligned to %d bytes, found %" PRIuPTR " more",
+                            ATTN_CUDA_WORKSPACE_ALIGNMENT, rest);
+  return 0;
+}
+
+/*===----------------------------------------------------------------------===*/
+/* Unloading */
+/*===----------------------------------------------------------------------===*/
+
+/* A context that was destroyed has taken its modules with it. */
+static int isAlive(const Context *context) {
+  unsigned long long id = 0;
+  if (!context->driver->cuCtxGetId)
+    return 0; /* it may be gone: better a leak */
+  return context->driver->cuCtxGetId(context->handle, &id) == 0 && id == context->id;
+}
+
+static void unloadModule(const LoadedModule *entry) {
+  const attn_cuda_driver *driver = entry->context.driver;
+  CUcontext other;
+  if (!isAlive(&entry->context) || driver->cuCtxPushCurrent(entry->context.handle) != 0)
+    return;
+  driver->cuModuleUnload(entry->module);
+  driver->cuCtxPopCurrent(&other);
+}
+
+void attn_cuda_unload(attn_cuda_image *image, attn_cuda_kernel *const *kernels, int64_t count) {
+  pthread_mutex_lock(&lock);
+  for (int64_t i = 0; i < count; ++i) {
+    for (LoadedFunction *entry = kernels[i]->loaded, *next; entry; entry = next) {
+      next = entry->next;
+      free(entry);
+    }
+    kernels[i]->loaded = NULL;
+  }
+  for (LoadedModule *entry = image->loaded, *next; entry; entry = next) {
+    next = entry->next;
+    unloadModule(entry);
+    free(entry);
+  }
+  image->loaded = NULL;
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,381 @@
+//===- CudaEmulator.cpp - a CUDA driver over the PTX emulator -------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "CudaEmulator.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstring>
+
+using namespace llvm;
+using namespace attn::ptx;
+
+namespace {
+
+/// Of cuda.h.
+enum Result {
+  Success = 0,
+  InvalidValue = 1,
+  InvalidDevice = 101,
+  InvalidContext = 201,
+  NoBinaryForGpu = 209,
+  InvalidPtx = 218,
+  InvalidHandle = 400,
+  NotFound = 500,
+  IllegalAddress = 700,
+  LaunchFailed = 719,
+};
+enum Attribute { CapabilityMajor = 75, CapabilityMinor = 76, SharedBytesOptin = 97 };
+enum FunctionAttribute { DynamicSharedBytes = 8 };
+enum JitOption { ErrorLog = 5, ErrorLogBytes = 6 };
+
+constexpr uint64_t kDefaultSharedBytes = 48 * 1024;
+constexpr StringLiteral kElfMagic = "\x7f"
+                                    "ELF";
+
+struct LoadedFunction;
+struct LoadedModule {
+  Module module;
+  std::vector<std::unique_ptr<LoadedFunction>> functions;
+};
+struct LoadedFunction {
+  LoadedModule *module;
+  std::string name;
+  uint64_t sharedBytes = kDefaultSharedBytes;
+};
+
+/// What the handles point to.
+std::vector<std::unique_ptr<LoadedModule>> modules;
+char primaryContext;
+thread_local CUcontext currentContext = nullptr;
+thread_local std::vector<CUcontext> pushedContexts;
+constexpr unsigned long long kContextId = 1;
+
+CudaEmulator &device() { return CudaEmulator::get(); }
+CUcontext primary() { return reinterpret_cast<CUcontext>(&primaryContext); }
+
+/// Opt-in bytes of shared memory a block, by compute capability.
+int getSharedLimit(int capability) {
+  switch (capability) {
+  case 75: return 64 * 1024;
+  case 80: return 163 * 1024;
+  case 86:
+  case 89: return 99 * 1024;
+  default: return 227 * 1024;
+  }
+}
+
+/// sm_80, sm_90a → 80, 90
+int parseTarget(StringRef target) {
+  int capability = 0;
+  target.consume_front("sm_");
+  target.consumeInteger(10, capability);
+  return capability;
+}
+
+//===----------------------------------------------------------------------===//
+// Devices and contexts
+//===----------------------------------------------------------------------===//
+
+int init(unsigned) { return Success; }
+
+int driverGetVersion(int *version) {
+  *version = device().driverVersion;
+  return Success;
+}
+
+int getErrorName(int result, const char **name) {
+  switch (result) {
+  case Success: *name = "CUDA_SUCCESS"; break;
+  case InvalidValue: *name = "CUDA_ERROR_INVALID_VALUE"; break;
+  case InvalidDevice: *name = "CUDA_ERROR_INVALID_DEVICE"; break;
+  case InvalidContext: *name = "CUDA_ERROR_INVALID_CONTEXT"; break;
+  case NoBinaryForGpu: *name = "CUDA_ERROR_NO_BINARY_FOR_GPU"; break;
+  case InvalidPtx: *name = "CUDA_ERROR_INVALID_PTX"; break;
+  case InvalidHandle: *name = "CUDA_ERROR_INVALID_HANDLE"; break;
+  case NotFound: *name = "CUDA_ERROR_NOT_FOUND"; break;
+  case IllegalAddress: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+  case LaunchFailed: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
+  default: *name = nullptr; return InvalidValue;
+  }
+  return Success;
+}
+
+int getErrorString(int, const char **text) {
+  *text = "in the emulated driver";
+  return Success;
+}
+
+int deviceGetCount(int *count) {
+  *count = 1;
+  return Success;
+}
+
+int deviceGet(int *handle, int ordinal) {
+  *handle = 0;
+  return ordinal == 0 ? Success : InvalidDevice;
+}
+
+int deviceGetAttribute(int *value, int attribute, int handle) {
+  const int capability = device().capability;
+  switch (attribute) {
+  case CapabilityMajor: *value = capability / 10; break;
+  case CapabilityMinor: *value = capability % 10; break;
+  case SharedBytesOptin: *value = getSharedLimit(capability); break;
+  default: return InvalidValue;
+  }
+  return handle == 0 ? Success : InvalidDevice;
+}
+
+int devicePrimaryCtxRetain(CUcontext *context, int handle) {
+  *context = primary();
+  return handle == 0 ? Success : InvalidDevice;
+}
+
+int devicePrimaryCtxRelease(int) { return Success; }
+
+int ctxGetCurrent(CUcontext *context) {
+  *context = currentContext;
+  return Success;
+}
+
+int ctxSetCurrent(CUcontext context) {
+  currentContext = context;
+  return !context || context == primary() ? Success : InvalidContext;
+}
+
+int ctxPushCurrent(CUcontext context) {
+  pushedContexts.push_back(currentContext);
+  currentContext = context;
+  return Success;
+}
+
+int ctxPopCurrent(CUcontext *context) {
+  if (pushedContexts.empty())
+    return InvalidContext;
+  *context = currentContext;
+  currentContext = pushedContexts.back();
+  pushedContexts.pop_back();
+  return Success;
+}
+
+int ctxGetDevice(int *handle) {
+  *handle = 0;
+  return currentContext ? Success : InvalidContext;
+}
+
+int ctxGetId(CUcontext context, unsigned long long *id) {
+  *id = kContextId;
+  return context == primary() ? Success : InvalidContext;
+}
+
+int ctxSynchronize() { return currentContext ? Success : InvalidContext; }
+
+/// Every stream is of the device's only context.
+int streamGetCtx(CUstream, CUcontext *context) {
+  *context = primary();
+  return Success;
+}
+
+int threadExchangeStreamCaptureMode(int *) { return Success; }
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+/// Copies the text to where the caller wants the log of the PTX compiler.
+void writeLog(StringRef text, unsigned count, const int *options, void **values) {
+  char *log = nullptr;
+  size_t size = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == ErrorLog)
+      log = static_cast<char *>(values[i]);
+    if (options[i] == ErrorLogBytes)
+      size = reinterpret_cast<size_t>(values[i]);
+  }
+  if (!log || size == 0)
+    return;
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(log, text.data(), length);
+  log[length] = 0;
+}
+
+int moduleLoadDataEx(CUmodule *handle, const void *image, unsigned count, int *options, void **values) {
+  std::lock_guard guard(device().mutex);
+  if (!currentContext)
+    return InvalidContext;
+  const char *text = static_cast<const char *>(image);
+  if (StringRef(text, kElfMagic.size()) == kElfMagic)
+    return NoBinaryForGpu; // only PTX is emulated
+  Expected<Module> parsed = parseModule(text);
+  if (!parsed) {
+    writeLog(toString(parsed.takeError()), count, options, values);
+    return InvalidPtx;
+  }
+  if (parseTarget(parsed->target) > device().capability)
+    return NoBinaryForGpu;
+  modules.push_back(std::make_unique<LoadedModule>(LoadedModule{std::move(*parsed), {}}));
+  *handle = reinterpret_cast<CUmodule>(modules.back().get());
+  ++device().numLoads;
+  return Success;
+}
+
+int moduleUnload(CUmodule handle) {
+  std::lock_guard guard(device().mutex);
+  const auto *module = reinterpret_cast<LoadedModule *>(handle);
+  const size_t before = modules.size();
+  // The reports of its launches name things of the module.
+  if (!device().keepsLaunches)
+    erase_if(modules, [&](const auto &candidate) { return candidate.get() == module; });
+  return modules.size() < before || device().keepsLaunches ? Success : InvalidHandle;
+}
+
+int moduleGetFunction(CUfunction *handle, CUmodule moduleHandle, const char *name) {
+  std::lock_guard guard(device().mutex);
+  auto *module = reinterpret_cast<LoadedModule *>(moduleHandle);
+  if (!module->module.findEntry(name))
+    return NotFound;
+  module->functions.push_back(std::make_unique<LoadedFunction>(LoadedFunction{module, name}));
+  *handle = reinterpret_cast<CUfunction>(module->functions.back().get());
+  return Success;
+}
+
+int funcSetAttribute(CUfunction handle, int attribute, int value) {
+  std::lock_guard guard(device().mutex);
+  if (attribute != DynamicSharedBytes || value < 0 || value > getSharedLimit(device().capability))
+    return InvalidValue;
+  reinterpret_cast<LoadedFunction *>(handle)->sharedBytes = value;
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                 unsigned blockZ, unsigned sharedBytes, CUstream, void **parameters, void **extra) {
+  std::lock_guard guard(device().mutex);
+  const auto &function = *reinterpret_cast<LoadedFunction *>(handle);
+  const Module &module = function.module->module;
+  if (!currentContext || extra || sharedBytes > function.sharedBytes)
+    return currentContext ? InvalidValue : InvalidContext;
+  Launch launch{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes};
+  // What the kernel was made for, not what this device has: a kernel for sm_80 that needs more is wrong everywhere.
+  launch.largestShared = getSharedLimit(parseTarget(module.target));
+  for (auto [i, parameter] : enumerate(module.findEntry(function.name)->parameters)) {
+    const auto *bytes = static_cast<const uint8_t *>(parameters[i]);
+    launch.parameters.emplace_back(bytes, bytes + parameter.size);
+  }
+  ++device().numLaunches;
+  Expected<Report> report = run(module, function.name, device().memory, launch);
+  if (!report) {
+    errs() << "emulated driver: '" << function.name << "': " << toString(report.takeError()) << "\n";
+    return InvalidValue;
+  }
+  if (!report->clean()) {
+    errs() << report->text() << "emulated driver: " << report->findings.size() << " finding(s) in '" << function.name
+           << "'\n";
+    return LaunchFailed;
+  }
+  if (device().keepsLaunches)
+    device().launches.push_back({function.name, std::move(*report)});
+  return Success;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+int memAlloc(unsigned long long *address, size_t bytes) {
+  std::lock_guard guard(device().mutex);
+  if (bytes == 0)
+    return InvalidValue;
+  *address = device().memory.allocate("a buffer of " + std::to_string(bytes) + " bytes", bytes);
+  return Success;
+}
+
+int memFree(unsigned long long address) {
+  std::lock_guard guard(device().mutex);
+  return address == 0 || device().memory.release(address) ? Success : InvalidValue;
+}
+
+/// The bytes, or null where they are not all in one buffer.
+Buffer *findBytes(unsigned long long address, size_t bytes) {
+  Buffer *buffer = device().memory.find(address);
+  return buffer && bytes <= buffer->data.size() - (address - buffer->address) ? buffer : nullptr;
+}
+
+int memcpyHtoD(unsigned long long target, const void *source, size_t bytes) {
+  std::lock_guard guard(device().mutex);
+  if (bytes == 0)
+    return Success;
+  Buffer *buffer = findBytes(target, bytes);
+  if (!buffer)
+    return IllegalAddress;
+  std::memcpy(buffer->data.data() + (target - buffer->address), source, bytes);
+  std::fill_n(buffer->initialised.begin() + (target - buffer->address), bytes, 1);
+  return Success;
+}
+
+int memcpyDtoH(void *target, unsigned long long source, size_t bytes) {
+  std::lock_guard guard(device().mutex);
+  if (bytes == 0)
+    return Success;
+  const Buffer *buffer = findBytes(source, bytes);
+  if (!buffer)
+    return IllegalAddress;
+  const ArrayRef<uint8_t> written = ArrayRef(buffer->initialised).slice(source - buffer->address, bytes);
+  const size_t missing = bytes - count_if(written, [](uint8_t byte) { return byte != 0; });
+  if (missing != 0 && device().readsOnlyWritten) {
+    errs() << "emulated driver: expected " << buffer->name << " to be written before it is copied to the host, found "
+           << missing << " bytes that are not, the first at offset " << (find(written, 0) - written.begin()) << "\n";
+    return IllegalAddress;
+  }
+  std::memcpy(target, buffer->data.data() + (source - buffer->address), bytes);
+  return Success;
+}
+
+} // namespace
+
+CudaEmulator &CudaEmulator::get() {
+  static CudaEmulator emulator;
+  return emulator;
+}
+
+const attn_cuda_driver &attn::ptx::getEmulatedDriver() {
+  static const attn_cuda_driver table = {
+      init,
+      driverGetVersion,
+      getErrorName,
+      getErrorString,
+      deviceGetAttribute,
+      ctxGetCurrent,
+      ctxPushCurrent,
+      ctxPopCurrent,
+      ctxGetDevice,
+      streamGetCtx,
+      moduleLoadDataEx,
+      moduleUnload,
+      moduleGetFunction,
+      funcSetAttribute,
+      launchKernel,
+      ctxGetId,
+      threadExchangeStreamCaptureMode,
+      deviceGetCount,
+      deviceGet,
+      devicePrimaryCtxRetain,
+      devicePrimaryCtxRelease,
+      ctxSetCurrent,
+      ctxSynchronize,
+      memAlloc,
+      memFree,
+      memcpyHtoD,
+      memcpyDtoH,
+  };
+  return table;
+}

@@ -1,0 +1,44 @@
+//===- CudaEmulator.h - a CUDA driver over the PTX emulator -----*- C++ -*-===//
+//
+// The functions of attn_cuda_driver, for one device whose kernels run on the host. A launch that does something wrong
+// prints what, and fails. As a table in this process, or as libcuda_emulator.so, which a launcher loads as if it was
+// libcuda.so.1.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_TEST_CUDAEMULATOR_CUDAEMULATOR_H
+#define ATTN_TEST_CUDAEMULATOR_CUDAEMULATOR_H
+
+#include "PTXEmulator/Emulator.h"
+#include "attn-c/attn_cuda.h"
+
+#include <mutex>
+
+namespace attn::ptx {
+
+/// One launch that was done without a finding.
+struct LaunchRecord {
+  std::string kernel;
+  Report report;
+};
+
+/// The only device of the process. Its functions take the mutex; who changes it beside them does so while none runs.
+struct CudaEmulator {
+  static CudaEmulator &get();
+
+  std::mutex mutex;
+  GlobalMemory memory;
+  int capability = 90;          ///< 10 * major + minor
+  int driverVersion = 13000;    ///< as cuDriverGetVersion has it
+  bool keepsLaunches = false;   ///< whether `launches` grows
+  bool readsOnlyWritten = true; ///< copying bytes to the host that nothing has written is an error
+  std::vector<LaunchRecord> launches;
+  uint64_t numLoads = 0, numLaunches = 0;
+};
+
+const attn_cuda_driver &getEmulatedDriver();
+
+} // namespace attn::ptx
+
+#endif // ATTN_TEST_CUDAEMULATOR_CUDAEMULATOR_H

@@ -1,0 +1,91 @@
+//===- Driver.h - compiling, calling and checking kernels -------*- C++ -*-===//
+//
+// What attnc and attn-ptx-run share.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_COMMON_DRIVER_H
+#define ATTN_TOOLS_COMMON_DRIVER_H
+
+#include "attn/Compiler/CodeGen.h"
+#include "attn/Compiler/Compiler.h"
+#include "attn/Compiler/Npy.h"
+#include "attn/Compiler/Problem.h"
+#include "attn/Compiler/TunedFile.h"
+
+#include <dlpack/dlpack.h>
+#include <map>
+
+namespace attn::driver {
+
+/// Where the IR comes from: a file ("-" is standard input), or a problem line.
+struct Source {
+  std::string file;
+  std::optional<std::string> problem;
+  /// MLIR text with the name that diagnostics use.
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> open() const;
+};
+
+/// Where the values of arguments come from.
+struct ArgumentOptions {
+  std::vector<std::string> inputs; ///< .npy files; random where there are none
+  uint64_t seed = 0;
+  std::map<std::string, int64_t> sizes; ///< of the dynamic sizes, by name; the rest from the files or random
+  bool fullLengths = false;             ///< lengths as large as they may be, sequences of equal length
+};
+
+/// The file of --tuned, which has to be for one of the targets (separated by commas).
+llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file, llvm::StringRef targets);
+/// The options with the schedule that --tuned has for a problem line; a note on standard error where it has none.
+CompileOptions applyTuned(const Source &source, CompileOptions options);
+
+/// The object that a compiler which has run makes.
+llvm::Expected<std::string> emitObject(Compiler &compiler);
+
+/// A kernel in memory, ready to be called.
+class LoadedKernel {
+public:
+  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first).
+  static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
+                                              llvm::StringRef kernel = "",
+                                              llvm::raw_ostream &diagnostics = llvm::errs());
+  const Kernel &getDescription() const { return description; }
+  /// Calls the checked entry on buffers in the order of the arguments; an error is its message. Of a kernel for a GPU,
+  /// on copies in the memory of the current context's device (the first one's, where none is current).
+  llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
+
+private:
+  llvm::Error callOnDevice(llvm::ArrayRef<NpyArray> arguments) const;
+  /// The arguments for a checked entry; the data are the host's.
+  std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
+
+  Kernel description;
+  bool isGpu = false;
+  std::unique_ptr<LoadedObject> object;
+  void *entry = nullptr, *workspaceEntry = nullptr;
+};
+
+/// Buffers for a kernel's arguments: inputs from the files (checked against the kernel), or random; outputs zero.
+llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
+/// A buffer of zeros for one argument.
+llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
+/// Random values for the inputs of a kernel, within what its checks allow.
+void fillRandom(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, const ArgumentOptions &options);
+
+int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
+/// An element of an integer array.
+int64_t readInteger(const NpyArray &array, int64_t index);
+/// Bits of float16, bfloat16 and float8_e4m3fn.
+uint16_t toNarrowFloat(NpyType type, double value);
+double fromNarrowFloat(NpyType type, uint16_t bits);
+
+/// Calls the reference, on the host, and compares: a line an output on standard output; false where one is outside of
+/// the tolerance.
+llvm::Expected<bool> checkOutputs(const Source &source, const CompileOptions &options, const Kernel &kernel,
+                                  llvm::MutableArrayRef<NpyArray> arguments);
+
+} // namespace attn::driver
+
+#endif // ATTN_TOOLS_COMMON_DRIVER_H

@@ -1,0 +1,31 @@
+//===- Source.cpp - where the IR comes from -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "attn/Compiler/Onnx.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
+  if (problem) {
+    Expected<Problem> parsed = parseProblem(*problem);
+    if (!parsed)
+      return parsed.takeError();
+    return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
+  }
+  bool isModel = StringRef(file).ends_with(".onnx");
+  auto buffer = MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/!isModel);
+  if (!buffer)
+    return createFileError(file, buffer.getError());
+  if (!isModel)
+    return std::move(*buffer);
+  Expected<std::string> text = onnxToMLIR((*buffer)->getBuffer(), file);
+  if (!text)
+    return text.takeError();
+  return MemoryBuffer::getMemBufferCopy(*text, file + " as IR");
+}
