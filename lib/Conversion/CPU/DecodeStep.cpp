@@ -72,7 +72,8 @@ public:
       return emitTile();
     }
     int64_t numPlaces = getNumPlaces(rows.getCount(), vb.lanes, schedule.getLaneVectors());
-    if (keyTile % numPlaces != 0)
+    // Widening K and V of 8 bits takes longer than memory does.
+    if (keyTile % numPlaces != 0 || getElementTypeOrSelf(key.memref.getType()).getIntOrFloatBitWidth() <= 8)
       numPlaces = 1;
     OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
     Values starts;
