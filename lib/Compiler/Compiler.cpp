@@ -163,6 +163,7 @@ LogicalResult Compiler::runReference() {
 
 LogicalResult Compiler::run(Phase last) {
   bool isReference = options.reference || options.unfused;
+  unsigned number = 0; // of the phases that this target has
   for (Phase phase : getAllPhases()) {
     if (phase > last)
       break;
@@ -184,7 +185,7 @@ LogicalResult Compiler::run(Phase last) {
       collectLaunches();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
       return failure();
-    if (failed(dump(phase, static_cast<unsigned>(phase))))
+    if (failed(dump(phase, number++)))
       return failure();
   }
   return success();

@@ -92,8 +92,6 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
     }
     images.push_back(std::move(image));
   }
-  if (images.empty())
-    return llvm::createStringError("expected a kernel for the GPU, found none");
   return images;
 }
 

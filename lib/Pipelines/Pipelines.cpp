@@ -172,9 +172,8 @@ void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
-  kernels.addPass(createConvertMathToLLVMPass());
   kernels.addPass(createConvertVectorToLLVMPass());
-  kernels.addPass(createConvertGpuOpsToNVVMOps());
+  kernels.addPass(createConvertToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());

@@ -58,6 +58,9 @@ State TileBuilder::foldKeys(State state) {
   Value numKeys = toValue(domainSizes[keyPos]);
   Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(0));
   Value upper = isConstant(visitedUpper, kNoBound) ? numKeys : min(visitedUpper, numKeys);
+  if (schedule.isGpu() && getPackedSequences(step))
+    upper = arith::SelectOp::create(
+        b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, firstQuery, endQuery), upper, lower);
   if (splitLower) {
     lower = max(lower, splitLower);
     upper = min(upper, splitUpper);

@@ -114,16 +114,16 @@ std::string ScheduleFields::print() const {
 /// A block of warps: what it needs of shared memory, and how its rows go around.
 static LogicalResult checkGpuSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
   if (fields.warps < 1 || fields.warps > kMaxWarps)
-    return op.emitOpError("schedule: expected warps from 1 to ") << kMaxWarps << " on target " << target.name
-                                                                 << ", found " << fields.warps;
+    return op.emitOpError("schedule: expected warps from 1 to ")
+           << kMaxWarps << " on target " << target.name << ", found " << fields.warps;
   Type type = getElementTypeOrSelf(op.getQuery().getType());
   bool isSingle = type.isF32();
   bool isFitting = isSingle ? fields.product == ProductKind::FMA || fields.product == ProductKind::TF32
                             : fields.product == ProductKind::MMA;
   if (!isFitting)
-    return op.emitOpError("schedule: expected product=") << (isSingle ? "fma or tf32" : "mma") << " for inputs of " << type
-                                                         << " on target " << target.name << ", found "
-                                                         << stringifyProductKind(fields.product);
+    return op.emitOpError("schedule: expected product=")
+           << (isSingle ? "fma or tf32" : "mma") << " for inputs of " << type << " on target " << target.name
+           << ", found " << stringifyProductKind(fields.product);
   int64_t rows = fields.rowBlock * fields.warps, queries = getStaticSize(op, DimKind::Query);
   if (fields.kernel == KernelKind::Decode && fields.queryTile != queries)
     return op.emitOpError("schedule: expected query_tile of kernel=decode to be the number of query rows, found ")

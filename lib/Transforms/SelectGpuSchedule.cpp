@@ -22,6 +22,8 @@ static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
 static constexpr int64_t kMaxHeadSize = 256;
 /// At most so many rows of the heads that share a head of K are packed into a tile: beyond, prefill tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
+/// Positions in 32 bits, with room to add a few of them.
+static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 /// Ranges of keys: no fewer than pay for the state that is written and merged.
 static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
@@ -38,14 +40,20 @@ static int64_t getGroupSize(SdpaOp op) {
   return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
 }
 
+/// Rows of K and V of another type than Q are converted on their way to shared memory.
+static bool convertsRows(SdpaOp op) {
+  return getElementTypeOrSelf(op.getKey().getType()) != getElementTypeOrSelf(op.getQuery().getType());
+}
+
 /// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
 /// spills where the two leave less than some sixty (docs/GPU.md has its table).
 static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t headSize) {
   if (product != ProductKind::MMA)
     return {16, 4, 32};
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap();
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
+                 !convertsRows(op);
   if (!isPlain || headSize > 128)
-    return {16, 8, headSize > 192 ? 32 : 64};
+    return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
   return {32, 4, headSize > 64 ? 32 : 64};
 }
 
@@ -81,6 +89,10 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
              << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
              << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
 
+  for (int64_t size : {queries, domain[numBatch + 1]})
+    if (!ShapedType::isDynamic(size) && size >= kMaxPosition)
+      return op.emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
+
   ProductKind product = type.isF32() ? ProductKind::FMA : ProductKind::MMA;
   int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
   bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&
@@ -89,6 +101,9 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
+    // One warp converts all of a tile.
+    if (convertsRows(op))
+      tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
   } else if (!ShapedType::isDynamic(queries)) {
     while (tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
       tile.warps /= 2;

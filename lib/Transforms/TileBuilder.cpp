@@ -84,7 +84,9 @@ OpFoldResult TileBuilder::getRows(Value first, Value batch) {
 
 OpFoldResult TileBuilder::getNumQueryTiles() {
   OpFoldResult numQueries = domainSizes[queryPos];
-  if (Value sequences = getPackedSequences(step)) {
+  // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and those
+  // without rows have nothing to do.
+  if (Value sequences = schedule.isGpu() ? Value() : getPackedSequences(step)) {
     // The longest sequence.
     auto loop = scf::ForOp::create(b, loc, index(0), toValue(domainSizes[0]), index(1), index(0),
                                    [&](OpBuilder &nested, Location at, Value batch, ValueRange longest) {

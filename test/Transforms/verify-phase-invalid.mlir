@@ -101,7 +101,7 @@ func.func @f(%s: memref<4x8xf32>) {
 
 //--- unknown.mlir
 
-// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, analyze-mask, select-schedule, online, tile, bufferize, vector, found 'lunch'}}
+// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, analyze-mask, select-schedule, online, tile, bufferize, vector, nvvm, found 'lunch'}}
 func.func @f() {
   return
 }

@@ -71,19 +71,25 @@ TEST(TargetInfo, CodeGeneratorTakesEveryLevel) {
 }
 
 TEST(TargetInfo, UnknownNames) {
-  for (llvm::StringRef name : {"", "x86-64-v5", "X86-64", "host ", "sm_90a", "i686", "cortex-a76", "generic"}) {
+  for (llvm::StringRef name : {"", "x86-64-v5", "X86-64", "host ", "i686", "cortex-a76", "generic"}) {
     llvm::Expected<TargetInfo> target = TargetInfo::get(name);
     ASSERT_FALSE(bool(target)) << name.str();
-    EXPECT_EQ(llvm::toString(target.takeError()), "unknown target '" + name.str() +
-                                                      "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4, " +
-                                                      "or an x86-64 processor that LLVM knows, as znver5");
+    EXPECT_EQ(llvm::toString(target.takeError()),
+              "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
+                  "sm_80 sm_86 sm_89 sm_90, or an x86-64 processor that LLVM knows, as znver5");
   }
+}
+
+TEST(TargetInfo, UnknownGpus) {
+  for (llvm::StringRef name : {"sm_70", "sm_90a", "sm_"})
+    EXPECT_EQ(llvm::toString(TargetInfo::get(name).takeError()),
+              "no kernels for target '" + name.str() + "', expected one of sm_80, sm_86, sm_89, sm_90");
 }
 
 TEST(TargetInfo, KnownNamesAreKnown) {
   llvm::SmallVector<llvm::StringRef> names;
   TargetInfo::getKnownNames().split(names, ' ');
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names.size(), 9u);
   for (llvm::StringRef name : names)
     EXPECT_EQ(getTarget(name).name, name);
 }

@@ -33,6 +33,9 @@ static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit) {
   Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages(/*needsCubin=*/emit == EmitKind::Cubin);
   if (!images)
     return images.takeError();
+  if (images->empty())
+    return createStringError("expected a kernel with --emit=ptx and --emit=cubin, found none: the outputs have no "
+                             "elements");
   if (images->size() != 1)
     return createStringError("expected one kernel with --emit=ptx and --emit=cubin, found " + Twine(images->size()) +
                              "; write --emit=obj, or a file for each");
@@ -103,9 +106,9 @@ int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
 int driver::compile(const CompileCommand &command) {
   bool needsFile = is_contained({EmitKind::Object, EmitKind::Shared, EmitKind::Cubin}, command.emit);
   if (needsFile && (command.output.empty() || (command.output == "-" && command.emit == EmitKind::Shared)))
-    return reportError(
-        createStringError("expected -o FILE for --emit=obj, --emit=shared and --emit=cubin, found none"));
-  std::string output = command.output.empty() ? "-" : command.output;
+    return reportError(createStringError(
+        Twine("expected -o FILE for ") +
+        (command.emit == EmitKind::Cubin ? "--emit=cubin" : "--emit=obj and --emit=shared") + ", found none"));
 
   Expected<std::unique_ptr<MemoryBuffer>> source = command.source.open();
   if (!source)
@@ -115,6 +118,9 @@ int driver::compile(const CompileCommand &command) {
     return reportError(compiler.takeError());
   if (Error error = checkEmit((*compiler)->getTarget(), command.emit))
     return reportError(std::move(error));
+  if (command.stopAfter && !hasPhase(*command.stopAfter, (*compiler)->getTarget().gpu.has_value()))
+    return reportError(createStringError("expected a phase of the way to '" + command.options.target +
+                                         "' in --stop-after, found '" + getPhaseName(*command.stopAfter) + "'"));
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
   if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(last)))
     return 1;
@@ -124,7 +130,9 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  return writeFiles({{output, *bytes}, {command.header, header}, {command.manifest, manifest}});
+  return writeFiles({{command.output.empty() ? "-" : command.output, *bytes},
+                     {command.header, header},
+                     {command.manifest, manifest}});
 }
 
 Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {

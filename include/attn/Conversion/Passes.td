@@ -252,8 +252,8 @@ def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"target", "target", "std::string", "\"sm_80\"", "Target as --target of attnc names it">];
-  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
-                           "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
@@ -262,7 +262,7 @@ def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModul
     Q, K and V go to swizzled shared memory (cp.async of 16 bytes), come back as
     fragments (ldmatrix), are multiplied by mma.sync (or multiply-adds), and the
     running state stays in registers (docs/GPU.md). The loops over key tiles are
-    as they were.
+    as they were. Kernels are llvm.func after it.
 
     Rejects tiles whose rows are not contiguous or do not fit the schedule's
     block, and ops that have no GPU lowering.

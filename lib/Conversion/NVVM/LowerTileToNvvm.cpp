@@ -176,8 +176,27 @@ LogicalResult KernelLowering::run() {
   for (Operation *op : llvm::reverse(views))
     if (op->use_empty())
       rewriter.eraseOp(op);
-  kernel->removeAttr(kScheduleAttr);
+  becomeFunction();
   return success();
+}
+
+/// A kernel takes scalars alone, so that nothing is left for a conversion of its signature. (Upstream's pass from gpu
+/// to nvvm would turn the functions of regions into calls of libdevice, which may not be there.)
+void KernelLowering::becomeFunction() {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(kernel);
+  MLIRContext *ctx = kernel.getContext();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(ctx), kernel.getFunctionType().getInputs());
+  auto function = LLVM::LLVMFuncOp::create(rewriter, kernel.getLoc(), kernel.getName(), type);
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
+  rewriter.inlineRegionBefore(kernel.getBody(), function.getBody(), function.getBody().end());
+  Operation *end = function.getBody().back().getTerminator();
+  rewriter.setInsertionPoint(end);
+  LLVM::ReturnOp::create(rewriter, end->getLoc(), ValueRange());
+  rewriter.eraseOp(end);
+  rewriter.eraseOp(kernel);
 }
 
 LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
@@ -235,7 +254,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());
-    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))
         continue; // none of ours
       if (failed(KernelLowering(rewriter, kernel, *info).run()))

@@ -198,7 +198,8 @@ private:
     for (Operation *op : rebuilt)
       b.clone(*op, mapping);
     // The last induction variable runs fastest.
-    Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+    Value block = NVVM::BlockIdXOp::create(b, loc, b.getI32Type());
+    Value rest = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), block);
     SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
     SmallVector<Value> ivs = forall.getInductionVars();
     for (int i = bounds.size() - 1; i >= 0; --i) {
@@ -268,6 +269,10 @@ LogicalResult wrapSingleTiles(func::FuncOp host) {
         return op->emitOpError("expected a value that the tile alone uses");
       op->moveBefore(forall.getBody()->getTerminator());
     }
+    // Buffers of the tile alone go along.
+    for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>()))
+      if (llvm::all_of(alloc->getUsers(), [&](Operation *user) { return forall->isAncestor(user); }))
+        alloc->moveBefore(&forall.getBody()->front());
   }
 }
 

@@ -3,7 +3,7 @@
 // A position is an index, 64 bits, of which a thread would keep one for each of
 // its rows, and compare one for each of its scores. Predicates that only add a
 // few positions and compare them do so in 32 bits: positions are below 2^28
-// (MapToGpu refuses longer dimensions), and whatever else they add, an offset or
+// (attn-select-schedule refuses longer dimensions), and whatever else they add, an offset or
 // a length, is clamped to +-2^29 once, which no comparison of positions notices.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

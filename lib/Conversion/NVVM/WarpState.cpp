@@ -157,8 +157,10 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   SharedTile staged;
   staged.layout = SharedTileLayout(wb.schedule.getBlockRows(), columns, 2);
   bool isStaged = bits == 16 && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
-  if (isStaged)
+  if (isStaged) {
+    wb.waitForCopies(0); // of Q, where there was no key to multiply it with
     wb.barrier();
+  }
   std::optional<GlobalView> lse;
   if (op.getLse())
     lse.emplace(wb, op.getLse(), maps[4]);

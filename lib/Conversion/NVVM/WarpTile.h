@@ -243,6 +243,7 @@ private:
   enum class Place { Query, Key, Value };
 
   mlir::LogicalResult placeTiles();
+  void becomeFunction();
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerPack(PackOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);

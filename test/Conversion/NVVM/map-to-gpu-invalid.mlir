@@ -1,0 +1,61 @@
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_86 --split-input-file --verify-diagnostics
+
+#q = affine_map<(i, j, d, n) -> (i, d)>
+#k = affine_map<(i, j, d, n) -> (j, d)>
+#v = affine_map<(i, j, d, n) -> (j, n)>
+#o = affine_map<(i, j, d, n) -> (i, n)>
+#r = affine_map<(i, j, d, n) -> (i)>
+!q = memref<128x256xbf16>
+!k = memref<128x256xbf16>
+#schedule = #attn.schedule<query_tile = 128, key_tile = 128, lanes = 32, row_block = 32, lane_vectors = 1, product = mma, warps = 4>
+
+// Q, K and V of 64 KiB each.
+func.func @too_large(%q: !q, %k: !k, %v: !k, %acc: memref<128x256xf32>, %max: memref<128xf32>, %sum: memref<128xf32>) {
+  // expected-error @below {{needs 192 KiB of shared memory, sm_86 has 99; write a schedule with fewer rows or keys}}
+  scf.forall (%h) in (2) {
+    attn.online_step ins(%q, %k, %v : !q, !k, !k) outs(%acc, %max, %sum : memref<128x256xf32>, memref<128xf32>, memref<128xf32>)
+        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  }
+  return
+}
+
+// -----
+
+#q = affine_map<(i, j, d, n) -> (i, d)>
+#k = affine_map<(i, j, d, n) -> (j, d)>
+#v = affine_map<(i, j, d, n) -> (j, n)>
+#o = affine_map<(i, j, d, n) -> (i, n)>
+#r = affine_map<(i, j, d, n) -> (i)>
+!t = memref<16x64xf32>
+#schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 1>
+
+// A schedule of a CPU has no warps.
+func.func @of_a_cpu(%q: !t, %k: !t, %v: !t, %acc: !t, %max: memref<16xf32>, %sum: memref<16xf32>) {
+  scf.forall (%h) in (2) {
+    // expected-error @below {{expected a schedule of a GPU, with warps; run attn-select-schedule for target sm_86}}
+    attn.online_step ins(%q, %k, %v : !t, !t, !t) outs(%acc, %max, %sum : !t, memref<16xf32>, memref<16xf32>)
+        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  }
+  return
+}
+
+// -----
+
+// A loop without attention: nothing says how many warps would run it.
+func.func @no_attention(%x: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  // expected-error @below {{expected attention in this loop, or beside it; found none}}
+  scf.forall (%i) in (4) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+// What is beside attention would run on the host, on the device's memory.
+func.func @copies(%x: memref<4xf32>, %y: memref<4xf32>) {
+  // expected-error @below {{no GPU kernel for this op: only attention}}
+  memref.copy %x, %y : memref<4xf32> to memref<4xf32>
+  return
+}

@@ -1,0 +1,81 @@
+"""The shipped PTX, executed: benchmarks/problems/gpu_suite.txt, gpu_regions.txt and examples, in the emulator.
+
+A case compiles to PTX, and attn-ptx-run runs it and compares the outputs with the reference; any finding of the
+emulator (a race, a read of what is not there, ...) fails as a wrong number does.
+"""
+
+import functools
+import os
+import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from paths import ATTNC
+
+ROOT = Path(__file__).parents[2]
+RUN = ATTNC.with_name("attn-ptx-run")
+LINES = ROOT / "benchmarks" / "problems" / "gpu_suite.txt"
+REGIONS = Path(__file__).with_name("gpu_regions.txt")
+TARGET = "sm_80"
+TIME_LIMIT = 120  # seconds a tool
+# A kernel a file, of few blocks; the other examples have several, or take the emulator longer.
+EXAMPLES = ["alibi", "causal", "document-mask", "packed-sequences", "paged-decode", "prefix-lm", "sinks"]
+
+
+def read_cases() -> dict[str, list[str]]:
+    """By name: the words that give attnc and attn-ptx-run the problem, then those for attn-ptx-run alone."""
+    cases = {}
+    for text in LINES.read_text().splitlines():
+        line, _, sizes = (part.strip() for part in text.partition("#"))
+        if line:
+            cases[text.strip()] = [f"--problem={line}", *(f"--size={word}" for word in sizes.split())]
+    for text in REGIONS.read_text().split("\n\n"):
+        regions = " ".join(word for word in ("score_mod", "mask_mod", "captures") if word in text)
+        cases[f"{text.splitlines()[0]} ({regions})"] = [f"--problem={text}"]
+    return cases | {f"{name}.mlir": [f"--ir={ROOT / 'examples' / name}.mlir"] for name in EXAMPLES}
+
+
+CASES = read_cases()
+
+
+def execute(words: list[str], ptx: Path) -> str:
+    """What attn-ptx-run says; raises where a tool fails."""
+
+    def call(*command):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT)
+        assert done.returncode == 0, f"{Path(command[0]).name}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    source = words[0].removeprefix("--ir=")
+    call(ATTNC, source, f"--target={TARGET}", "--emit=ptx", "--fail-on-fallback", "-o", ptx)
+    return call(RUN, ptx, *words)
+
+
+@pytest.fixture(scope="module")
+def runs(request, tmp_path_factory):
+    """The cases that were asked for, a core each, while the tests wait for one after the other."""
+    folder = tmp_path_factory.mktemp("ptx")
+    names = [
+        item.callspec.params["name"] for item in request.session.items if "name" in getattr(item, "fixturenames", [])
+    ]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        submit = functools.partial(pool.submit, execute)
+        futures: dict[str, Future[str]] = {
+            name: submit(CASES[name], folder / f"{i}.ptx") for i, name in enumerate(names)
+        }
+        yield futures
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_the_reference(name, runs):
+    text = runs[name].result()
+    results = [line for line in text.splitlines() if "largest error" in line]
+    assert results, text
+    assert all(line.endswith(": ok") for line in results), text
+
+
+def test_lines_are_enough():
+    assert len(CASES) >= 150
