@@ -52,9 +52,9 @@ static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t head
     return {16, 4, 32};
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
-  if (!isPlain || headSize > 128)
-    return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
-  return {32, 4, headSize > 64 ? 32 : 64};
+  if (isPlain && headSize <= (op.getMaskMod().empty() ? 128 : 96))
+    return {32, 4, headSize > 64 ? 32 : 64};
+  return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
 }
 
 /// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
+#include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -148,6 +149,8 @@ LogicalResult KernelLowering::run() {
     if (isa<AttnDialect>(op->getDialect()) && !op->getParentOfType<OnlineStepOp>() && !isa<IndexOp, YieldOp>(op))
       ops.push_back(op);
   });
+  // A step is a long program already.
+  kernel.walk([](scf::ForOp loop) { keepRolled(loop); });
   SmallVector<OnlineStepOp> steps;
   kernel.walk([&](OnlineStepOp step) { steps.push_back(step); });
   pipeline = KeyPipeline::plan(wb, kernel, steps);
