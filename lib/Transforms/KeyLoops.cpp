@@ -82,8 +82,19 @@ State TileBuilder::foldKeys(State state) {
     lower = fullLower;
   }
   Value end;
+  if (!endsPartial && foldsManyTiles()) {
+    std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+    if (!first || !last)
+      return createStep(lower, getLength(lower, upper), /*isPartial=*/false, state);
+    return *last > *first ? createStep(lower, b.getIndexAttr(*last - *first), /*isPartial=*/false, state) : state;
+  }
   state = createFullTiles(lower, endsPartial ? min(fullUpper, upper) : upper, state, end);
   return createTiles(end, upper, endsPartial, state);
+}
+
+/// Decode kernels take rows of K and V that lie one behind the other tile by tile themselves.
+bool TileBuilder::foldsManyTiles() {
+  return isDecode && !isDense && !step.getKey().getDefiningOp<GatherPagesOp>() && !asksForKeys(step);
 }
 
 bool TileBuilder::needsAlignedTiles() {
@@ -102,19 +113,29 @@ State TileBuilder::createLoop(Value lower, Value upper, State state, function_re
   return State(loop.getResults());
 }
 
+Value TileBuilder::getLength(Value lower, Value upper) {
+  return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(0));
+}
+
 /// Whole tiles that every row keeps, from `lower` on; `end` is where they end.
 State TileBuilder::createFullTiles(Value lower, Value upper, State state, Value &end) {
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  OpFoldResult whole;
   if (first && last) {
-    end = index(*first + std::max<int64_t>(*last - *first, 0) / keyTile * keyTile);
-    if (getConstantIntValue(end) == *first)
+    int64_t length = std::max<int64_t>(*last - *first, 0) / keyTile * keyTile;
+    end = index(*first + length);
+    if (length == 0)
       return state;
+    whole = b.getIndexAttr(length);
   } else {
-    Value length = b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(0));
+    Value length = getLength(lower, upper);
     AffineExpr count = b.getAffineDimExpr(0);
-    Value whole = affine::makeComposedAffineApply(b, loc, count.floorDiv(keyTile) * keyTile, {OpFoldResult(length)});
-    end = add(lower, whole);
+    whole =
+        affine::makeComposedAffineApply(b, loc, count.floorDiv(keyTile) * keyTile, {OpFoldResult(length)}).getResult();
+    end = add(lower, toValue(whole));
   }
+  if (foldsManyTiles())
+    return createStep(lower, whole, /*isPartial=*/false, state);
   return createLoop(lower, end, state, [&](Value key, State carried) {
     return createStep(key, b.getIndexAttr(keyTile), /*isPartial=*/false, carried);
   });

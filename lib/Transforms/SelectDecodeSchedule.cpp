@@ -10,16 +10,20 @@
 using namespace mlir;
 using namespace attn;
 
-/// Bytes of the keys of a tile: K of the next tile and V of this one are on their way while they are multiplied, so
-/// both are to stay in a first-level cache of 32 to 48 KB. At least so many keys as pay for the softmax, at most so
-/// many that the scores of the rows stay near.
-static constexpr int64_t kKeyTileBytes = 16 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
+/// Bytes of the keys of a tile: K that follows and V of this one are on their way while they are multiplied, so that
+/// both are to stay in a first-level cache of 32 to 48 KB. A second pass over V in that cache is time in which memory
+/// waits: half as many, unless pages end or the multiplications take longer than memory. At least so many keys as pay
+/// for the softmax, at most so many that the scores of the rows stay near.
+static constexpr int64_t kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
+/// Short tiles between the K that is multiplied and the K that is asked for: as much as is under way at once.
+static constexpr int64_t kPrefetchTiles = 2;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
-/// Keys of a range that is folded on its own: the two states that it costs are a thousandth of its K and V.
-static constexpr int64_t kSplitKeys = 1024;
-/// Tiles that go around among the cores of any machine; with as many, keys are not split.
-static constexpr int64_t kManyTiles = 256;
+/// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
+/// and the places that are read at once last for a while.
+static constexpr int64_t kSplitKeys = 2048;
+/// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
+static constexpr int64_t kManyTiles = 64;
 /// Bytes of a thread's stack for Q, the scores and the state of a tile.
 static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
@@ -53,15 +57,16 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
-  int64_t rowBytes =
-      std::max<int64_t>(headSize, 1) * getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth() / 8;
-  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kKeyTileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
-  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
-    return std::nullopt;
-
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up.
   int64_t rowBlock = std::min<int64_t>(llvm::PowerOf2Ceil(rows), std::max<int64_t>(lanes / 4, 2));
   rowBlock = std::min({rowBlock, lanes, int64_t(4)});
+  int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
+  int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
+  bool isLong = keyBits <= 8 || op.getKey().getDefiningOp<GatherPagesOp>();
+  int64_t tileBytes = isLong ? kLongTileBytes : kKeyTileBytes;
+  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
+    return std::nullopt;
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
     if (int64_t pageTile = getPageTile(gather, keyTile))
       keyTile = pageTile;
@@ -73,5 +78,5 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
                            ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
-                           /*prefetch=*/keyTile, /*warps=*/0);
+                           /*prefetch=*/(isLong ? 1 : kPrefetchTiles) * keyTile, /*warps=*/0);
 }

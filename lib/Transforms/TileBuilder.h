@@ -77,6 +77,8 @@ private:
   static bool readsPages(OnlineStepOp step, GatherPagesOp gather);
   int64_t getHeadsPerTile();
   bool needsAlignedTiles();
+  bool foldsManyTiles();
+  mlir::Value getLength(mlir::Value lower, mlir::Value upper);
   llvm::SmallVector<unsigned, 2> getAccDims() const {
     return isRowMajor ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
                     : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};

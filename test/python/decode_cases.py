@@ -9,7 +9,7 @@ import attn
 from attn import reference
 from helpers import TYPES, Shape, compare, draw
 
-SPLIT = 1024  # keys of a range that is folded on its own; see SelectDecodeSchedule.cpp
+SPLIT = 2048  # keys of a range that is folded on its own; see SelectDecodeSchedule.cpp
 KEYS = [0, 1, SPLIT - 1, SPLIT, SPLIT + 1, 2 * SPLIT + 65]
 
 

@@ -26,6 +26,15 @@ def test_static_lengths(sk):
     check(*draw(Shape(1, sk, 64, 64, b=2, hq=4, hkv=2)))
 
 
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("sk", [31, 65, 160, 1003])
+def test_keys_from_several_places(element, sk):
+    # As many rows as one block of products has: a tile's keys come from four places, the rest from one.
+    group = 2 if element == "f64" else 4
+    check(*draw(Shape(1, sk, 64, 72, b=2, hq=2 * group, hkv=2), TYPES[element]))
+    check(*draw(Shape(3, sk, 128, 128, b=1, hq=1, hkv=1), TYPES[element]), causal="bottom_right", window=(sk - 7, 0))
+
+
 @pytest.mark.parametrize("batch", [1, 2, 130])
 def test_batches_that_fill_the_threads_and_more(batch):
     check(*draw(Shape(1, SPLIT + 3, 8, 8, b=batch, hq=2, hkv=2)))

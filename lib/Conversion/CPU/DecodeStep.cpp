@@ -8,11 +8,21 @@
 // K and V are widened as they are loaded; each row of them is read once for all
 // rows of the tile.
 //
+// A step of more keys than a tile has folds them tile by tile itself. Where the rows
+// are one block of products, each tile takes its keys from several places, a part of
+// all keys apart: row i of each of them, then row i + 1. So every load walks through
+// memory at an even stride, and several loads do at once, which is what hardware
+// prefetchers need to keep as many lines on their way while this multiplies as while
+// nothing else is done. Otherwise V is prefetched while K is multiplied, and K of
+// the next tile while V is.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "RowTile.h"
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -41,37 +51,96 @@ public:
     acc = {step.getAcc(), maps[maps.size() - 3]};
     rowMax = {step.getRowMax(), maps[maps.size() - 2]};
     rowSum = {step.getRowSum(), maps[maps.size() - 1]};
-    OpFoldResult count = getDomainSizes(b, step)[numBatch + 1];
-    numKeys = getConstantIntValue(count);
-    keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
+    keys = getDomainSizes(b, step)[numBatch + 1];
+    isLong = foldsManyTiles(step);
     SmallVector<int64_t> domain = getStaticDomain(step);
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
-    // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
-    pitch = llvm::alignTo(numKeys.value_or(schedule.getKeyTile()), vb.lanes);
   }
 
   void emit() {
+    std::optional<int64_t> numKeys = getConstantIntValue(keys);
+    if (numKeys == 0)
+      return;
+    int64_t keyTile = schedule.getKeyTile();
+    // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
+    pitch = llvm::alignTo(numKeys ? std::min(*numKeys, keyTile) : keyTile, vb.lanes);
     scores = vb.stackBuffer({rows.getCount(), pitch});
     alpha = vb.stackBuffer({rows.getCount()});
-    OpFoldResult count = b.getIndexAttr(rows.getCount());
-    forEachBlock(vb, count, schedule.getLaneVectors(), {}, [&](Value first, int64_t block, ValueRange) {
-      emitScores(first, block);
+    if (!isLong || (numKeys && *numKeys <= keyTile)) {
+      setTile({vb.index(0)}, keys);
+      return emitTile();
+    }
+    int64_t numPlaces = getNumPlaces(rows.getCount(), vb.lanes, schedule.getLaneVectors());
+    // Widening K and V of 8 bits takes longer than memory does.
+    if (keyTile % numPlaces != 0 || getElementTypeOrSelf(key.memref.getType()).getIntOrFloatBitWidth() <= 8)
+      numPlaces = 1;
+    OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
+    Values starts;
+    for (int64_t place = 0; place < numPlaces; ++place)
+      starts.push_back(getValueOrCreateConstantIndexOp(b, loc, multiply(perPlace, place)));
+    vb.loop(vb.index(0), getValueOrCreateConstantIndexOp(b, loc, perPlace), keyTile / numPlaces, {},
+            [&](Value row, ValueRange) {
+              setTile(llvm::map_to_vector(starts, [&](Value start) { return vb.add(start, row); }),
+                      b.getIndexAttr(keyTile));
+              emitTile();
+              return Values();
+            });
+    AffineExpr dim = b.getAffineDimExpr(0);
+    OpFoldResult rest = affine::makeComposedFoldedAffineApply(b, loc, dim % keyTile, {keys});
+    if (isConstantIntValue(rest, 0))
+      return;
+    Value first = getValueOrCreateConstantIndexOp(b, loc, multiply(tileCount, keyTile));
+    Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt,
+                                          getValueOrCreateConstantIndexOp(b, loc, rest), vb.index(0));
+    auto branch = scf::IfOp::create(b, loc, isThere, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    setTile({first}, rest);
+    emitTile();
+  }
+
+private:
+  OpFoldResult divide(OpFoldResult value, int64_t divisor) {
+    return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).floorDiv(divisor), {value});
+  }
+  OpFoldResult multiply(OpFoldResult value, int64_t factor) {
+    return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * factor, {value});
+  }
+
+  /// From here on keys are `count` rows, in turn one from each of the places that start at `starts`.
+  void setTile(Values starts, OpFoldResult count) {
+    places = std::move(starts);
+    numKeys = getConstantIntValue(count);
+    keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
+  }
+
+  /// The `k`-th key after the `row`-th ones of all places.
+  Value getKey(Value row, int64_t k) {
+    int64_t numPlaces = places.size();
+    return vb.add(places[k % numPlaces], vb.add(row, k / numPlaces));
+  }
+
+  /// for blocks of up to `block` rows of the tile: body(first, count). The first pass is the one that waits for memory;
+  /// it has code of its own, so that its loads walk evenly.
+  void forEachPass(int64_t block, function_ref<void(Value, int64_t)> body) {
+    int64_t count = rows.getCount(), first = std::min(count, block);
+    body(vb.index(0), first);
+    if (count == first)
+      return;
+    forEachBlock(vb, b.getIndexAttr(count - first), block, {}, [&](Value row, int64_t some, ValueRange) {
+      body(vb.add(row, first), some);
       return Values();
     });
+  }
+
+  /// Folds the keys of setTile.
+  void emitTile() {
+    forEachPass(schedule.getLaneVectors(), [&](Value first, int64_t block) { emitScores(first, block); });
     Value best = vb.loop(rows.getCount(), 1, vb.splat(kMinusInf), [&](Value row, ValueRange carried) {
                      return Values{vb.max(emitSoftmax(row), carried.front())};
                    }).front();
-    auto output = [&] {
-      // Whole rows of V at a time where they fit: memory is read in its order.
-      int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
-      int64_t outputRows =
-          std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
-      forEachBlock(vb, count, outputRows, {}, [&](Value first, int64_t block, ValueRange) {
-        emitOutput(first, block);
-        return Values();
-      });
-    };
+    auto output = [&] { forEachPass(getOutputRows(), [&](Value first, int64_t block) { emitOutput(first, block); }); };
     if (!laneCode.isPartial())
       return output();
     // V of keys that no row keeps is not read: NaN may stand there.
@@ -84,7 +153,6 @@ public:
     output();
   }
 
-private:
   /// A position in the domain (batch…, query, key, head, value).
   Values at(Value row, Value keyIndex, Value head, Value column) {
     if (row)
@@ -106,8 +174,9 @@ private:
   void prefetch(const Operand &operand, Value keyIndex, int64_t rowsAhead, int64_t columns, Value first,
                 int64_t count) {
     bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
-    // The rows of a page end with it; those of a dense tensor go on in the next tile.
-    if (schedule.getPrefetch() == 0 || (rowsAhead > 0 && !goesOn))
+    // The rows of a page end with it; those of a dense tensor go on in the next tile. Of several places the hardware
+    // has the next rows on their way.
+    if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn))
       return;
     int64_t perLine = kCacheLineBytes * 8 / getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
     int64_t share = llvm::divideCeil(columns * count, rows.getCount());
@@ -121,23 +190,33 @@ private:
     }
   }
 
+  /// The rows that each place has, and where the score of the `place`-th key of a row of them is.
+  Value getRowsOfPlace() {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, divide(numKeys ? OpFoldResult(b.getIndexAttr(*numKeys)) : OpFoldResult(keyCount), places.size()));
+  }
+  Value getScore(Value row, int64_t place) {
+    return vb.add(getValueOrCreateConstantIndexOp(b, loc, multiply(row, places.size())), place);
+  }
+
   /// s[r][j] for `count` rows from `first` on and all keys.
   void emitScores(Value first, int64_t count) {
     int64_t paddedRows = llvm::PowerOf2Ceil(count), block = vb.lanes / paddedRows;
+    int64_t numPlaces = places.size();
     bool isWhole = numKeys && *numKeys % block == 0;
     // Beside the sums and a row of K.
     int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
-    Value lastKey = isWhole ? Value() : arith::SubIOp::create(b, loc, keyCount, vb.index(1));
-    vb.loop(vb.index(0), keyCount, block, {}, [&](Value firstKey, ValueRange) {
+    Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+    vb.loop(vb.index(0), getRowsOfPlace(), block / numPlaces, {}, [&](Value firstRow, ValueRange) {
       Values keys;
       for (int64_t k = 0; k < block; ++k) {
-        keys.push_back(vb.add(firstKey, k));
+        keys.push_back(getKey(firstRow, k));
         // Beyond the last key the last one once more.
         if (lastKey)
           keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
       }
       for (int64_t k = 0; k < block; ++k)
-        prefetch(value, vb.add(firstKey, k), 0, valueSize, first, count);
+        prefetch(value, getKey(firstRow, k), 0, valueSize, first, count);
       Values zeros(vb.lanes, vb.splat(0));
       Values products = forEachVector(vb, headSize, zeros, [&](Value column, Value mask, ValueRange sums) {
         Values keyVectors, next(sums);
@@ -159,7 +238,7 @@ private:
         Value part = block == vb.lanes
                          ? sums
                          : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-        vb.store(part, scores, {vb.add(first, r), firstKey});
+        vb.store(part, scores, {vb.add(first, r), getScore(firstRow, 0)});
       }
       return Values();
     });
@@ -189,7 +268,7 @@ private:
     laneCode.prepare(rows.getQuery(row), head);
     Values position = at(row, {}, {}, {});
     Values best = forEachKeyVector(vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
-      Value score = laneCode.apply(vb.load(scores, {row, first}), first, 0, mask);
+      Value score = laneCode.apply(vb.load(scores, {row, first}), vb.add(places[0], first), 0, mask);
       if (mask)
         score = vb.select(mask, score, vb.splat(kMinusInf));
       vb.store(score, scores, {row, first});
@@ -210,7 +289,7 @@ private:
       Value score = vb.load(scores, {row, first}), weight = scaledExp(score);
       if (mask || laneCode.isPartial())
         weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
-      vb.store(laneCode.modifyWeight(weight, first, 0, mask), scores, {row, first});
+      vb.store(laneCode.modifyWeight(weight, vb.add(places[0], first), 0, mask), scores, {row, first});
       return Values{arith::AddFOp::create(b, loc, carried.front(), weight)};
     });
     Value factor = scaledExp(oldMax);
@@ -235,7 +314,29 @@ private:
       emitColumns(first, count, vb.index(whole), 1, vb.getMask(valueSize - whole));
   }
 
-  /// The same for `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
+  /// Rows whose sums are in registers at once: whole rows of V at a time where they fit, so that memory is read in its
+  /// order.
+  int64_t getOutputRows() {
+    int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
+    return std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
+  }
+
+  /// sums[r][v] += p[r][j] v_j[v] for the key of `place` at `row`.
+  void addRow(Value first, int64_t count, Value row, unsigned place, ValueRange columns, Value mask, Values &sums) {
+    Values valueVectors;
+    for (Value c : columns)
+      valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, getKey(row, place), {}, c), mask));
+    for (int64_t r = 0; r < count; ++r) {
+      Values position = {vb.add(first, r), getScore(row, place)};
+      Value weight = vb.broadcast(memref::LoadOp::create(b, loc, scores, position).getResult());
+      for (auto [v, vector] : llvm::enumerate(valueVectors)) {
+        Value &sum = sums[r * columns.size() + v];
+        sum = vb.multiplyAdd(weight, vector, sum);
+      }
+    }
+  }
+
+  /// Those of `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
   void emitColumns(Value first, int64_t count, Value column, int64_t vectors, Value mask) {
     Values init, columns;
     for (int64_t v = 0; v < vectors; ++v)
@@ -246,18 +347,13 @@ private:
       for (int64_t v = 0; v < vectors; ++v)
         init.push_back(arith::MulFOp::create(b, loc, vb.loadMasked(acc.memref, accAt(r, v), mask), factor));
     }
-    Values result = vb.loop(vb.index(0), keyCount, 1, init, [&](Value keyIndex, ValueRange sums) {
-      Values valueVectors, next;
-      prefetch(key, keyIndex, schedule.getPrefetch(), headSize, first, count);
-      for (Value c : columns)
-        valueVectors.push_back(loadColumns(value, numBatch + 3, at({}, keyIndex, {}, c), mask));
-      for (int64_t r = 0; r < count; ++r) {
-        Value weight =
-            vb.broadcast(memref::LoadOp::create(b, loc, scores, ValueRange{vb.add(first, r), keyIndex}).getResult());
-        for (int64_t v = 0; v < vectors; ++v)
-          next.push_back(vb.multiplyAdd(weight, valueVectors[v], sums[r * vectors + v]));
+    Values result = vb.loop(vb.index(0), getRowsOfPlace(), 1, init, [&](Value row, ValueRange carried) {
+      Values sums(carried);
+      for (unsigned place = 0; place < places.size(); ++place) {
+        prefetch(key, getKey(row, place), schedule.getPrefetch(), headSize, first, count);
+        addRow(first, count, row, place, columns, mask, sums);
       }
-      return next;
+      return sums;
     });
     for (int64_t r = 0; r < count; ++r)
       for (int64_t v = 0; v < vectors; ++v)
@@ -272,8 +368,12 @@ private:
   ScheduleAttr schedule;
   TileRows rows;
   Operand query, key, value, acc, rowMax, rowSum;
+  OpFoldResult keys;
+  bool isLong;
+  // Of the current tile.
   std::optional<int64_t> numKeys;
   Value keyCount;
+  Values places;
   int64_t headSize, valueSize, pitch;
   Value scores, alpha;
 };
@@ -281,34 +381,9 @@ private:
 } // namespace
 
 LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
+  if (failed(verifyDecodeStep(op, target)))
+    return failure();
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
-  ScheduleAttr schedule = *op.getSchedule();
-  SmallVector<int64_t> domain = getStaticDomain(op);
-  unsigned numBatch = getNumBatchDims(op);
-  for (auto [position, size] : llvm::enumerate(domain)) {
-    bool isKeys = position == numBatch + 1, isBatch = position + 1 < numBatch;
-    if ((ShapedType::isDynamic(size) && !isKeys) || (isBatch && size != 1))
-      return op.emitOpError(
-          "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
-  }
-  if (domain[numBatch + 1] > schedule.getKeyTile())
-    return op.emitOpError("expected at most ")
-           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
-  SmallVector<AffineMap> maps = getMaps(op);
-  if (getElementTypeOrSelf(op.getQuery().getType()) != type ||
-      !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
-      !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
-    return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";
-  if (op.getScoreWeight())
-    return op.emitOpError("no decode kernel for additive scoring; expected a schedule with kernel = prefill");
-  int64_t lanes = target.getLanes(type.getWidth());
-  if (schedule.getLanes() != lanes)
-    return op.emitOpError("schedule has ") << schedule.getLanes() << " lanes, expected " << lanes << " for target "
-                                           << target.name << " and type " << type;
-  if (schedule.getRowBlock() * schedule.getLaneVectors() != lanes || !llvm::isPowerOf2_64(schedule.getLaneVectors()))
-    return op.emitOpError("expected row_block * lane_vectors of a decode kernel to be its lanes, ")
-           << lanes << ", found " << schedule.getRowBlock() << " * " << schedule.getLaneVectors();
-
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
   DecodeStepLowering(vb, op).emit();

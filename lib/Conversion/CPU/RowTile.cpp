@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowTile.h"
+#include "attn/IR/Decompose.h"
 
 using namespace mlir;
 using namespace attn;
@@ -99,4 +100,40 @@ void attn::cpu::storeRowScalar(VectorBuilder &vb, Value vector, const Operand &s
 bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   unsigned numBatch = getNumBatchDims(op), value = getDomainPosition(op, DimKind::ValueSize);
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
+}
+
+bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
+  AffineMap key = getMaps(step)[1];
+  return step.getMaskMod().empty() && !asksForKeys(step) && (getNumBatchDims(step) == 0 || key.isFunctionOfDim(0));
+}
+
+LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &target) {
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
+  ScheduleAttr schedule = *op.getSchedule();
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  for (auto [position, size] : llvm::enumerate(domain)) {
+    bool isKeys = position == numBatch + 1, isBatch = position + 1 < numBatch;
+    if ((ShapedType::isDynamic(size) && !isKeys) || (isBatch && size != 1))
+      return op.emitOpError(
+          "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
+  }
+  if (domain[numBatch + 1] > schedule.getKeyTile() && !foldsManyTiles(op))
+    return op.emitOpError("expected at most ")
+           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+  SmallVector<AffineMap> maps = getMaps(op);
+  if (getElementTypeOrSelf(op.getQuery().getType()) != type ||
+      !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
+      !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
+    return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";
+  if (op.getScoreWeight())
+    return op.emitOpError("no decode kernel for additive scoring; expected a schedule with kernel = prefill");
+  int64_t lanes = target.getLanes(type.getWidth());
+  if (schedule.getLanes() != lanes)
+    return op.emitOpError("schedule has ") << schedule.getLanes() << " lanes, expected " << lanes << " for target "
+                                           << target.name << " and type " << type;
+  if (schedule.getRowBlock() * schedule.getLaneVectors() != lanes || !llvm::isPowerOf2_64(schedule.getLaneVectors()))
+    return op.emitOpError("expected row_block * lane_vectors of a decode kernel to be its lanes, ")
+           << lanes << ", found " << schedule.getRowBlock() << " * " << schedule.getLaneVectors();
+  return success();
 }

@@ -51,6 +51,10 @@ void storeRowScalar(VectorBuilder &vb, mlir::Value vector, const Operand &statis
 /// True for a state whose value columns are innermost.
 bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 
+/// True for a step that may have more keys than a tile: any order of them will do, and K goes on behind a tile.
+bool foldsManyTiles(OnlineStepOp step);
+mlir::LogicalResult verifyDecodeStep(OnlineStepOp op, const TargetInfo &target);
+
 mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerRowFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
 mlir::LogicalResult lowerDecodeStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
