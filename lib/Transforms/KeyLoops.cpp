@@ -92,9 +92,9 @@ State TileBuilder::foldKeys(State state) {
   return createTiles(end, upper, endsPartial, state);
 }
 
-/// Decode kernels take rows of K and V that lie one behind the other tile by tile themselves.
+/// Decode kernels of processors take rows of K and V that lie one behind the other tile by tile themselves.
 bool TileBuilder::foldsManyTiles() {
-  return isDecode && !isDense && !step.getKey().getDefiningOp<GatherPagesOp>() && !asksForKeys(step);
+  return isDecode && !schedule.isGpu() && !isDense && !step.getKey().getDefiningOp<GatherPagesOp>() && !asksForKeys(step);
 }
 
 bool TileBuilder::needsAlignedTiles() {
