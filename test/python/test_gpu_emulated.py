@@ -20,7 +20,7 @@ RUN = ATTNC.with_name("attn-ptx-run")
 LINES = ROOT / "benchmarks" / "problems" / "gpu_suite.txt"
 REGIONS = Path(__file__).with_name("gpu_regions.txt")
 TARGET = "sm_80"
-TIME_LIMIT = 120  # seconds a tool
+TIME_LIMIT = 600  # seconds a tool
 # A kernel a file, of few blocks; the other examples have several, or take the emulator longer.
 EXAMPLES = ["alibi", "causal", "document-mask", "packed-sequences", "paged-decode", "prefix-lm", "sinks"]
 
