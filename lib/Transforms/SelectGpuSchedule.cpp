@@ -52,9 +52,14 @@ static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t head
     return {16, 4, 32};
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
-  if (isPlain && headSize <= (op.getMaskMod().empty() ? 128 : 96))
-    return {32, 4, headSize > 64 ? 32 : 64};
-  return {16, 8, headSize > 192 || op.getDropoutP() ? 32 : 64};
+  bool isMasked = !op.getMaskMod().empty();
+  // A last tile of fewer keys has masks as well.
+  int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 64;
+  if (headSize > 64 && (headSize <= 96 || isMasked || ShapedType::isDynamic(keys) || keys % keyTile != 0))
+    keyTile /= 2;
+  if (isPlain && headSize <= (isMasked ? 96 : 128))
+    return {32, 4, keyTile};
+  return {16, 8, headSize > 192 || op.getDropoutP() || op.getMask() ? 32 : 64};
 }
 
 /// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.

@@ -40,6 +40,9 @@ def read_cases() -> dict[str, list[str]]:
 
 CASES = read_cases()
 
+# vfork from several threads at once: an exec failed with EFAULT once in thousands on a sandboxed kernel.
+subprocess._USE_VFORK = False
+
 
 def execute(words: list[str], ptx: Path) -> str:
     """What attn-ptx-run says; raises where a tool fails."""

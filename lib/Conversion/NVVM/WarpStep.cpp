@@ -67,9 +67,21 @@ private:
     forEachScore([&](size_t i, int64_t row, Value key) { values[i] = scores.apply(values[i], row, key); });
   }
 
+  /// acc = alpha acc
+  void scaleRows(ArrayRef<Value> alphas) {
+    for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+      for (int64_t block = 0; block < state.valueBlocks; ++block)
+        for (int64_t element = 0; element < kFragmentElements; ++element) {
+          int64_t i = state.accIndex(fragment, block, element);
+          Value alpha = alphas[TileState::rowIndex(fragment, element / 2)];
+          state.acc.set(wb, i, wb.mulf(state.acc.get(wb, i), alpha));
+        }
+  }
+
   /// Scores become weights; the maximum, the sum and acc are those of the new maximum.
   void updateRows(Values &values) {
-    SmallVector<Value> maxima, exponents, sums; // by row: m', m' log2 e
+    SmallVector<Value> maxima, exponents, sums, alphas; // by row: m', m' log2 e
+    Value anyMoves;
     for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
       for (int64_t half = 0; half < kThreadRows; ++half) {
         int64_t row = TileState::rowIndex(fragment, half);
@@ -93,12 +105,12 @@ private:
         maxima.push_back(newMax);
         exponents.push_back(wb.subf(wb.real(0), exponent));
         sums.push_back(wb.mulf(state.sum.get(wb, row), alpha));
-        for (int64_t block = 0; block < state.valueBlocks; ++block)
-          for (int64_t column = 0; column < 2; ++column) {
-            int64_t i = state.accIndex(fragment, block, 2 * half + column);
-            state.acc.set(wb, i, wb.mulf(state.acc.get(wb, i), alpha));
-          }
+        alphas.push_back(alpha);
+        Value moves = arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::ONE, alpha, wb.real(1));
+        anyMoves = anyMoves ? arith::OrIOp::create(wb.b, wb.loc, anyMoves, moves).getResult() : moves;
       }
+    // After a few tiles the maximum of no row moves, and acc, most of a thread's numbers, stays as it is.
+    wb.when(wb.anyOfWarp(anyMoves), [&] { scaleRows(alphas); });
     forEachScore([&](size_t i, int64_t row, Value key) {
       Value exponent = scores.isRaw() ? wb.fma(values[i], wb.real(scores.getScale() * kLog2e), exponents[row])
                                       : wb.mulf(wb.subf(values[i], maxima[row]), wb.real(kLog2e));

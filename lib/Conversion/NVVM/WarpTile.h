@@ -91,6 +91,11 @@ public:
   mlir::Value quadMax(mlir::Value x);
   mlir::Value quadSum(mlir::Value x);
 
+  /// True in all lanes where it is in one.
+  mlir::Value anyOfWarp(mlir::Value flag) {
+    return mlir::NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), constant(-1), flag, mlir::NVVM::VoteSyncKind::any);
+  }
+
   void barrier() { mlir::NVVM::BarrierOp::create(b, loc); }
   void syncWarp() { mlir::NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
   void commitCopies() { mlir::NVVM::CpAsyncCommitGroupOp::create(b, loc); }
