@@ -81,7 +81,7 @@ private:
   mlir::Value getLength(mlir::Value lower, mlir::Value upper);
   llvm::SmallVector<unsigned, 2> getAccDims() const {
     return isRowMajor ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
-                    : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};
+                      : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};
   }
   void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
 

@@ -24,11 +24,12 @@ static_assert(sizeof(attn_argument_spec) == 56 && offsetof(attn_argument_spec, r
 /// The arguments q, k, v, mask, out of a small kernel, correct until a test changes them.
 struct CheckArguments : testing::Test {
   static constexpr int64_t qShape[] = {2, 3, 4}, kShape[] = {2, 5, 4}, maskShape[] = {3, 5};
-  std::vector<attn_argument_spec> specs = {{"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-                                           {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-                                           {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-                                           {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}},
-                                           {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}}};
+  std::vector<attn_argument_spec> specs = {
+      {"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+      {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+      {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
+      {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}},
+      {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}}};
   std::vector<std::vector<int64_t>> shapes = {{2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {3, 5}, {2, 3, 4}};
   std::vector<std::vector<int64_t>> strides = {{12, 4, 1}, {20, 4, 1}, {20, 4, 1}, {5, 1}, {12, 4, 1}};
   alignas(64) float memory[5][64] = {};

@@ -20,8 +20,8 @@ inline void keepRolled(mlir::Operation *loop) {
                                                 /*runtimeDisable=*/{}, /*full=*/{}, /*followupUnrolled=*/{},
                                                 /*followupRemainder=*/{}, /*followupAll=*/{});
   // scf-to-cf hands attributes of the LLVM dialect on to the branch.
-  loop->setAttr("loop_annotation",
-                mlir::LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}));
+  loop->setAttr("loop_annotation", mlir::LLVM::LoopAnnotationAttr::get(ctx, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {},
+                                                                       {}, {}, {}, {}, {}));
 }
 
 } // namespace attn

@@ -31,9 +31,8 @@ Value attn::nvvm::getRoot(Value memref) {
   return memref;
 }
 
-KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel, const TargetInfo &target)
-    : rewriter(rewriter), kernel(kernel), target(target),
-      wb(rewriter, kernel, kernel->getAttrOfType<ScheduleAttr>(kScheduleAttr)) {}
+KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel)
+    : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<ScheduleAttr>(kScheduleAttr)) {}
 
 SharedTile KernelLowering::getTile(Place place) const {
   switch (place) {
@@ -260,7 +259,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))
         continue; // none of ours
-      if (failed(KernelLowering(rewriter, kernel, *info).run()))
+      if (failed(KernelLowering(rewriter, kernel).run()))
         return signalPassFailure();
     }
     // Functions of regions by upstream's approximations: libdevice may not be there.

@@ -241,7 +241,7 @@ private:
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
-  KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel, const TargetInfo &target);
+  KernelLowering(mlir::RewriterBase &rewriter, mlir::gpu::GPUFuncOp kernel);
   mlir::LogicalResult run();
 
 private:
@@ -267,7 +267,6 @@ private:
 
   mlir::RewriterBase &rewriter;
   mlir::gpu::GPUFuncOp kernel;
-  const TargetInfo &target;
   WarpBuilder wb;
   BlockLayout layout;
   std::optional<KeyPipeline> pipeline;
