@@ -177,6 +177,8 @@ void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
   kernels.addPass(createReconcileUnrealizedCastsPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  addVerification(
+      pm, Phase::Nvvm); // of the host's functions: those of kernels are LLVM dialect, or translation refuses them
 }
 
 /// From memrefs, vectors and structured control flow to the LLVM dialect.
