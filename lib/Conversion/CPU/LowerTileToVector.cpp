@@ -37,6 +37,14 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// True for the tile of a bias or mask.
+static bool feedsScores(PackOp pack) {
+  return llvm::any_of(pack.getOutput().getUsers(), [&](Operation *user) {
+    auto step = dyn_cast<OnlineStepOp>(user);
+    return step && llvm::is_contained({step.getBias(), step.getMask()}, pack.getOutput());
+  });
+}
+
 struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
   using Base::Base;
 
@@ -51,6 +59,9 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp>(op))
         ops.push_back(op);
     });
+    // A step asks for what is packed for it: it comes before the packs of its bias and mask.
+    std::stable_partition(ops.begin(), ops.end(),
+                          [](Operation *op) { return !isa<PackOp>(op) || !feedsScores(cast<PackOp>(op)); });
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       if (isa<RankedTensorType>(op->getOperand(0).getType())) {

@@ -25,6 +25,15 @@ using namespace attn::cpu;
 /// Enough for the coefficients of 2^x beside several vectors of lanes.
 static constexpr unsigned kManyRegisters = 32;
 
+/// What packs the bias or mask of a step; null where it is read as it lies.
+static PackOp findPack(OnlineStepOp step, Value packed) {
+  if (packed)
+    for (Operation *user : packed.getUsers())
+      if (auto pack = dyn_cast<PackOp>(user); pack && pack.getOutput() == packed && pack->getBlock() == step->getBlock())
+        return pack;
+  return {};
+}
+
 namespace {
 
 constexpr double kLog2e = std::numbers::log2e;
@@ -54,6 +63,10 @@ public:
     blockLanes = vectors * vb.lanes;
     usesPairs = schedule.getProduct() == ProductKind::Dot;
     weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
+    if (schedule.getPrefetch() > 0)
+      for (Value packed : {step.getBias(), step.getMask()})
+        if (PackOp pack = findPack(step, packed))
+          packedFrom.push_back({viewAsBytes(b, loc, pack.getInput()), getMaps(pack)[0]});
   }
 
   void emit() {
@@ -114,6 +127,28 @@ private:
 
   Combine getCombine() { return usesPairs ? Combine(addPairs) : Combine(); }
 
+  /// Asks for the rows of K and V that are read some keys after `keyIndex`; and for the rows of a bias or mask that are
+  /// packed for the next tile, a few for each key: in one burst beside the packing, most requests would be dropped.
+  void prefetch(Value keyIndex, Value lane) {
+    Value ahead = vb.add(keyIndex, schedule.getPrefetch());
+    vb.prefetchRow(key.memref, headSize, [&](Value d) { return at(key, {}, ahead, d, {}); });
+    if (!usesPairs)
+      vb.prefetchRow(value.memref, valueSize, [&](Value e) { return at(value, {}, ahead, {}, e); });
+    int64_t rowsPerKey = llvm::divideCeil(blockLanes, maxKeys);
+    for (const Operand &source : packedFrom)
+      for (int64_t i = 0; i < rowsPerKey; ++i) {
+        Value first = b.createOrFold<arith::MulIOp>(loc, keyIndex, vb.index(rowsPerKey));
+        Value row = vb.add(vb.add(lane, first), i);
+        // The last element of each line: rows begin anywhere in a line, the first of which this tile has read.
+        int64_t perLine = kBufferAlignment * 8 / getElementTypeOrSelf(source.memref.getType()).getIntOrFloatBitWidth();
+        vb.prefetchRow(source.memref, maxKeys, [&](Value column) {
+          SmallVector<Value> domain(numBatch);
+          domain.append({row, vb.add(column, schedule.getKeyTile() + perLine - 1)});
+          return source.getIndices(vb, domain);
+        });
+      }
+  }
+
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
     return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
@@ -121,12 +156,8 @@ private:
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
       if (schedule.getPrefetch() > 0)
-        for (Value keyIndex : keys) {
-          Value ahead = vb.add(keyIndex, schedule.getPrefetch());
-          vb.prefetchRow(key.memref, headSize, [&](Value d) { return at(key, {}, ahead, d, {}); });
-          if (!usesPairs)
-            vb.prefetchRow(value.memref, valueSize, [&](Value e) { return at(value, {}, ahead, {}, e); });
-        }
+        for (Value keyIndex : keys)
+          prefetch(keyIndex, lane);
       Values zeros(rows * vectors, vb.splat(0));
       // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
       auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
@@ -263,6 +294,7 @@ private:
   unsigned numBatch;
   ScheduleAttr schedule;
   Operand query, key, value, acc, rowMax, rowSum;
+  SmallVector<Operand> packedFrom; ///< the bias and mask of which this step has transposed tiles
   OpFoldResult numKeys;
   Value keyCount;
   int64_t numLanes, maxKeys, headSize, valueSize, vectors, blockLanes;

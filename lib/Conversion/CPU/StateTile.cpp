@@ -69,8 +69,8 @@ static void copyRow(VectorBuilder &vb, Value from, function_ref<Values(Value)> f
     });
 }
 
-/// Says where the next tile reads, which a step with a schedule of prefetches is told from its operand: the next rows
-/// of Q and V, the next keys of a bias or mask.
+/// Says where the next tile reads the next rows of Q and V, for a step with a schedule of prefetches. A bias or mask is
+/// asked for by the step.
 static void setPrefetch(TransposeSide &side, PackOp op) {
   for (OpOperand &use : op.getOutput().getUses()) {
     auto step = dyn_cast<OnlineStepOp>(use.getOwner());
@@ -80,8 +80,6 @@ static void setPrefetch(TransposeSide &side, PackOp op) {
       side.prefetchRows = step.getSchedule()->getQueryTile();
     else if (use.get() == step.getValue())
       side.prefetchRows = step.getSchedule()->getPrefetch();
-    else
-      side.prefetchColumns = step.getSchedule()->getKeyTile();
     return;
   }
 }

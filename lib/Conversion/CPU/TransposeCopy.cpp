@@ -1,9 +1,11 @@
 //===- TransposeCopy.cpp - the transposes at the two ends of a tile -------===//
 //
-// Squares of lanes x lanes elements go through registers: log2(lanes) rounds of
-// perfect shuffles (row r with row r + lanes/2) rotate the address bits of an
-// element until row and column have changed places. What fills no square is
-// copied element by element.
+// Squares of lanes x lanes elements go through registers, as blocks of 128 bits:
+// vectors are put together of blocks of the same columns, from rows a block apart,
+// by the loads; then log2(block) rounds of perfect shuffles (vector r with vector
+// r + block/2) rotate the address bits of an element until row and column have
+// changed places. Shuffles within 128 bits are cheap, and inserting a block that
+// is loaded is no shuffle. What fills no square is copied element by element.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,13 +18,18 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-static Values transposeSquare(VectorBuilder &vb, Values rows) {
-  int64_t n = rows.size(), half = n / 2;
+/// Bits within which shuffles are cheap.
+static constexpr int64_t kBlockBits = 128;
+
+/// Square blocks of `n` vectors in each `n` lanes of them, transposed where they stand.
+static Values transposeBlocks(VectorBuilder &vb, Values rows) {
+  int64_t n = rows.size(), half = n / 2, lanes = cast<VectorType>(rows.front().getType()).getNumElements();
   SmallVector<int64_t> low, high;
-  for (int64_t i = 0; i < half; ++i) {
-    low.append({i, n + i});
-    high.append({half + i, n + half + i});
-  }
+  for (int64_t block = 0; block < lanes; block += n)
+    for (int64_t i = 0; i < half; ++i) {
+      low.append({block + i, lanes + block + i});
+      high.append({block + half + i, lanes + block + half + i});
+    }
   for (int64_t round = 1; round < n; round *= 2) {
     Values next;
     for (int64_t r = 0; r < half; ++r)
@@ -76,34 +83,57 @@ public:
 private:
   /// Asks for what the next tile will read in the place of these rows.
   void prefetchRows(Value first, int64_t columns) {
-    if (!toLanes || !outer.columnsContiguous || (outer.prefetchRows == 0 && outer.prefetchColumns == 0))
+    if (!toLanes || !outer.columnsContiguous || outer.prefetchRows == 0)
       return;
     int64_t perPair = outer.holdsPairs ? 2 : 1;
     for (int64_t i = 0; i < vb.lanes; ++i)
       vb.prefetchRow(outer.operand.memref, columns * perPair, [&](Value column) {
         Values indices = outer.getIndices(vb.add(first, i + outer.prefetchRows), vb.index(0));
-        indices.back() = vb.add(indices.back(), vb.add(column, outer.prefetchColumns));
+        indices.back() = vb.add(indices.back(), column);
         return indices;
       });
   }
 
   void copySquare(Value row, Value column) {
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
-    Values vectors;
-    for (int64_t i = 0; i < vb.lanes; ++i)
-      vectors.push_back(loadVector(from, getVectorIndices(from, row, column, i)));
-    for (auto [i, vector] : llvm::enumerate(transposeSquare(vb, std::move(vectors))))
-      storeVector(vector, to, getVectorIndices(to, row, column, i));
+    int64_t block = std::min<int64_t>(vb.lanes, kBlockBits / getBits(from));
+    for (int64_t first = 0; first < vb.lanes; first += block) {
+      Values vectors;
+      for (int64_t i = 0; i < block; ++i)
+        vectors.push_back(loadBlocks(from, row, column, i, first, block));
+      for (auto [i, vector] : llvm::enumerate(transposeBlocks(vb, std::move(vectors))))
+        storeVector(vector, to, getVectorIndices(to, row, column, first + i, 0));
+    }
+  }
+
+  static int64_t getBits(const TransposeSide &side) {
+    return getElementTypeOrSelf(side.operand.memref.getType()).getIntOrFloatBitWidth() * (side.holdsPairs ? 2 : 1);
+  }
+
+  /// Of the vectors i, i + block, i + 2 block... of a square the `block` elements from `first` on, side by side.
+  Value loadBlocks(const TransposeSide &side, Value row, Value column, int64_t i, int64_t first, int64_t block) {
+    if (block == vb.lanes)
+      return loadVector(side, getVectorIndices(side, row, column, i, 0), block);
+    Value result;
+    for (int64_t position = 0; position < vb.lanes; position += block) {
+      Value part = loadVector(side, getVectorIndices(side, row, column, position + i, first), block);
+      if (!result) {
+        auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(part.getType()));
+        result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+      }
+      result = vector::InsertStridedSliceOp::create(b, loc, part, result, position, 1);
+    }
+    return result;
   }
 
   /// A vector of elements, or of pairs as integers of twice the width.
-  Value loadVector(const TransposeSide &side, ValueRange indices) {
-    if (!side.holdsPairs)
-      return vb.load(side.operand.memref, indices);
+  Value loadVector(const TransposeSide &side, ValueRange indices, int64_t count) {
     Type type = getElementTypeOrSelf(side.operand.memref.getType());
-    auto pairs = VectorType::get({2 * vb.lanes}, type);
-    auto wide = VectorType::get({vb.lanes}, b.getIntegerType(2 * type.getIntOrFloatBitWidth()));
-    return vector::BitCastOp::create(b, loc, wide, vector::LoadOp::create(b, loc, pairs, side.operand.memref, indices));
+    auto vector = VectorType::get({count * (side.holdsPairs ? 2 : 1)}, type);
+    Value loaded = vector::LoadOp::create(b, loc, vector, side.operand.memref, indices);
+    if (!side.holdsPairs)
+      return loaded;
+    return vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getIntegerType(getBits(side))), loaded);
   }
 
   void storeVector(Value vector, const TransposeSide &side, ValueRange indices) {
@@ -129,10 +159,10 @@ private:
       memref::StoreOp::create(b, loc, element, side.operand.memref, indices);
   }
 
-  /// Vector i of a square: row i of the outer side, column i of the lanes.
-  Values getVectorIndices(const TransposeSide &side, Value row, Value column, int64_t i) {
+  /// Vector i of a square, from element `first` on: row i of the outer side, column i of the lanes.
+  Values getVectorIndices(const TransposeSide &side, Value row, Value column, int64_t i, int64_t first) {
     bool isOuter = &side == &outer;
-    return side.getIndices(isOuter ? vb.add(row, i) : row, isOuter ? column : vb.add(column, i));
+    return side.getIndices(vb.add(row, isOuter ? i : first), vb.add(column, isOuter ? first : i));
   }
 
   /// Rows [first, last), columns [firstColumn, lastColumn). Where `rows` is given, rows from there on become zero.

@@ -203,8 +203,8 @@ struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
   bool columnsContiguous = false;
-  int64_t prefetchRows = 0, prefetchColumns = 0; ///< how far on the elements lie that the next tile reads
-  bool holdsPairs = false;                       ///< an element of the transpose is two adjacent ones of the operand
+  int64_t prefetchRows = 0; ///< how far on the rows lie that the next tile reads
+  bool holdsPairs = false;  ///< an element of the transpose is two adjacent ones of the operand
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);
