@@ -99,10 +99,6 @@ void attn::cpu::emitPairRows(VectorBuilder &vb, const TransposeSide &rows, Value
   int64_t rank = cast<MemRefType>(pairs.getType()).getRank();
   auto emitPair = [&](Value pair, bool hasOdd) {
     Value even = arith::MulIOp::create(vb.b, vb.loc, pair, vb.index(2));
-    if (rows.prefetchRows > 0 && rows.columnsContiguous)
-      for (int64_t row = 0; row < 2; ++row)
-        vb.prefetchRow(rows.operand.memref, columns,
-                       [&](Value column) { return rows.getIndices(vb.add(even, row + rows.prefetchRows), column); });
     auto toAt = [&](Value column) {
       Values indices(rank, vb.index(0));
       indices[rank - 2] = pair;

@@ -37,14 +37,6 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// True for the tile of a bias or mask.
-static bool feedsScores(PackOp pack) {
-  return llvm::any_of(pack.getOutput().getUsers(), [&](Operation *user) {
-    auto step = dyn_cast<OnlineStepOp>(user);
-    return step && llvm::is_contained({step.getBias(), step.getMask()}, pack.getOutput());
-  });
-}
-
 struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
   using Base::Base;
 
@@ -54,14 +46,13 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       getOperation().emitError("attn-lower-tile-to-vector: ") << llvm::toString(info.takeError());
       return signalPassFailure();
     }
-    SmallVector<Operation *> ops;
+    // A step asks memory for what later tiles pack for it: steps come before packs.
+    SmallVector<Operation *> ops, packs;
     getOperation().walk([&](Operation *op) {
       if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp>(op))
-        ops.push_back(op);
+        (isa<PackOp>(op) ? packs : ops).push_back(op);
     });
-    // A step asks for what is packed for it: it comes before the packs of its bias and mask.
-    std::stable_partition(ops.begin(), ops.end(),
-                          [](Operation *op) { return !isa<PackOp>(op) || !feedsScores(cast<PackOp>(op)); });
+    ops.append(packs);
     IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       if (isa<RankedTensorType>(op->getOperand(0).getType())) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowTile.h"
+#include "StepPrefetch.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -24,15 +25,6 @@ using namespace attn::cpu;
 
 /// Enough for the coefficients of 2^x beside several vectors of lanes.
 static constexpr unsigned kManyRegisters = 32;
-
-/// What packs the bias or mask of a step; null where it is read as it lies.
-static PackOp findPack(OnlineStepOp step, Value packed) {
-  if (packed)
-    for (Operation *user : packed.getUsers())
-      if (auto pack = dyn_cast<PackOp>(user); pack && pack.getOutput() == packed && pack->getBlock() == step->getBlock())
-        return pack;
-  return {};
-}
 
 namespace {
 
@@ -61,12 +53,9 @@ public:
     valueSize = domain[numBatch + 3];
     vectors = schedule.getLaneVectors();
     blockLanes = vectors * vb.lanes;
+    prefetch.emplace(vb, step, maxKeys, numLanes / blockLanes);
     usesPairs = schedule.getProduct() == ProductKind::Dot;
     weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
-    if (schedule.getPrefetch() > 0)
-      for (Value packed : {step.getBias(), step.getMask()})
-        if (PackOp pack = findPack(step, packed))
-          packedFrom.push_back({viewAsBytes(b, loc, pack.getInput()), getMaps(pack)[0]});
   }
 
   void emit() {
@@ -116,7 +105,8 @@ private:
       vb.store(vector, row.memref, at(row, vb.add(lane, v * vb.lanes), {}, {}, {}));
   }
 
-  Value twice(Value i) { return b.createOrFold<arith::MulIOp>(loc, i, vb.index(2)); }
+  Value twice(Value i) { return vb.multiply(i, 2); }
+  Value getBlock(Value lane) { return b.createOrFold<arith::DivUIOp>(loc, lane, vb.index(blockLanes)); }
 
   /// Of a memref of pairs, collapsed: tiles have one batch index and head.
   Values atPair(Value pairs, Value pair, Value other) {
@@ -127,37 +117,14 @@ private:
 
   Combine getCombine() { return usesPairs ? Combine(addPairs) : Combine(); }
 
-  /// Asks for the rows of K and V that are read some keys after `keyIndex`; and for the rows of a bias or mask that are
-  /// packed for the next tile, a few for each key: in one burst beside the packing, most requests would be dropped.
-  void prefetch(Value keyIndex, Value lane) {
-    Value ahead = vb.add(keyIndex, schedule.getPrefetch());
-    vb.prefetchRow(key.memref, headSize, [&](Value d) { return at(key, {}, ahead, d, {}); });
-    if (!usesPairs)
-      vb.prefetchRow(value.memref, valueSize, [&](Value e) { return at(value, {}, ahead, {}, e); });
-    int64_t rowsPerKey = llvm::divideCeil(blockLanes, maxKeys);
-    for (const Operand &source : packedFrom)
-      for (int64_t i = 0; i < rowsPerKey; ++i) {
-        Value first = b.createOrFold<arith::MulIOp>(loc, keyIndex, vb.index(rowsPerKey));
-        Value row = vb.add(vb.add(lane, first), i);
-        // The last element of each line: rows begin anywhere in a line, the first of which this tile has read.
-        int64_t perLine = kBufferAlignment * 8 / getElementTypeOrSelf(source.memref.getType()).getIntOrFloatBitWidth();
-        vb.prefetchRow(source.memref, maxKeys, [&](Value column) {
-          SmallVector<Value> domain(numBatch);
-          domain.append({row, vb.add(column, schedule.getKeyTile() + perLine - 1)});
-          return source.getIndices(vb, domain);
-        });
-      }
-  }
-
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
     return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
       Values keys;
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
-      if (schedule.getPrefetch() > 0)
-        for (Value keyIndex : keys)
-          prefetch(keyIndex, lane);
+      for (Value keyIndex : keys)
+        prefetch->besideScores(getBlock(lane), keyIndex);
       Values zeros(rows * vectors, vb.splat(0));
       // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
       auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
@@ -257,6 +224,8 @@ private:
     Values columns, lanes, init;
     for (int64_t row = 0; row < rows; ++row)
       columns.push_back(vb.add(column, row));
+    for (Value c : columns)
+      prefetch->besideOutput(getBlock(lane), c);
     Values factors;
     for (int64_t v = 0; v < vectors; ++v) {
       lanes.push_back(vb.add(lane, v * vb.lanes));
@@ -293,8 +262,8 @@ private:
   LaneCode laneCode;
   unsigned numBatch;
   ScheduleAttr schedule;
+  std::optional<StepPrefetch> prefetch;
   Operand query, key, value, acc, rowMax, rowSum;
-  SmallVector<Operand> packedFrom; ///< the bias and mask of which this step has transposed tiles
   OpFoldResult numKeys;
   Value keyCount;
   int64_t numLanes, maxKeys, headSize, valueSize, vectors, blockLanes;

@@ -65,13 +65,6 @@ Value VectorBuilder::splat(double value) {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vectorType, b.getFloatAttr(elementType, value)));
 }
 
-void VectorBuilder::prefetchRow(Value memref, int64_t columns, function_ref<Values(Value)> at, bool isWrite) {
-  int64_t perLine = kBufferAlignment * 8 / cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
-  // Into the second-level cache: the first has no room for what is needed later.
-  for (int64_t column = 0; column < columns; column += perLine)
-    memref::PrefetchOp::create(b, loc, memref, at(index(column)), isWrite, /*localityHint=*/2, /*isDataCache=*/true);
-}
-
 Value VectorBuilder::broadcast(Value scalar) {
   auto type = VectorType::get({lanes}, scalar.getType());
   return vector::BroadcastOp::create(b, loc, type, scalar);

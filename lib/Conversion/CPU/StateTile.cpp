@@ -69,21 +69,6 @@ static void copyRow(VectorBuilder &vb, Value from, function_ref<Values(Value)> f
     });
 }
 
-/// Says where the next tile reads the next rows of Q and V, for a step with a schedule of prefetches. A bias or mask is
-/// asked for by the step.
-static void setPrefetch(TransposeSide &side, PackOp op) {
-  for (OpOperand &use : op.getOutput().getUses()) {
-    auto step = dyn_cast<OnlineStepOp>(use.getOwner());
-    if (!step || !step.getSchedule() || step.getSchedule()->getPrefetch() == 0)
-      continue;
-    if (use.get() == step.getQuery())
-      side.prefetchRows = step.getSchedule()->getQueryTile();
-    else if (use.get() == step.getValue())
-      side.prefetchRows = step.getSchedule()->getPrefetch();
-    return;
-  }
-}
-
 /// A copy that keeps rows as they are: K or V, widened.
 static LogicalResult copyRows(RewriterBase &rewriter, PackOp op, const TargetInfo &target) {
   auto type = dyn_cast<FloatType>(getElementTypeOrSelf(op.getOutput().getType()));
@@ -180,7 +165,6 @@ static LogicalResult packPairs(RewriterBase &rewriter, PackOp op, const TargetIn
       ShapedType::isDynamic(others))
     return op.emitOpError("expected pairs of bf16 as (pair, other, 2), of static size but for rows; run attn-tile");
   TransposeSide from = getSide(vb, input, numBatch);
-  setPrefetch(from, op);
   if (!isTransposed) {
     emitPairRows(vb, from, rows, op.getOutput(), columns);
     rewriter.eraseOp(op);
@@ -228,7 +212,6 @@ LogicalResult attn::cpu::lowerPack(RewriterBase &rewriter, PackOp op, const Targ
            << vb.lanes << "; run attn-tile";
   Value rows = getNumRows(vb, input, numBatch);
   TransposeSide source = getSide(vb, input, numBatch);
-  setPrefetch(source, op);
   emitPack(vb, source, getSide(vb, output, numBatch), rows ? rows : vb.index(paddedRows), paddedRows, columns);
   rewriter.eraseOp(op);
   return success();

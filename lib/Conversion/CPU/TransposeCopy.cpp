@@ -58,7 +58,6 @@ public:
       squares = arith::SubIOp::create(b, loc, columns, arith::RemUIOp::create(b, loc, columns, vb.index(vb.lanes)));
     vb.loop(paddedRows, vb.lanes, {}, [&](Value first, ValueRange) {
       Value last = vb.add(first, vb.lanes);
-      prefetchRows(first, constant.value_or(0));
       Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, rows);
       auto branch = scf::IfOp::create(b, loc, isWhole, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(b);
@@ -81,19 +80,6 @@ public:
   }
 
 private:
-  /// Asks for what the next tile will read in the place of these rows.
-  void prefetchRows(Value first, int64_t columns) {
-    if (!toLanes || !outer.columnsContiguous || outer.prefetchRows == 0)
-      return;
-    int64_t perPair = outer.holdsPairs ? 2 : 1;
-    for (int64_t i = 0; i < vb.lanes; ++i)
-      vb.prefetchRow(outer.operand.memref, columns * perPair, [&](Value column) {
-        Values indices = outer.getIndices(vb.add(first, i + outer.prefetchRows), vb.index(0));
-        indices.back() = vb.add(indices.back(), column);
-        return indices;
-      });
-  }
-
   void copySquare(Value row, Value column) {
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
     int64_t block = std::min<int64_t>(vb.lanes, kBlockBits / getBits(from));

@@ -46,10 +46,9 @@ public:
   mlir::Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
   mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
-
-  /// Asks for a row of `columns` elements, a cache line at a time; it may lie beyond the memref's last one.
-  void prefetchRow(mlir::Value memref, int64_t columns,
-                   llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> at, bool isWrite = false);
+  mlir::Value multiply(mlir::Value lhs, int64_t rhs) {
+    return b.createOrFold<mlir::arith::MulIOp>(loc, lhs, index(rhs));
+  }
 
   /// The same float in every lane.
   mlir::Value splat(double value);
@@ -203,8 +202,7 @@ struct TransposeSide {
   Operand operand;
   std::function<Values(mlir::Value row, mlir::Value column)> getIndices;
   bool columnsContiguous = false;
-  int64_t prefetchRows = 0; ///< how far on the rows lie that the next tile reads
-  bool holdsPairs = false;  ///< an element of the transpose is two adjacent ones of the operand
+  bool holdsPairs = false; ///< an element of the transpose is two adjacent ones of the operand
 };
 void emitPack(VectorBuilder &vb, const TransposeSide &source, const TransposeSide &lanes, mlir::Value rows,
               int64_t paddedRows, mlir::OpFoldResult columns);

@@ -36,8 +36,9 @@ func.func @step(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2x
 
 // A pair of a row is one element of the transpose.
 // CHECK-LABEL: func @pairs_of_rows(
-//       CHECK:   vector.load %{{.*}} : memref<16x32xbf16>, vector<32xbf16>
-//       CHECK:   vector.bitcast %{{.*}} : vector<32xbf16> to vector<16xi32>
+//       CHECK:   vector.load %{{.*}} : memref<16x32xbf16>, vector<8xbf16>
+//       CHECK:   vector.bitcast %{{.*}} : vector<8xbf16> to vector<4xi32>
+//       CHECK:   vector.insert_strided_slice %{{.*}} {offsets = [12], strides = [1]} : vector<4xi32> into vector<16xi32>
 //       CHECK:   vector.shuffle %{{.*}} : vector<16xi32>, vector<16xi32>
 //       CHECK:   vector.bitcast %{{.*}} : vector<16xi32> to vector<32xbf16>
 //       CHECK:   vector.store %{{.*}} : memref<16x32xbf16>, vector<32xbf16>

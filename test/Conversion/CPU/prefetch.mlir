@@ -1,5 +1,5 @@
-// A schedule's prefetch: rows of K and V that many rows ahead, a request a cache line; where Q is packed, the rows of the
-// next tile, and where a bias is, the next keys.
+// A schedule's prefetch, a request a cache line, in parts beside the products: rows of K and V that many rows ahead;
+// where Q is packed, the rows of the next tile, and where a bias is, the next keys.
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse | FileCheck %s
 // RUN: sed 's/, prefetch = 8//' %s | attn-opt --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse \
 // RUN:     | FileCheck %s --check-prefix=NONE
@@ -8,16 +8,18 @@
 
 // CHECK-LABEL: func @tile(
 //  CHECK-SAME:     %[[Q:[a-z0-9]*]]: memref<4x16xf32>, %[[K:[a-z0-9]*]]: memref<4x16xf32>, %[[V:[a-z0-9]*]]: memref<4x24xf32>
-//       CHECK:   memref.prefetch %[[Q]][%c4, %c0], read, locality<2>, data : memref<4x16xf32>
-//   CHECK-NOT:   memref.prefetch %[[Q]][%{{.*}}, %c16]
-//       CHECK:   memref.prefetch %{{.*}}[%c0, %c4], read, locality<2>, data : memref<4x4xf32, strided<[16, 1]>>
 //       CHECK:   scf.for %[[J:[a-z0-9]*]] = %c0 to %c4 step %c2
 //       CHECK:     %[[AHEAD:.*]] = arith.addi %[[J]], %c8
-//       CHECK:     memref.prefetch %[[K]][%[[AHEAD]], %c0]
+//       CHECK:     memref.prefetch %[[K]][%[[AHEAD]], %c0], read, locality<2>, data : memref<4x16xf32>
+//       CHECK:     %[[NEXT:.*]] = arith.addi %[[J]], %c4
+//       CHECK:     memref.prefetch %[[Q]][%[[NEXT]], %c0]
 //   CHECK-NOT:     memref.prefetch %[[K]][%[[AHEAD]], %c16]
-//       CHECK:     memref.prefetch %[[V]][%[[AHEAD]], %c0]
-//       CHECK:     memref.prefetch %[[V]][%[[AHEAD]], %c16]
-//       CHECK:     memref.prefetch %[[K]][%{{.*}}, %c0]
+//       CHECK:   scf.for %[[E:[a-z0-9]*]] = %c0 to %c24 step %c2
+//       CHECK:     memref.prefetch %[[BIAS:[a-z0-9]*]][%[[ROW:[a-z0-9]*]], %c19], read, locality<2>, data : memref<4x4xf32, strided<[16, 1]>>
+//       CHECK:     memref.prefetch %[[V]][%{{.*}}, %{{.*}}]
+//       CHECK:     memref.prefetch %[[BIAS]][
+//       CHECK:     memref.prefetch %[[V]][%{{.*}}, %{{.*}}]
+//   CHECK-NOT:   memref.prefetch
 func.func @tile(%q: memref<4x16xf32>, %k: memref<4x16xf32>, %v: memref<4x24xf32>, %b: memref<4x16xf32>,
                 %a: memref<24x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
   %qt = memref.alloca() : memref<16x4xf32>

@@ -1,0 +1,100 @@
+//===- StepPrefetch.cpp - asking for what later tiles read ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "StepPrefetch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+static int64_t getBits(const Operand &operand) {
+  return getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
+}
+
+StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys, int64_t blocksOfLanes)
+    : vb(vb), maxKeys(maxKeys), blocksOfLanes(blocksOfLanes) {
+  SmallVector<AffineMap> maps = getMaps(step);
+  SmallVector<int64_t> domain = getStaticDomain(step);
+  ScheduleAttr schedule = *step.getSchedule();
+  unsigned query = getNumBatchDims(step), key = query + 1, head = query + 2, column = query + 3;
+  int64_t lanes = domain[query], headSize = domain[head];
+  valueSize = domain[column];
+  if (schedule.getPrefetch() == 0)
+    return;
+  auto add = [&](SmallVector<Tile> &tiles, Tile tile, int64_t rows, int64_t columns, int64_t rowsAhead,
+                 int64_t columnsAhead) {
+    if (!tile.operand.map.isFunctionOfDim(tile.rowPosition) || !tile.operand.isInnermost(tile.columnPosition))
+      return;
+    tile.rows = rows;
+    tile.columns = columns;
+    tile.rowsAhead = rowsAhead;
+    tile.columnsAhead = columnsAhead;
+    tiles.push_back(tile);
+  };
+  add(tilesOfScores, findSource(step, step.getKey(), maps[1], key, head), maxKeys, headSize, schedule.getPrefetch(), 0);
+  add(tilesOfScores, findSource(step, step.getQuery(), maps[0], query, head), lanes, headSize, lanes, 0);
+  unsigned next = 3;
+  for (Value dense : {step.getBias(), step.getMask()})
+    if (dense) {
+      Tile tile = findSource(step, dense, maps[next++], query, key);
+      // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
+      add(tilesOfOutput, tile, lanes, maxKeys, 0,
+          schedule.getKeyTile() + kBufferAlignment * 8 / getBits(tile.operand) - 1);
+    }
+  add(tilesOfOutput, findSource(step, step.getValue(), maps[2], key, column), maxKeys, valueSize,
+      schedule.getPrefetch(), 0);
+}
+
+StepPrefetch::Tile StepPrefetch::findSource(OnlineStepOp step, Value operand, AffineMap map, unsigned row,
+                                            unsigned column) {
+  unsigned numBatch = getNumBatchDims(step);
+  Tile tile;
+  tile.operand = {operand, map};
+  tile.rowPosition = row;
+  tile.columnPosition = column;
+  for (Operation *user : operand.getUsers())
+    if (auto pack = dyn_cast<PackOp>(user); pack && pack.getOutput() == operand) {
+      tile.operand = {viewAsBytes(vb.b, vb.loc, pack.getInput()), getMaps(pack)[0]};
+      tile.rowPosition = numBatch;
+      tile.columnPosition = numBatch + 1;
+    }
+  return tile;
+}
+
+void StepPrefetch::besideScores(Value blockOfLanes, Value key) {
+  for (const Tile &tile : tilesOfScores)
+    request(tile, vb.add(vb.multiply(blockOfLanes, maxKeys), key), maxKeys * blocksOfLanes);
+}
+
+void StepPrefetch::besideOutput(Value blockOfLanes, Value column) {
+  for (const Tile &tile : tilesOfOutput)
+    request(tile, vb.add(vb.multiply(blockOfLanes, valueSize), column), valueSize * blocksOfLanes);
+}
+
+void StepPrefetch::request(const Tile &tile, Value part, int64_t parts) {
+  OpBuilder &b = vb.b;
+  int64_t perLine = kBufferAlignment * 8 / getBits(tile.operand), lines = llvm::divideCeil(tile.columns, perLine);
+  // A part is some rows, or some lines of a row.
+  int64_t rowsPerPart = llvm::divideCeil(tile.rows, parts);
+  int64_t partsPerRow = std::clamp<int64_t>(parts / tile.rows, 1, lines);
+  int64_t linesPerPart = llvm::divideCeil(lines, partsPerRow);
+  auto divide = [&](Value value, int64_t by) { return b.createOrFold<arith::DivUIOp>(vb.loc, value, vb.index(by)); };
+  auto takeRest = [&](Value value, int64_t by) { return b.createOrFold<arith::RemUIOp>(vb.loc, value, vb.index(by)); };
+  if (tile.rows * partsPerRow < parts)
+    part = takeRest(part, tile.rows * partsPerRow);
+  Value row = vb.multiply(divide(part, partsPerRow), rowsPerPart);
+  Value column = vb.multiply(takeRest(part, partsPerRow), linesPerPart * perLine);
+  for (int64_t r = 0; r < rowsPerPart; ++r)
+    for (int64_t line = 0; line < linesPerPart; ++line) {
+      SmallVector<Value> domain(tile.operand.map.getNumDims());
+      domain[tile.rowPosition] = vb.add(row, r + tile.rowsAhead);
+      domain[tile.columnPosition] = vb.add(column, line * perLine + tile.columnsAhead);
+      // Into the second-level cache: the first has no room for what is needed later.
+      memref::PrefetchOp::create(b, vb.loc, tile.operand.memref, tile.operand.getIndices(vb, domain),
+                                 /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+    }
+}

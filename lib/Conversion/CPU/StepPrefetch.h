@@ -1,0 +1,48 @@
+//===- StepPrefetch.h - asking for what later tiles read --------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_STEPPREFETCH_H
+#define ATTN_LIB_CONVERSION_CPU_STEPPREFETCH_H
+
+#include "VectorTile.h"
+
+namespace attn::cpu {
+
+/// Asks for the rows of Q, K, V, bias and mask that later tiles read, where the schedule has a distance for it. The
+/// products of a step leave memory idle: each of their blocks asks for a small part, since a processor drops most of
+/// the requests of a burst. What is packed for a step is asked for where the caller has it, so a step is lowered
+/// before its packs are.
+class StepPrefetch {
+public:
+  /// `blocksOfLanes`: how often the products go over the keys and columns.
+  StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys, int64_t blocksOfLanes);
+
+  /// Its part beside the scores of `key` in a block of lanes: the K at the schedule's distance, and the Q of the next
+  /// query tile.
+  void besideScores(mlir::Value blockOfLanes, mlir::Value key);
+  /// Its part beside the sums of `column`: V, and the bias and mask of the next key tile.
+  void besideOutput(mlir::Value blockOfLanes, mlir::Value column);
+
+private:
+  /// A tile of `rows` times `columns` elements; where it starts, past the one that the step reads.
+  struct Tile {
+    Operand operand;
+    unsigned rowPosition, columnPosition; // in the domain of the operand's map
+    int64_t rows, columns, rowsAhead, columnsAhead;
+  };
+  /// The operand, or what is packed into it, with the positions of its rows and columns.
+  Tile findSource(OnlineStepOp step, mlir::Value operand, mlir::AffineMap map, unsigned row, unsigned column);
+  /// One of `parts` parts of a tile.
+  void request(const Tile &tile, mlir::Value part, int64_t parts);
+
+  VectorBuilder &vb;
+  int64_t maxKeys, valueSize, blocksOfLanes;
+  llvm::SmallVector<Tile> tilesOfScores, tilesOfOutput;
+};
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_STEPPREFETCH_H
