@@ -158,8 +158,6 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
         return diagnostic << "the number of query rows, found a dynamic one; write kernel=prefill";
       return diagnostic << queries << ", the number of query rows, found " << fields.queryTile;
     }
-    if (fields.product != ProductKind::FMA)
-      return op.emitOpError("schedule: expected product=fma of kernel=decode, found dot");
     if (fields.rowBlock * fields.laneVectors != lanes)
       return op.emitOpError("schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, ")
              << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;

@@ -76,7 +76,10 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
   bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
+  // Pairs along the keys are made of rows of V.
+  bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
+  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
+                           usesPairs ? ProductKind::Dot : ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
                            /*prefetch=*/(isLong ? 1 : kPrefetchTiles) * keyTile, /*warps=*/0);
 }

@@ -25,9 +25,9 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
       isDecode(schedule.getKernel() == KernelKind::Decode), isRowMajor(isDecode || schedule.isGpu()),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      usesPairs(schedule.getProduct() == ProductKind::Dot),
+      usesPairs(schedule.getProduct() == ProductKind::Dot && schedule.getKernel() != KernelKind::Decode),
       stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(usesPairs || schedule.isGpu() ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+      rowType(schedule.getProduct() == ProductKind::Dot || schedule.isGpu() ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
                                             : stateType) {
   if (isDecode && numBatch > 0)
     headsPerTile = getHeadsPerTile();
@@ -212,11 +212,11 @@ Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex
 Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
   Value slice = createSlice(b, loc, operand, getSlice(map));
   Type type = getElementTypeOrSelf(operand.getType());
-  // A boolean becomes a byte: vectors of i1 have no memory form. On a CPU, Q is widened to what is calculated in.
+  // A boolean becomes a byte: vectors of i1 have no memory form. Q becomes what is multiplied.
   if (type.isInteger(1))
     type = b.getI8Type();
   else if (operand == step.getQuery())
-    type = schedule.isGpu() ? rowType : stateType;
+    type = rowType;
   Value target = emptyTile(to, type);
   if (llvm::is_contained(to, keyPos))
     target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));

@@ -45,7 +45,7 @@ Value VectorBuilder::makePairs(Value even, Value odd) {
 }
 
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {
-  Value operand = vector::BitCastOp::create(b, loc, getPairsType(*this), pair);
+  Value operand = b.createOrFold<vector::BitCastOp>(loc, getPairsType(*this), pair);
   return x86vector::DotBF16Op::create(b, loc, acc.getType(), acc, operand, pairs);
 }
 

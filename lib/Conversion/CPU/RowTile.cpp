@@ -122,7 +122,18 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &tar
     return op.emitOpError("expected at most ")
            << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
   SmallVector<AffineMap> maps = getMaps(op);
-  if (getElementTypeOrSelf(op.getQuery().getType()) != type ||
+  bool usesPairs = schedule.getProduct() == ProductKind::Dot;
+  if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))
+    return op.emitOpError("no dot products of bf16 on target ")
+           << target.name << " with a state of " << type << "; expected a schedule with product = fma";
+  for (unsigned number = 0; usesPairs && number < 3; ++number) {
+    Operand operand{op->getOperand(number), maps[number]};
+    if (!getElementTypeOrSelf(operand.memref.getType()).isBF16() ||
+        !operand.isInnermost(numBatch + (number == 2 ? 3 : 2)))
+      return op.emitOpError("expected Q, K and V of bf16, columns innermost, for product = dot, found ")
+             << operand.memref.getType() << "; write product = fma";
+  }
+  if ((!usesPairs && getElementTypeOrSelf(op.getQuery().getType()) != type) ||
       !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
       !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
     return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";

@@ -87,7 +87,7 @@ public:
   mlir::Value loadPairs(mlir::Value pairs, mlir::ValueRange indices);
   /// (even, odd) lane-wise, rounded.
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
-  /// acc + the sum of the products of each lane's pair and `pair`, an integer in all lanes.
+  /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
   mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
 
   /// for i = 0 to count step `step`, with carried values; count is static.
