@@ -12,37 +12,36 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-void DecodeStepLowering::emitOutput(Value first, int64_t count) {
+/// Keys that are added to sums on their way through memory: enough to pay for it.
+static constexpr int64_t kKeysPerRound = 4;
+
+void DecodeStepLowering::emitOutput() {
   // Accumulators leave registers for the broadcast weights and a vector of V.
-  int64_t vectors = std::max<int64_t>(1, vb.target.vectorRegisters / 2 / count), lanes = vb.lanes;
-  int64_t whole = valueSize / lanes, paired = usesPairs ? whole / 2 * 2 : 0;
-  auto emitVectors = [&](int64_t from, int64_t to, int64_t block, bool isPaired) {
-    forEachBlock(vb, b.getIndexAttr((to - from) / block), 1, {}, [&](Value number, int64_t, ValueRange) {
-      emitColumns(first, count, vb.add(vb.multiply(number, block * lanes), from * lanes), block, Value(), isPaired);
-      return Values();
-    });
-    return from + (to - from) / block * block;
+  int64_t vectors = std::max<int64_t>(1, vb.target.vectorRegisters / 2 / getResidentRows()), lanes = vb.lanes;
+  int64_t whole = valueSize / lanes, paired = usesPairs ? whole / 2 * 2 : 0, done = 0;
+  auto emitVectors = [&](int64_t to, int64_t block, bool isPaired) {
+    int64_t from = done, count = block > 0 ? (to - from) / block : 0;
+    done += count * block;
+    if (count > 0)
+      forEachBlock(vb, b.getIndexAttr(count), 1, {}, [&](Value number, int64_t, ValueRange) {
+        emitColumns(vb.add(vb.multiply(number, block * lanes), from * lanes), block, Value(), isPaired);
+        return Values();
+      });
   };
-  int64_t done = 0;
-  if (paired > 0) {
-    done = emitVectors(0, paired, std::min(std::max<int64_t>(vectors / 2 * 2, 2), paired), /*isPaired=*/true);
-    if (done < paired)
-      done = emitVectors(done, paired, paired - done, /*isPaired=*/true);
-  }
-  if (done < whole) {
-    done = emitVectors(done, whole, std::min(vectors, whole - done), /*isPaired=*/false);
-    if (done < whole)
-      emitVectors(done, whole, whole - done, /*isPaired=*/false);
-  }
+  emitVectors(paired, std::min(std::max<int64_t>(vectors / 2 * 2, 2), paired), /*isPaired=*/true);
+  emitVectors(paired, paired - done, /*isPaired=*/true);
+  emitVectors(whole, std::min(vectors, whole - done), /*isPaired=*/false);
+  emitVectors(whole, whole - done, /*isPaired=*/false);
   if (valueSize > whole * lanes)
-    emitColumns(first, count, vb.index(whole * lanes), 1, vb.getMask(valueSize - whole * lanes), /*isPaired=*/false);
+    emitColumns(vb.index(whole * lanes), 1, vb.getMask(valueSize - whole * lanes), /*isPaired=*/false);
 }
 
 /// Rows whose sums are in registers at once: whole rows of V at a time where they fit, so that memory is read in its
 /// order.
-int64_t DecodeStepLowering::getOutputRows() {
+int64_t DecodeStepLowering::getResidentRows() {
   int64_t columns = llvm::divideCeil(valueSize, vb.lanes), sums = vb.target.vectorRegisters / 2;
-  return std::max<int64_t>(1, std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8)));
+  int64_t rowsOfColumns = std::min(schedule.getLaneVectors(), sums / std::min<int64_t>(columns, 8));
+  return std::max<int64_t>(1, std::min(rows.getCount(), rowsOfColumns));
 }
 
 /// sums[r][v] += p[r][j] v_j[v] for the key of `place` at `row`.
@@ -90,34 +89,90 @@ void DecodeStepLowering::addPairOfKeys(Value first, int64_t count, Value row, in
   }
 }
 
-void DecodeStepLowering::emitColumns(Value first, int64_t count, Value column, int64_t vectors, Value mask,
-                                     bool isPaired) {
-  Values columns, sums;
+void DecodeStepLowering::emitColumns(Value column, int64_t vectors, Value mask, bool isPaired) {
+  Values columns;
   for (int64_t v = 0; v < vectors; ++v)
     columns.push_back(vb.add(column, v * vb.lanes));
-  auto accAt = [&](int64_t r, int64_t v) { return acc.getIndices(vb, at(vb.add(first, r), {}, {}, columns[v])); };
-  for (int64_t r = 0; r < count; ++r)
-    for (int64_t v = 0; v < vectors; ++v)
-      sums.push_back(vb.loadMasked(acc.memref, accAt(r, v), mask));
-  // A row of keys has one of each place: pairs are of neighbouring places, or of two rows of the only one.
-  int64_t numPlaces = places.size(), rowsPerPair = isPaired && numPlaces == 1 ? 2 : 1;
-  auto addRows = [&](Value row, int64_t numRows, ValueRange carried) {
-    Values next(carried);
-    for (int64_t k = 0; k < numRows * numPlaces; ++k)
-      prefetch(key, getKey(row, k), schedule.getPrefetch(), headSize, first, count);
-    for (int64_t place = 0; place < numPlaces; place += isPaired ? 2 : 1)
-      isPaired ? addPairOfKeys(first, count, row, place, /*hasOdd=*/numRows * numPlaces > 1, columns, next)
-               : addKey(first, count, row, place, columns, mask, next);
-    return next;
+  auto accAt = [&](Value row, int64_t v) { return acc.getIndices(vb, at(row, {}, {}, columns[v])); };
+  int64_t numPlaces = places.size(), resident = getResidentRows(), passing = rows.getCount() - resident;
+
+  // The sums of the rows that are not in registers go from one half of a buffer to the other and back: in one place
+  // LLVM would promote them to registers that there are not, and spill.
+  Value passed = passing > 0 ? vb.stackBuffer({2, passing, vectors * vb.lanes}) : Value();
+  auto forEachPassed = [&](function_ref<void(Value, int64_t)> body) {
+    vb.loop(passing, 1, {}, [&](Value row, ValueRange) {
+      for (int64_t v = 0; v < vectors; ++v)
+        body(row, v);
+      return Values();
+    });
   };
-  Value end = getRowsOfPlace(), whole = end;
-  if (rowsPerPair > 1)
-    whole = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, end, vb.index(rowsPerPair)), rowsPerPair);
-  sums = vb.loop(vb.index(0), whole, rowsPerPair, sums,
-                 [&](Value row, ValueRange carried) { return addRows(row, rowsPerPair, carried); });
-  if (rowsPerPair > 1 && !(numKeys && *numKeys % 2 == 0))
-    sums = vb.loop(whole, end, 1, sums, [&](Value row, ValueRange carried) { return addRows(row, 1, carried); });
-  for (int64_t r = 0; r < count; ++r)
+  if (passing > 0)
+    forEachPassed([&](Value row, int64_t v) {
+      Value sum = vb.loadMasked(acc.memref, accAt(vb.add(row, resident), v), mask);
+      vb.store(sum, passed, {vb.index(0), row, vb.index(v * vb.lanes)});
+    });
+
+  // sums += of the keys from `row` on, of all places; of an only place pairs are of two rows.
+  auto addRows = [&](Value first, int64_t count, Value row, int64_t numRows, Values &sums) {
+    for (int64_t k = 0; k < numRows * numPlaces; k += isPaired ? 2 : 1)
+      isPaired ? addPairOfKeys(first, count, row, k, /*hasOdd=*/k + 1 < numRows * numPlaces, columns, sums)
+               : addKey(first, count, row, k, columns, mask, sums);
+  };
+  auto addRound = [&](Value row, int64_t numRows, Value half, ValueRange carried) {
+    Values sums(carried);
+    for (int64_t k = 0; k < numRows * numPlaces; ++k)
+      prefetch(key, getKey(row, k), schedule.getPrefetch(), headSize, vb.index(0), rows.getCount());
+    addRows(vb.index(0), resident, row, numRows, sums);
+    if (passing == 0)
+      return sums;
+    Value other = arith::SubIOp::create(b, loc, vb.index(1), half);
+    forEachBlock(vb, b.getIndexAttr(passing), resident, {}, [&](Value first, int64_t count, ValueRange) {
+      auto passedAt = [&](Value half, int64_t r, int64_t v) {
+        return Values{half, vb.add(first, r), vb.index(v * vb.lanes)};
+      };
+      Values partial;
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t v = 0; v < vectors; ++v)
+          partial.push_back(vb.load(passed, passedAt(half, r, v)));
+      addRows(vb.add(first, resident), count, row, numRows, partial);
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t v = 0; v < vectors; ++v)
+          vb.store(partial[r * vectors + v], passed, passedAt(other, r, v));
+      return Values();
+    });
+    sums.push_back(other);
+    return sums;
+  };
+
+  Values sums;
+  for (int64_t r = 0; r < resident; ++r)
     for (int64_t v = 0; v < vectors; ++v)
-      vb.storeMasked(sums[r * vectors + v], acc.memref, accAt(r, v), mask);
+      sums.push_back(vb.loadMasked(acc.memref, accAt(vb.index(r), v), mask));
+  if (passing > 0)
+    sums.push_back(vb.index(0));
+  auto addAll = [&](Value from, Value to, int64_t numRows) {
+    sums = vb.loop(from, to, numRows, sums, [&](Value row, ValueRange carried) {
+      return passing > 0 ? addRound(row, numRows, carried.back(), carried.drop_back())
+                         : addRound(row, numRows, Value(), carried);
+    });
+    if (auto loop = sums.front().getDefiningOp<scf::ForOp>(); loop && passing > 0)
+      attn::keepRolled(loop);
+  };
+  int64_t keysPerRound = passing > 0 ? kKeysPerRound : isPaired ? 2 : 1;
+  int64_t rowsPerRound = std::max<int64_t>(1, keysPerRound / numPlaces);
+  Value end = getRowsOfPlace(), whole = end;
+  if (rowsPerRound > 1)
+    whole = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, end, vb.index(rowsPerRound)), rowsPerRound);
+  addAll(vb.index(0), whole, rowsPerRound);
+  if (rowsPerRound > 1 && !(numKeys && *numKeys % rowsPerRound == 0))
+    addAll(whole, end, 1);
+
+  for (int64_t r = 0; r < resident; ++r)
+    for (int64_t v = 0; v < vectors; ++v)
+      vb.storeMasked(sums[r * vectors + v], acc.memref, accAt(vb.index(r), v), mask);
+  if (passing > 0)
+    forEachPassed([&](Value row, int64_t v) {
+      Value sum = vb.load(passed, {sums.back(), row, vb.index(v * vb.lanes)});
+      vb.storeMasked(sum, acc.memref, accAt(vb.add(row, resident), v), mask);
+    });
 }

@@ -11,69 +11,77 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-void DecodeStepLowering::emitScores(Value first, int64_t count) {
-  int64_t paddedRows = llvm::PowerOf2Ceil(count), block = vb.lanes / paddedRows;
+void DecodeStepLowering::emitScores() {
+  int64_t rowBlock = schedule.getLaneVectors(), block = vb.lanes / llvm::PowerOf2Ceil(std::min(rows.getCount(), rowBlock));
   int64_t numPlaces = places.size();
   bool isWhole = numKeys && *numKeys % block == 0;
-  // Beside the sums and a row of K.
-  int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
   Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
   vb.loop(vb.index(0), getRowsOfPlace(), block / numPlaces, {}, [&](Value firstRow, ValueRange) {
     Values keys;
     for (int64_t k = 0; k < block; ++k) {
       keys.push_back(getKey(firstRow, k));
+      prefetch(value, keys.back(), 0, valueSize, vb.index(0), rows.getCount());
       // Beyond the last key the last one once more.
       if (lastKey)
         keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
     }
-    for (int64_t k = 0; k < block; ++k)
-      prefetch(value, getKey(firstRow, k), 0, valueSize, first, count);
-    using Load = function_ref<Value(const Operand &, ArrayRef<Value>)>;
-    auto addColumns = [&](Value column, ValueRange sums, Load load, bool isPair) {
-      Values keyVectors, next(sums);
-      for (Value k : keys)
-        keyVectors.push_back(load(key, at({}, k, column, {})));
-      for (int64_t r = 0; r < count; ++r) {
-        Value queryVector = load(query, at(vb.add(first, r), {}, column, {}));
-        for (int64_t k = 0; k < block; ++k) {
-          Value &sum = next[r * block + k];
-          sum = isPair ? vb.multiplyAddPairs(queryVector, keyVectors[k], sum)
-                       : vb.multiplyAdd(queryVector, keyVectors[k], sum);
-        }
-      }
-      return next;
-    };
-    // Q of so many rows is read again for each block of keys.
-    auto limitUnrolling = [&](const Values &results, int64_t vectors) {
-      if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && count * vectors > freeRegisters)
-        attn::keepRolled(loop);
-    };
-    Values products(vb.lanes, vb.splat(0));
-    int64_t pairs = usesPairs ? headSize / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
-    if (pairs > 0) {
-      products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
-        auto load = [&](const Operand &operand, ArrayRef<Value> position) {
-          return loadPairsOfColumns(operand, position);
-        };
-        return addColumns(column, sums, load, /*isPair=*/true);
-      });
-      limitUnrolling(products, pairs);
-    }
-    products = forEachVector(vb, headSize - paired, products, [&](Value column, Value mask, ValueRange sums) {
-      auto load = [&](const Operand &operand, ArrayRef<Value> position) {
-        return loadColumns(operand, numBatch + 2, position, mask);
-      };
-      return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
+    forEachBlock(vb, b.getIndexAttr(rows.getCount()), rowBlock, {}, [&](Value first, int64_t count, ValueRange) {
+      emitScoresOf(first, count, firstRow, keys);
+      return Values();
     });
-    limitUnrolling(products, (headSize - paired) / vb.lanes);
-    Value sums = sumLanes(vb, products);
-    for (int64_t r = 0; r < count; ++r) {
-      Value part = block == vb.lanes
-                       ? sums
-                       : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-      vb.store(part, scores, {vb.add(first, r), getScore(firstRow, 0)});
-    }
     return Values();
   });
 }
 
+void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value firstRow, ValueRange keys) {
+  int64_t block = keys.size();
+  // Beside the sums and a row of K.
+  int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
+  using Load = function_ref<Value(const Operand &, ArrayRef<Value>)>;
+  auto addColumns = [&](Value column, ValueRange sums, Load load, bool isPair) {
+    Values keyVectors, next(sums);
+    for (Value k : keys)
+      keyVectors.push_back(load(key, at({}, k, column, {})));
+    for (int64_t r = 0; r < count; ++r) {
+      Value queryVector = load(query, at(vb.add(first, r), {}, column, {}));
+      for (int64_t k = 0; k < block; ++k) {
+        Value &sum = next[r * block + k];
+        sum = isPair ? vb.multiplyAddPairs(queryVector, keyVectors[k], sum)
+                     : vb.multiplyAdd(queryVector, keyVectors[k], sum);
+      }
+    }
+    return next;
+  };
+  // Q of so many rows is read again for each block of keys.
+  auto limitUnrolling = [&](const Values &results, int64_t vectors) {
+    if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && count * vectors > freeRegisters)
+      attn::keepRolled(loop);
+  };
+  Values products(count * block, vb.splat(0));
+  int64_t pairs = usesPairs ? headSize / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
+  if (pairs > 0) {
+    products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
+      auto load = [&](const Operand &operand, ArrayRef<Value> position) {
+        return loadPairsOfColumns(operand, position);
+      };
+      return addColumns(column, sums, load, /*isPair=*/true);
+    });
+    limitUnrolling(products, pairs);
+  }
+  products = forEachVector(vb, headSize - paired, products, [&](Value column, Value mask, ValueRange sums) {
+    auto load = [&](const Operand &operand, ArrayRef<Value> position) {
+      return loadColumns(operand, numBatch + 2, position, mask);
+    };
+    return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
+  });
+  limitUnrolling(products, (headSize - paired) / vb.lanes);
+  // As many vectors as lanes are added up; those of rows that there are not are 0.
+  products.append(vb.lanes - products.size(), vb.splat(0));
+  Value sums = sumLanes(vb, products);
+  for (int64_t r = 0; r < count; ++r) {
+    Value part = block == vb.lanes
+                     ? sums
+                     : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
+    vb.store(part, scores, {vb.add(first, r), getScore(firstRow, 0)});
+  }
+}

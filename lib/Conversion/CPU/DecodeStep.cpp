@@ -131,31 +131,19 @@ Value DecodeStepLowering::getScore(Value row, int64_t place) {
   return vb.add(getValueOrCreateConstantIndexOp(b, loc, multiply(row, places.size())), place);
 }
 
-void DecodeStepLowering::forEachPass(int64_t block, function_ref<void(Value, int64_t)> body) {
-  int64_t count = rows.getCount(), first = std::min(count, block);
-  body(vb.index(0), first);
-  if (count == first)
-    return;
-  forEachBlock(vb, b.getIndexAttr(count - first), block, {}, [&](Value row, int64_t some, ValueRange) {
-    body(vb.add(row, first), some);
-    return Values();
-  });
-}
-
 void DecodeStepLowering::emitTile() {
-  forEachPass(schedule.getLaneVectors(), [&](Value first, int64_t block) { emitScores(first, block); });
+  emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
   Value best = vb.loop(rows.getCount(), 1, nothing, [&](Value row, ValueRange carried) {
                    return Values{vb.max(emitSoftmax(row), carried.front())};
                  }).front();
-  auto output = [&] { forEachPass(getOutputRows(), [&](Value first, int64_t block) { emitOutput(first, block); }); };
   if (!laneCode.isPartial())
-    return output();
+    return emitOutput();
   // V of keys that no row keeps is not read: NaN may stand there.
   auto branch = scf::IfOp::create(b, loc, isAnyGreater(best, nothing), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  output();
+  emitOutput();
 }
 
 Values DecodeStepLowering::at(Value row, Value keyIndex, Value head, Value column) {

@@ -29,10 +29,6 @@ private:
   mlir::Value getScore(mlir::Value row, int64_t place);
   /// Folds the keys of setTile.
   void emitTile();
-  /// for blocks of up to `block` rows of the tile: body(first, count). The first pass is the one that waits for memory;
-  /// it has code of its own, so that its loads walk evenly.
-  void forEachPass(int64_t block, llvm::function_ref<void(mlir::Value, int64_t)> body);
-
   /// A position in the domain (batch…, query, key, head, value).
   Values at(mlir::Value row, mlir::Value keyIndex, mlir::Value head, mlir::Value column);
   /// A vector of columns of Q, K or V from `position` on, widened.
@@ -44,8 +40,9 @@ private:
   void prefetch(const Operand &operand, mlir::Value keyIndex, int64_t rowsAhead, int64_t columns, mlir::Value first,
                 int64_t count);
 
-  /// s[r][j] for `count` rows from `first` on and all keys.
-  void emitScores(mlir::Value first, int64_t count);
+  /// s[r][j] of all rows and keys.
+  void emitScores();
+  void emitScoresOf(mlir::Value first, int64_t count, mlir::Value firstRow, mlir::ValueRange keys);
 
   /// The lanes of l are added up once a step.
   void beginSums();
@@ -59,12 +56,11 @@ private:
                           llvm::function_ref<Values(mlir::Value, mlir::Value, mlir::ValueRange)> body);
   Values keepRolled(Values results);
 
-  /// acc[r][:] += sum_j p[r][j] v_j for `count` rows from `first` on.
-  void emitOutput(mlir::Value first, int64_t count);
-  int64_t getOutputRows();
+  /// acc[r][:] += sum_j p[r][j] v_j of all rows.
+  void emitOutput();
+  int64_t getResidentRows();
   /// Those of `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
-  void emitColumns(mlir::Value first, int64_t count, mlir::Value column, int64_t vectors, mlir::Value mask,
-                   bool isPaired);
+  void emitColumns(mlir::Value column, int64_t vectors, mlir::Value mask, bool isPaired);
   void addKey(mlir::Value first, int64_t count, mlir::Value row, int64_t place, mlir::ValueRange columns,
               mlir::Value mask, Values &sums);
   void addPairOfKeys(mlir::Value first, int64_t count, mlir::Value row, int64_t place, bool hasOdd,
