@@ -138,13 +138,6 @@ bool attn::asksForKeys(OnlineStepOp step) {
   return asks;
 }
 
-int64_t attn::getNumPlaces(int64_t rows, int64_t lanes, int64_t laneVectors) {
-  // As many as the read whose bandwidth is the ceiling of decode (attnc bench).
-  constexpr int64_t kPlaces = 4;
-  bool isOneBlock = rows <= laneVectors && llvm::PowerOf2Ceil(rows) * kPlaces == static_cast<uint64_t>(lanes);
-  return isOneBlock ? kPlaces : 1;
-}
-
 Region *attn::getKeyRangesRegion(Operation *op) {
   return llvm::TypeSwitch<Operation *, Region *>(op)
       .Case<SdpaOp, OnlineStepOp>([](auto ranged) { return &ranged.getKeyRanges(); })

@@ -57,12 +57,15 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
-  // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up.
-  int64_t rowBlock = std::min<int64_t>(llvm::PowerOf2Ceil(rows), std::max<int64_t>(lanes / 4, 2));
-  rowBlock = std::min({rowBlock, lanes, int64_t(4)});
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
   bool isLong = keyBits <= 8 || op.getKey().getDefiningOp<GatherPagesOp>();
+  // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up. All rows
+  // are one block if two keys are left for it; blocks of many rows are smaller.
+  int64_t rowBlock = llvm::PowerOf2Ceil(rows);
+  if (rowBlock > (isLong ? lanes / 4 : lanes / 2))
+    rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
+  rowBlock = std::min(rowBlock, lanes);
   int64_t tileBytes = isLong ? kLongTileBytes : kKeyTileBytes;
   int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
@@ -80,6 +83,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           usesPairs ? ProductKind::Dot : ProductKind::FMA, splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
+                           usesPairs ? ProductKind::Dot : ProductKind::FMA,
+                           splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
                            /*prefetch=*/(isLong ? 1 : kPrefetchTiles) * keyTile, /*warps=*/0);
 }

@@ -27,8 +27,9 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
       usesPairs(schedule.getProduct() == ProductKind::Dot && schedule.getKernel() != KernelKind::Decode),
       stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(schedule.getProduct() == ProductKind::Dot || schedule.isGpu() ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                                            : stateType) {
+      rowType(schedule.getProduct() == ProductKind::Dot || schedule.isGpu()
+                  ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                  : stateType) {
   if (isDecode && numBatch > 0)
     headsPerTile = getHeadsPerTile();
 }

@@ -35,6 +35,16 @@ def test_keys_from_several_places(element, sk):
     check(*draw(Shape(3, sk, 128, 128, b=1, hq=1, hkv=1), TYPES[element]), causal="bottom_right", window=(sk - 7, 0))
 
 
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("group", [1, 2, 4, 8])
+def test_maximum_that_moves_with_every_tile(element, group):
+    # Scores grow along the keys: alpha is less than 1 in every tile, for one row; for its neighbour in none.
+    q, k, v = draw(Shape(1, 517, 64, 48, b=1, hq=group, hkv=1), TYPES[element])
+    k[..., 0] = np.linspace(-30, 30, 517)
+    q[..., 0] = np.where(np.arange(group) % 2, -8, 8)[:, None]
+    check(q, k, v)
+
+
 @pytest.mark.parametrize("batch", [1, 2, 130])
 def test_batches_that_fill_the_threads_and_more(batch):
     check(*draw(Shape(1, SPLIT + 3, 8, 8, b=batch, hq=2, hkv=2)))

@@ -19,7 +19,7 @@
 namespace attn::driver {
 
 /// Innermost loops with fewer multiply-adds are not what a kernel's time goes to.
-constexpr unsigned kHotMultiplyAdds = 8;
+constexpr unsigned kHotMultiplyAdds = 4;
 
 /// One innermost loop. An instruction with an operand in memory counts as what it computes and as a load.
 struct HotLoop {

@@ -52,10 +52,6 @@ void copySpelledOutMasks(MaskOp from, SdpaOp to);
 /// True where the scores or weights of a step depend on where their keys are, its mask_mod aside.
 bool asksForKeys(OnlineStepOp step);
 
-/// Places of memory that a decode tile of `rows` rows takes its keys from: several where a block of them is multiplied
-/// with a row of each at once, so that every load walks evenly and no second pass over K lets memory wait; otherwise 1.
-int64_t getNumPlaces(int64_t rows, int64_t lanes, int64_t laneVectors);
-
 /// The region of key ranges of a sdpa or online_step, null for other ops.
 mlir::Region *getKeyRangesRegion(mlir::Operation *op);
 

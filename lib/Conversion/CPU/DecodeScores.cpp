@@ -12,28 +12,27 @@ using namespace attn;
 using namespace attn::cpu;
 
 void DecodeStepLowering::emitScores() {
-  int64_t rowBlock = schedule.getLaneVectors(), block = vb.lanes / llvm::PowerOf2Ceil(std::min(rows.getCount(), rowBlock));
-  int64_t numPlaces = places.size();
-  bool isWhole = numKeys && *numKeys % block == 0;
+  int64_t block = getKeyBlock(), numPlaces = places.size(), perRound = std::max(block, numPlaces);
+  bool isWhole = numKeys && *numKeys % perRound == 0;
   Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
-  vb.loop(vb.index(0), getRowsOfPlace(), block / numPlaces, {}, [&](Value firstRow, ValueRange) {
-    Values keys;
-    for (int64_t k = 0; k < block; ++k) {
-      keys.push_back(getKey(firstRow, k));
-      prefetch(value, keys.back(), 0, valueSize, vb.index(0), rows.getCount());
-      // Beyond the last key the last one once more.
-      if (lastKey)
-        keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
-    }
-    forEachBlock(vb, b.getIndexAttr(rows.getCount()), rowBlock, {}, [&](Value first, int64_t count, ValueRange) {
-      emitScoresOf(first, count, firstRow, keys);
+  forEachRowBlock([&](Value first, int64_t count) {
+    vb.loop(vb.index(0), getRowsOfPlace(), perRound / numPlaces, {}, [&](Value row, ValueRange) {
+      for (int64_t firstKey = 0; firstKey < perRound; firstKey += block) {
+        Values keys;
+        for (int64_t k = firstKey; k < firstKey + block; ++k) {
+          keys.push_back(getKey(row, k));
+          // Beyond the last key the last one once more.
+          if (lastKey)
+            keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
+        }
+        emitScoresOf(first, count, row, firstKey, keys);
+      }
       return Values();
     });
-    return Values();
   });
 }
 
-void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value firstRow, ValueRange keys) {
+void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, int64_t firstKey, ValueRange keys) {
   int64_t block = keys.size();
   // Beside the sums and a row of K.
   int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
@@ -59,8 +58,16 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value firstRow
   };
   Values products(count * block, vb.splat(0));
   int64_t pairs = usesPairs ? headSize / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
+  int64_t rounds = pairs + (headSize - paired) / vb.lanes;
+  auto prefetchValues = [&](Value column, int64_t firstColumn, int64_t step) {
+    if (rounds == 0)
+      return;
+    Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
+    prefetch(value, numBatch + 3, row, block, 0, first, vb.add(round, firstColumn / step), rounds);
+  };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
+      prefetchValues(column, 0, 2 * vb.lanes);
       auto load = [&](const Operand &operand, ArrayRef<Value> position) {
         return loadPairsOfColumns(operand, position);
       };
@@ -69,6 +76,8 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value firstRow
     limitUnrolling(products, pairs);
   }
   products = forEachVector(vb, headSize - paired, products, [&](Value column, Value mask, ValueRange sums) {
+    if (!mask)
+      prefetchValues(column, pairs * vb.lanes, vb.lanes);
     auto load = [&](const Operand &operand, ArrayRef<Value> position) {
       return loadColumns(operand, numBatch + 2, position, mask);
     };
@@ -79,9 +88,8 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value firstRow
   products.append(vb.lanes - products.size(), vb.splat(0));
   Value sums = sumLanes(vb, products);
   for (int64_t r = 0; r < count; ++r) {
-    Value part = block == vb.lanes
-                     ? sums
-                     : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-    vb.store(part, scores, {vb.add(first, r), getScore(firstRow, 0)});
+    Value part =
+        block == vb.lanes ? sums : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
+    vb.store(part, scores, {vb.add(first, r), getScore(row, firstKey)});
   }
 }

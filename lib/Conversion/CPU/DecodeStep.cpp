@@ -9,12 +9,12 @@
 // rows of the tile.
 //
 // A step of more keys than a tile has folds them tile by tile itself. Where the rows
-// are one block of products, each tile takes its keys from several places, a part of
-// all keys apart: row i of each of them, then row i + 1. So every load walks through
-// memory at an even stride, and several loads do at once, which is what hardware
-// prefetchers need to keep as many lines on their way while this multiplies as while
-// nothing else is done. Otherwise V is prefetched while K is multiplied, and K of
-// the next tile while V is.
+// are one block of products, each tile takes its keys from as many places as a block
+// has keys, a part of all keys apart: row i of each of them, then row i + 1. So each
+// load instruction walks through memory line by line without a gap, and a few do in
+// turn, which is what hardware prefetchers need to keep as many lines on their way
+// while this multiplies as while nothing else is done. Otherwise V is prefetched while
+// K is multiplied, and K of a later tile while V is.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-static constexpr int64_t kCacheLineBytes = 64;
+/// Keys of a block, at most: as many places are read in turn as the read has whose bandwidth is the ceiling of decode.
+static constexpr int64_t kMaxKeyBlock = 4;
 
 DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, OnlineStepOp step)
     : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step, LaneAxis::Keys), numBatch(getNumBatchDims(step)),
@@ -74,10 +75,7 @@ void DecodeStepLowering::foldKeys() {
     setTile({vb.index(0)}, keys);
     return emitTile();
   }
-  int64_t numPlaces = getNumPlaces(rows.getCount(), vb.lanes, schedule.getLaneVectors());
-  // Widening K and V of 8 bits takes longer than memory does.
-  if (keyTile % numPlaces != 0 || getElementTypeOrSelf(key.memref.getType()).getIntOrFloatBitWidth() <= 8)
-    numPlaces = 1;
+  int64_t numPlaces = getNumPlaces();
   OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
   Values starts;
   for (int64_t place = 0; place < numPlaces; ++place)
@@ -131,6 +129,29 @@ Value DecodeStepLowering::getScore(Value row, int64_t place) {
   return vb.add(getValueOrCreateConstantIndexOp(b, loc, multiply(row, places.size())), place);
 }
 
+int64_t DecodeStepLowering::getKeyBlock() const {
+  return std::min<int64_t>(vb.lanes / llvm::PowerOf2Ceil(std::min(rows.getCount(), schedule.getLaneVectors())),
+                           kMaxKeyBlock);
+}
+
+int64_t DecodeStepLowering::getNumPlaces() const {
+  // A second row block would read what the first has left in the cache. Widening K and V of 8 bits takes longer than
+  // memory does.
+  bool isOneBlock = rows.getCount() <= schedule.getLaneVectors();
+  bool isNarrow = getElementTypeOrSelf(key.memref.getType()).getIntOrFloatBitWidth() <= 8;
+  return isOneBlock && !isNarrow && schedule.getKeyTile() % getKeyBlock() == 0 ? getKeyBlock() : 1;
+}
+
+void DecodeStepLowering::forEachRowBlock(function_ref<void(Value, int64_t)> body) {
+  int64_t count = rows.getCount(), first = std::min(count, schedule.getLaneVectors());
+  body(vb.index(0), first);
+  if (count > first)
+    forEachBlock(vb, b.getIndexAttr(count - first), first, {}, [&](Value row, int64_t some, ValueRange) {
+      body(vb.add(row, first), some);
+      return Values();
+    });
+}
+
 void DecodeStepLowering::emitTile() {
   emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
@@ -164,23 +185,19 @@ Value DecodeStepLowering::loadPairsOfColumns(const Operand &operand, ArrayRef<Va
   return vb.loadPairs(operand.memref, operand.getIndices(vb, position));
 }
 
-void DecodeStepLowering::prefetch(const Operand &operand, Value keyIndex, int64_t rowsAhead, int64_t columns, Value first,
-              int64_t count) {
+void DecodeStepLowering::prefetch(const Operand &operand, unsigned column, Value row, int64_t rows, int64_t rowsAhead,
+                                  Value firstTileRow, Value round, int64_t rounds) {
   bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
   // The rows of a page end with it; those of a dense tensor go on in the next tile. Of several places the hardware
   // has the next rows on their way.
-  if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn))
+  if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn) || !operand.isInnermost(column))
     return;
-  int64_t perLine = kCacheLineBytes * 8 / getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
-  int64_t share = llvm::divideCeil(columns * count, rows.getCount());
-  Value start = arith::MulIOp::create(b, loc, first, vb.index(share / count)), row = vb.add(keyIndex, rowsAhead);
-  for (int64_t line = 0; line < share; line += perLine) {
-    Value column = vb.add(start, line);
-    SmallVector<Value> position(numBatch + 1);
-    position.append({row, column, column});
-    memref::PrefetchOp::create(b, loc, operand.memref, operand.getIndices(vb, position), /*isWrite=*/false,
-                               /*localityHint=*/3, /*isDataCache=*/true);
-  }
+  int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(this->rows.getCount(), rowBlock);
+  Value pass = b.createOrFold<arith::DivUIOp>(loc, firstTileRow, vb.index(rowBlock));
+  PrefetchTile tile{
+      operand, numBatch + 1,          column, rows, column == numBatch + 2 ? headSize : valueSize, rowsAhead,
+      0,       vb.add(places[0], row)};
+  emitPrefetchPart(vb, tile, vb.add(vb.multiply(pass, rounds), round), passes * rounds);
 }
 
 LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {

@@ -8,6 +8,7 @@
 #define ATTN_LIB_CONVERSION_CPU_DECODESTEP_H
 
 #include "RowTile.h"
+#include "StepPrefetch.h"
 
 namespace attn::cpu {
 
@@ -29,20 +30,27 @@ private:
   mlir::Value getScore(mlir::Value row, int64_t place);
   /// Folds the keys of setTile.
   void emitTile();
+  /// Products are of blocks of rows times keys, as many as lanes in all or fewer.
+  int64_t getKeyBlock() const;
+  /// Places of memory that a tile takes its keys from.
+  int64_t getNumPlaces() const;
+  /// The first block is the one that waits for memory; it has code of its own, so that its loads walk evenly.
+  void forEachRowBlock(llvm::function_ref<void(mlir::Value first, int64_t count)> body);
   /// A position in the domain (batch…, query, key, head, value).
   Values at(mlir::Value row, mlir::Value keyIndex, mlir::Value head, mlir::Value column);
   /// A vector of columns of Q, K or V from `position` on, widened.
   mlir::Value loadColumns(const Operand &operand, unsigned dim, mlir::ArrayRef<mlir::Value> position, mlir::Value mask);
   /// Twice as many, as pairs of bf16.
   mlir::Value loadPairsOfColumns(const Operand &operand, mlir::ArrayRef<mlir::Value> position);
-  /// Asks for the row of K or V that is read `rowsAhead` rows after `keyIndex`. Each of the passes over the rows of the
-  /// tile, `count` from `first` on, asks for its share of the columns.
-  void prefetch(const Operand &operand, mlir::Value keyIndex, int64_t rowsAhead, int64_t columns, mlir::Value first,
-                int64_t count);
+  /// Beside the products of a block of `rows` rows of K or V from `row` on, in each of `rounds` rounds over the
+  /// columns: asks for a part of the same rows of `operand`, `rowsAhead` further on. Each row block asks for its share.
+  void prefetch(const Operand &operand, unsigned column, mlir::Value row, int64_t rows, int64_t rowsAhead,
+                mlir::Value firstTileRow, mlir::Value round, int64_t rounds);
 
   /// s[r][j] of all rows and keys.
   void emitScores();
-  void emitScoresOf(mlir::Value first, int64_t count, mlir::Value firstRow, mlir::ValueRange keys);
+  /// The same of `count` rows from `first` on and a block of keys, from number `firstKey` of a row of all places on.
+  void emitScoresOf(mlir::Value first, int64_t count, mlir::Value row, int64_t firstKey, mlir::ValueRange keys);
 
   /// The lanes of l are added up once a step.
   void beginSums();
@@ -58,13 +66,10 @@ private:
 
   /// acc[r][:] += sum_j p[r][j] v_j of all rows.
   void emitOutput();
-  int64_t getResidentRows();
-  /// Those of `vectors` vectors of columns from `column` on; all of them masked where there is a mask.
-  void emitColumns(mlir::Value column, int64_t vectors, mlir::Value mask, bool isPaired);
-  void addKey(mlir::Value first, int64_t count, mlir::Value row, int64_t place, mlir::ValueRange columns,
-              mlir::Value mask, Values &sums);
-  void addPairOfKeys(mlir::Value first, int64_t count, mlir::Value row, int64_t place, bool hasOdd,
-                     mlir::ValueRange columns, Values &sums);
+  /// The same of `count` rows from `first` on and `block` keys.
+  void emitOutputOf(mlir::Value first, int64_t count, mlir::Value row, int64_t firstKey, int64_t block);
+  mlir::Value loadValues(mlir::Value keyIndex, mlir::Value column, mlir::Value mask);
+  Values loadPairsOfKeys(mlir::ValueRange keyIndices, mlir::Value column);
 
   mlir::OpFoldResult divide(mlir::OpFoldResult value, int64_t divisor);
   mlir::OpFoldResult multiply(mlir::OpFoldResult value, int64_t factor);

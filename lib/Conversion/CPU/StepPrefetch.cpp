@@ -25,7 +25,7 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
   valueSize = domain[column];
   if (schedule.getPrefetch() == 0)
     return;
-  auto add = [&](SmallVector<Tile> &tiles, Tile tile, int64_t rows, int64_t columns, int64_t rowsAhead,
+  auto add = [&](SmallVector<PrefetchTile> &tiles, PrefetchTile tile, int64_t rows, int64_t columns, int64_t rowsAhead,
                  int64_t columnsAhead) {
     if (!tile.operand.map.isFunctionOfDim(tile.rowPosition) || !tile.operand.isInnermost(tile.columnPosition))
       return;
@@ -40,7 +40,7 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
   unsigned next = 3;
   for (Value dense : {step.getBias(), step.getMask()})
     if (dense) {
-      Tile tile = findSource(step, dense, maps[next++], query, key);
+      PrefetchTile tile = findSource(step, dense, maps[next++], query, key);
       // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
       add(tilesOfOutput, tile, lanes, maxKeys, 0,
           schedule.getKeyTile() + kBufferAlignment * 8 / getBits(tile.operand) - 1);
@@ -49,33 +49,37 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
       schedule.getPrefetch(), 0);
 }
 
-StepPrefetch::Tile StepPrefetch::findSource(OnlineStepOp step, Value operand, AffineMap map, unsigned row,
-                                            unsigned column) {
+PrefetchTile StepPrefetch::findSource(OnlineStepOp step, Value operand, AffineMap map, unsigned row, unsigned column) {
   unsigned numBatch = getNumBatchDims(step);
-  Tile tile;
-  tile.operand = {operand, map};
-  tile.rowPosition = row;
-  tile.columnPosition = column;
-  for (Operation *user : operand.getUsers())
-    if (auto pack = dyn_cast<PackOp>(user); pack && pack.getOutput() == operand) {
-      tile.operand = {viewAsBytes(vb.b, vb.loc, pack.getInput()), getMaps(pack)[0]};
-      tile.rowPosition = numBatch;
-      tile.columnPosition = numBatch + 1;
-    }
+  PrefetchTile tile{{operand, map}, row, column, 0, 0};
+  // Steps share buffers: what this one reads was packed last before it.
+  PackOp last;
+  for (Operation *user : operand.getUsers()) {
+    auto pack = dyn_cast<PackOp>(user);
+    Operation *ancestor = pack ? pack->getBlock()->findAncestorOpInBlock(*step) : nullptr;
+    if (ancestor && pack.getOutput() == operand && pack->isBeforeInBlock(ancestor) &&
+        (!last || last->getBlock() != pack->getBlock() || last->isBeforeInBlock(pack)))
+      last = pack;
+  }
+  if (last) {
+    tile.operand = {viewAsBytes(vb.b, vb.loc, last.getInput()), getMaps(last)[0]};
+    tile.rowPosition = numBatch;
+    tile.columnPosition = numBatch + 1;
+  }
   return tile;
 }
 
 void StepPrefetch::besideScores(Value blockOfLanes, Value key) {
-  for (const Tile &tile : tilesOfScores)
-    request(tile, vb.add(vb.multiply(blockOfLanes, maxKeys), key), maxKeys * blocksOfLanes);
+  for (const PrefetchTile &tile : tilesOfScores)
+    emitPrefetchPart(vb, tile, vb.add(vb.multiply(blockOfLanes, maxKeys), key), maxKeys * blocksOfLanes);
 }
 
 void StepPrefetch::besideOutput(Value blockOfLanes, Value column) {
-  for (const Tile &tile : tilesOfOutput)
-    request(tile, vb.add(vb.multiply(blockOfLanes, valueSize), column), valueSize * blocksOfLanes);
+  for (const PrefetchTile &tile : tilesOfOutput)
+    emitPrefetchPart(vb, tile, vb.add(vb.multiply(blockOfLanes, valueSize), column), valueSize * blocksOfLanes);
 }
 
-void StepPrefetch::request(const Tile &tile, Value part, int64_t parts) {
+void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Value part, int64_t parts) {
   OpBuilder &b = vb.b;
   int64_t perLine = kBufferAlignment * 8 / getBits(tile.operand), lines = llvm::divideCeil(tile.columns, perLine);
   // A part is some rows, or some lines of a row.
@@ -87,6 +91,8 @@ void StepPrefetch::request(const Tile &tile, Value part, int64_t parts) {
   if (tile.rows * partsPerRow < parts)
     part = takeRest(part, tile.rows * partsPerRow);
   Value row = vb.multiply(divide(part, partsPerRow), rowsPerPart);
+  if (tile.firstRow)
+    row = vb.add(row, tile.firstRow);
   Value column = vb.multiply(takeRest(part, partsPerRow), linesPerPart * perLine);
   for (int64_t r = 0; r < rowsPerPart; ++r)
     for (int64_t line = 0; line < linesPerPart; ++line) {

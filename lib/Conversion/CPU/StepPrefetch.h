@@ -11,6 +11,17 @@
 
 namespace attn::cpu {
 
+/// Rows times columns of an operand that are asked for in parts, a cache line at a time.
+struct PrefetchTile {
+  Operand operand;
+  unsigned rowPosition, columnPosition; ///< in the domain of the operand's map
+  int64_t rows, columns;
+  int64_t rowsAhead = 0, columnsAhead = 0; ///< where the tile starts
+  mlir::Value firstRow = {};               ///< likewise, where that is not static
+};
+/// Asks for part number `part` of `parts` parts; what it asks for may lie beyond the operand.
+void emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, mlir::Value part, int64_t parts);
+
 /// Asks for the rows of Q, K, V, bias and mask that later tiles read, where the schedule has a distance for it. The
 /// products of a step leave memory idle: each of their blocks asks for a small part, since a processor drops most of
 /// the requests of a burst. What is packed for a step is asked for where the caller has it, so a step is lowered
@@ -27,20 +38,12 @@ public:
   void besideOutput(mlir::Value blockOfLanes, mlir::Value column);
 
 private:
-  /// A tile of `rows` times `columns` elements; where it starts, past the one that the step reads.
-  struct Tile {
-    Operand operand;
-    unsigned rowPosition, columnPosition; // in the domain of the operand's map
-    int64_t rows, columns, rowsAhead, columnsAhead;
-  };
   /// The operand, or what is packed into it, with the positions of its rows and columns.
-  Tile findSource(OnlineStepOp step, mlir::Value operand, mlir::AffineMap map, unsigned row, unsigned column);
-  /// One of `parts` parts of a tile.
-  void request(const Tile &tile, mlir::Value part, int64_t parts);
+  PrefetchTile findSource(OnlineStepOp step, mlir::Value operand, mlir::AffineMap map, unsigned row, unsigned column);
 
   VectorBuilder &vb;
   int64_t maxKeys, valueSize, blocksOfLanes;
-  llvm::SmallVector<Tile> tilesOfScores, tilesOfOutput;
+  llvm::SmallVector<PrefetchTile> tilesOfScores, tilesOfOutput;
 };
 
 } // namespace attn::cpu

@@ -4,17 +4,25 @@
 // CHECK-LABEL: func @step(
 //  CHECK-SAME:     %[[Q:[a-z0-9]*]]: memref<2x1x8xf32>, %[[K:[a-z0-9]*]]: memref<1x4x8xbf16>, %[[V:[a-z0-9]*]]: memref<1x4x4xbf16>
 //       CHECK:   scf.for
-//       CHECK:     memref.prefetch %[[V]]
 //       CHECK:     scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>)
+//       CHECK:       memref.prefetch %[[V]]
 // CHECK-COUNT-2:     vector.load %[[K]]
 // CHECK-COUNT-2:     vector.load %[[Q]]
 //       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [0, 2, 4, 6]
 //       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [1, 3, 5, 7]
 //       CHECK:     vector.store %{{.*}} : memref<2x4xf32>, vector<2xf32>
+// The maximum of a row moves where a score is larger: alpha, l and acc.
+//       CHECK:   vector.reduction <or>
+//       CHECK:   scf.if
+//       CHECK:     memref.store %{{.*}}, %[[M:[a-z0-9]*]][%{{.*}}, %c0] : memref<2x1xf32>
+//       CHECK:     vector.store %{{.*}}, %[[A:[a-z0-9]*]][%{{.*}}, %c0, %c0] : memref<2x1x4xf32>
+//       CHECK:   } else {
+// V goes by once for both rows, whose sums are in acc.
 //       CHECK:   scf.for
 //       CHECK:     memref.prefetch %[[K]]
-// CHECK-COUNT-1:     vector.load %[[V]]
+// CHECK-COUNT-2:     vector.load %[[V]]
 //   CHECK-NOT:     vector.load %[[V]]
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[A]][
 //       CHECK:   return
 func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4xbf16>, %a: memref<2x1x4xf32>,
                 %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
