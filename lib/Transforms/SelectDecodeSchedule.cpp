@@ -59,7 +59,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t rows = queries * getGroupSize(op);
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
-  bool isLong = keyBits <= 8 || op.getKey().getDefiningOp<GatherPagesOp>();
+  bool isLong = keyBits <= 8;
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up. All rows
   // are one block if two keys are left for it; blocks of many rows are smaller.
   int64_t rowBlock = llvm::PowerOf2Ceil(rows);
@@ -70,9 +70,12 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
+  int64_t prefetch = (isLong ? 1 : kPrefetchTiles) * keyTile;
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
-    if (int64_t pageTile = getPageTile(gather, keyTile))
+    if (int64_t pageTile = getPageTile(gather, keyTile)) {
+      prefetch = keyTile;
       keyTile = pageTile;
+    }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
   int64_t tiles = 1;
@@ -84,6 +87,5 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
                            usesPairs ? ProductKind::Dot : ProductKind::FMA,
-                           splits ? llvm::alignTo(kSplitKeys, keyTile) : 0,
-                           /*prefetch=*/(isLong ? 1 : kPrefetchTiles) * keyTile, /*warps=*/0);
+                           splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, prefetch, /*warps=*/0);
 }

@@ -79,6 +79,27 @@ def test_decoding(layout):
     Pages(16, layout, lengths=(1, 16, 17, 200), sq=1, sizes=(64, 64)).check()
 
 
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
+@pytest.mark.parametrize(("page", "layout"), [(16, "hnd"), (17, "hnd"), (20, "nhd"), (64, "nhd")])
+@pytest.mark.parametrize("sq", [1, 2, 4, 5])
+def test_any_number_of_pages(page, layout, dtype, sq):
+    # Rounds of two and four pages and what is left of them, a page that is full and one that is not.
+    lengths = [page * count + rest for count, rest in enumerate([1, 0, 0, 7, 0, 3, 0, page - 1, 0, 11])]
+    Pages(page, layout, lengths=lengths, dtype=dtype, sq=sq, sizes=(64, 40)).check()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_scores_that_grow_from_page_to_page(layout):
+    pages = Pages(16, layout, lengths=(16 * 13, 16 * 8 + 5), sq=1, sizes=(64, 40))
+    q, k, _, table, lengths = pages.arguments
+    q[...] = 1
+    for b, length in enumerate(lengths):
+        for number in range(-(-length // 16)):
+            page = k[table[b, number]]
+            page[~np.isnan(page)] = number / 2
+    pages.check(scale=1.0)
+
+
 def test_dense_masks(rng):
     pages = Pages(16)
     keys = pages.table.shape[1] * 16

@@ -16,12 +16,10 @@ using namespace attn;
 using namespace attn::cpu;
 
 void DecodeStepLowering::emitOutput() {
-  int64_t numPlaces = places.size(), perRound = std::max(getKeyBlock(), numPlaces), rowsPerRound = perRound / numPlaces;
+  int64_t numPlaces = places.size(), block = keyBlock, rowsPerRound = block / numPlaces;
   auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
     vb.loop(from, to, numRows, {}, [&](Value row, ValueRange) {
-      int64_t numKeys = numRows * numPlaces, block = std::min(numKeys, getKeyBlock());
-      for (int64_t k = 0; k < numKeys; k += block)
-        emitOutputOf(first, count, row, k, block);
+      emitOutputOf(first, count, row, numRows * numPlaces);
       return Values();
     });
   };
@@ -30,29 +28,27 @@ void DecodeStepLowering::emitOutput() {
     whole = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, end, vb.index(rowsPerRound)), rowsPerRound);
   forEachRowBlock([&](Value first, int64_t count) {
     addRounds(first, count, vb.index(0), whole, rowsPerRound);
-    if (rowsPerRound > 1 && !(numKeys && *numKeys % perRound == 0))
+    if (rowsPerRound > 1 && !(numKeys && *numKeys % block == 0))
       addRounds(first, count, whole, end, 1);
   });
 }
 
-void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int64_t firstKey, int64_t block) {
+void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int64_t block) {
   // Pairs of keys, 0 beside the last one of an odd number, whose weight is 0 as well.
   int64_t lanes = vb.lanes, paired = usesPairs ? valueSize / (2 * lanes) * 2 * lanes : 0;
   auto addColumns = [&](Value column, Value mask, bool isPaired) {
     int64_t perVector = isPaired ? 2 : 1;
     SmallVector<Values> vectors; // of each key or pair of keys, one or two vectors of columns
-    for (int64_t k = 0; k < block; k += perVector) {
-      Values at{getKey(row, firstKey + k)};
-      if (k + 1 < block)
-        at.push_back(getKey(row, firstKey + k + 1));
-      vectors.push_back(isPaired ? loadPairsOfKeys(at, column) : Values{loadValues(at.front(), column, mask)});
-    }
+    for (int64_t k = 0; k < block; k += perVector)
+      vectors.push_back(isPaired ? loadPairsOfKeys(row, k, block, column)
+                                 : Values{loadColumns(getPage(valuePages, k), numBatch + 3,
+                                                      at({}, getKey(row, k), {}, column), mask)});
     for (int64_t r = 0; r < count; ++r)
       for (int64_t i = 0; i < perVector; ++i) {
         Values indices = acc.getIndices(vb, at(vb.add(first, r), {}, {}, vb.add(column, i * lanes)));
         Value sum = vb.loadMasked(acc.memref, indices, mask);
         for (auto [number, vector] : llvm::enumerate(vectors)) {
-          Values position = {vb.add(first, r), getScore(row, firstKey + number * perVector)};
+          Values position = {vb.add(first, r), getScore(row, number * perVector)};
           if (isPaired) {
             sum = vb.multiplyAddPairs(vb.broadcast(vb.loadPair(weights, position)), vector[i], sum);
             continue;
@@ -67,7 +63,7 @@ void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int
   int64_t rest = valueSize - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
   auto prefetchKeys = [&](Value column, int64_t firstColumn, int64_t step) {
     Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
-    prefetch(key, numBatch + 2, row, block, schedule.getPrefetch(), first, vb.add(round, firstColumn / step), rounds);
+    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   auto keepLoopRolled = [&](int64_t columns, int64_t step, function_ref<Values(Value, ValueRange)> body) {
     if (columns == 0)
@@ -87,15 +83,10 @@ void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int
     addColumns(vb.index(paired + whole), vb.getMask(rest - whole), false);
 }
 
-Value DecodeStepLowering::loadValues(Value keyIndex, Value column, Value mask) {
-  return loadColumns(value, numBatch + 3, at({}, keyIndex, {}, column), mask);
-}
-
-/// Two vectors of columns of V, each element beside that of the next key.
-Values DecodeStepLowering::loadPairsOfKeys(ValueRange keyIndices, Value column) {
+Values DecodeStepLowering::loadPairsOfKeys(Value row, int64_t k, int64_t block, Value column) {
   Values rowsOfPair;
-  for (Value keyIndex : keyIndices)
-    rowsOfPair.push_back(loadPairsOfColumns(value, at({}, keyIndex, {}, column)));
+  for (int64_t of = k; of < std::min(k + 2, block); ++of)
+    rowsOfPair.push_back(loadPairsOfColumns(getPage(valuePages, of), at({}, getKey(row, of), {}, column)));
   if (rowsOfPair.size() == 1)
     rowsOfPair.push_back(arith::ConstantOp::create(b, loc, b.getZeroAttr(rowsOfPair.front().getType())));
   Values pairs;

@@ -12,35 +12,33 @@ using namespace attn;
 using namespace attn::cpu;
 
 void DecodeStepLowering::emitScores() {
-  int64_t block = getKeyBlock(), numPlaces = places.size(), perRound = std::max(block, numPlaces);
-  bool isWhole = numKeys && *numKeys % perRound == 0;
+  int64_t block = keyBlock;
+  bool isWhole = numKeys && *numKeys % block == 0;
   Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
   forEachRowBlock([&](Value first, int64_t count) {
-    vb.loop(vb.index(0), getRowsOfPlace(), perRound / numPlaces, {}, [&](Value row, ValueRange) {
-      for (int64_t firstKey = 0; firstKey < perRound; firstKey += block) {
-        Values keys;
-        for (int64_t k = firstKey; k < firstKey + block; ++k) {
-          keys.push_back(getKey(row, k));
-          // Beyond the last key the last one once more.
-          if (lastKey)
-            keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
-        }
-        emitScoresOf(first, count, row, firstKey, keys);
+    vb.loop(vb.index(0), getRowsOfPlace(), block / places.size(), {}, [&](Value row, ValueRange) {
+      Values keys;
+      for (int64_t k = 0; k < block; ++k) {
+        keys.push_back(getKey(row, k));
+        // Beyond the last key the last one once more.
+        if (lastKey)
+          keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
       }
+      emitScoresOf(first, count, row, keys);
       return Values();
     });
   });
 }
 
-void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, int64_t firstKey, ValueRange keys) {
+void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, ValueRange keys) {
   int64_t block = keys.size();
   // Beside the sums and a row of K.
   int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
   using Load = function_ref<Value(const Operand &, ArrayRef<Value>)>;
   auto addColumns = [&](Value column, ValueRange sums, Load load, bool isPair) {
     Values keyVectors, next(sums);
-    for (Value k : keys)
-      keyVectors.push_back(load(key, at({}, k, column, {})));
+    for (auto [k, keyIndex] : llvm::enumerate(keys))
+      keyVectors.push_back(load(getPage(keyPages, k), at({}, keyIndex, column, {})));
     for (int64_t r = 0; r < count; ++r) {
       Value queryVector = load(query, at(vb.add(first, r), {}, column, {}));
       for (int64_t k = 0; k < block; ++k) {
@@ -63,7 +61,7 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, int
     if (rounds == 0)
       return;
     Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
-    prefetch(value, numBatch + 3, row, block, 0, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(valuePages, places, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
@@ -90,6 +88,6 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, int
   for (int64_t r = 0; r < count; ++r) {
     Value part =
         block == vb.lanes ? sums : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-    vb.store(part, scores, {vb.add(first, r), getScore(row, firstKey)});
+    vb.store(part, scores, {vb.add(first, r), getScore(row, 0)});
   }
 }

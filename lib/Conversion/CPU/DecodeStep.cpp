@@ -34,37 +34,73 @@ using namespace attn::cpu;
 /// Keys of a block, at most: as many places are read in turn as the read has whose bandwidth is the ceiling of decode.
 static constexpr int64_t kMaxKeyBlock = 4;
 
-DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, OnlineStepOp step)
-    : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step, LaneAxis::Keys), numBatch(getNumBatchDims(step)),
-      schedule(*step.getSchedule()), rows(vb, step) {
+static int64_t getNumRows(OnlineStepOp step) {
+  unsigned numBatch = getNumBatchDims(step);
+  SmallVector<int64_t> domain = getStaticDomain(step);
+  return domain[numBatch] * (numBatch > 0 ? domain[numBatch - 1] : 1);
+}
+
+int64_t attn::cpu::getKeyBlock(OnlineStepOp step) {
+  ScheduleAttr schedule = *step.getSchedule();
+  int64_t rows = std::min(getNumRows(step), schedule.getLaneVectors());
+  return std::min<int64_t>(schedule.getLanes() / llvm::PowerOf2Ceil(rows), kMaxKeyBlock);
+}
+
+int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
+  ScheduleAttr schedule = *step.getSchedule();
+  int64_t block = getKeyBlock(step);
+  // A second row block would read what the first has left in the cache. Widening K and V of 8 bits takes longer than
+  // memory does.
+  bool isOneBlock = getNumRows(step) <= schedule.getLaneVectors();
+  bool isNarrow = getElementTypeOrSelf(step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
+  return isOneBlock && !isNarrow && schedule.getKeyTile() % block == 0 ? block : 1;
+}
+
+DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp> steps)
+    : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, steps[0], LaneAxis::Keys), numBatch(getNumBatchDims(steps[0])),
+      schedule(*OnlineStepOp(steps[0]).getSchedule()), rows(vb, steps[0]) {
+  OnlineStepOp step = steps[0];
   SmallVector<AffineMap> maps = getMaps(step);
   query = {step.getQuery(), maps[0]};
-  key = {step.getKey(), maps[1]};
-  value = {step.getValue(), maps[2]};
+  for (OnlineStepOp page : steps) {
+    keyPages.push_back({page.getKey(), maps[1]});
+    valuePages.push_back({page.getValue(), maps[2]});
+  }
   acc = {step.getAcc(), maps[maps.size() - 3]};
   rowMax = {step.getRowMax(), maps[maps.size() - 2]};
   rowSum = {step.getRowSum(), maps[maps.size() - 1]};
   keys = getDomainSizes(b, step)[numBatch + 1];
+  keyBlock = getKeyBlock(step);
+  numPlaces = getNumPlaces(step);
   isLong = foldsManyTiles(step);
   SmallVector<int64_t> domain = getStaticDomain(step);
   headSize = domain[numBatch + 2];
   valueSize = domain[numBatch + 3];
   usesPairs = schedule.getProduct() == ProductKind::Dot;
+  tileKeys = schedule.getKeyTile();
+  if (steps.size() == 1 || schedule.getPrefetch() == 0)
+    return;
+  // Each tile asks for the next one: the distance is the keys of a tile.
+  for (int64_t all = tileKeys * numPlaces; tileKeys < schedule.getPrefetch() && all % (2 * tileKeys) == 0;)
+    tileKeys *= 2;
+  nextPages = findNextPages(step);
 }
 
 void DecodeStepLowering::emit() {
   std::optional<int64_t> numKeys = getConstantIntValue(keys);
   if (numKeys == 0)
     return;
-  int64_t keyTile = schedule.getKeyTile();
   // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
-  int64_t pitch = llvm::alignTo(numKeys ? std::min(*numKeys, keyTile) : keyTile, vb.lanes);
+  int64_t pitch = llvm::alignTo(numKeys && keyPages.size() == 1 ? std::min(*numKeys, tileKeys) : tileKeys, vb.lanes);
   scores = weights = vb.stackBuffer({rows.getCount(), pitch});
   if (usesPairs)
     weights = vb.stackBuffer({rows.getCount(), pitch}, b.getBF16Type());
   laneSums = vb.stackBuffer({rows.getCount(), vb.lanes});
   beginSums();
-  foldKeys();
+  if (keyPages.size() > 1)
+    foldPages();
+  else
+    foldKeys();
   endSums();
 }
 
@@ -75,7 +111,6 @@ void DecodeStepLowering::foldKeys() {
     setTile({vb.index(0)}, keys);
     return emitTile();
   }
-  int64_t numPlaces = getNumPlaces();
   OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
   Values starts;
   for (int64_t place = 0; place < numPlaces; ++place)
@@ -113,6 +148,12 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   places = std::move(starts);
   numKeys = getConstantIntValue(count);
   keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
+  nextKeyPages.clear();
+  // The rows of a page end with it; those of a dense tensor go on in the next tile.
+  if (numBatch > 0 && !keyPages.front().map.isFunctionOfDim(0))
+    return;
+  nextKeyPages = keyPages;
+  nextPlaces = llvm::map_to_vector(places, [&](Value start) { return vb.add(start, schedule.getPrefetch()); });
 }
 
 Value DecodeStepLowering::getKey(Value row, int64_t k) {
@@ -127,19 +168,6 @@ Value DecodeStepLowering::getRowsOfPlace() {
 
 Value DecodeStepLowering::getScore(Value row, int64_t place) {
   return vb.add(getValueOrCreateConstantIndexOp(b, loc, multiply(row, places.size())), place);
-}
-
-int64_t DecodeStepLowering::getKeyBlock() const {
-  return std::min<int64_t>(vb.lanes / llvm::PowerOf2Ceil(std::min(rows.getCount(), schedule.getLaneVectors())),
-                           kMaxKeyBlock);
-}
-
-int64_t DecodeStepLowering::getNumPlaces() const {
-  // A second row block would read what the first has left in the cache. Widening K and V of 8 bits takes longer than
-  // memory does.
-  bool isOneBlock = rows.getCount() <= schedule.getLaneVectors();
-  bool isNarrow = getElementTypeOrSelf(key.memref.getType()).getIntOrFloatBitWidth() <= 8;
-  return isOneBlock && !isNarrow && schedule.getKeyTile() % getKeyBlock() == 0 ? getKeyBlock() : 1;
 }
 
 void DecodeStepLowering::forEachRowBlock(function_ref<void(Value, int64_t)> body) {
@@ -185,28 +213,44 @@ Value DecodeStepLowering::loadPairsOfColumns(const Operand &operand, ArrayRef<Va
   return vb.loadPairs(operand.memref, operand.getIndices(vb, position));
 }
 
-void DecodeStepLowering::prefetch(const Operand &operand, unsigned column, Value row, int64_t rows, int64_t rowsAhead,
-                                  Value firstTileRow, Value round, int64_t rounds) {
-  bool goesOn = numBatch == 0 || operand.map.isFunctionOfDim(0);
-  // The rows of a page end with it; those of a dense tensor go on in the next tile. Of several places the hardware
-  // has the next rows on their way.
-  if (schedule.getPrefetch() == 0 || places.size() > 1 || (rowsAhead > 0 && !goesOn) || !operand.isInnermost(column))
-    return;
-  int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(this->rows.getCount(), rowBlock);
-  Value pass = b.createOrFold<arith::DivUIOp>(loc, firstTileRow, vb.index(rowBlock));
-  PrefetchTile tile{
-      operand, numBatch + 1,          column, rows, column == numBatch + 2 ? headSize : valueSize, rowsAhead,
-      0,       vb.add(places[0], row)};
-  emitPrefetchPart(vb, tile, vb.add(vb.multiply(pass, rounds), round), passes * rounds);
+/// Rows of K or V lie one behind the other.
+bool DecodeStepLowering::isDense(const Operand &rows) {
+  auto type = cast<MemRefType>(rows.memref.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  std::optional<unsigned> row = rows.map.getResultPosition(b.getAffineDimExpr(numBatch + 1));
+  return row && succeeded(type.getStridesAndOffset(strides, offset)) && strides[*row] == type.getShape().back();
 }
 
-LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target) {
-  if (failed(verifyDecodeStep(op, target)))
-    return failure();
-  auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
-  rewriter.setInsertionPoint(op);
-  VectorBuilder vb(rewriter, op.getLoc(), target, type);
-  DecodeStepLowering(vb, op).emit();
-  rewriter.eraseOp(op);
+void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, unsigned column, Value row, int64_t block,
+                                  Value firstTileRow, Value round, int64_t rounds) {
+  // Of several places of a tensor the hardware has the next rows on their way.
+  if (schedule.getPrefetch() == 0 || pages.size() < places.size() || !pages.front().isInnermost(column))
+    return;
+  int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(rows.getCount(), rowBlock);
+  Value pass = b.createOrFold<arith::DivUIOp>(loc, firstTileRow, vb.index(rowBlock));
+  Value part = vb.add(vb.multiply(pass, rounds), round);
+  for (auto [page, start] : llvm::zip_equal(pages, starts)) {
+    PrefetchTile tile{page, numBatch + 1, column, int64_t(block / places.size()),
+                      column == numBatch + 2 ? headSize : valueSize};
+    tile.firstRow = vb.add(start, row);
+    // Rows far apart compete for the same few lines of the first-level cache.
+    tile.locality = places.size() > 1 && isDense(page) ? 3 : 2;
+    emitPrefetchPart(vb, tile, part, passes * rounds);
+  }
+}
+
+LogicalResult attn::cpu::lowerDecodeSteps(RewriterBase &rewriter, ArrayRef<OnlineStepOp> steps,
+                                          const TargetInfo &target) {
+  for (OnlineStepOp step : steps)
+    if (failed(verifyDecodeStep(step, target)))
+      return failure();
+  OnlineStepOp last = steps.back();
+  auto type = cast<FloatType>(getElementTypeOrSelf(last.getAcc().getType()));
+  rewriter.setInsertionPoint(last);
+  VectorBuilder vb(rewriter, last.getLoc(), target, type);
+  DecodeStepLowering(vb, steps).emit();
+  for (OnlineStepOp step : steps)
+    rewriter.eraseOp(step);
   return success();
 }

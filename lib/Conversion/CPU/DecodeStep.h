@@ -12,28 +12,35 @@
 
 namespace attn::cpu {
 
-/// Lowers one attn.online_step of a decode tile: DecodeStep.cpp goes over the keys, DecodeScores.cpp multiplies Q by K,
-/// DecodeSoftmax.cpp makes weights of scores, DecodeOutput.cpp multiplies them by V.
+/// Products are of blocks of rows times keys, as many as lanes in all or fewer: the keys of one.
+int64_t getKeyBlock(OnlineStepOp step);
+/// Places of memory that a tile takes its keys from.
+int64_t getNumPlaces(OnlineStepOp step);
+
+/// Lowers one attn.online_step of a decode tile, or steps that fold the keys of several pages of a cache in turn into
+/// the same state: DecodeStep.cpp goes over the keys, DecodePages.cpp over those of pages, DecodeScores.cpp multiplies
+/// Q by K, DecodeSoftmax.cpp makes weights of scores, DecodeOutput.cpp multiplies them by V.
 class DecodeStepLowering {
 public:
-  DecodeStepLowering(VectorBuilder &vb, OnlineStepOp step);
+  DecodeStepLowering(VectorBuilder &vb, llvm::ArrayRef<OnlineStepOp> steps);
   void emit();
 
 private:
   void foldKeys();
+  /// The same of steps of one page each.
+  void foldPages();
+  /// The pages of K that the next round of the loop around the steps reads.
+  llvm::SmallVector<Operand> findNextPages(OnlineStepOp step);
   /// From here on keys are `count` rows, in turn one from each of the places that start at `starts`.
   void setTile(Values starts, mlir::OpFoldResult count);
-  /// The `k`-th key after the `row`-th ones of all places.
+  /// The `k`-th key after the `row`-th ones of all places, and K or V that it is a row of.
   mlir::Value getKey(mlir::Value row, int64_t k);
+  const Operand &getPage(llvm::ArrayRef<Operand> pages, int64_t k) const { return pages[k % pages.size()]; }
   /// The rows that each place has, and where the score of the `place`-th key of a row of them is.
   mlir::Value getRowsOfPlace();
   mlir::Value getScore(mlir::Value row, int64_t place);
   /// Folds the keys of setTile.
   void emitTile();
-  /// Products are of blocks of rows times keys, as many as lanes in all or fewer.
-  int64_t getKeyBlock() const;
-  /// Places of memory that a tile takes its keys from.
-  int64_t getNumPlaces() const;
   /// The first block is the one that waits for memory; it has code of its own, so that its loads walk evenly.
   void forEachRowBlock(llvm::function_ref<void(mlir::Value first, int64_t count)> body);
   /// A position in the domain (batch…, query, key, head, value).
@@ -42,15 +49,16 @@ private:
   mlir::Value loadColumns(const Operand &operand, unsigned dim, mlir::ArrayRef<mlir::Value> position, mlir::Value mask);
   /// Twice as many, as pairs of bf16.
   mlir::Value loadPairsOfColumns(const Operand &operand, mlir::ArrayRef<mlir::Value> position);
-  /// Beside the products of a block of `rows` rows of K or V from `row` on, in each of `rounds` rounds over the
-  /// columns: asks for a part of the same rows of `operand`, `rowsAhead` further on. Each row block asks for its share.
-  void prefetch(const Operand &operand, unsigned column, mlir::Value row, int64_t rows, int64_t rowsAhead,
+  bool isDense(const Operand &rows);
+  /// Beside the products of a block of K or V, `row` on of all places, in each of `rounds` rounds over the columns:
+  /// asks for a part of the same rows of `pages`, counted from `starts`. Each row block asks for its share.
+  void prefetch(llvm::ArrayRef<Operand> pages, mlir::ValueRange starts, unsigned column, mlir::Value row, int64_t block,
                 mlir::Value firstTileRow, mlir::Value round, int64_t rounds);
 
   /// s[r][j] of all rows and keys.
   void emitScores();
-  /// The same of `count` rows from `first` on and a block of keys, from number `firstKey` of a row of all places on.
-  void emitScoresOf(mlir::Value first, int64_t count, mlir::Value row, int64_t firstKey, mlir::ValueRange keys);
+  /// The same of `count` rows from `first` on and a block of keys, those from `row` of all places on.
+  void emitScoresOf(mlir::Value first, int64_t count, mlir::Value row, mlir::ValueRange keys);
 
   /// The lanes of l are added up once a step.
   void beginSums();
@@ -67,9 +75,9 @@ private:
   /// acc[r][:] += sum_j p[r][j] v_j of all rows.
   void emitOutput();
   /// The same of `count` rows from `first` on and `block` keys.
-  void emitOutputOf(mlir::Value first, int64_t count, mlir::Value row, int64_t firstKey, int64_t block);
-  mlir::Value loadValues(mlir::Value keyIndex, mlir::Value column, mlir::Value mask);
-  Values loadPairsOfKeys(mlir::ValueRange keyIndices, mlir::Value column);
+  void emitOutputOf(mlir::Value first, int64_t count, mlir::Value row, int64_t block);
+  /// Two vectors of columns of V, each element of the `k`-th key of a row beside that of the next one.
+  Values loadPairsOfKeys(mlir::Value row, int64_t k, int64_t block, mlir::Value column);
 
   mlir::OpFoldResult divide(mlir::OpFoldResult value, int64_t divisor);
   mlir::OpFoldResult multiply(mlir::OpFoldResult value, int64_t factor);
@@ -81,17 +89,27 @@ private:
   unsigned numBatch;
   ScheduleAttr schedule;
   TileRows rows;
-  Operand query, key, value, acc, rowMax, rowSum;
+  Operand query, acc, rowMax, rowSum;
+  llvm::SmallVector<Operand> keyPages, valuePages; ///< one, or of each place one
+  llvm::SmallVector<Operand> nextPages;            ///< of K; none where they are not known
   mlir::OpFoldResult keys;
+  int64_t keyBlock, numPlaces, tileKeys;
   bool isLong;
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys
   // Of the current tile.
   std::optional<int64_t> numKeys;
   mlir::Value keyCount;
   Values places;
+  // K of the next tile; no places where it is not known.
+  llvm::SmallVector<Operand> nextKeyPages;
+  Values nextPlaces;
   int64_t headSize, valueSize;
   mlir::Value scores, weights, laneSums; // (row, key), (row, key), (row, lane)
 };
+
+/// Lowers steps of one state that are next to each other, at the last one.
+mlir::LogicalResult lowerDecodeSteps(mlir::RewriterBase &rewriter, llvm::ArrayRef<OnlineStepOp> steps,
+                                     const TargetInfo &target);
 
 } // namespace attn::cpu
 

@@ -46,6 +46,9 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       getOperation().emitError("attn-lower-tile-to-vector: ") << llvm::toString(info.takeError());
       return signalPassFailure();
     }
+    IRRewriter rewriter(&getContext());
+    if (failed(cpu::lowerPageSteps(rewriter, getOperation(), *info)))
+      return signalPassFailure();
     // A step asks memory for what later tiles pack for it: steps come before packs.
     SmallVector<Operation *> ops, packs;
     getOperation().walk([&](Operation *op) {
@@ -53,7 +56,6 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
         (isa<PackOp>(op) ? packs : ops).push_back(op);
     });
     ops.append(packs);
-    IRRewriter rewriter(&getContext());
     for (Operation *op : ops) {
       if (isa<RankedTensorType>(op->getOperand(0).getType())) {
         op->emitOpError("expected memrefs; run bufferisation before attn-lower-tile-to-vector");

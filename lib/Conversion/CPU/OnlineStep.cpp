@@ -12,8 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "RowTile.h"
-#include "StepPrefetch.h"
+#include "DecodeStep.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -292,7 +291,7 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   if (!op.getSchedule())
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
   if (op.getSchedule()->getKernel() == KernelKind::Decode)
-    return lowerDecodeStep(rewriter, op, target);
+    return lowerDecodeSteps(rewriter, op, target);
   bool usesPairs = op.getSchedule()->getProduct() == ProductKind::Dot;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
   if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))

@@ -57,7 +57,6 @@ mlir::LogicalResult verifyDecodeStep(OnlineStepOp op, const TargetInfo &target);
 
 mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerRowFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);
-mlir::LogicalResult lowerDecodeStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
 
 } // namespace attn::cpu
 

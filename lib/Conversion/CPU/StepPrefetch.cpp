@@ -99,8 +99,7 @@ void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Va
       SmallVector<Value> domain(tile.operand.map.getNumDims());
       domain[tile.rowPosition] = vb.add(row, r + tile.rowsAhead);
       domain[tile.columnPosition] = vb.add(column, line * perLine + tile.columnsAhead);
-      // Into the second-level cache: the first has no room for what is needed later.
       memref::PrefetchOp::create(b, vb.loc, tile.operand.memref, tile.operand.getIndices(vb, domain),
-                                 /*isWrite=*/false, /*localityHint=*/2, /*isDataCache=*/true);
+                                 /*isWrite=*/false, tile.locality, /*isDataCache=*/true);
     }
 }

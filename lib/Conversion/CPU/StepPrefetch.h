@@ -18,6 +18,7 @@ struct PrefetchTile {
   int64_t rows, columns;
   int64_t rowsAhead = 0, columnsAhead = 0; ///< where the tile starts
   mlir::Value firstRow = {};               ///< likewise, where that is not static
+  unsigned locality = 2;                   ///< of memref.prefetch: 3 for the first-level cache, 2 for the second
 };
 /// Asks for part number `part` of `parts` parts; what it asks for may lie beyond the operand.
 void emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, mlir::Value part, int64_t parts);
