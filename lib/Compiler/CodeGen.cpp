@@ -5,13 +5,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/CodeGen.h"
+#include "NarrowFloats.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -55,35 +54,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   return machine;
 }
 
-/// Loads and stores some lanes of narrow floats as integers. Where the target has no such instruction, LLVM would take
-/// the lanes through f32, and back by conversions of which libgcc may not have that to bf16.
-static void maskNarrowLanesAsIntegers(Module &module) {
-  SmallVector<IntrinsicInst *> calls;
-  for (Function &function : module)
-    if (function.getIntrinsicID() == Intrinsic::masked_load || function.getIntrinsicID() == Intrinsic::masked_store)
-      for (User *user : function.users())
-        calls.push_back(cast<IntrinsicInst>(user));
-  for (IntrinsicInst *call : calls) {
-    bool isLoad = call->getIntrinsicID() == Intrinsic::masked_load;
-    auto *type = cast<VectorType>(isLoad ? call->getType() : call->getArgOperand(0)->getType());
-    if (!type->getElementType()->is16bitFPTy())
-      continue;
-    IRBuilder<> b(call);
-    Type *bits = VectorType::getInteger(type);
-    if (isLoad) {
-      Value *lanes = b.CreateMaskedLoad(bits, call->getArgOperand(0), call->getParamAlign(0).valueOrOne(),
-                                        call->getArgOperand(1), b.CreateBitCast(call->getArgOperand(2), bits));
-      call->replaceAllUsesWith(b.CreateBitCast(lanes, type));
-    } else {
-      b.CreateMaskedStore(b.CreateBitCast(call->getArgOperand(0), bits), call->getArgOperand(1),
-                          call->getParamAlign(1).valueOrOne(), call->getArgOperand(2));
-    }
-    call->eraseFromParent();
-  }
-}
-
 void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops) {
-  maskNarrowLanesAsIntegers(module);
+  moveNarrowFloatsAsIntegers(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
     if (function.isDeclaration())

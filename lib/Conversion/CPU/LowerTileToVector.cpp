@@ -37,6 +37,23 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// bf16 as f64 by way of f32, which is a shift of its bits; LLVM would keep and compare it as bf16, by calls.
+struct WidenBFloat16 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType(), to = op.getType();
+    if (!getElementTypeOrSelf(from).isBF16() || !getElementTypeOrSelf(to).isF64())
+      return rewriter.notifyMatchFailure(op, "expected bf16 as f64");
+    Type between = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(to))
+      between = vector.clone(between);
+    Value single = arith::ExtFOp::create(rewriter, op.getLoc(), between, op.getIn());
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, to, single);
+    return success();
+  }
+};
+
 struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<LowerTileToVectorPass> {
   using Base::Base;
 
@@ -83,7 +100,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
     });
-    patterns.add<WidenFloat8>(&getContext());
+    patterns.add<WidenFloat8, WidenBFloat16>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -75,24 +75,12 @@ Value VectorBuilder::load(Value memref, ValueRange indices) {
   return vector::LoadOp::create(b, loc, type, memref, indices);
 }
 
-/// 16-bit floats as integers: masked accesses of them are legalised through f32 where the target has no such vectors.
-static Value viewAsBits(OpBuilder &b, Location loc, Value memref) {
-  auto type = cast<MemRefType>(memref.getType());
-  if (!isa<FloatType>(type.getElementType()) || type.getElementTypeBitWidth() != 16)
-    return memref;
-  auto bits = MemRefType::get(type.getShape(), b.getI16Type(), type.getLayout(), type.getMemorySpace());
-  return UnrealizedConversionCastOp::create(b, loc, bits, memref).getResult(0);
-}
-
 Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
   if (!mask)
     return load(memref, indices);
-  auto wanted = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
-  Value bits = viewAsBits(b, loc, memref);
-  auto type = wanted.clone(getElementTypeOrSelf(bits.getType()));
+  auto type = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  Value result = vector::MaskedLoadOp::create(b, loc, type, bits, indices, mask, zero);
-  return b.createOrFold<arith::BitcastOp>(loc, wanted, result);
+  return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero);
 }
 
 Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
@@ -117,9 +105,7 @@ void VectorBuilder::store(Value vector, Value memref, ValueRange indices) {
 void VectorBuilder::storeMasked(Value vector, Value memref, ValueRange indices, Value mask) {
   if (!mask)
     return store(vector, memref, indices);
-  Value bits = viewAsBits(b, loc, memref);
-  auto type = VectorType::get({lanes}, getElementTypeOrSelf(bits.getType()));
-  vector::MaskedStoreOp::create(b, loc, bits, indices, mask, b.createOrFold<arith::BitcastOp>(loc, type, vector));
+  vector::MaskedStoreOp::create(b, loc, memref, indices, mask, vector);
 }
 
 Value VectorBuilder::getMask(int64_t count) {
