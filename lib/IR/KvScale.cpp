@@ -23,36 +23,47 @@ using namespace attn;
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits: LLVM does not know the type. With the sign at bit 31 and
-/// exponent and mantissa at bit 20, the f32 is the number times 2^-120, subnormal where the number is. Exact.
-static Value widenFloat8(OpBuilder &b, Location loc, Value value) {
-  constexpr uint32_t kBits = 0x87f00000, kMagnitude = 0x07f00000;
+/// f8E4M3FN (bits seeeemmm, bias 7) as f32 by its bits: LLVM does not know the type. Exact. With the sign at bit 15 and
+/// exponent and mantissa at bit 7, an f16 is the number times 2^-8; with the sign at bit 31 and the rest at bit 20, an
+/// f32 is the number times 2^-120. Either is subnormal where the number is, which costs nothing when an instruction
+/// widens it, and a lot when one multiplies it.
+static Value widenFloat8(OpBuilder &b, Location loc, Value value, bool hasHalf) {
   auto vector = dyn_cast<VectorType>(value.getType());
   auto like = [&](Type type) -> Type { return vector ? vector.clone(type) : type; };
   auto constant = [&](TypedAttr scalar) -> Value {
     TypedAttr splat = vector ? DenseElementsAttr::get(cast<ShapedType>(like(scalar.getType())), scalar) : scalar;
     return arith::ConstantOp::create(b, loc, splat);
   };
-  auto bits = [&](uint32_t mask) { return constant(b.getI32IntegerAttr(static_cast<int32_t>(mask))); };
-  Value wide = arith::BitcastOp::create(b, loc, like(b.getI8Type()), value);
-  wide = arith::ExtSIOp::create(b, loc, like(b.getI32Type()), wide);
-  wide = arith::ShLIOp::create(b, loc, wide, bits(20));
-  Value number = arith::AndIOp::create(b, loc, wide, bits(kBits));
-  number = arith::BitcastOp::create(b, loc, like(b.getF32Type()), number);
-  number = arith::MulFOp::create(b, loc, number, constant(b.getF32FloatAttr(0x1p120f)));
-  // All ones beside the sign is the one NaN of the type; it has no infinities.
-  Value magnitude = arith::AndIOp::create(b, loc, wide, bits(kMagnitude));
-  Value isNaN = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, magnitude, bits(kMagnitude));
+  unsigned width = hasHalf ? 16 : 32, shift = hasHalf ? 7 : 20;
+  auto bits = [&](uint64_t mask) { return constant(b.getIntegerAttr(b.getIntegerType(width), APInt(width, mask))); };
+  uint64_t sign = uint64_t(1) << (width - 1), magnitude = uint64_t(0x7f) << shift;
+  auto isolate = [&](Value x, uint64_t mask) -> Value { return arith::AndIOp::create(b, loc, x, bits(mask)); };
+  Value number = arith::BitcastOp::create(b, loc, like(b.getI8Type()), value);
+  number = arith::ExtSIOp::create(b, loc, like(b.getIntegerType(width)), number);
+  number = isolate(arith::ShLIOp::create(b, loc, number, bits(shift)), sign | magnitude);
+  auto multiply = [&](Value x, float factor) -> Value {
+    return arith::MulFOp::create(b, loc, x, constant(b.getF32FloatAttr(factor)));
+  };
+  // All ones beside the sign is the one NaN of the type; it has no infinities. One more carries into the exponent of
+  // the f16, whose bits are then all ones as well.
+  if (hasHalf) {
+    Value carry = isolate(arith::AddIOp::create(b, loc, number, bits(uint64_t(1) << shift)), sign >> 1);
+    number = arith::OrIOp::create(b, loc, number, carry);
+    number = arith::BitcastOp::create(b, loc, like(b.getF16Type()), number);
+    return multiply(arith::ExtFOp::create(b, loc, like(b.getF32Type()), number), 0x1p8f);
+  }
+  Value isNaN = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isolate(number, magnitude), bits(magnitude));
   Value quiet = constant(b.getFloatAttr(b.getF32Type(), APFloat::getQNaN(APFloat::IEEEsingle())));
+  number = multiply(arith::BitcastOp::create(b, loc, like(b.getF32Type()), number), 0x1p120f);
   return arith::SelectOp::create(b, loc, isNaN, quiet, number);
 }
 
-Value attn::convertQuantised(OpBuilder &builder, Location loc, Value value, FloatType to) {
+Value attn::convertQuantised(OpBuilder &builder, Location loc, Value value, FloatType to, bool hasHalf) {
   Type from = getElementTypeOrSelf(value.getType());
   auto vector = dyn_cast<VectorType>(value.getType());
   if (from.isInteger(8))
     return arith::SIToFPOp::create(builder, loc, vector ? Type(vector.clone(to)) : Type(to), value);
-  Value single = widenFloat8(builder, loc, value);
+  Value single = widenFloat8(builder, loc, value, hasHalf);
   if (to.isF32())
     return single;
   Type type = vector ? Type(vector.clone(to)) : Type(to);

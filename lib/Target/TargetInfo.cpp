@@ -23,7 +23,7 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
   if (features.contains("avx512vl") && features.contains("avx512dq")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;
-    target.hasFma = true;
+    target.hasFma = target.hasHalf = true;
     target.l2Bytes = 1024 * 1024;
     // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald Rapids. LLVM knows what the others are.
     if (features.contains("avx512bf16"))
@@ -31,6 +31,7 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
   } else if (features.contains("avx2") && features.contains("fma")) {
     target.vectorBits = 256;
     target.hasFma = true;
+    target.hasHalf = features.contains("f16c");
   }
 }
 

@@ -22,6 +22,9 @@ static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
 /// and the places that are read at once last for a while.
 static constexpr int64_t kSplitKeys = 2048;
+/// Rows of a block of int8 keys, at most. Those take two instructions to widen: to widen them again for more rows costs
+/// less than blocks of fewer keys do.
+static constexpr int64_t kMaxInt8Rows = 4;
 /// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
 static constexpr int64_t kManyTiles = 64;
 /// Bytes of a thread's stack for Q, the scores and the state of a tile.
@@ -62,8 +65,10 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool isLong = keyBits <= 8;
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up. All rows
   // are one block if two keys are left for it; blocks of many rows are smaller.
-  int64_t rowBlock = llvm::PowerOf2Ceil(rows);
-  if (rowBlock > (isLong ? lanes / 4 : lanes / 2))
+  int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
+  if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
+    maxRows = std::min<int64_t>(maxRows, kMaxInt8Rows);
+  if (rowBlock > maxRows)
     rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
   rowBlock = std::min(rowBlock, lanes);
   int64_t tileBytes = isLong ? kLongTileBytes : kKeyTileBytes;

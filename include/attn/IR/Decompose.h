@@ -86,7 +86,9 @@ mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, ml
 mlir::Value convertFloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type to);
 
 /// An element of quantised keys or values, or a vector of them, as floats: i8 as integers, f8E4M3FN by its bits. Exact.
-mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to);
+/// `hasHalf`: one instruction of the target widens f16.
+mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FloatType to,
+                             bool hasHalf = false);
 
 /// Clones the ops of a scalar region at the builder's position, with `getIndex` in the place of attn.index and
 /// `arguments` in that of the region's, and returns the yielded values.

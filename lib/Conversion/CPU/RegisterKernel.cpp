@@ -137,7 +137,7 @@ Value VectorBuilder::convert(Value value, Type to) {
   if (from == to)
     return value;
   if (isQuantised(from))
-    return convertQuantised(b, loc, value, cast<FloatType>(to));
+    return convertQuantised(b, loc, value, cast<FloatType>(to), target.hasHalf);
   Type type = to;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(to);
