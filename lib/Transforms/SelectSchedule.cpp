@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "SelectPrefillTile.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,10 +20,12 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Register kernels, rows of K or V times vectors of query rows, best first (docs/Performance.md).
-static constexpr std::pair<int64_t, int64_t> kRegisterKernels[] = {{4, 4}, {6, 2}, {4, 2}, {4, 1}};
 /// Keys of a tile: enough work between two updates of the running maximum, few enough that the scores stay near.
 static constexpr int64_t kKeyTile = 64;
+/// Bytes of a row of Q^T, O^T or S^T of a tile: with more, S^T fills the first-level cache.
+static constexpr int64_t kQueryTileBytes = 256;
+/// Tiles of which the last one matters.
+static constexpr int64_t kFewTiles = 32;
 /// Rows of K and V that are asked for before they are needed, two tiles of them: where heads are short, those of the
 /// next head. Measured: 11 % on heads of 128 keys, nothing lost on long ones.
 static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
@@ -51,52 +54,39 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     return *decode;
   // 16-bit elements are widened tile by tile.
   elementType = getAccumulationType(elementType);
-  int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
-
-  // The first register kernel whose accumulators, operand vectors and broadcast leave a register free.
-  int64_t rowBlock = 1, laneVectors = 1;
-  for (auto [rows, vectors] : kRegisterKernels)
-    if (rows * vectors + vectors + 1 < target.vectorRegisters) {
-      rowBlock = rows;
-      laneVectors = vectors;
-      break;
-    }
-
+  int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
   // Pairs of bf16 where the target multiplies them faster than it would after widening.
   ProductKind product = target.bf16DotRate > 1 && canUseDotProducts(op) ? ProductKind::Dot : ProductKind::FMA;
-
-  int64_t queryTile = std::max<int64_t>(64 / (elementBytes / 4), lanes * laneVectors);
-  // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
-  if (product == ProductKind::Dot && op.getMaskMod().empty())
-    queryTile *= 2;
-  // Fewer query rows than a tile: narrower blocks waste fewer lanes.
-  if (int64_t queries = getStaticSize(op, DimKind::Query); !ShapedType::isDynamic(queries)) {
-    while (laneVectors > 1 && llvm::divideCeil(std::max<int64_t>(queries, 1), lanes) <= uint64_t(laneVectors / 2))
-      laneVectors /= 2;
-    queryTile = std::min<int64_t>(queryTile, llvm::alignTo(std::max<int64_t>(queries, 1), lanes * laneVectors));
-    queryTile = llvm::alignTo(queryTile, lanes * laneVectors);
-  }
-  // Large heads: Q^T, O^T and S^T of a tile within their share of the cache.
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
+  PrefillShape shape{getStaticSize(op, DimKind::Query), kKeyTile, headSize, valueSize, elementBytes};
+  shape.isPacked = !readsKeysInPlace(op, product);
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
   auto stackBytes = [&](int64_t rows) { return tileBytes(rows) + rows * valueSize * elementBytes; };
-  while (queryTile > lanes * laneVectors && tileBytes(queryTile) > target.l2Bytes / kTileShareOfL2)
-    queryTile -= lanes * laneVectors;
-  while (laneVectors > 1 && stackBytes(queryTile) > kMaxStackBytes) {
-    laneVectors /= 2;
-    queryTile = lanes * laneVectors;
-  }
-  if (stackBytes(queryTile) > kMaxStackBytes)
-    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(queryTile)
+  auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
+  int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
+  // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
+  maxRows = kQueryTileBytes / elementBytes * (product == ProductKind::Dot && op.getMaskMod().empty() ? 2 : 1);
+  // Few queries may be a multiple of another number of rows; of many, rows that are no queries are a small part.
+  if (shape.queries > kFewTiles * maxRows)
+    shape.queries = ShapedType::kDynamic;
+  else if (!ShapedType::isDynamic(shape.queries) && fitsCache(maxRows * 3 / 2))
+    maxRows = maxRows * 3 / 2;
+  // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
+  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxStackBytes))
+    maxRows -= lanes;
+  if (stackBytes(lanes) > kMaxStackBytes)
+    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)
                                          << " bytes for the smallest tile, expected at most " << kMaxStackBytes
                                          << "; lower with attn-lower-to-reference";
+  PrefillTile tile = selectPrefillTile(shape, target);
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  return ScheduleAttr::get(op.getContext(), queryTile, keyTile, lanes, rowBlock, laneVectors, KernelKind::Prefill,
-                           product, /*split_keys=*/0, /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0,
+  return ScheduleAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock, tile.laneVectors,
+                           KernelKind::Prefill, product, /*split_keys=*/0,
+                           /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0,
                            /*warps=*/0);
 }
 

@@ -70,6 +70,30 @@ func.func @large_heads(%q: tensor<256x2048xf32>, %k: tensor<256x2048xf32>, %v: t
   return %r : tensor<256x2048xf32>
 }
 
+// Tiles that hold all queries without rows that are none, and the register kernel that divides them.
+// CHECK-LABEL: func @eighty_queries(
+//     V1:   query_tile = 80, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
+//     V3:   query_tile = 80, {{.*}} lanes = 8, row_block = 2, lane_vectors = 5,
+//     V4:   query_tile = 80, {{.*}} lanes = 16, row_block = 4, lane_vectors = 5,
+func.func @eighty_queries(%q: tensor<80x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+                          %o: tensor<80x64xf32>) -> tensor<80x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<80x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<80x64xf32>) -> tensor<80x64xf32>
+  return %r : tensor<80x64xf32>
+}
+
+// Of any number of queries, tiles as of many.
+// CHECK-LABEL: func @any_queries(
+//     V1:   query_tile = 64, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
+//     V3:   query_tile = 64, {{.*}} lanes = 8, row_block = 6, lane_vectors = 2,
+//     V4:   query_tile = 64, {{.*}} lanes = 16, row_block = 4, lane_vectors = 4,
+func.func @any_queries(%q: tensor<?x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+                       %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<?x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<?x64xf32>) -> tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
 // A schedule by hand stays.
 // CHECK-LABEL: func @by_hand(
 //       CHECK:   schedule = #attn.schedule<query_tile = 8, key_tile = 24, lanes = 2, row_block = 1, lane_vectors = 2>

@@ -185,10 +185,12 @@ private:
     };
     // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
     int64_t together = vb.target.vectorRegisters < kManyRegisters ? 1 : vectors;
-    Values sums;
+    storeRow(newMax, rowMax, lane);
+    for (auto [v, factor] : llvm::enumerate(factors))
+      vb.store(factor, alpha, {vb.add(lane, v * vb.lanes)});
     for (int64_t firstVector = 0; firstVector < vectors; firstVector += together) {
       Values zeros(together, vb.splat(0));
-      sums.append(
+      Values sums =
           forEachBlock(vb, numKeys, usesPairs ? 2 : 1, zeros, [&](Value first, int64_t rows, ValueRange partial) {
             Values next(partial);
             for (int64_t i = 0; i < together; ++i) {
@@ -205,17 +207,16 @@ private:
               vb.store(vb.makePairs(weight, odd), weightPairs, {pair, twice(vectorLane)});
             }
             return next;
-          }));
+          });
       if (auto loop = sums.back().getDefiningOp<scf::ForOp>(); loop && together == 1)
         attn::keepRolled(loop);
+      for (auto [i, sum] : llvm::enumerate(sums)) {
+        Value vectorLane = vb.add(lane, (firstVector + i) * vb.lanes);
+        SmallVector<Value> position = at(rowSum, vectorLane, {}, {}, {});
+        Value old = vb.load(rowSum.memref, position);
+        vb.store(vb.multiplyAdd(old, vb.load(alpha, vectorLane), sum), rowSum.memref, position);
+      }
     }
-    Values newSums;
-    for (auto [sum, factor, added] : llvm::zip(loadRow(rowSum, lane), factors, sums))
-      newSums.push_back(vb.multiplyAdd(sum, factor, added));
-    storeRow(newSums, rowSum, lane);
-    storeRow(newMax, rowMax, lane);
-    for (auto [v, factor] : llvm::enumerate(factors))
-      vb.store(factor, alpha, {vb.add(lane, v * vb.lanes)});
   }
 
   /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V.

@@ -1,0 +1,101 @@
+//===- SelectPrefillTile.cpp - the cost model of register kernels ---------===//
+//
+// One step of a register kernel loads a vector of Q^T (P^T) for each vector of query
+// rows and broadcasts an element of each row of K (column of V); all pairs of them are
+// multiplied. The step takes as long as the slowest of
+//   products / 2        two multiply-adds a cycle,
+//   instructions / 4    four instructions a cycle,
+//   5                   the cycles until an accumulator is used again
+// and a little for the loop. The constants are those of server processors since 2015;
+// they decide between kernels whose times differ by more than processors do.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "SelectPrefillTile.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+static constexpr double kProductsPerCycle = 2, kIssuedPerCycle = 4, kLatency = 5, kLoopCycles = 0.5;
+/// More rows of K or V compete for the same few lines of the first-level cache.
+static constexpr int64_t kMaxRowBlock = 6;
+/// With more vectors of query rows, too few rows of K or V are left to use each of them.
+static constexpr int64_t kMaxVectors = 6;
+/// An accumulator's register is one less for what stands beside the products: a share of the time.
+static constexpr double kRegisterCost = 0.003;
+/// As many queries stand for many.
+static constexpr int64_t kManyQueries = 4096;
+/// Cycles of a line of K or V that comes from the second-level cache once more, half of them hidden; and of one that
+/// is packed as well.
+static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
+static constexpr int64_t kLineBytes = 64;
+
+namespace {
+class CostModel {
+public:
+  CostModel(const PrefillShape &shape, const TargetInfo &target)
+      : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)) {}
+
+  /// The accumulators, the vectors of Q^T and a broadcast; without FMA also products and a copy of the broadcast.
+  bool fits(int64_t rows, int64_t vectors) const {
+    int64_t operands = target.hasFma ? vectors + 1 : 2 * (vectors + 1);
+    return rows * vectors + operands <= target.vectorRegisters;
+  }
+
+  /// Cycles of all queries and one tile of keys.
+  double getCycles(const PrefillTile &tile) const {
+    int64_t queries = ShapedType::isDynamic(shape.queries) ? kManyQueries : std::max<int64_t>(shape.queries, 1);
+    double tiles = llvm::divideCeil(queries, tile.queryTile);
+    double products =
+        shape.headSize * getBlockCycles(shape.keyTile, tile) + shape.keyTile * getBlockCycles(shape.valueSize, tile);
+    double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / kLineBytes;
+    double cycles = tiles * (tile.queryTile / (lanes * tile.laneVectors) * products +
+                             lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
+    return cycles * (1 + kRegisterCost * tile.rowBlock * tile.laneVectors);
+  }
+
+  int64_t getLanes() const { return lanes; }
+
+private:
+  /// One step of all blocks of `rows` rows; the last block may be smaller.
+  double getBlockCycles(int64_t rows, const PrefillTile &tile) const {
+    double blocks = rows / tile.rowBlock, rest = rows % tile.rowBlock;
+    return blocks * getStepCycles(tile.rowBlock, tile.laneVectors) +
+           (rest > 0 ? getStepCycles(rest, tile.laneVectors) : 0);
+  }
+
+  double getStepCycles(double rows, double vectors) const {
+    double products = rows * vectors;
+    // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
+    double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
+    return std::max({products / kProductsPerCycle, instructions / kIssuedPerCycle, kLatency}) + kLoopCycles;
+  }
+
+  const PrefillShape &shape;
+  const TargetInfo &target;
+  int64_t lanes;
+};
+} // namespace
+
+PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo &target) {
+  CostModel model(shape, target);
+  PrefillTile best{model.getLanes(), 1, 1};
+  double bestCycles = std::numeric_limits<double>::infinity();
+  for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors)
+    for (int64_t rows = 1; rows <= kMaxRowBlock && model.fits(rows, vectors); ++rows)
+      for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows;
+           queryTile += vectors * model.getLanes()) {
+        PrefillTile tile{queryTile, rows, vectors};
+        if (double cycles = model.getCycles(tile); cycles < bestCycles) {
+          bestCycles = cycles;
+          best = tile;
+        }
+      }
+  return best;
+}

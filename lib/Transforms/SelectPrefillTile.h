@@ -1,0 +1,35 @@
+//===- SelectPrefillTile.h - the cost model of register kernels -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TRANSFORMS_SELECTPREFILLTILE_H
+#define ATTN_LIB_TRANSFORMS_SELECTPREFILLTILE_H
+
+#include "attn/Target/TargetInfo.h"
+
+namespace attn {
+
+/// What a prefill kernel has to multiply.
+struct PrefillShape {
+  int64_t queries; ///< or ShapedType::kDynamic: many
+  int64_t keyTile, headSize, valueSize;
+  int64_t elementBytes;  ///< of the accumulation
+  bool isPacked = false; ///< K or V are widened, gathered or interleaved for each tile of queries
+  int64_t maxRows = 64;  ///< of a tile
+};
+
+/// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;
+/// a tile has `queryTile` rows, a multiple of those of a register kernel.
+struct PrefillTile {
+  int64_t queryTile, rowBlock, laneVectors;
+};
+
+/// The tile that takes the fewest cycles by a model of the target (docs/Performance.md): multiply-adds, instructions
+/// and latency of its register kernel, rows that are no queries, and the passes of its tiles over K and V.
+PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target);
+
+} // namespace attn
+
+#endif // ATTN_LIB_TRANSFORMS_SELECTPREFILLTILE_H
