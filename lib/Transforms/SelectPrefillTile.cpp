@@ -27,10 +27,11 @@ static constexpr double kProductsPerCycle = 2, kIssuedPerCycle = 4, kLatency = 5
 static constexpr int64_t kMaxRowBlock = 6;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
 static constexpr int64_t kMaxVectors = 6;
-/// An accumulator's register is one less for what stands beside the products: a share of the time.
-static constexpr double kRegisterCost = 0.003;
+/// An accumulator's register is one less for what stands beside the products, and the last one what that needs most:
+/// shares of the time.
+static constexpr double kRegisterCost = 0.003, kLastRegisterCost = 0.05;
 /// As many queries stand for many.
-static constexpr int64_t kManyQueries = 4096;
+static constexpr double kManyQueries = 4096;
 /// Cycles of a line of K or V that comes from the second-level cache once more, half of them hidden; and of one that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
@@ -42,22 +43,23 @@ public:
   CostModel(const PrefillShape &shape, const TargetInfo &target)
       : shape(shape), target(target), lanes(target.getLanes(shape.elementBytes * 8)) {}
 
-  /// The accumulators, the vectors of Q^T and a broadcast; without FMA also products and a copy of the broadcast.
-  bool fits(int64_t rows, int64_t vectors) const {
-    int64_t operands = target.hasFma ? vectors + 1 : 2 * (vectors + 1);
-    return rows * vectors + operands <= target.vectorRegisters;
+  /// Beside the accumulators, the vectors of Q^T and a broadcast; without FMA a product replaces a copy of the vector.
+  int64_t getFreeRegisters(int64_t rows, int64_t vectors) const {
+    return target.vectorRegisters - rows * vectors - (target.hasFma ? 1 : 2) * vectors - 1;
   }
 
   /// Cycles of all queries and one tile of keys.
   double getCycles(const PrefillTile &tile) const {
-    int64_t queries = ShapedType::isDynamic(shape.queries) ? kManyQueries : std::max<int64_t>(shape.queries, 1);
-    double tiles = llvm::divideCeil(queries, tile.queryTile);
+    double tiles = ShapedType::isDynamic(shape.queries)
+                       ? kManyQueries / tile.queryTile
+                       : llvm::divideCeil(std::max<int64_t>(shape.queries, 1), tile.queryTile);
     double products =
         shape.headSize * getBlockCycles(shape.keyTile, tile) + shape.keyTile * getBlockCycles(shape.valueSize, tile);
     double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / kLineBytes;
     double cycles = tiles * (tile.queryTile / (lanes * tile.laneVectors) * products +
                              lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
-    return cycles * (1 + kRegisterCost * tile.rowBlock * tile.laneVectors);
+    bool isFull = getFreeRegisters(tile.rowBlock, tile.laneVectors) == 0;
+    return cycles * (1 + kRegisterCost * tile.rowBlock * tile.laneVectors) * (isFull ? 1 + kLastRegisterCost : 1);
   }
 
   int64_t getLanes() const { return lanes; }
@@ -88,7 +90,7 @@ PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo 
   PrefillTile best{model.getLanes(), 1, 1};
   double bestCycles = std::numeric_limits<double>::infinity();
   for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors)
-    for (int64_t rows = 1; rows <= kMaxRowBlock && model.fits(rows, vectors); ++rows)
+    for (int64_t rows = 1; rows <= kMaxRowBlock && model.getFreeRegisters(rows, vectors) >= 0; ++rows)
       for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows;
            queryTile += vectors * model.getLanes()) {
         PrefillTile tile{queryTile, rows, vectors};

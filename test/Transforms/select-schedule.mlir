@@ -71,15 +71,15 @@ func.func @large_heads(%q: tensor<256x2048xf32>, %k: tensor<256x2048xf32>, %v: t
 }
 
 // Tiles that hold all queries without rows that are none, and the register kernel that divides them.
-// CHECK-LABEL: func @eighty_queries(
-//     V1:   query_tile = 80, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
-//     V3:   query_tile = 80, {{.*}} lanes = 8, row_block = 2, lane_vectors = 5,
-//     V4:   query_tile = 80, {{.*}} lanes = 16, row_block = 4, lane_vectors = 5,
-func.func @eighty_queries(%q: tensor<80x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
-                          %o: tensor<80x64xf32>) -> tensor<80x64xf32> {
-  %r = attn.sdpa ins(%q, %k, %v : tensor<80x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
-      outs(%o : tensor<80x64xf32>) -> tensor<80x64xf32>
-  return %r : tensor<80x64xf32>
+// CHECK-LABEL: func @forty_queries(
+//     V1:   query_tile = 40, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
+//     V3:   query_tile = 40, {{.*}} lanes = 8, row_block = 2, lane_vectors = 5,
+//     V4:   query_tile = 48, {{.*}} lanes = 16, row_block = 6, lane_vectors = 3,
+func.func @forty_queries(%q: tensor<40x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+                          %o: tensor<40x64xf32>) -> tensor<40x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<40x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<40x64xf32>) -> tensor<40x64xf32>
+  return %r : tensor<40x64xf32>
 }
 
 // Of any number of queries, tiles as of many.

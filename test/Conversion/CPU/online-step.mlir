@@ -9,12 +9,12 @@
 //       CHECK:   %[[OLD:.*]] = vector.load %[[M]]
 //       CHECK:   vector.store %{{.*}}, %[[S]]
 //       CHECK:   arith.subf %[[OLD]], %[[NEW:.*]] : vector<4xf32>
+//       CHECK:   vector.store %[[NEW]], %[[M]]
+//       CHECK:   vector.store %{{.*}}, %[[ALPHA]]
 //       CHECK:   scf.for {{.*}} = %c0 to %c6 step %c1
 //       CHECK:     vector.load %[[S]]
 //       CHECK:     vector.store %{{.*}}, %[[S]]
 //       CHECK:   vector.store %{{.*}}, %[[L]]
-//       CHECK:   vector.store %[[NEW]], %[[M]]
-//       CHECK:   vector.store %{{.*}}, %[[ALPHA]]
 //       CHECK:   scf.for %{{.*}} = %c0 to %c8 step %c4
 //       CHECK:     vector.load %[[ALPHA]]
 //       CHECK:     vector.load %[[A]]
