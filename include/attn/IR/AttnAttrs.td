@@ -81,8 +81,9 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
       or columns of V) times `lane_vectors` vectors of query rows as accumulators; `query_tile` is a multiple of
       `lanes * lane_vectors`.
     * `decode`, for few query rows: lanes are columns of K and V. A tile holds the query heads that share a head of K,
-      `query_tile` rows of each; the register kernels hold `row_block` keys times `lane_vectors` query rows. With
-      `split_keys` greater than 0, ranges of so many keys are folded independently and merged (`attn.merge_states`).
+      `query_tile` rows of each; the register kernels hold `row_block` keys, but at most 4 at once, times `lane_vectors`
+      query rows. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged
+      (`attn.merge_states`).
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it; `fma` widens to the type of the
     accumulation. Kernels ask for rows of K and V `prefetch` rows ahead, 0 for none.

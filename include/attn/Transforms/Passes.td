@@ -135,13 +135,15 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{
     Policy only: attaches `#attn.schedule` to each `attn.sdpa` that has none,
-    so that one written by hand stays. Lanes fill a vector register; the
-    register kernels use as many accumulators as the registers allow, two left
-    for operands; the query tile shrinks for few query rows and for large heads, so that
-    Q, the scores and the accumulator of a tile stay in the second-level cache.
+    so that one written by hand stays. Lanes fill a vector register. A model of
+    the target's cycles chooses the register kernel and the query tile made of
+    it: multiply-adds, instructions, latency, registers left, rows of the last
+    tile that are no queries, passes over K and V. Q, the scores and the
+    accumulator of a tile stay in their share of the second-level cache. Few
+    query rows get a decode kernel.
 
-    An unknown target, and an element type that no CPU kernel supports (16-bit
-    floats), are errors.
+    An unknown target, an element type that no CPU kernel supports, and heads
+    that do not fit a thread's stack are errors.
 
     ```mlir
     // after, for target=x86-64-v4, f32, D = 64

@@ -37,17 +37,30 @@ static bool isWholePage(OnlineStepOp step) {
          getNumPlaces(step) > 1;
 }
 
+/// The same but for K and V.
+static bool foldsLike(OnlineStepOp step, OnlineStepOp other) {
+  auto hasSameOperands = [&] {
+    for (auto [x, y] : llvm::zip_equal(step->getOpOperands(), other->getOpOperands()))
+      if (x.get() != y.get() && x.get() != step.getKey() && x.get() != step.getValue())
+        return false;
+    return true;
+  };
+  auto isSameRegion = [](auto regions) {
+    auto [x, y] = regions;
+    return OperationEquivalence::isRegionEquivalentTo(&x, &y, OperationEquivalence::IgnoreLocations);
+  };
+  return step->getAttrDictionary() == other->getAttrDictionary() && step->getNumOperands() == other->getNumOperands() &&
+         hasSameOperands() && llvm::all_of(llvm::zip_equal(step->getRegions(), other->getRegions()), isSameRegion);
+}
+
 /// The steps that fold as many pages as a tile takes keys from, `first` and those behind it; none where there are
 /// fewer.
 static SmallVector<OnlineStepOp> getPagesOfTile(OnlineStepOp first) {
   SmallVector<OnlineStepOp> steps{first};
-  auto stateOf = [](OnlineStepOp step) {
-    return std::tuple(step.getQuery(), step.getAcc(), step.getRowMax(), step.getRowSum());
-  };
   int64_t places = getNumPlaces(first);
   for (Operation *op = first->getNextNode(); op && int64_t(steps.size()) < places; op = op->getNextNode()) {
     auto step = dyn_cast<OnlineStepOp>(op);
-    if (step && isWholePage(step) && stateOf(step) == stateOf(first))
+    if (step && isWholePage(step) && foldsLike(step, first))
       steps.push_back(step);
     else if (step || !findsPages(*op))
       return {};
