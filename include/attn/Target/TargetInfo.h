@@ -36,7 +36,7 @@ struct TargetInfo {
   std::string features; ///< LLVM feature string, "+avx2,+fma"
   unsigned vectorBits = 128;
   unsigned vectorRegisters = 16;
-  bool hasFma = false; ///< fused multiply-add in one instruction, in every vector width
+  bool hasFma = false;  ///< fused multiply-add in one instruction, in every vector width
   bool hasHalf = false; ///< widens f16 in one instruction
   /// Multiply-adds a second of vdpbf16ps (sums of products of pairs of bf16) relative to those of f32; 0 where the
   /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.

@@ -41,12 +41,25 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
   for (Value dense : {step.getBias(), step.getMask()})
     if (dense) {
       PrefetchTile tile = findSource(step, dense, maps[next++], query, key);
+      startAtNextKeys(tile, step, lanes);
       // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
-      add(tilesOfOutput, tile, lanes, maxKeys, 0,
-          schedule.getKeyTile() + kBufferAlignment * 8 / getBits(tile.operand) - 1);
+      add(tilesOfOutput, tile, lanes, maxKeys, 0, kBufferAlignment * 8 / getBits(tile.operand) - 1);
     }
   add(tilesOfOutput, findSource(step, step.getValue(), maps[2], key, column), maxKeys, valueSize,
       schedule.getPrefetch(), 0);
+}
+
+void StepPrefetch::startAtNextKeys(PrefetchTile &tile, OnlineStepOp step, int64_t lanes) {
+  OpBuilder &b = vb.b;
+  tile.firstColumn = vb.index(step.getSchedule()->getKeyTile());
+  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+  if (!loop)
+    return;
+  Value key = loop.getInductionVar(), next = vb.add(key, loop.getStep());
+  Value isThere = arith::CmpIOp::create(b, vb.loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
+  Value back = arith::SubIOp::create(b, vb.loc, loop.getLowerBound(), key);
+  tile.firstRow = vb.select(isThere, vb.index(0), vb.index(lanes));
+  tile.firstColumn = vb.select(isThere, tile.firstColumn, back);
 }
 
 PrefetchTile StepPrefetch::findSource(OnlineStepOp step, Value operand, AffineMap map, unsigned row, unsigned column) {
@@ -94,6 +107,8 @@ void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Va
   if (tile.firstRow)
     row = vb.add(row, tile.firstRow);
   Value column = vb.multiply(takeRest(part, partsPerRow), linesPerPart * perLine);
+  if (tile.firstColumn)
+    column = vb.add(column, tile.firstColumn);
   for (int64_t r = 0; r < rowsPerPart; ++r)
     for (int64_t line = 0; line < linesPerPart; ++line) {
       SmallVector<Value> domain(tile.operand.map.getNumDims());

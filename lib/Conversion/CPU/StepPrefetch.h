@@ -16,9 +16,9 @@ struct PrefetchTile {
   Operand operand;
   unsigned rowPosition, columnPosition; ///< in the domain of the operand's map
   int64_t rows, columns;
-  int64_t rowsAhead = 0, columnsAhead = 0; ///< where the tile starts
-  mlir::Value firstRow = {};               ///< likewise, where that is not static
-  unsigned locality = 2;                   ///< of memref.prefetch: 3 for the first-level cache, 2 for the second
+  int64_t rowsAhead = 0, columnsAhead = 0;     ///< where the tile starts
+  mlir::Value firstRow = {}, firstColumn = {}; ///< likewise, where that is not static
+  unsigned locality = 2;                       ///< of memref.prefetch: 3 for the first-level cache, 2 for the second
 };
 /// Asks for part number `part` of `parts` parts; what it asks for may lie beyond the operand.
 void emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, mlir::Value part, int64_t parts);
@@ -39,6 +39,9 @@ public:
   void besideOutput(mlir::Value blockOfLanes, mlir::Value column);
 
 private:
+  /// Where the bias and mask of the next step start: those of the next key tile, or behind the last one those of the
+  /// first key tile of the next query tile.
+  void startAtNextKeys(PrefetchTile &tile, OnlineStepOp step, int64_t lanes);
   /// The operand, or what is packed into it, with the positions of its rows and columns.
   PrefetchTile findSource(OnlineStepOp step, mlir::Value operand, mlir::AffineMap map, unsigned row, unsigned column);
 
