@@ -26,7 +26,7 @@ struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };
 
-/// The tile that takes the fewest cycles by a model of the target (docs/Performance.md): multiply-adds, instructions
+/// The tile that takes the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions
 /// and latency of its register kernel, rows that are no queries, and the passes of its tiles over K and V.
 PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target);
 

@@ -6,7 +6,7 @@
 //  CHECK-SAME:     %[[K:[a-z0-9_]*]]: memref<9x4x8xf32>, %[[V:[a-z0-9_]*]]: memref<9x4x8xf32>, %[[TABLE:[a-z0-9_]*]]: memref<16xi32>
 //       CHECK:   scf.for {{.*}} step %c16
 // CHECK-COUNT-8:   memref.load %[[TABLE]]
-//       CHECK:   %[[NEXT:.*]] = memref.subview %[[K]]
+//       CHECK:   memref.subview %[[K]]
 //       CHECK:   scf.for {{.*}} step %c1
 //       CHECK:     arith.select %{{.*}} : memref<1x4x8xf32
 // CHECK-COUNT-4:   vector.load %{{.*}} : memref<1x4x8xf32
