@@ -10,13 +10,15 @@
 using namespace mlir;
 using namespace attn;
 
-/// Bytes of the keys of a tile: K that follows and V of this one are on their way while they are multiplied, so that
-/// both are to stay in a first-level cache of 32 to 48 KB. A second pass over V in that cache is time in which memory
-/// waits: half as many, unless pages end or the multiplications take longer than memory. At least so many keys as pay
-/// for the softmax, at most so many that the scores of the rows stay near.
-static constexpr int64_t kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kMinKeyTile = 16, kMaxKeyTile = 128;
-/// Short tiles between the K that is multiplied and the K that is asked for: as much as is under way at once.
-static constexpr int64_t kPrefetchTiles = 2;
+/// Hardware prefetches where a block of rows times keys reads so many places of memory in turn. Memory waits while V is
+/// in the cache or scores become weights: a tile has as many vectors of scores as pay for the loops over them.
+static constexpr int64_t kManyPlaces = 4, kScoreVectors = 4;
+/// Elsewhere the K that follows and the V of this tile are asked for beside the products, both of so many bytes, which
+/// are to stay in a first-level cache of 32 to 48 KB; half as many where there are several blocks of rows, and K tiles
+/// ahead as are under way at once.
+static constexpr int64_t kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
+/// At least so many keys as pay for the softmax, at most so many that the scores of the rows stay near.
+static constexpr int64_t kMinKeyTile = 16, kMaxKeyTile = 128;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
@@ -62,7 +64,6 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t rows = queries * getGroupSize(op);
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
-  bool isLong = keyBits <= 8;
   // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up. All rows
   // are one block if two keys are left for it; blocks of many rows are smaller.
   int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
@@ -71,11 +72,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (rowBlock > maxRows)
     rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
   rowBlock = std::min(rowBlock, lanes);
-  int64_t tileBytes = isLong ? kLongTileBytes : kKeyTileBytes;
-  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(tileBytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneBlock && lanes / rowBlock < kManyPlaces),
+       isWalked = isOneBlock && !isLong;
+  int64_t wantedKeys =
+      isWalked ? kScoreVectors * lanes / rowBlock : (isLong ? kLongTileBytes : kKeyTileBytes) / rowBytes;
+  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(wantedKeys)), kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
-  int64_t prefetch = (isLong ? 1 : kPrefetchTiles) * keyTile;
+  int64_t prefetch = isWalked ? 0 : (isLong ? 1 : kPrefetchTiles) * keyTile;
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
     if (int64_t pageTile = getPageTile(gather, keyTile)) {
       prefetch = keyTile;

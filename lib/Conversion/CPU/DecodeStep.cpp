@@ -77,6 +77,8 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   headSize = domain[numBatch + 2];
   valueSize = domain[numBatch + 3];
   usesPairs = schedule.getProduct() == ProductKind::Dot;
+  // A register holds the weights of one key, or of a pair.
+  outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
   if (steps.size() == 1 || schedule.getPrefetch() == 0)
     return;
@@ -153,7 +155,8 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   if (numBatch > 0 && !keyPages.front().map.isFunctionOfDim(0))
     return;
   nextKeyPages = keyPages;
-  nextPlaces = llvm::map_to_vector(places, [&](Value start) { return vb.add(start, schedule.getPrefetch()); });
+  nextPlaces =
+      llvm::map_to_vector(places, [&](Value start) { return vb.add(start, schedule.getPrefetch() / numPlaces); });
 }
 
 Value DecodeStepLowering::getKey(Value row, int64_t k) {
@@ -224,13 +227,13 @@ bool DecodeStepLowering::isDense(const Operand &rows) {
 
 void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, unsigned column, Value row, int64_t block,
                                   Value firstTileRow, Value round, int64_t rounds) {
-  // Of several places of a tensor the hardware has the next rows on their way.
-  if (schedule.getPrefetch() == 0 || pages.size() < places.size() || !pages.front().isInnermost(column))
+  if (schedule.getPrefetch() == 0 || pages.empty() || !pages.front().isInnermost(column))
     return;
   int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(rows.getCount(), rowBlock);
   Value pass = b.createOrFold<arith::DivUIOp>(loc, firstTileRow, vb.index(rowBlock));
   Value part = vb.add(vb.multiply(pass, rounds), round);
-  for (auto [page, start] : llvm::zip_equal(pages, starts)) {
+  for (auto [place, start] : llvm::enumerate(starts)) {
+    const Operand &page = getPage(pages, place);
     PrefetchTile tile{page, numBatch + 1, column, int64_t(block / places.size()),
                       column == numBatch + 2 ? headSize : valueSize};
     tile.firstRow = vb.add(start, row);

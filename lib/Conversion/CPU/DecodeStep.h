@@ -93,7 +93,8 @@ private:
   llvm::SmallVector<Operand> keyPages, valuePages; ///< one, or of each place one
   llvm::SmallVector<Operand> nextPages;            ///< of K; none where they are not known
   mlir::OpFoldResult keys;
-  int64_t keyBlock, numPlaces, tileKeys;
+  int64_t keyBlock, outputBlock; ///< keys of a block of products with Q, and with the weights
+  int64_t numPlaces, tileKeys;
   bool isLong;
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys
   // Of the current tile.
