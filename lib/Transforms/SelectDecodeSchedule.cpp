@@ -10,15 +10,16 @@
 using namespace mlir;
 using namespace attn;
 
-/// Hardware prefetches where a block of rows times keys reads so many places of memory in turn. Memory waits while V is
-/// in the cache or scores become weights: a tile has as many vectors of scores as pay for the loops over them.
-static constexpr int64_t kManyPlaces = 4, kScoreVectors = 4;
-/// Elsewhere the K that follows and the V of this tile are asked for beside the products, both of so many bytes, which
-/// are to stay in a first-level cache of 32 to 48 KB; half as many where there are several blocks of rows, and K tiles
-/// ahead as are under way at once.
-static constexpr int64_t kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
-/// At least so many keys as pay for the softmax, at most so many that the scores of the rows stay near.
-static constexpr int64_t kMinKeyTile = 16, kMaxKeyTile = 128;
+/// One block of rows walks through K and V, and hardware prefetches; but memory waits while scores become weights. So a
+/// tile has as few keys as pay for the softmax.
+static constexpr int64_t kMinKeyTile = 16;
+/// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
+/// and where several blocks of rows read the same K, the K that follows and the V of this tile are asked for beside the
+/// products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for K
+/// as many tiles ahead as are under way at once.
+static constexpr int64_t kLongRows = 8, kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
+/// At most so many keys that the scores of the rows stay near.
+static constexpr int64_t kMaxKeyTile = 128;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
@@ -72,19 +73,23 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (rowBlock > maxRows)
     rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
   rowBlock = std::min(rowBlock, lanes);
-  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneBlock && lanes / rowBlock < kManyPlaces),
-       isWalked = isOneBlock && !isLong;
-  int64_t wantedKeys =
-      isWalked ? kScoreVectors * lanes / rowBlock : (isLong ? kLongTileBytes : kKeyTileBytes) / rowBytes;
-  int64_t keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(wantedKeys)), kMinKeyTile, kMaxKeyTile);
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneBlock && rowBlock >= kLongRows);
+  bool isWalked = isOneBlock && !isLong;
+  auto getKeysOf = [&](int64_t bytes) {
+    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  };
+  int64_t keyTile = isWalked ? kMinKeyTile : getKeysOf(isLong ? kLongTileBytes : kKeyTileBytes);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
   int64_t prefetch = isWalked ? 0 : (isLong ? 1 : kPrefetchTiles) * keyTile;
-  if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
-    if (int64_t pageTile = getPageTile(gather, keyTile)) {
-      prefetch = keyTile;
+  if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>()) {
+    int64_t wanted = getKeysOf(keyBits <= 8 ? kLongTileBytes : kKeyTileBytes);
+    if (int64_t pageTile = getPageTile(gather, wanted)) {
+      // Hardware does not prefetch across pages.
+      prefetch = wanted;
       keyTile = pageTile;
     }
+  }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
   int64_t tiles = 1;

@@ -36,6 +36,25 @@ func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64
   return %r : tensor<1x64xf32>
 }
 
+// Four rows walk through K and V, which hardware prefetches; eight multiply as long as memory takes, and ask for them.
+// CHECK-LABEL: func @four_rows(
+//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048>
+func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
+                     %o: tensor<4x1x64xf32>) -> tensor<4x1x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)
+      outs(%o : tensor<4x1x64xf32>) -> tensor<4x1x64xf32>
+  return %r : tensor<4x1x64xf32>
+}
+
+// CHECK-LABEL: func @eight_rows(
+//     V4:   key_tile = 64, lanes = 16, row_block = 2, lane_vectors = 8, kernel = decode, split_keys = 2048, prefetch = 64>
+func.func @eight_rows(%q: tensor<8x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
+                      %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)
+      outs(%o : tensor<8x1x64xf32>) -> tensor<8x1x64xf32>
+  return %r : tensor<8x1x64xf32>
+}
+
 // No keys are a tile of one, that no loop runs.
 // CHECK-LABEL: func @no_keys(
 //       CHECK:   key_tile = 1,

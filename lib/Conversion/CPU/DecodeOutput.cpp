@@ -18,10 +18,7 @@ using namespace attn::cpu;
 void DecodeStepLowering::emitOutput() {
   int64_t numPlaces = places.size(), block = outputBlock, rowsPerRound = block / numPlaces;
   auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
-    vb.loop(from, to, numRows, {}, [&](Value row, ValueRange) {
-      emitOutputOf(first, count, row, numRows * numPlaces);
-      return Values();
-    });
+    forEachKeyRow(from, to, numRows, [&](Value row) { emitOutputOf(first, count, row, numRows * numPlaces); });
   };
   Value end = getRowsOfPlace(), whole = end;
   if (rowsPerRound > 1)

@@ -16,7 +16,7 @@ void DecodeStepLowering::emitScores() {
   bool isWhole = numKeys && *numKeys % block == 0;
   Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
   forEachRowBlock([&](Value first, int64_t count) {
-    vb.loop(vb.index(0), getRowsOfPlace(), block / places.size(), {}, [&](Value row, ValueRange) {
+    forEachKeyRow(vb.index(0), getRowsOfPlace(), block / places.size(), [&](Value row) {
       Values keys;
       for (int64_t k = 0; k < block; ++k) {
         keys.push_back(getKey(row, k));
@@ -25,7 +25,6 @@ void DecodeStepLowering::emitScores() {
           keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
       }
       emitScoresOf(first, count, row, keys);
-      return Values();
     });
   });
 }

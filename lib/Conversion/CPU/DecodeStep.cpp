@@ -183,6 +183,15 @@ void DecodeStepLowering::forEachRowBlock(function_ref<void(Value, int64_t)> body
     });
 }
 
+void DecodeStepLowering::forEachKeyRow(Value first, Value end, int64_t step, function_ref<void(Value)> body) {
+  vb.loop(first, end, step, {}, [&](Value row, ValueRange) {
+    body(row);
+    return Values();
+  });
+  if (auto loop = dyn_cast<scf::ForOp>(*std::prev(b.getInsertionPoint())))
+    attn::keepRolled(loop);
+}
+
 void DecodeStepLowering::emitTile() {
   emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());

@@ -43,6 +43,8 @@ private:
   void emitTile();
   /// The first block is the one that waits for memory; it has code of its own, so that its loads walk evenly.
   void forEachRowBlock(llvm::function_ref<void(mlir::Value first, int64_t count)> body);
+  /// for each `step`-th of the rows of all places. Rolled: copies of the code would skip the rows of the others.
+  void forEachKeyRow(mlir::Value first, mlir::Value end, int64_t step, llvm::function_ref<void(mlir::Value row)> body);
   /// A position in the domain (batch…, query, key, head, value).
   Values at(mlir::Value row, mlir::Value keyIndex, mlir::Value head, mlir::Value column);
   /// A vector of columns of Q, K or V from `position` on, widened.

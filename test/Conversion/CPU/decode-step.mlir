@@ -11,6 +11,8 @@
 //       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [0, 2, 4, 6]
 //       CHECK:     vector.shuffle %{{.*}}, %{{.*}} [1, 3, 5, 7]
 //       CHECK:     vector.store %{{.*}} : memref<2x4xf32>, vector<2xf32>
+// Unrolled, none of the loads would walk from line to line.
+//       CHECK:   } {loop_annotation
 // The maximum of a row moves where a score is larger: alpha, l and acc.
 //       CHECK:   vector.reduction <or>
 //       CHECK:   scf.if
@@ -23,6 +25,7 @@
 // CHECK-COUNT-2:     vector.load %[[V]]
 //   CHECK-NOT:     vector.load %[[V]]
 // CHECK-COUNT-2:     vector.store %{{.*}}, %[[A]][
+//       CHECK:   } {loop_annotation
 //       CHECK:   return
 func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4xbf16>, %a: memref<2x1x4xf32>,
                 %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
