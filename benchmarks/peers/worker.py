@@ -23,8 +23,8 @@ import numpy as np
 from peers import MODULES, Inputs, Peer, UnsupportedError
 from peers.problem import INPUT_NAMES, num_copies, numpy_type, parse
 
-# What PyTorch and JAX align their own tensors to. NumPy's are aligned to 16 bytes: there every load of 64 bytes takes two
-# lines of the cache.
+# What PyTorch and JAX align their own tensors to. NumPy's are aligned to 16 bytes: there every load of 64 bytes takes
+# two lines of the cache.
 ALIGNMENT = 64
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

@@ -22,9 +22,10 @@ static constexpr int64_t kLongRows = 8, kLongTileBytes = 16 * 1024, kKeyTileByte
 static constexpr int64_t kMaxKeyTile = 128;
 /// Pages at least so long are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
-/// Keys of a range that is folded on its own: the two states that it costs are less than a thousandth of its K and V,
-/// and the places that are read at once last for a while.
-static constexpr int64_t kSplitKeys = 2048;
+/// Keys of a range that is folded on its own, at least: the two states that it costs are less than a thousandth of its
+/// K and V. But until memory is at its full rate at the places of a new range, 2 to 3 us pass: so where ranges are
+/// many, they are longer.
+static constexpr int64_t kSplitKeys = 2048, kMaxSplitKeys = 8192;
 /// Rows of a block of int8 keys, at most. Those take two instructions to widen: to widen them again for more rows costs
 /// less than blocks of fewer keys do.
 static constexpr int64_t kMaxInt8Rows = 4;
@@ -95,11 +96,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t tiles = 1;
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
-  bool splits = tiles / getGroupSize(op) < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys);
+  int64_t split = 0, kvTiles = tiles / getGroupSize(op);
+  if (kvTiles < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys)) {
+    int64_t wanted = ShapedType::isDynamic(keys) ? kSplitKeys : keys * kvTiles / kManyTiles;
+    split = llvm::alignTo(std::clamp(wanted, kSplitKeys, kMaxSplitKeys), keyTile);
+  }
   // Pairs along the keys are made of rows of V.
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           usesPairs ? ProductKind::Dot : ProductKind::FMA,
-                           splits ? llvm::alignTo(kSplitKeys, keyTile) : 0, prefetch, /*warps=*/0);
+                           usesPairs ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0);
 }

@@ -46,6 +46,16 @@ func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tens
   return %r : tensor<4x1x64xf32>
 }
 
+// Ranges are longer where they are many anyway: 64 of them here.
+// CHECK-LABEL: func @long_cache(
+//   CHECK:   kernel = decode, {{.*}}split_keys = 4096{{[,>]}}
+func.func @long_cache(%q: tensor<8x1x64xf32>, %k: tensor<8x32768x64xf32>, %v: tensor<8x32768x64xf32>,
+                      %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, tensor<8x32768x64xf32>, tensor<8x32768x64xf32>)
+      outs(%o : tensor<8x1x64xf32>) -> tensor<8x1x64xf32>
+  return %r : tensor<8x1x64xf32>
+}
+
 // CHECK-LABEL: func @eight_rows(
 //     V4:   key_tile = 64, lanes = 16, row_block = 2, lane_vectors = 8, kernel = decode, split_keys = 2048, prefetch = 64>
 func.func @eight_rows(%q: tensor<8x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,

@@ -13,8 +13,8 @@
 // has keys, a part of all keys apart: row i of each of them, then row i + 1. So each
 // load instruction walks through memory line by line without a gap, and a few do in
 // turn, which is what hardware prefetchers need to keep as many lines on their way
-// while this multiplies as while nothing else is done. Otherwise V is prefetched while
-// K is multiplied, and K of a later tile while V is.
+// while this multiplies as while nothing else is done. Where the schedule has a distance
+// for it, V is prefetched while K is multiplied, and K of a later tile while V is.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -117,6 +117,8 @@ void DecodeStepLowering::foldKeys() {
   Values starts;
   for (int64_t place = 0; place < numPlaces; ++place)
     starts.push_back(getValueOrCreateConstantIndexOp(b, loc, multiply(perPlace, place)));
+  if (numPlaces > 1)
+    prefetchFirstRows(starts);
   vb.loop(vb.index(0), getValueOrCreateConstantIndexOp(b, loc, perPlace), keyTile / numPlaces, {},
           [&](Value row, ValueRange) {
             setTile(llvm::map_to_vector(starts, [&](Value start) { return vb.add(start, row); }),
@@ -250,6 +252,20 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
     tile.locality = places.size() > 1 && isDense(page) ? 3 : 2;
     emitPrefetchPart(vb, tile, part, passes * rounds);
   }
+}
+
+void DecodeStepLowering::prefetchFirstRows(ArrayRef<Value> starts) {
+  auto prefetchRow = [&](const Operand &operand, unsigned column, int64_t columns, Value start) {
+    PrefetchTile tile{operand, numBatch + 1, column, /*rows=*/1, columns};
+    tile.firstRow = start;
+    tile.locality = 3;
+    if (operand.isInnermost(column))
+      emitPrefetchPart(vb, tile, vb.index(0), /*parts=*/1);
+  };
+  for (Value start : starts)
+    prefetchRow(keyPages.front(), numBatch + 2, headSize, start);
+  for (Value start : starts)
+    prefetchRow(valuePages.front(), numBatch + 3, valueSize, start);
 }
 
 LogicalResult attn::cpu::lowerDecodeSteps(RewriterBase &rewriter, ArrayRef<OnlineStepOp> steps,

@@ -57,6 +57,9 @@ private:
   void prefetch(llvm::ArrayRef<Operand> pages, mlir::ValueRange starts, unsigned column, mlir::Value row, int64_t block,
                 mlir::Value firstTileRow, mlir::Value round, int64_t rounds);
 
+  /// The first row of K and V at each place, all at once: nothing else is on its way yet.
+  void prefetchFirstRows(llvm::ArrayRef<mlir::Value> starts);
+
   /// s[r][j] of all rows and keys.
   void emitScores();
   /// The same of `count` rows from `first` on and a block of keys, those from `row` of all places on.
