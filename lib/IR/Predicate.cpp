@@ -131,12 +131,17 @@ bool attn::hasPredicate(Operation *op) {
   return spellsOutPredicate(op) || (region && !region->empty());
 }
 
-bool attn::asksForKeys(OnlineStepOp step) {
-  bool asks = step.getBias() || step.getMask();
-  for (Region *region : {&step.getScoreMod(), &step.getWeightMod()})
-    region->walk([&](IndexOp op) { asks |= op.getKind() == IndexKind::Key; });
+static bool asksForKey(Region &region) {
+  bool asks = false;
+  region.walk([&](IndexOp op) { asks |= op.getKind() == IndexKind::Key; });
   return asks;
 }
+
+bool attn::asksForKeys(OnlineStepOp step) {
+  return step.getBias() || step.getMask() || asksForKey(step.getScoreMod()) || asksForKey(step.getWeightMod());
+}
+
+bool attn::asksForKeys(SdpaOp op) { return op.getBias() || op.getMask() || asksForKey(op.getScoreMod()); }
 
 Region *attn::getKeyRangesRegion(Operation *op) {
   return llvm::TypeSwitch<Operation *, Region *>(op)

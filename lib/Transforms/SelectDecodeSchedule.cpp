@@ -4,19 +4,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Decompose.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;
 
-/// One block of rows walks through K and V, and hardware prefetches; but memory waits while scores become weights. So a
-/// tile has as few keys as pay for the softmax.
+/// One block of rows walks through K and V in one step, and hardware prefetches; but memory waits while scores become
+/// weights. So a tile has as few keys as pay for the softmax.
 static constexpr int64_t kMinKeyTile = 16;
 /// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
-/// and where several blocks of rows read the same K, the K that follows and the V of this tile are asked for beside the
-/// products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for K
-/// as many tiles ahead as are under way at once.
+/// and for several blocks of rows or steps of a tile, the K that follows and the V of this tile are asked for beside
+/// the products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks or steps,
+/// which ask for K as many tiles ahead as are under way at once.
 static constexpr int64_t kLongRows = 8, kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
 /// At most so many keys that the scores of the rows stay near.
 static constexpr int64_t kMaxKeyTile = 128;
@@ -74,8 +75,10 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (rowBlock > maxRows)
     rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
   rowBlock = std::min(rowBlock, lanes);
-  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneBlock && rowBlock >= kLongRows);
-  bool isWalked = isOneBlock && !isLong;
+  // Where scores depend on the place of their key, or any key may be masked, steps are of one tile each.
+  bool isOneStep = !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
+  bool isWalked = isOneStep && isOneBlock && !isLong;
   auto getKeysOf = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };

@@ -49,8 +49,9 @@ void expandSpelledOutMasks(mlir::OpBuilder &builder, mlir::Operation *op, mlir::
 /// Copies spelled-out masks of an attn.mask to an attn.sdpa.
 void copySpelledOutMasks(MaskOp from, SdpaOp to);
 
-/// True where the scores or weights of a step depend on where their keys are, its mask_mod aside.
+/// True where the scores or weights depend on where their keys are, mask_mod aside.
 bool asksForKeys(OnlineStepOp step);
+bool asksForKeys(SdpaOp op);
 
 /// The region of key ranges of a sdpa or online_step, null for other ops.
 mlir::Region *getKeyRangesRegion(mlir::Operation *op);

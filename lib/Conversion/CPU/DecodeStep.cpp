@@ -157,8 +157,8 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   if (numBatch > 0 && !keyPages.front().map.isFunctionOfDim(0))
     return;
   nextKeyPages = keyPages;
-  nextPlaces =
-      llvm::map_to_vector(places, [&](Value start) { return vb.add(start, schedule.getPrefetch() / numPlaces); });
+  int64_t rowsAhead = schedule.getPrefetch() / places.size();
+  nextPlaces = llvm::map_to_vector(places, [&](Value start) { return vb.add(start, rowsAhead); });
 }
 
 Value DecodeStepLowering::getKey(Value row, int64_t k) {
