@@ -75,24 +75,20 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (rowBlock > maxRows)
     rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
   rowBlock = std::min(rowBlock, lanes);
-  // Where scores depend on the place of their key, or any key may be masked, steps are of one tile each.
-  bool isOneStep = !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
+  // Where keys are in pages, scores depend on the place of their key, or any key may be masked, steps are of one tile
+  // each.
+  auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
+  bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
   bool isWalked = isOneStep && isOneBlock && !isLong;
-  auto getKeysOf = [&](int64_t bytes) {
-    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
-  };
-  int64_t keyTile = isWalked ? kMinKeyTile : getKeysOf(isLong ? kLongTileBytes : kKeyTileBytes);
+  int64_t keysOfBytes = llvm::bit_floor(uint64_t((isLong ? kLongTileBytes : kKeyTileBytes) / rowBytes));
+  int64_t keyTile = isWalked ? kMinKeyTile : std::clamp(keysOfBytes, kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
   int64_t prefetch = isWalked ? 0 : (isLong ? 1 : kPrefetchTiles) * keyTile;
-  if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>()) {
-    int64_t wanted = getKeysOf(keyBits <= 8 ? kLongTileBytes : kKeyTileBytes);
-    if (int64_t pageTile = getPageTile(gather, wanted)) {
-      // Hardware does not prefetch across pages.
-      prefetch = wanted;
-      keyTile = pageTile;
-    }
+  if (int64_t pageTile = gather ? getPageTile(gather, keyTile) : 0) {
+    prefetch = keyTile;
+    keyTile = pageTile;
   }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));

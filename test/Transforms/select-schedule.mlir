@@ -57,6 +57,21 @@ func.func @biased_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: te
   return %r : tensor<4x1x64xf32>
 }
 
+// So are those over pages, the short ones that are gathered as well.
+// CHECK-LABEL: func @short_pages(
+//     V4:   key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, prefetch = 64>
+func.func @short_pages(%q: tensor<64x4x1x64xf32>, %kc: tensor<512x8x1x64xf32>, %vc: tensor<512x8x1x64xf32>,
+                       %t: tensor<64x8xi32>, %n: tensor<64xi32>, %i: tensor<64x1x64x64xf32>,
+                       %o: tensor<64x4x1x64xf32>) -> tensor<64x4x1x64xf32> {
+  %k = attn.gather_pages ins(%kc, %t : tensor<512x8x1x64xf32>, tensor<64x8xi32>) lengths(%n : tensor<64xi32>)
+      outs(%i : tensor<64x1x64x64xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<64x1x64x64xf32>
+  %v = attn.gather_pages ins(%vc, %t : tensor<512x8x1x64xf32>, tensor<64x8xi32>) lengths(%n : tensor<64xi32>)
+      outs(%i : tensor<64x1x64x64xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<64x1x64x64xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<64x4x1x64xf32>, tensor<64x1x64x64xf32>, tensor<64x1x64x64xf32>)
+      outs(%o : tensor<64x4x1x64xf32>) -> tensor<64x4x1x64xf32>
+  return %r : tensor<64x4x1x64xf32>
+}
+
 // Ranges are longer where they are many anyway: 64 of them here.
 // CHECK-LABEL: func @long_cache(
 //   CHECK:   kernel = decode, {{.*}}split_keys = 4096{{[,>]}}
