@@ -142,6 +142,35 @@ static LogicalResult checkGpuSchedule(SdpaOp op, const ScheduleFields &fields, c
   return success();
 }
 
+static LogicalResult checkDotProducts(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
+  if (canUseByteDotProducts(op) && fields.kernel == KernelKind::Decode) {
+    if (!target.hasByteDot)
+      return op.emitOpError("schedule: expected product=dot only on targets with dot products of bytes, found ")
+             << target.name << "; write product=fma";
+    if (fields.keyTile > TargetInfo::kMaxByteDotSum)
+      return op.emitOpError("schedule: expected key_tile of at most ")
+             << TargetInfo::kMaxByteDotSum << " for product=dot of bytes, found " << fields.keyTile;
+    if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>()) {
+      int64_t page =
+          cast<ShapedType>(gather.getCache().getType()).getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+      if (page % fields.keyTile != 0)
+        return op.emitOpError("schedule: expected key_tile to divide the ")
+               << page << " keys of a page for product=dot of bytes, as other pages are gathered and widened, found "
+               << fields.keyTile;
+    }
+    return success();
+  }
+  if (target.bf16DotRate == 0)
+    return op.emitOpError("schedule: expected product=dot only on targets with dot products of bf16, found ")
+           << target.name << "; write product=fma";
+  if (!canUseDotProducts(op))
+    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, of an even head size, or for "
+                          "kernel=decode Q has 16 bits and K and V are int8, of head sizes that are multiples of ")
+           << TargetInfo::kByteDotColumns << ", found Q of " << getElementTypeOrSelf(op.getQuery().getType())
+           << " and K of " << getElementTypeOrSelf(op.getKey().getType()) << "; write product=fma";
+  return success();
+}
+
 static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
   if (target.gpu)
     return checkGpuSchedule(op, fields, target);
@@ -162,12 +191,8 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
       return op.emitOpError("schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, ")
              << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;
   }
-  if (fields.product == ProductKind::Dot && target.bf16DotRate == 0)
-    return op.emitOpError("schedule: expected product=dot only on targets with dot products of bf16, found ")
-           << target.name << "; write product=fma";
-  if (fields.product == ProductKind::Dot && !canUseDotProducts(op))
-    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, of an even head size, found ")
-           << getElementTypeOrSelf(op.getQuery().getType()) << "; write product=fma";
+  if (fields.product == ProductKind::Dot && failed(checkDotProducts(op, fields, target)))
+    return failure();
   int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + fields.keyTile;
   if (int64_t tileBytes = fields.queryTile * columns * bytes; tileBytes > kMaxTileBytes)
     return op.emitOpError("schedule: expected query_tile and key_tile of at most ")

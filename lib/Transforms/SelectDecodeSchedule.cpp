@@ -80,8 +80,10 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
+  // Pages that are gathered are widened on the way.
+  bool usesBytes = target.hasByteDot && canUseByteDotProducts(op) && (!gather || getPageTile(gather, kMaxKeyTile) > 0);
   bool isWalked = isOneStep && isOneBlock && !isLong;
-  int64_t keysOfBytes = llvm::bit_floor(uint64_t((isLong ? kLongTileBytes : kKeyTileBytes) / rowBytes));
+  int64_t keysOfBytes = llvm::bit_floor(uint64_t((isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes) / rowBytes));
   int64_t keyTile = isWalked ? kMinKeyTile : std::clamp(keysOfBytes, kMinKeyTile, kMaxKeyTile);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
@@ -104,5 +106,5 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           usesPairs ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0);
+                           usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0);
 }

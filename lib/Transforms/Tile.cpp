@@ -130,17 +130,20 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))
     return step.emitOpError("expected static head sizes, found dynamic ones");
 
-  if (step.getSchedule()->getProduct() == ProductKind::Dot && !canUseDotProducts(step))
+  bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
+  if (step.getSchedule()->getProduct() == ProductKind::Dot && !canUseDotProducts(step) &&
+      !(isDecode && canUseByteDotProducts(step)))
     return step.emitOpError(
         "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
-        "innermost dimension of Q and K, and no score_weight; write product = fma");
+        "innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of 16 bits, K and V of int8 "
+        "and "
+        "head sizes that are multiples of 16; write product = fma");
 
   rewriter.setInsertionPoint(finalize);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
       << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),
                        step.getSchedule()->getKeyTile(), countTiles(step, domain[numBatch], domain[numBatch + 1]))
              .str();
-  bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
   SmallVector<Value> results =
       isDecode ? createDecodeTiles(rewriter, finalize, step, init) : createPrefillTiles(rewriter, finalize, step, init);
   rewriter.replaceOp(finalize, results);

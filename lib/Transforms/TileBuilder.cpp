@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileBuilder.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -27,7 +28,7 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
       usesPairs(schedule.getProduct() == ProductKind::Dot && schedule.getKernel() != KernelKind::Decode),
       stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(schedule.getProduct() == ProductKind::Dot || schedule.isGpu()
+      rowType((schedule.getProduct() == ProductKind::Dot && canUseDotProducts(step)) || schedule.isGpu()
                   ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
                   : stateType) {
   if (isDecode && numBatch > 0)

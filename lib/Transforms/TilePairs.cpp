@@ -26,6 +26,23 @@ bool attn::canUseDotProducts(Operation *op) {
                       [&](AffineMap map) { return map.getResults().back() == head; });
 }
 
+bool attn::canUseByteDotProducts(Operation *op) {
+  auto getType = [&](unsigned operand) { return getElementTypeOrSelf(op->getOperand(operand).getType()); };
+  if (!isa<FloatType>(getType(0)) || getType(0).getIntOrFloatBitWidth() != 16 || !getType(1).isInteger(8) ||
+      !getType(2).isInteger(8))
+    return false;
+  bool hasScoreWeight = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
+      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+  SmallVector<AffineMap> maps = getMaps(op);
+  auto liesTogether = [&](DimKind kind, unsigned operand) {
+    int64_t size = getStaticSize(op, kind);
+    return !ShapedType::isDynamic(size) && size % TargetInfo::kByteDotColumns == 0 &&
+           size <= TargetInfo::kMaxByteDotSum &&
+           maps[operand].getResults().back() == getAffineDimExpr(getDomainPosition(op, kind), op->getContext());
+  };
+  return !hasScoreWeight && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
+}
+
 /// A map of `numDims` dimensions that holds `paired` in pairs around `other`.
 AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned other) {
   SmallVector<AffineExpr> exprs;

@@ -47,6 +47,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
     cases |= {"pairs": functools.partial(pairs, target)}
     cases |= {"quantised": functools.partial(quantised, target, start)}
+    cases |= {"bytes": functools.partial(bytes_of_keys, target)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
 
@@ -126,6 +127,14 @@ def quantised(target, index):
     if scales == "token":
         options |= {name: np.ascontiguousarray(options[name][:, :, :48]) for name in ("k_scale", "v_scale")}
     attn.paged_sdpa(q, *caches, np.array([[1], [0]]), [48, 17], causal="bottom_right", **options)
+
+
+def bytes_of_keys(target):
+    """Int8 K and V that are multiplied as bytes, of rows that are no whole vectors and any number of keys."""
+    for sk in (decode_cases.SPLIT + 3, 50, 1):
+        q, k, v = draw(Shape(1, sk, 80, 48, b=2, hq=4, hkv=2), TYPES["bf16"])
+        (k, k_scale), (v, v_scale) = quantise(k, np.int8, "token"), quantise(v, np.int8, "token")
+        attn.sdpa(q, k, v, kv_lengths=[sk, sk // 2], k_scale=k_scale, v_scale=v_scale, target=target)
 
 
 def packed(target, element):

@@ -1,5 +1,7 @@
 """Keys and values of another type than q: int8 and fp8 with scales, 16-bit floats beside f32."""
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -63,6 +65,64 @@ def test_narrow_keys_beside_f32(shape, kind):
 def test_beside_narrow_queries(dtype, sq, kind):
     tensors, options = quantised(Shape(sq, 65, 32, 40, hq=4, hkv=2), kind, "head", dtype)
     check(*tensors, **options)
+
+
+@parametrize_scales
+@pytest.mark.parametrize("dtype", NARROW.values(), ids=NARROW)
+@pytest.mark.parametrize("target", ["host", "host-bytes-of-256-bits"])
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        (Shape(1, 203, 128, 128, b=2, hq=8, hkv=2), dict(kv_lengths=[203, 58])),
+        (Shape(1, 5, 16, 48, hq=1, hkv=1), {}),
+        (Shape(2, 4099, 80, 64, hq=3, hkv=1), dict(causal="bottom_right")),
+        (Shape(1, 66, 256, 16, b=2, hq=8, hkv=1), dict(kv_lengths=[0, 65])),
+        (Shape(3, 1025, 48, 112, hq=2, hkv=2), dict(causal="bottom_right", window=(700, 0))),
+        (Shape(1, 130, 512, 512, hq=2, hkv=1), dict(softcap=5.0)),
+    ],
+    ids=str,
+)
+def test_bytes_beside_narrow_queries(shape, options, target, dtype, scales):
+    """Sizes whose products are of bytes, where the target has that: tails of 16 columns, and any number of keys."""
+    tensors, of_scales = quantised(shape, np.int8, scales, dtype)
+    options = dict(return_lse=True) | of_scales | options
+    if target != "host":
+        if "avx_vnni" not in Path("/proc/cpuinfo").read_text():
+            pytest.skip("no dot products of bytes in 256 bits on this processor")
+        target = "alderlake"
+    found = attn.sdpa(*tensors, **options, target=target)
+    compare(found, reference.sdpa, *tensors, **options)
+
+
+@pytest.mark.parametrize("dtype", NARROW.values(), ids=NARROW)
+def test_bytes_of_large_scores(dtype):
+    """Q's larger numbers are exact: scores of ±1e4 are as near as the tolerance of lse asks. Rows of 0 and of 1e-35."""
+    (q, k, v), options = quantised(Shape(1, 300, 64, 64, hq=4, hkv=1), np.int8, "head", dtype)
+    largest = 400 if dtype == np.float16 else 4000  # the rounded reference overflows f16 sooner
+    q *= np.array([largest, 1, 0, 1e-35])[:, None, None].astype(dtype)
+    _, lse = check(q, k, v, **options)
+    assert lse.max() > 2 * largest
+
+
+def test_bytes_of_a_late_peak_and_a_long_tail():
+    """Weights become integers tile by tile: those of 1e-5 beside a peak of 1 are not lost, with half of the sum theirs."""
+    k, v = np.zeros((1, 1, 65536, 64), np.int8), np.ones((1, 1, 65536, 64), np.int8)
+    k[..., -1, 0], v[..., -1, :] = 127, -1
+    q = np.zeros((1, 1, 1, 64), np.float16)
+    q[..., 0] = np.log(65536.0)
+    scale = np.array([8 / 127], np.float32)
+    found = attn.sdpa(q, k, v, k_scale=scale, v_scale=np.ones(1, np.float32), scale=1 / 8, return_lse=True)
+    compare(found, reference.sdpa, q, k, v, k_scale=scale, v_scale=np.ones(1), scale=1 / 8, return_lse=True)
+
+
+def test_bytes_keep_nan_in_its_row():
+    (q, k, v), options = quantised(Shape(1, 203, 64, 64, hq=4, hkv=2), np.int8, "token", ml_dtypes.bfloat16)
+    q[0, 1, 0, 5] = np.nan
+    found = attn.sdpa(q, k, v, **options).astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(found[0, :, 0]).all(axis=1), [False, True, False, False])
+    options["v_scale"][0, 1, 7] = np.nan
+    found = attn.sdpa(q, k, v, **options).astype(np.float32)
+    np.testing.assert_array_equal(np.isnan(found[0, :, 0]).all(axis=1), [False, True, True, True])
 
 
 def codes(kind):
@@ -145,6 +205,25 @@ def test_paged(layout, kind, scales):
     )
     options["k_scale"] = np.nan_to_num(options["k_scale"])
     compare(found, reference.sdpa, q, k, v, kv_lengths=lengths, causal="bottom_right", return_lse=True, **options)
+
+
+@parametrize_scales
+@parametrize_kind
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("page", [16, 48])
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+def test_many_pages(layout, page, dtype, kind, scales):
+    """Pages that are folded several at once or one by one, in products of bytes or of floats."""
+    (q, k, v), options = quantised(Shape(1, 1200, 80, 48, b=3, hq=8, hkv=2), kind, scales, dtype)
+    count, lengths = 1200 // page, [1200, 1035, 7 * page]
+    table = np.random.default_rng(1).permutation(3 * count).astype(np.int32).reshape(3, count)
+    caches = []
+    for x in (k, v):
+        cache = np.empty((3 * count, page, 2, x.shape[3]), kind)
+        cache[table] = x.swapaxes(1, 2).reshape(3, count, page, 2, -1)
+        caches.append(cache if layout == "nhd" else np.ascontiguousarray(cache.swapaxes(1, 2)))
+    found = attn.paged_sdpa(q, *caches, table, lengths, page_layout=layout, return_lse=True, **options)
+    compare(found, reference.sdpa, q, k, v, kv_lengths=lengths, return_lse=True, **options)
 
 
 @parametrize_kind

@@ -27,6 +27,7 @@ struct Level {
   unsigned vectorBits, vectorRegisters;
   bool hasFma;
   double bf16DotRate = 0; ///< as measured; 0 where there is no such instruction
+  bool hasByteDot = false;
 };
 constexpr Level levels[] = {
     {"x86-64", 128, 16, false},
@@ -39,9 +40,12 @@ constexpr Level levels[] = {
     {"znver1", 256, 16, true},
     {"bdver2", 128, 16, false},
     {"skylake-avx512", 512, 32, true},
-    {"znver4", 512, 32, true, 2},
-    {"znver5", 512, 32, true, 2},
-    {"sapphirerapids", 512, 32, true, 0.5},
+    {"cascadelake", 512, 32, true, 0, true},
+    {"znver4", 512, 32, true, 2, true},
+    {"znver5", 512, 32, true, 2, true},
+    {"sapphirerapids", 512, 32, true, 0.5, true},
+    {"alderlake", 256, 16, true, 0, true},
+    {"sierraforest", 256, 16, true, 0, true},
 };
 
 TEST(TargetInfo, Levels) {
@@ -54,6 +58,7 @@ TEST(TargetInfo, Levels) {
     EXPECT_EQ(target.vectorRegisters, level.vectorRegisters) << level.name;
     EXPECT_EQ(target.hasFma, level.hasFma) << level.name;
     EXPECT_EQ(target.bf16DotRate, level.bf16DotRate) << level.name;
+    EXPECT_EQ(target.hasByteDot, level.hasByteDot) << level.name;
     EXPECT_EQ(target.getLanes(32), level.vectorBits / 32);
     EXPECT_EQ(target.getLanes(64), level.vectorBits / 64);
   }
@@ -105,6 +110,8 @@ TEST(TargetInfo, HostAgreesWithTheProcessor) {
   EXPECT_EQ(host.vectorRegisters, hasAvx512 ? 32u : 16u);
   EXPECT_EQ(host.hasFma, hasAvx512 || hasAvx2);
   EXPECT_GE(host.l2Bytes, 128 * 1024);
+  EXPECT_EQ(host.hasByteDot,
+            hasAvx512 ? __builtin_cpu_supports("avx512vnni") : hasAvx2 && __builtin_cpu_supports("avxvnni"));
   EXPECT_EQ(host.bf16DotRate > 0, hasAvx512 && __builtin_cpu_supports("avx512bf16"));
 }
 

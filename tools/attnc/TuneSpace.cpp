@@ -25,7 +25,8 @@ static constexpr int64_t kMaxDecodeQueries = 16;
 
 TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
     : queries(problem.sq), keys(problem.sk), registers(target.vectorRegisters),
-      isBf16(problem.element == Problem::Element::BF16) {}
+      hasDotProducts(problem.element == Problem::Element::BF16 ||
+                     (problem.element == Problem::Element::F16 && problem.kv == Problem::KvElement::I8)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
   static constexpr StringRef axes[] = {"kernel",     "product",  "key_tile", "query_tile",
@@ -143,5 +144,5 @@ std::vector<ScheduleFields> TuneSpace::changePrefetch(const Fields &fields) cons
 std::vector<ScheduleFields> TuneSpace::changeProduct(const Fields &fields) const {
   Fields changed = fields;
   changed.product = fields.product == ProductKind::FMA ? ProductKind::Dot : ProductKind::FMA;
-  return isBf16 ? std::vector<Fields>{changed} : std::vector<Fields>{};
+  return hasDotProducts ? std::vector<Fields>{changed} : std::vector<Fields>{};
 }

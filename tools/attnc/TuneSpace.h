@@ -36,7 +36,7 @@ private:
 
   int64_t queries, keys; ///< Problem::kDynamic where a call says them
   int64_t registers;
-  bool isBf16;
+  bool hasDotProducts; ///< pairs of bf16, or bytes beside 16 bits
 };
 
 } // namespace attn::driver

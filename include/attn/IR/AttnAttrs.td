@@ -85,8 +85,9 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
       query rows. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged
       (`attn.merge_states`).
 
-    `product = dot` multiplies pairs of bf16 in one instruction where the target has it; `fma` widens to the type of the
-    accumulation. Kernels ask for rows of K and V `prefetch` rows ahead, 0 for none.
+    `product = dot` multiplies pairs of bf16 in one instruction where the target has it, and in decode kernels four bytes
+    of int8 K and V beside a Q of 16 bits; `fma` widens to the type of the accumulation. Kernels ask for rows of K and V
+    `prefetch` rows ahead; 0 leaves that to the processor, but for the first row of each place that is read at once.
 
     On a GPU `warps` is greater than 0: a block of so many warps of `lanes` threads has a tile. Rows stay rows: each warp
     holds `row_block` of them, all heads' and queries' together, and takes the products in fragments of 16 rows by

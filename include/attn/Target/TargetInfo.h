@@ -41,6 +41,11 @@ struct TargetInfo {
   /// Multiply-adds a second of vdpbf16ps (sums of products of pairs of bf16) relative to those of f32; 0 where the
   /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
+  /// Adds four products of an unsigned and a signed byte to each i32 of a vector in one instruction (vpdpbusd).
+  bool hasByteDot = false;
+  /// Kernels of ours that use it: rows are multiples of so many bytes, the part of a register that shuffles stay in,
+  /// and sums are of so many products at most, 16 by 8 bits, as an i32 holds.
+  static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
   int64_t l2Bytes = 512 * 1024;
   std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; the vector facts mean nothing then
 

@@ -68,11 +68,11 @@ static SmallVector<OnlineStepOp> getPagesOfTile(OnlineStepOp first) {
   return int64_t(steps.size()) == places ? steps : SmallVector<OnlineStepOp>();
 }
 
-SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step) {
+SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step, ArrayRef<Operand> pages, int64_t rounds) {
   auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
   if (!loop)
     return {};
-  Value next = vb.add(loop.getInductionVar(), loop.getStep());
+  Value next = vb.add(loop.getInductionVar(), vb.multiply(loop.getStep(), rounds));
   Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
   IRMapping mapping;
   mapping.map(loop.getInductionVar(), vb.select(isThere, next, loop.getInductionVar()));
@@ -80,14 +80,14 @@ SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step) {
   BackwardSliceOptions options;
   options.inclusive = options.omitBlockArguments = true;
   options.filter = [&](Operation *op) { return op->getBlock() == loop.getBody(); };
-  for (const Operand &page : keyPages)
+  for (const Operand &page : pages)
     if (failed(getBackwardSlice(page.memref, &slice, options)) ||
         !llvm::all_of(slice, [](Operation *op) { return findsPages(*op); }))
       return {};
   for (Operation *op : slice)
     b.clone(*op, mapping);
   return llvm::map_to_vector(
-      keyPages, [&](const Operand &page) { return Operand{mapping.lookupOrDefault(page.memref), page.map}; });
+      pages, [&](const Operand &page) { return Operand{mapping.lookupOrDefault(page.memref), page.map}; });
 }
 
 void DecodeStepLowering::foldPages() {

@@ -31,6 +31,16 @@ void DecodeStepLowering::emitScores() {
 
 void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, ValueRange keys) {
   int64_t block = keys.size();
+  Value sums = usesBytes ? emitByteProducts(first, count, row, keys) : emitProducts(first, count, row, keys);
+  for (int64_t r = 0; r < count; ++r) {
+    Value part =
+        block == vb.lanes ? sums : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
+    vb.store(part, scores, {vb.add(first, r), getScore(row, 0)});
+  }
+}
+
+Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, ValueRange keys) {
+  int64_t block = keys.size();
   // Beside the sums and a row of K.
   int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
   using Load = function_ref<Value(const Operand &, ArrayRef<Value>)>;
@@ -60,7 +70,7 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, Val
     if (rounds == 0)
       return;
     Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
-    prefetch(valuePages, places, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
@@ -81,12 +91,6 @@ void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, Val
     return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
   });
   limitUnrolling(products, (headSize - paired) / vb.lanes);
-  // As many vectors as lanes are added up; those of rows that there are not are 0.
   products.append(vb.lanes - products.size(), vb.splat(0));
-  Value sums = sumLanes(vb, products);
-  for (int64_t r = 0; r < count; ++r) {
-    Value part =
-        block == vb.lanes ? sums : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-    vb.store(part, scores, {vb.add(first, r), getScore(row, 0)});
-  }
+  return sumLanes(vb, products);
 }

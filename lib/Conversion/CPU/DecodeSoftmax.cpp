@@ -85,8 +85,9 @@ Value DecodeStepLowering::moveMaximum(Value row, Value best, Value oldMax) {
 
 Value DecodeStepLowering::emitSoftmax(Value row) {
   laneCode.prepare(rows.getQuery(row), rows.getHead(row));
+  std::function<Value(Value)> loadScores = getScoresOfRow(row);
   Values best = forEachKeyVector(vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
-    Value score = laneCode.apply(vb.load(scores, {row, first}), vb.add(places[0], first), 0, mask);
+    Value score = laneCode.apply(loadScores(first), vb.add(places[0], first), 0, mask);
     if (mask)
       score = vb.select(mask, score, vb.splat(kMinusInf));
     vb.store(score, scores, {row, first});

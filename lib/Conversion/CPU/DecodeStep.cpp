@@ -33,6 +33,8 @@ using namespace attn::cpu;
 
 /// Keys of a block, at most: as many places are read in turn as the read has whose bandwidth is the ceiling of decode.
 static constexpr int64_t kMaxKeyBlock = 4;
+/// A page of which so many are a distance of prefetches, or more, is short.
+static constexpr int64_t kShortPageRounds = 4;
 
 static int64_t getNumRows(OnlineStepOp step) {
   unsigned numBatch = getNumBatchDims(step);
@@ -46,14 +48,19 @@ int64_t attn::cpu::getKeyBlock(OnlineStepOp step) {
   return std::min<int64_t>(schedule.getLanes() / llvm::PowerOf2Ceil(rows), kMaxKeyBlock);
 }
 
+/// K and V go on behind a tile, as pages of a cache do not.
+static bool isDenseAlongKeys(OnlineStepOp step) {
+  return getNumBatchDims(step) == 0 || getMaps(step)[1].isFunctionOfDim(0);
+}
+
 int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
   ScheduleAttr schedule = *step.getSchedule();
   int64_t block = getKeyBlock(step);
-  // A second row block would read what the first has left in the cache. Widening K and V of 8 bits takes longer than
-  // memory does.
+  // A second row block would read what the first has left in the cache. Products of dense K and V of 8 bits take about
+  // as long as memory does, and are fastest from one place that prefetch instructions run ahead of.
   bool isOneBlock = getNumRows(step) <= schedule.getLaneVectors();
   bool isNarrow = getElementTypeOrSelf(step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
-  return isOneBlock && !isNarrow && schedule.getKeyTile() % block == 0 ? block : 1;
+  return isOneBlock && !(isNarrow && isDenseAlongKeys(step)) && schedule.getKeyTile() % block == 0 ? block : 1;
 }
 
 DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp> steps)
@@ -76,16 +83,24 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   SmallVector<int64_t> domain = getStaticDomain(step);
   headSize = domain[numBatch + 2];
   valueSize = domain[numBatch + 3];
-  usesPairs = schedule.getProduct() == ProductKind::Dot;
+  usesBytes = usesByteDot(step);
+  usesPairs = schedule.getProduct() == ProductKind::Dot && !usesBytes;
   // A register holds the weights of one key, or of a pair.
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
-  if (steps.size() == 1 || schedule.getPrefetch() == 0)
+  if (isDenseAlongKeys(step) || schedule.getPrefetch() == 0)
+    return;
+  // Products of a short page's K are too short for its V to come meanwhile, and those of V for the next page.
+  int64_t rounds = schedule.getPrefetch() / tileKeys;
+  bool isAlone = steps.size() == 1, isShort = isAlone && rounds >= kShortPageRounds;
+  nextPages = findNextPages(step, keyPages, isShort ? rounds : 1);
+  if (isShort)
+    nextValuePages = findNextPages(step, valuePages, rounds);
+  if (isAlone)
     return;
   // Each tile asks for the next one: the distance is the keys of a tile.
   for (int64_t all = tileKeys * numPlaces; tileKeys < schedule.getPrefetch() && all % (2 * tileKeys) == 0;)
     tileKeys *= 2;
-  nextPages = findNextPages(step);
 }
 
 void DecodeStepLowering::emit() {
@@ -99,6 +114,8 @@ void DecodeStepLowering::emit() {
     weights = vb.stackBuffer({rows.getCount(), pitch}, b.getBF16Type());
   laneSums = vb.stackBuffer({rows.getCount(), vb.lanes});
   beginSums();
+  if (usesBytes)
+    emitQueryDigits(pitch);
   if (keyPages.size() > 1)
     foldPages();
   else
@@ -111,6 +128,12 @@ void DecodeStepLowering::foldKeys() {
   int64_t keyTile = schedule.getKeyTile();
   if (!isLong || (numKeys && *numKeys <= keyTile)) {
     setTile({vb.index(0)}, keys);
+    if (!nextPages.empty()) {
+      nextKeyPages = nextPages;
+      nextPlaces = {vb.index(0)};
+      if (!nextValuePages.empty())
+        askedValuePages = nextValuePages;
+    }
     return emitTile();
   }
   OpFoldResult tileCount = divide(keys, keyTile), perPlace = multiply(tileCount, keyTile / numPlaces);
@@ -153,6 +176,8 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   numKeys = getConstantIntValue(count);
   keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
   nextKeyPages.clear();
+  askedValuePages = valuePages;
+  askedPlaces = places;
   // The rows of a page end with it; those of a dense tensor go on in the next tile.
   if (numBatch > 0 && !keyPages.front().map.isFunctionOfDim(0))
     return;
@@ -198,7 +223,10 @@ void DecodeStepLowering::emitTile() {
   emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
   Value best = vb.loop(rows.getCount(), 1, nothing, [&](Value row, ValueRange carried) {
-                   return Values{vb.max(emitSoftmax(row), carried.front())};
+                   Value best = emitSoftmax(row);
+                   if (usesBytes)
+                     emitWeightDigits(row);
+                   return Values{vb.max(best, carried.front())};
                  }).front();
   if (!laneCode.isPartial())
     return emitOutput();
@@ -249,7 +277,7 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
                       column == numBatch + 2 ? headSize : valueSize};
     tile.firstRow = vb.add(start, row);
     // Rows far apart compete for the same few lines of the first-level cache.
-    tile.locality = places.size() > 1 && isDense(page) ? 3 : 2;
+    tile.locality = (places.size() > 1 || usesBytes) && isDense(page) ? 3 : 2;
     emitPrefetchPart(vb, tile, part, passes * rounds);
   }
 }

@@ -12,6 +12,13 @@
 
 namespace attn::cpu {
 
+/// Rows of numbers as integers of two bytes: number = scale (256 high + low), both digits signed.
+struct ByteOperand {
+  mlir::Value digits;  ///< (digit, row, column), the high one first
+  mlir::Value scales;  ///< (row)
+  mlir::Value offsets; ///< (row): 128 times the sum of its integers
+};
+
 /// Products are of blocks of rows times keys, as many as lanes in all or fewer: the keys of one.
 int64_t getKeyBlock(OnlineStepOp step);
 /// Places of memory that a tile takes its keys from.
@@ -29,8 +36,8 @@ private:
   void foldKeys();
   /// The same of steps of one page each.
   void foldPages();
-  /// The pages of K that the next round of the loop around the steps reads.
-  llvm::SmallVector<Operand> findNextPages(OnlineStepOp step);
+  /// What the loop around the steps reads some rounds later in the place of `pages`; none where that is not known.
+  llvm::SmallVector<Operand> findNextPages(OnlineStepOp step, llvm::ArrayRef<Operand> pages, int64_t rounds);
   /// From here on keys are `count` rows, in turn one from each of the places that start at `starts`.
   void setTile(Values starts, mlir::OpFoldResult count);
   /// The `k`-th key after the `row`-th ones of all places, and K or V that it is a row of.
@@ -64,6 +71,8 @@ private:
   void emitScores();
   /// The same of `count` rows from `first` on and a block of keys, those from `row` of all places on.
   void emitScoresOf(mlir::Value first, int64_t count, mlir::Value row, mlir::ValueRange keys);
+  /// Q by K, (row, key) after (row, key) in one vector.
+  mlir::Value emitProducts(mlir::Value first, int64_t count, mlir::Value row, mlir::ValueRange keys);
 
   /// The lanes of l are added up once a step.
   void beginSums();
@@ -84,6 +93,19 @@ private:
   /// Two vectors of columns of V, each element of the `k`-th key of a row beside that of the next one.
   Values loadPairsOfKeys(mlir::Value row, int64_t k, int64_t block, mlir::Value column);
 
+  // The same by integers, where K and V are bytes (DecodeBytes.cpp).
+  void emitQueryDigits(int64_t pitch);
+  void emitWeightDigits(mlir::Value row);
+  mlir::Value emitByteProducts(mlir::Value first, int64_t count, mlir::Value row, mlir::ValueRange keys);
+  /// Loads a vector of what emitProducts has left of a row, from a key on.
+  std::function<mlir::Value(mlir::Value key)> getScoresOfRow(mlir::Value row);
+  void storeScale(mlir::Value row, const ByteOperand &operand, mlir::Value scale, mlir::Value sum);
+  void emitByteOutputOf(mlir::Value first, int64_t count);
+  void emitByteColumns(mlir::Value first, int64_t count, mlir::Value column, int64_t columns,
+                       mlir::ArrayRef<int64_t> halves, mlir::Value round, int64_t rounds);
+  /// `columns` bytes of K or V, 0 behind them.
+  mlir::Value loadBytes(const Operand &operand, mlir::ArrayRef<mlir::Value> position, int64_t columns);
+
   mlir::OpFoldResult divide(mlir::OpFoldResult value, int64_t divisor);
   mlir::OpFoldResult multiply(mlir::OpFoldResult value, int64_t factor);
 
@@ -97,20 +119,23 @@ private:
   Operand query, acc, rowMax, rowSum;
   llvm::SmallVector<Operand> keyPages, valuePages; ///< one, or of each place one
   llvm::SmallVector<Operand> nextPages;            ///< of K; none where they are not known
+  llvm::SmallVector<Operand> nextValuePages;       ///< likewise of V, where a page is a step alone
   mlir::OpFoldResult keys;
   int64_t keyBlock, outputBlock; ///< keys of a block of products with Q, and with the weights
   int64_t numPlaces, tileKeys;
   bool isLong;
+  bool usesBytes; ///< products of integers: DecodeBytes.cpp
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys
   // Of the current tile.
   std::optional<int64_t> numKeys;
   mlir::Value keyCount;
   Values places;
-  // K of the next tile; no places where it is not known.
-  llvm::SmallVector<Operand> nextKeyPages;
-  Values nextPlaces;
+  // K of the next tile; no places where it is not known. V of this one, or of a later page.
+  llvm::SmallVector<Operand> nextKeyPages, askedValuePages;
+  Values nextPlaces, askedPlaces;
   int64_t headSize, valueSize;
   mlir::Value scores, weights, laneSums; // (row, key), (row, key), (row, lane)
+  ByteOperand queryBytes, weightBytes;
 };
 
 /// Lowers steps of one state that are next to each other, at the last one.

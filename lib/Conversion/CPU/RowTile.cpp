@@ -69,9 +69,13 @@ Value attn::cpu::sumLanes(VectorBuilder &vb, Values vectors) {
   for (int64_t width = 1; width < vb.lanes; width *= 2) {
     int64_t unit = width < group ? 1 : group, within = width < group ? group : vb.lanes;
     Values next;
-    for (size_t i = 0; i < vectors.size(); i += 2)
-      next.push_back(arith::AddFOp::create(vb.b, vb.loc, takeUnits(vb, vectors[i], vectors[i + 1], unit, within, false),
-                                           takeUnits(vb, vectors[i], vectors[i + 1], unit, within, true)));
+    for (size_t i = 0; i < vectors.size(); i += 2) {
+      Value even = takeUnits(vb, vectors[i], vectors[i + 1], unit, within, false);
+      Value odd = takeUnits(vb, vectors[i], vectors[i + 1], unit, within, true);
+      next.push_back(isa<FloatType>(getElementTypeOrSelf(even.getType()))
+                         ? arith::AddFOp::create(vb.b, vb.loc, even, odd).getResult()
+                         : arith::AddIOp::create(vb.b, vb.loc, even, odd).getResult());
+    }
     vectors = std::move(next);
   }
   return vectors.front();
@@ -107,6 +111,33 @@ bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
   return step.getMaskMod().empty() && !asksForKeys(step) && (getNumBatchDims(step) == 0 || key.isFunctionOfDim(0));
 }
 
+bool attn::cpu::usesByteDot(OnlineStepOp step) {
+  return step.getSchedule()->getProduct() == ProductKind::Dot &&
+         getElementTypeOrSelf(step.getKey().getType()).isInteger(8);
+}
+
+static LogicalResult verifyByteDot(OnlineStepOp op, const TargetInfo &target) {
+  Type type = getElementTypeOrSelf(op.getAcc().getType());
+  if (!target.hasByteDot || !type.isF32())
+    return op.emitOpError("no dot products of bytes on target ")
+           << target.name << " with a state of " << type << "; expected a schedule with product = fma";
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned head = getNumBatchDims(op) + 2;
+  for (auto [number, position] : {std::pair(1u, head), std::pair(2u, head + 1)}) {
+    Operand operand{op->getOperand(number), maps[number]};
+    if (!getElementTypeOrSelf(operand.memref.getType()).isInteger(8) || !operand.isInnermost(position) ||
+        domain[position] % TargetInfo::kByteDotColumns != 0 || domain[position] > TargetInfo::kMaxByteDotSum)
+      return op.emitOpError("expected K and V of int8 for product = dot, columns innermost, a multiple of ")
+             << TargetInfo::kByteDotColumns << " and at most " << TargetInfo::kMaxByteDotSum << ", found "
+             << operand.memref.getType() << "; write product = fma";
+  }
+  if (op.getSchedule()->getKeyTile() > TargetInfo::kMaxByteDotSum)
+    return op.emitOpError("expected key_tile of at most ")
+           << TargetInfo::kMaxByteDotSum << " for product = dot of bytes, found " << op.getSchedule()->getKeyTile();
+  return success();
+}
+
 LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &target) {
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   ScheduleAttr schedule = *op.getSchedule();
@@ -122,7 +153,9 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &tar
     return op.emitOpError("expected at most ")
            << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
   SmallVector<AffineMap> maps = getMaps(op);
-  bool usesPairs = schedule.getProduct() == ProductKind::Dot;
+  bool usesBytes = usesByteDot(op), usesPairs = schedule.getProduct() == ProductKind::Dot && !usesBytes;
+  if (usesBytes && failed(verifyByteDot(op, target)))
+    return failure();
   if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))
     return op.emitOpError("no dot products of bf16 on target ")
            << target.name << " with a state of " << type << "; expected a schedule with product = fma";

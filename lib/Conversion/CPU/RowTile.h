@@ -53,6 +53,8 @@ bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 
 /// True for a step that may have more keys than a tile: any order of them will do, and K goes on behind a tile.
 bool foldsManyTiles(OnlineStepOp step);
+/// True for a step whose products are of bytes: Q and the weights as integers, K and V of int8 as they are.
+bool usesByteDot(OnlineStepOp step);
 mlir::LogicalResult verifyDecodeStep(OnlineStepOp op, const TargetInfo &target);
 
 mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);

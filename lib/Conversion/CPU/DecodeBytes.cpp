@@ -1,0 +1,353 @@
+//===- DecodeBytes.cpp - products of a decode tile by bytes ---------------===//
+//
+// K and V of int8 are multiplied as they are: vpdpbusd adds four products of bytes to a
+// lane, where floats take four multiply-adds and as many instructions to widen them
+// (TargetInfo::hasByteDot). For that, a row x of Q, and the weights of a row and tile,
+// become integers of 16 bits, with two signed digits each:
+//   X_i = round(x_i / scale) = 256 high_i + low_i,   |X_i| <= 32639.
+// The instruction's other operand is unsigned: K and V have their top bit flipped, which
+// adds 128, and
+//   sum_i X_i k_i = sum_i X_i (k_i + 128) - 128 sum_i X_i.
+// Sums of integers are exact. The scale of Q is a power of two, so that its larger numbers
+// are too: those of bf16 down to 2^-8 of the row's largest, of f16 to 2^-5, with scores as
+// large as they may be. All others, and the weights, are wrong by 2^-16 of the largest at
+// most: little beside numbers of 16 bits, but too much for a Q of f32.
+// A NaN makes its row's scale NaN, and with it all sums of the row.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "DecodeStep.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// The largest X whose high digit is no more than 127.
+static constexpr int64_t kMaxInteger = 127 * 256 + 127;
+/// A largest |x| below counts as this, so that its inverse is finite.
+static constexpr double kMinLargest = 1e-30;
+/// Added to |X|, a f32 leaves X in its lowest bits, rounded to the nearest.
+static constexpr double kRounder = 1.5 * (1 << 23);
+static constexpr int64_t kRounderBits = 0x4B400000;
+/// Bytes that a lane adds up.
+static constexpr int64_t kBytes = 4;
+static constexpr int64_t kDigits = 2;
+
+namespace {
+/// Vectors of integers: `vb.lanes` of 32 bits, or four times as many bytes.
+struct ByteBuilder {
+  explicit ByteBuilder(VectorBuilder &vb)
+      : vb(vb), b(vb.b), loc(vb.loc), width(kBytes * vb.lanes), wordType(VectorType::get({vb.lanes}, b.getI32Type())),
+        byteType(VectorType::get({width}, b.getI8Type())) {}
+
+  Value splat(VectorType type, int64_t value) {
+    auto element = cast<IntegerType>(type.getElementType());
+    APInt bits(element.getWidth(), value, /*isSigned=*/true);
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
+  }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value shiftLeft(Value x, int64_t count) { return arith::ShLIOp::create(b, loc, x, splat(wordType, count)); }
+
+  /// acc + the four products of each lane.
+  Value dot(Value acc, Value unsignedBytes, Value signedBytes) {
+    // No dialect has this instruction, and LLVM's intrinsic is an op whose effects are unknown.
+    bool isWide = width == 64;
+    return LLVM::InlineAsmOp::create(b, loc, wordType, ValueRange{acc, unsignedBytes, signedBytes},
+                                     isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0",
+                                     isWide ? "=v,0,v,v" : "=x,0,x,x", /*has_side_effects=*/false,
+                                     /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                                     /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
+        .getResult(0);
+  }
+  Value flipTopBits(Value bytes) { return arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128)); }
+
+  /// The larger of `largest` and |x|, as bits: those of floats of one sign are in their order, and NaN is the last.
+  Value maxAbs(Value largest, Value x) {
+    Value bits = vector::BitCastOp::create(b, loc, wordType, x);
+    return arith::MaxSIOp::create(b, loc, largest, arith::AndIOp::create(b, loc, bits, splat(wordType, 0x7FFFFFFF)));
+  }
+  /// Of those bits in each lane: the largest number of all, in every lane.
+  Value getLargest(Value largest) {
+    Value bits =
+        reduceLanes(vb, largest, [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); });
+    Value least = vector::BitCastOp::create(b, loc, wordType, vb.splat(kMinLargest));
+    return vector::BitCastOp::create(b, loc, vb.vectorType, arith::MaxSIOp::create(b, loc, bits, least));
+  }
+  Value divide(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
+  Value getInverse(Value largest) { return divide(vb.splat(kMaxInteger), largest); }
+  /// The next lower power of two.
+  Value roundToPower(Value x) {
+    Value exponent =
+        arith::AndIOp::create(b, loc, vector::BitCastOp::create(b, loc, wordType, x), splat(wordType, 0x7F800000));
+    return vector::BitCastOp::create(b, loc, vb.vectorType, exponent);
+  }
+  /// Of those numbers: NaN where `largest` is.
+  Value getScale(Value largest, Value inverse) {
+    return vb.multiplyAdd(largest, vb.splat(0), divide(vb.splat(1), inverse));
+  }
+
+  /// The integers of `x`, and their digits as bytes.
+  struct Integers {
+    Value whole, high, low;
+  };
+  Integers round(Value x, Value inverse) {
+    Value sum = vb.multiplyAdd(x, inverse, vb.splat(kRounder));
+    Value bits = vector::BitCastOp::create(b, loc, wordType, sum);
+    auto type = VectorType::get({vb.lanes}, b.getI8Type());
+    Value carried = arith::ShRUIOp::create(b, loc, add(bits, splat(wordType, 128)), splat(wordType, 8));
+    return {arith::SubIOp::create(b, loc, bits, splat(wordType, kRounderBits)),
+            arith::TruncIOp::create(b, loc, type, carried), arith::TruncIOp::create(b, loc, type, bits)};
+  }
+
+  /// `even` and `odd` element by element in turn, in each part of 128 bits: those of the lower or upper half of them.
+  Value interleave(Value even, Value odd, int64_t elementBytes, int64_t half) {
+    auto type = VectorType::get({width / elementBytes}, b.getIntegerType(8 * elementBytes));
+    int64_t count = type.getNumElements(), part = 16 / elementBytes;
+    SmallVector<int64_t> order;
+    for (int64_t first = half * part / 2; first < count; first += part)
+      for (int64_t i = first; i < first + part / 2; ++i)
+        order.append({i, count + i});
+    Value mixed = vector::ShuffleOp::create(b, loc, b.createOrFold<vector::BitCastOp>(loc, type, even),
+                                            b.createOrFold<vector::BitCastOp>(loc, type, odd), order);
+    return b.createOrFold<vector::BitCastOp>(loc, byteType, mixed);
+  }
+  /// `rows` are bytes of four keys. Lane i of each result has those of one column: the first four columns of the half
+  /// of each part of 16, and the other four.
+  std::array<Value, 2> gatherKeys(ArrayRef<Value> rows, int64_t half) {
+    Value x = interleave(rows[0], rows[1], 1, half), y = interleave(rows[2], rows[3], 1, half);
+    return {flipTopBits(interleave(x, y, 2, 0)), flipTopBits(interleave(x, y, 2, 1))};
+  }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  int64_t width;
+  VectorType wordType, byteType;
+};
+} // namespace
+
+void DecodeStepLowering::emitQueryDigits(int64_t pitch) {
+  ByteBuilder bytes(vb);
+  int64_t count = rows.getCount(), padded = llvm::alignTo(headSize, bytes.width);
+  Type i8 = b.getI8Type(), i32 = b.getI32Type();
+  queryBytes = {vb.stackBuffer({kDigits, count, padded}, i8), vb.stackBuffer({count}), vb.stackBuffer({count}, i32)};
+  weightBytes = {vb.stackBuffer({kDigits, count, pitch}, i8), vb.stackBuffer({count}), vb.stackBuffer({count}, i32)};
+  vb.loop(count, 1, {}, [&](Value row, ValueRange) {
+    auto load = [&](Value column) { return loadColumns(query, numBatch + 2, at(row, {}, column, {}), {}); };
+    auto store = [&](Value digits, int64_t digit, Value column) {
+      vb.store(digits, queryBytes.digits, {vb.index(digit), row, column});
+    };
+    Value none = bytes.splat(bytes.wordType, 0);
+    Value largest = bytes.getLargest(vb.loop(headSize, vb.lanes, none, [&](Value column, ValueRange carried) {
+                                         return Values{bytes.maxAbs(carried.front(), load(column))};
+                                       }).front());
+    Value inverse = bytes.roundToPower(bytes.getInverse(largest));
+    Value sum = vb.loop(headSize, vb.lanes, none, [&](Value column, ValueRange carried) {
+                    ByteBuilder::Integers integers = bytes.round(load(column), inverse);
+                    store(integers.high, 0, column);
+                    store(integers.low, 1, column);
+                    return Values{bytes.add(carried.front(), integers.whole)};
+                  }).front();
+    Value zero = bytes.splat(VectorType::get({vb.lanes}, i8), 0);
+    for (int64_t column = headSize; column < padded; column += vb.lanes)
+      for (int64_t digit = 0; digit < kDigits; ++digit)
+        store(zero, digit, vb.index(column));
+    storeScale(row, queryBytes, bytes.getScale(largest, inverse), sum);
+    return Values();
+  });
+}
+
+void DecodeStepLowering::emitWeightDigits(Value row) {
+  ByteBuilder bytes(vb);
+  auto load = [&](Value key, Value mask) {
+    Value weight = vb.load(weights, {row, key});
+    return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
+  };
+  Value none = bytes.splat(bytes.wordType, 0);
+  Value largest = bytes.getLargest(forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
+                                     return Values{bytes.maxAbs(carried.front(), load(key, mask))};
+                                   }).front());
+  Value inverse = bytes.getInverse(largest);
+  Value sum = forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
+                ByteBuilder::Integers integers = bytes.round(load(key, mask), inverse);
+                vb.store(integers.high, weightBytes.digits, {vb.index(0), row, key});
+                vb.store(integers.low, weightBytes.digits, {vb.index(1), row, key});
+                return Values{bytes.add(carried.front(), integers.whole)};
+              }).front();
+  storeScale(row, weightBytes, bytes.getScale(largest, inverse), sum);
+}
+
+void DecodeStepLowering::storeScale(Value row, const ByteOperand &operand, Value scale, Value sum) {
+  ByteBuilder bytes(vb);
+  sum = bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
+  auto store = [&](Value vector, Value memref) {
+    memref::StoreOp::create(b, loc, vector::ExtractOp::create(b, loc, vector, 0), memref, row);
+  };
+  store(sum, operand.offsets);
+  store(scale, operand.scales);
+}
+
+std::function<Value(Value)> DecodeStepLowering::getScoresOfRow(Value row) {
+  auto load = [this, row](Value key) { return vb.load(scores, {row, key}); };
+  if (!usesBytes)
+    return load;
+  Value offset = vector::BroadcastOp::create(b, loc, ByteBuilder(vb).wordType,
+                                             memref::LoadOp::create(b, loc, queryBytes.offsets, row).getResult());
+  Value scale = vb.broadcast(memref::LoadOp::create(b, loc, queryBytes.scales, row));
+  return [=, this](Value key) -> Value {
+    Value sum = vector::BitCastOp::create(b, loc, ByteBuilder(vb).wordType, load(key));
+    Value product = arith::SubIOp::create(b, loc, sum, offset);
+    return arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, vb.vectorType, product), scale);
+  };
+}
+
+Value DecodeStepLowering::loadBytes(const Operand &operand, ArrayRef<Value> position, int64_t columns) {
+  ByteBuilder bytes(vb);
+  Value part = vector::LoadOp::create(b, loc, VectorType::get({columns}, b.getI8Type()), operand.memref,
+                                      operand.getIndices(vb, position));
+  if (columns == bytes.width)
+    return part;
+  return vector::InsertStridedSliceOp::create(b, loc, part, bytes.splat(bytes.byteType, 0), 0, 1);
+}
+
+Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row, ValueRange keys) {
+  ByteBuilder bytes(vb);
+  int64_t block = keys.size(), whole = headSize / bytes.width * bytes.width;
+  int64_t rounds = llvm::divideCeil(headSize, bytes.width);
+  auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
+    if (digit == 0)
+      prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first,
+               b.createOrFold<arith::DivUIOp>(loc, column, vb.index(bytes.width)), rounds);
+    Values keyVectors, next(sums);
+    for (auto [k, keyIndex] : llvm::enumerate(keys))
+      keyVectors.push_back(bytes.flipTopBits(loadBytes(getPage(keyPages, k), at({}, keyIndex, column, {}), columns)));
+    for (int64_t r = 0; r < count; ++r) {
+      Value digits = vector::LoadOp::create(b, loc, bytes.byteType, queryBytes.digits,
+                                            ValueRange{vb.index(digit), vb.add(first, r), column});
+      for (int64_t k = 0; k < block; ++k)
+        next[r * block + k] = bytes.dot(next[r * block + k], keyVectors[k], digits);
+    }
+    return next;
+  };
+  Value zero = bytes.splat(bytes.wordType, 0);
+  Values sums(count * block, zero);
+  for (int64_t digit = 0; digit < kDigits; ++digit) {
+    if (digit > 0)
+      for (Value &sum : sums)
+        sum = bytes.shiftLeft(sum, 8);
+    sums = vb.loop(whole, bytes.width, sums,
+                   [&](Value column, ValueRange carried) { return addColumns(digit, column, bytes.width, carried); });
+    if (auto loop = sums.front().getDefiningOp<scf::ForOp>())
+      attn::keepRolled(loop);
+    if (whole < headSize)
+      sums = addColumns(digit, vb.index(whole), headSize - whole, sums);
+  }
+  sums.append(vb.lanes - sums.size(), zero);
+  return vector::BitCastOp::create(b, loc, vb.vectorType, sumLanes(vb, sums));
+}
+
+void DecodeStepLowering::emitByteOutputOf(Value first, int64_t count) {
+  int64_t width = kBytes * vb.lanes, whole = valueSize / width * width;
+  // Sums of both digits, of some rows and two or four vectors, fill half of the registers.
+  int64_t maxRows = vb.target.vectorRegisters / 2 / (2 * kDigits);
+  for (; count > maxRows; count -= maxRows, first = vb.add(first, maxRows))
+    emitByteOutputOf(first, maxRows);
+  SmallVector<SmallVector<int64_t>> passes = {{0}, {1}};
+  if (2 * count <= maxRows)
+    passes = {{0, 1}};
+  int64_t rounds = llvm::divideCeil(valueSize, width) * passes.size();
+  for (auto [number, halves] : llvm::enumerate(passes)) {
+    auto addColumns = [&, number = number, &halves = halves](Value column, int64_t columns) {
+      Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(width));
+      emitByteColumns(first, count, column, columns, halves, vb.add(vb.multiply(round, passes.size()), number), rounds);
+    };
+    vb.loop(whole, width, {}, [&](Value column, ValueRange) {
+      addColumns(column, width);
+      return Values();
+    });
+    if (whole < valueSize)
+      addColumns(vb.index(whole), valueSize - whole);
+  }
+}
+
+void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value column, int64_t columns,
+                                         ArrayRef<int64_t> halves, Value round, int64_t rounds) {
+  ByteBuilder bytes(vb);
+  bool isWhole = numKeys && *numKeys % kBytes == 0;
+  Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+  int64_t vectors = 2 * halves.size();
+  Values init; // (row, digit, vector)
+  for (int64_t r = 0; r < count; ++r) {
+    Value offset = memref::LoadOp::create(b, loc, weightBytes.offsets, vb.add(first, r));
+    offset = vector::BroadcastOp::create(b, loc, bytes.wordType, offset);
+    Value zero = bytes.splat(bytes.wordType, 0);
+    init.append(vectors, zero);
+    init.append(vectors, arith::SubIOp::create(b, loc, zero, offset));
+  }
+  // The rows of the next tile from the first to the last in all rounds, not in each of them.
+  auto prefetchNextKeys = [&](Value key) {
+    if (!numKeys || *numKeys < kBytes)
+      return;
+    int64_t numRows = kBytes / places.size();
+    Value part =
+        vb.add(b.createOrFold<arith::DivUIOp>(loc, key, vb.index(kBytes)), vb.multiply(round, *numKeys / kBytes));
+    Value row = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, part, vb.index(rounds)), numRows);
+    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, kBytes, first,
+             b.createOrFold<arith::RemUIOp>(loc, part, vb.index(rounds)), rounds);
+  };
+  // Weights of keys that there are not are 0: the last one stands for them.
+  Values sums = vb.loop(vb.index(0), keyCount, kBytes, init, [&](Value key, ValueRange carried) {
+    prefetchNextKeys(key);
+    Value row = b.createOrFold<arith::DivUIOp>(loc, key, vb.index(places.size()));
+    Values keyRows, values, next(carried);
+    for (int64_t k = 0; k < kBytes; ++k) {
+      Value index = getKey(row, k);
+      if (lastKey)
+        index = arith::MinSIOp::create(b, loc, index, lastKey);
+      keyRows.push_back(loadBytes(getPage(valuePages, k), at({}, index, {}, column), columns));
+    }
+    for (int64_t half : halves)
+      llvm::append_range(values, bytes.gatherKeys(keyRows, half));
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t digit = 0; digit < kDigits; ++digit) {
+        Value four = vector::LoadOp::create(b, loc, VectorType::get({kBytes}, b.getI8Type()), weightBytes.digits,
+                                            ValueRange{vb.index(digit), vb.add(first, r), key});
+        Value word = vector::BitCastOp::create(b, loc, VectorType::get({1}, b.getI32Type()), four);
+        Value all = vector::BroadcastOp::create(b, loc, bytes.wordType, vector::ExtractOp::create(b, loc, word, 0));
+        all = vector::BitCastOp::create(b, loc, bytes.byteType, all);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = next[(r * kDigits + digit) * vectors + v];
+          sum = bytes.dot(sum, values[v], all);
+        }
+      }
+    return next;
+  });
+  auto type = VectorType::get({2 * kBytes}, vb.elementType);
+  for (int64_t r = 0; r < count; ++r) {
+    Value row = vb.add(first, r);
+    Value scale = memref::LoadOp::create(b, loc, weightBytes.scales, row);
+    scale = vector::BroadcastOp::create(b, loc, type, scale);
+    ArrayRef<Value> high = ArrayRef(sums).slice(r * kDigits * vectors, vectors);
+    ArrayRef<Value> low = ArrayRef(sums).slice((r * kDigits + 1) * vectors, vectors);
+    for (auto [number, half] : llvm::enumerate(halves)) {
+      Value parts[2];
+      for (int64_t v = 0; v < 2; ++v)
+        parts[v] = arith::SIToFPOp::create(b, loc, vb.vectorType,
+                                           bytes.add(bytes.shiftLeft(high[2 * number + v], 8), low[2 * number + v]));
+      for (int64_t from = 0; kBytes * from < columns; from += kBytes) {
+        SmallVector<int64_t> order;
+        for (int64_t lane : {from, vb.lanes + from})
+          for (int64_t i = 0; i < kBytes; ++i)
+            order.push_back(lane + i);
+        Value sum = vector::ShuffleOp::create(b, loc, parts[0], parts[1], order);
+        Values indices = acc.getIndices(vb, at(row, {}, {}, vb.add(column, kBytes * from + 2 * kBytes * half)));
+        Value old = vector::LoadOp::create(b, loc, type, acc.memref, indices);
+        vb.store(vb.multiplyAdd(sum, scale, old), acc.memref, indices);
+      }
+    }
+  }
+}
