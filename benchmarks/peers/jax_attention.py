@@ -22,7 +22,7 @@ def load(threads: int) -> Peer:
         def kernel(q: Any, k: Any, v: Any, others: dict[str, Any]) -> Any:
             dense = {name: x for name, x in others.items() if name in ("mask", "bias")}
             if "k_scale" in others:  # quantised K and V are widened first
-                k, v = k * others["k_scale"][:, None], v * others["v_scale"][:, None]
+                k, v = (x * others[name][:, None].astype(q.dtype) for x, name in ((k, "k_scale"), (v, "v_scale")))
             return jax.nn.dot_product_attention(q, k, v, **dense, **options)
 
         return kernel

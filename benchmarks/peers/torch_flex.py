@@ -43,7 +43,7 @@ def load(threads: int) -> Peer:
         @torch.compile
         def compiled(q: Any, k: Any, v: Any, *scales: Any) -> Any:
             if scales:  # of quantised K and V, which are widened first
-                k, v = (x * scale[:, None, None] for x, scale in zip((k, v), scales, strict=True))
+                k, v = (x * scale[:, None, None].to(q.dtype) for x, scale in zip((k, v), scales, strict=True))
             return flex_attention(q, k, v, **options)
 
         return compiled

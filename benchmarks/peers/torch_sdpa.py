@@ -25,7 +25,7 @@ def as_keys(problem: Problem, inputs: Inputs, name: str) -> Callable[[], Any]:
     array = as_torch(inputs[name])
     if problem.kv == problem.dtype:
         return lambda: array
-    scale = as_torch(inputs[f"{name}_scale"])[:, None, None]
+    scale = as_torch(inputs[f"{name}_scale"])[:, None, None].to(as_torch(inputs["q"]).dtype)
     return lambda: array * scale
 
 

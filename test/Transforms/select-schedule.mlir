@@ -46,9 +46,9 @@ func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tens
   return %r : tensor<4x1x64xf32>
 }
 
-// A bias says which key a score is of: steps are of a tile each, which ask for later ones.
+// A bias says which key a score is of: steps are of a tile each, which ask for the next one.
 // CHECK-LABEL: func @biased_rows(
-//     V4:   key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 64>
+//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 16>
 func.func @biased_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
                        %bias: tensor<4x1x4096xf32>, %o: tensor<4x1x64xf32>) -> tensor<4x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)

@@ -326,18 +326,26 @@ void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value colum
       }
     return next;
   });
+  addToOutput(sums, first, count, column, columns, halves);
+}
+
+void DecodeStepLowering::addToOutput(ValueRange sums, Value first, int64_t count, Value column, int64_t columns,
+                                     ArrayRef<int64_t> halves) {
+  ByteBuilder bytes(vb);
+  int64_t vectors = 2 * halves.size();
   auto type = VectorType::get({2 * kBytes}, vb.elementType);
   for (int64_t r = 0; r < count; ++r) {
     Value row = vb.add(first, r);
     Value scale = memref::LoadOp::create(b, loc, weightBytes.scales, row);
     scale = vector::BroadcastOp::create(b, loc, type, scale);
-    ArrayRef<Value> high = ArrayRef(sums).slice(r * kDigits * vectors, vectors);
-    ArrayRef<Value> low = ArrayRef(sums).slice((r * kDigits + 1) * vectors, vectors);
+    ValueRange high = sums.slice(r * kDigits * vectors, vectors);
+    ValueRange low = sums.slice((r * kDigits + 1) * vectors, vectors);
     for (auto [number, half] : llvm::enumerate(halves)) {
       Value parts[2];
       for (int64_t v = 0; v < 2; ++v)
         parts[v] = arith::SIToFPOp::create(b, loc, vb.vectorType,
                                            bytes.add(bytes.shiftLeft(high[2 * number + v], 8), low[2 * number + v]));
+      // Each part of 16 columns has eight of them here: four lanes of either vector.
       for (int64_t from = 0; kBytes * from < columns; from += kBytes) {
         SmallVector<int64_t> order;
         for (int64_t lane : {from, vb.lanes + from})

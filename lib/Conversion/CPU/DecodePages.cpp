@@ -27,9 +27,8 @@ static bool findsPages(Operation &op) { return isPure(&op) || isa<memref::LoadOp
 static bool isWholePage(OnlineStepOp step) {
   std::optional<ScheduleAttr> schedule = step.getSchedule();
   unsigned numBatch = getNumBatchDims(step);
-  if (!schedule || schedule->getKernel() != KernelKind::Decode || numBatch == 0 ||
-      getMaps(step)[1].isFunctionOfDim(0) || getStaticDomain(step)[numBatch + 1] != schedule->getKeyTile() ||
-      !step.getMaskMod().empty() || asksForKeys(step))
+  if (!schedule || schedule->getKernel() != KernelKind::Decode || !isPage(step) ||
+      getStaticDomain(step)[numBatch + 1] != schedule->getKeyTile() || !step.getMaskMod().empty() || asksForKeys(step))
     return false;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(step->getRegions(), captured);

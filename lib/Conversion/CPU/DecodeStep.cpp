@@ -48,11 +48,6 @@ int64_t attn::cpu::getKeyBlock(OnlineStepOp step) {
   return std::min<int64_t>(schedule.getLanes() / llvm::PowerOf2Ceil(rows), kMaxKeyBlock);
 }
 
-/// K and V go on behind a tile, as pages of a cache do not.
-static bool isDenseAlongKeys(OnlineStepOp step) {
-  return getNumBatchDims(step) == 0 || getMaps(step)[1].isFunctionOfDim(0);
-}
-
 int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
   ScheduleAttr schedule = *step.getSchedule();
   int64_t block = getKeyBlock(step);
@@ -60,7 +55,7 @@ int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
   // as long as memory does, and are fastest from one place that prefetch instructions run ahead of.
   bool isOneBlock = getNumRows(step) <= schedule.getLaneVectors();
   bool isNarrow = getElementTypeOrSelf(step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
-  return isOneBlock && !(isNarrow && isDenseAlongKeys(step)) && schedule.getKeyTile() % block == 0 ? block : 1;
+  return isOneBlock && (!isNarrow || isPage(step)) && schedule.getKeyTile() % block == 0 ? block : 1;
 }
 
 DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp> steps)
@@ -88,7 +83,8 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   // A register holds the weights of one key, or of a pair.
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
-  if (isDenseAlongKeys(step) || schedule.getPrefetch() == 0)
+  isPaged = isPage(step);
+  if (!isPaged || schedule.getPrefetch() == 0)
     return;
   // Products of a short page's K are too short for its V to come meanwhile, and those of V for the next page.
   int64_t rounds = schedule.getPrefetch() / tileKeys;
@@ -179,7 +175,7 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   askedValuePages = valuePages;
   askedPlaces = places;
   // The rows of a page end with it; those of a dense tensor go on in the next tile.
-  if (numBatch > 0 && !keyPages.front().map.isFunctionOfDim(0))
+  if (isPaged)
     return;
   nextKeyPages = keyPages;
   int64_t rowsAhead = schedule.getPrefetch() / places.size();
@@ -277,7 +273,7 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
                       column == numBatch + 2 ? headSize : valueSize};
     tile.firstRow = vb.add(start, row);
     // Rows far apart compete for the same few lines of the first-level cache.
-    tile.locality = (places.size() > 1 || usesBytes) && isDense(page) ? 3 : 2;
+    tile.locality = isDense(page) ? 3 : 2;
     emitPrefetchPart(vb, tile, part, passes * rounds);
   }
 }

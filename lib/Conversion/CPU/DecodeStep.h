@@ -103,6 +103,9 @@ private:
   void emitByteOutputOf(mlir::Value first, int64_t count);
   void emitByteColumns(mlir::Value first, int64_t count, mlir::Value column, int64_t columns,
                        mlir::ArrayRef<int64_t> halves, mlir::Value round, int64_t rounds);
+  /// acc += scale * sums of (row, digit, vector) of `columns` columns.
+  void addToOutput(mlir::ValueRange sums, mlir::Value first, int64_t count, mlir::Value column, int64_t columns,
+                   mlir::ArrayRef<int64_t> halves);
   /// `columns` bytes of K or V, 0 behind them.
   mlir::Value loadBytes(const Operand &operand, mlir::ArrayRef<mlir::Value> position, int64_t columns);
 
@@ -123,7 +126,7 @@ private:
   mlir::OpFoldResult keys;
   int64_t keyBlock, outputBlock; ///< keys of a block of products with Q, and with the weights
   int64_t numPlaces, tileKeys;
-  bool isLong;
+  bool isLong, isPaged;
   bool usesBytes; ///< products of integers: DecodeBytes.cpp
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys
   // Of the current tile.

@@ -106,9 +106,10 @@ bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
 }
 
+bool attn::cpu::isPage(OnlineStepOp step) { return getNumBatchDims(step) > 0 && !getMaps(step)[1].isFunctionOfDim(0); }
+
 bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
-  AffineMap key = getMaps(step)[1];
-  return step.getMaskMod().empty() && !asksForKeys(step) && (getNumBatchDims(step) == 0 || key.isFunctionOfDim(0));
+  return step.getMaskMod().empty() && !asksForKeys(step) && !isPage(step);
 }
 
 bool attn::cpu::usesByteDot(OnlineStepOp step) {
