@@ -12,6 +12,9 @@
 // are too: those of bf16 down to 2^-8 of the row's largest, of f16 to 2^-5, with scores as
 // large as they may be. All others, and the weights, are wrong by 2^-16 of the largest at
 // most: little beside numbers of 16 bits, but too much for a Q of f32.
+// Weights far below the largest of their tile lose more than that, relative to themselves. Where
+// those are most of what the largest one leaves, as behind an attention sink, whose value is
+// nearly 0, a second round takes what rounding has left of all weights, as integers again.
 // A NaN makes its row's scale NaN, and with it all sums of the row.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -20,6 +23,7 @@
 
 #include "DecodeStep.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -33,6 +37,9 @@ static constexpr double kMinLargest = 1e-30;
 /// Added to |X|, a f32 leaves X in its lowest bits, rounded to the nearest.
 static constexpr double kRounder = 1.5 * (1 << 23);
 static constexpr int64_t kRounderBits = 0x4B400000;
+/// Rounding adds up to a quarter of 1 / 32639 of a tile's largest weight for each key, on average. That is to be 2^-10
+/// of the sum of all others at most, as the value of the largest may be 0: an attention sink's is nearly so.
+static constexpr double kPeakRatio = 1024.0 / 4 / kMaxInteger;
 /// Bytes that a lane adds up.
 static constexpr int64_t kBytes = 4;
 static constexpr int64_t kDigits = 2;
@@ -161,24 +168,48 @@ void DecodeStepLowering::emitQueryDigits(int64_t pitch) {
   });
 }
 
-void DecodeStepLowering::emitWeightDigits(Value row) {
+Value DecodeStepLowering::loadWeights(Value row, Value key, Value mask) {
+  Value weight = vb.load(weights, {row, key});
+  return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
+}
+
+Value DecodeStepLowering::findLargestWeight(Value row) {
   ByteBuilder bytes(vb);
-  auto load = [&](Value key, Value mask) {
-    Value weight = vb.load(weights, {row, key});
-    return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
-  };
   Value none = bytes.splat(bytes.wordType, 0);
-  Value largest = bytes.getLargest(forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
-                                     return Values{bytes.maxAbs(carried.front(), load(key, mask))};
-                                   }).front());
-  Value inverse = bytes.getInverse(largest);
-  Value sum = forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
-                ByteBuilder::Integers integers = bytes.round(load(key, mask), inverse);
-                vb.store(integers.high, weightBytes.digits, {vb.index(0), row, key});
-                vb.store(integers.low, weightBytes.digits, {vb.index(1), row, key});
-                return Values{bytes.add(carried.front(), integers.whole)};
-              }).front();
-  storeScale(row, weightBytes, bytes.getScale(largest, inverse), sum);
+  return bytes.getLargest(forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
+                            return Values{bytes.maxAbs(carried.front(), loadWeights(row, key, mask))};
+                          }).front());
+}
+
+Value DecodeStepLowering::emitWeightDigits(Value row) {
+  ByteBuilder bytes(vb);
+  Value largest = findLargestWeight(row), inverse = bytes.getInverse(largest);
+  Values init{bytes.splat(bytes.wordType, 0), vb.splat(0)};
+  Values sums = forEachKeyVector(init, [&](Value key, Value mask, ValueRange carried) {
+    Value weight = loadWeights(row, key, mask);
+    ByteBuilder::Integers integers = bytes.round(weight, inverse);
+    vb.store(integers.high, weightBytes.digits, {vb.index(0), row, key});
+    vb.store(integers.low, weightBytes.digits, {vb.index(1), row, key});
+    Value size = math::AbsFOp::create(b, loc, weight);
+    return Values{bytes.add(carried[0], integers.whole), arith::AddFOp::create(b, loc, carried[1], size)};
+  });
+  storeScale(row, weightBytes, bytes.getScale(largest, inverse), sums[0]);
+  Value all = reduceLanes(vb, sums[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
+  Value limit = arith::MulFOp::create(b, loc, largest, vb.splat(1 + kPeakRatio * schedule.getKeyTile()));
+  return arith::SubFOp::create(b, loc, limit, all);
+}
+
+void DecodeStepLowering::emitResiduals(Value row) {
+  ByteBuilder bytes(vb);
+  Value inverse = bytes.getInverse(findLargestWeight(row));
+  Value scale = vb.broadcast(memref::LoadOp::create(b, loc, weightBytes.scales, row));
+  Value minusScale = arith::NegFOp::create(b, loc, scale);
+  forEachKeyVector(vb.splat(0), [&](Value key, Value mask, ValueRange carried) {
+    Value weight = loadWeights(row, key, mask);
+    Value whole = arith::SIToFPOp::create(b, loc, vb.vectorType, bytes.round(weight, inverse).whole);
+    vb.store(vb.multiplyAdd(whole, minusScale, weight), weights, {row, key});
+    return Values(carried);
+  });
 }
 
 void DecodeStepLowering::storeScale(Value row, const ByteOperand &operand, Value scale, Value sum) {
@@ -248,6 +279,26 @@ Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row
   }
   sums.append(vb.lanes - sums.size(), zero);
   return vector::BitCastOp::create(b, loc, vb.vectorType, sumLanes(vb, sums));
+}
+
+void DecodeStepLowering::emitByteOutput() {
+  Value arePeaked = isAnyGreater(peak, vb.splat(0));
+  Value rounds = vb.select(arePeaked, vb.index(2), vb.index(1));
+  vb.loop(vb.index(0), rounds, 1, {}, [&](Value round, ValueRange) {
+    Value isSecond = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, round, vb.index(0));
+    auto branch = scf::IfOp::create(b, loc, isSecond, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+        emitResiduals(row);
+        emitWeightDigits(row);
+        return Values();
+      });
+    }
+    forEachRowBlock([&](Value first, int64_t count) { emitByteOutputOf(first, count); });
+    return Values();
+  });
 }
 
 void DecodeStepLowering::emitByteOutputOf(Value first, int64_t count) {

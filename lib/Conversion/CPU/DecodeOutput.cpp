@@ -17,7 +17,7 @@ using namespace attn::cpu;
 
 void DecodeStepLowering::emitOutput() {
   if (usesBytes)
-    return forEachRowBlock([&](Value first, int64_t count) { emitByteOutputOf(first, count); });
+    return emitByteOutput();
   int64_t numPlaces = places.size(), block = outputBlock, rowsPerRound = block / numPlaces;
   auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
     forEachKeyRow(from, to, numRows, [&](Value row) { emitOutputOf(first, count, row, numRows * numPlaces); });

@@ -218,12 +218,13 @@ void DecodeStepLowering::forEachKeyRow(Value first, Value end, int64_t step, fun
 void DecodeStepLowering::emitTile() {
   emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
-  Value best = vb.loop(rows.getCount(), 1, nothing, [&](Value row, ValueRange carried) {
-                   Value best = emitSoftmax(row);
-                   if (usesBytes)
-                     emitWeightDigits(row);
-                   return Values{vb.max(best, carried.front())};
-                 }).front();
+  // As vectors, which are more than there are registers for addresses.
+  Values results = vb.loop(rows.getCount(), 1, {nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
+    Value best = vb.max(emitSoftmax(row), carried[0]);
+    return Values{best, usesBytes ? vb.max(emitWeightDigits(row), carried[1]) : carried[1]};
+  });
+  Value best = results[0];
+  peak = results[1];
   if (!laneCode.isPartial())
     return emitOutput();
   // V of keys that no row keeps is not read: NaN may stand there.

@@ -95,7 +95,14 @@ private:
 
   // The same by integers, where K and V are bytes (DecodeBytes.cpp).
   void emitQueryDigits(int64_t pitch);
-  void emitWeightDigits(mlir::Value row);
+  /// Greater than 0 for a row of which one weight is so large that another round for what rounding has left pays.
+  mlir::Value emitWeightDigits(mlir::Value row);
+  /// p becomes what its digits leave of it.
+  void emitResiduals(mlir::Value row);
+  mlir::Value loadWeights(mlir::Value row, mlir::Value key, mlir::Value mask);
+  /// In every lane.
+  mlir::Value findLargestWeight(mlir::Value row);
+  void emitByteOutput();
   mlir::Value emitByteProducts(mlir::Value first, int64_t count, mlir::Value row, mlir::ValueRange keys);
   /// Loads a vector of what emitProducts has left of a row, from a key on.
   std::function<mlir::Value(mlir::Value key)> getScoresOfRow(mlir::Value row);
@@ -139,6 +146,7 @@ private:
   int64_t headSize, valueSize;
   mlir::Value scores, weights, laneSums; // (row, key), (row, key), (row, lane)
   ByteOperand queryBytes, weightBytes;
+  mlir::Value peak; ///< of the rows of the current tile, as emitWeightDigits returns it
 };
 
 /// Lowers steps of one state that are next to each other, at the last one.
