@@ -11,13 +11,13 @@
 using namespace mlir;
 using namespace attn;
 
-/// Memory waits while scores become weights: for one block of rows a tile has as few keys as pay for the softmax. In one
-/// step it walks through K and V, and hardware prefetches; steps of a tile each ask for the next one.
+/// Memory waits while scores become weights: for one block of rows a tile has as few keys as pay for the softmax. In
+/// one step it walks through K and V, and hardware prefetches; steps of a tile each ask for the next one.
 static constexpr int64_t kMinKeyTile = 16;
 /// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
 /// and for several blocks of rows or steps of a tile, the K that follows and the V of this tile are asked for beside
-/// the products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for K
-/// as many tiles ahead as are under way at once.
+/// the products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for
+/// K as many tiles ahead as are under way at once.
 static constexpr int64_t kLongRows = 8, kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
 /// At most so many keys that the scores of the rows stay near.
 static constexpr int64_t kMaxKeyTile = 128;
@@ -80,11 +80,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
-  // Pages that are gathered are widened on the way.
-  bool usesBytes = target.hasByteDot && canUseByteDotProducts(op) && (!gather || getPageTile(gather, kMaxKeyTile) > 0);
   bool isShort = isOneBlock && !isLong && !gather, isWalked = isShort && isOneStep;
-  int64_t keysOfBytes = llvm::bit_floor(uint64_t((isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes) / rowBytes));
-  int64_t keyTile = isShort ? kMinKeyTile : std::clamp(keysOfBytes, kMinKeyTile, kMaxKeyTile);
+  auto getKeys = [&](int64_t bytes) {
+    return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
+  };
+  // Pages that are gathered are widened on the way.
+  bool usesBytes =
+      target.hasByteDot && canUseByteDotProducts(op) && (!gather || getPageTile(gather, getKeys(kKeyTileBytes)) > 0);
+  int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
   int64_t prefetch = isWalked ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;

@@ -136,8 +136,7 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
     return step.emitOpError(
         "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
         "innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of 16 bits, K and V of int8 "
-        "and "
-        "head sizes that are multiples of 16; write product = fma");
+        "and head sizes that are multiples of 16; write product = fma");
 
   rewriter.setInsertionPoint(finalize);
   emitRemark(step, RemarkOutcome::Passed, "tiled")

@@ -208,6 +208,16 @@ def test_paged(layout, kind, scales):
     compare(found, reference.sdpa, q, k, v, kv_lengths=lengths, causal="bottom_right", return_lse=True, **options)
 
 
+@pytest.mark.parametrize("page", [8, 24])
+def test_pages_that_no_tile_of_bytes_divides(page):
+    """They are gathered and widened."""
+    (q, k, v), options = quantised(Shape(1, 96, 512, 16, hq=4, hkv=2), np.int8, "head", ml_dtypes.bfloat16)
+    caches = [x.swapaxes(1, 2).reshape(96 // page, page, 2, -1) for x in (k, v)]
+    table = np.arange(96 // page)[None]
+    found = attn.paged_sdpa(q, *map(np.ascontiguousarray, caches), table, [91], return_lse=True, **options)
+    compare(found, reference.sdpa, q, k, v, kv_lengths=[91], return_lse=True, **options)
+
+
 @parametrize_scales
 @parametrize_kind
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=["f32", "bf16"])

@@ -9,12 +9,12 @@
 // adds 128, and
 //   sum_i X_i k_i = sum_i X_i (k_i + 128) - 128 sum_i X_i.
 // Sums of integers are exact. The scale of Q is a power of two, so that its larger numbers
-// are too: those of bf16 down to 2^-8 of the row's largest, of f16 to 2^-5, with scores as
-// large as they may be. All others, and the weights, are wrong by 2^-16 of the largest at
-// most: little beside numbers of 16 bits, but too much for a Q of f32.
-// Weights far below the largest of their tile lose more than that, relative to themselves. Where
-// those are most of what the largest one leaves, as behind an attention sink, whose value is
-// nearly 0, a second round takes what rounding has left of all weights, as integers again.
+// are too: those of bf16 down to 2^-6 of the row's largest, of f16 to 2^-3, with scores as
+// large as they may be. All others are wrong by 2^-15 of the largest at most, an eighth of what
+// its own rounding to f16 has cost, but too much for a Q of f32; weights by 2^-16 of the tile's
+// largest. That is much for those far below it. Where they are most of what the largest one
+// leaves, as behind an attention sink, whose value is nearly 0, a second round takes what
+// rounding has left of all weights, as integers again.
 // A NaN makes its row's scale NaN, and with it all sums of the row.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

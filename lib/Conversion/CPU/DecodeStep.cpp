@@ -218,7 +218,7 @@ void DecodeStepLowering::forEachKeyRow(Value first, Value end, int64_t step, fun
 void DecodeStepLowering::emitTile() {
   emitScores();
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
-  // As vectors, which are more than there are registers for addresses.
+  // The peak is carried as a vector as well: addresses take up the other registers.
   Values results = vb.loop(rows.getCount(), 1, {nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
     Value best = vb.max(emitSoftmax(row), carried[0]);
     return Values{best, usesBytes ? vb.max(emitWeightDigits(row), carried[1]) : carried[1]};
