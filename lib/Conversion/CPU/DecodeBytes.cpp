@@ -21,8 +21,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "ByteBuilder.h"
 #include "DecodeStep.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -30,112 +30,10 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// The largest X whose high digit is no more than 127.
-static constexpr int64_t kMaxInteger = 127 * 256 + 127;
-/// A largest |x| below counts as this, so that its inverse is finite.
-static constexpr double kMinLargest = 1e-30;
-/// Added to |X|, a f32 leaves X in its lowest bits, rounded to the nearest.
-static constexpr double kRounder = 1.5 * (1 << 23);
-static constexpr int64_t kRounderBits = 0x4B400000;
 /// Rounding adds up to a quarter of 1 / 32639 of a tile's largest weight for each key, on average. That is to be 2^-10
 /// of the sum of all others at most, as the value of the largest may be 0: an attention sink's is nearly so.
-static constexpr double kPeakRatio = 1024.0 / 4 / kMaxInteger;
-/// Bytes that a lane adds up.
-static constexpr int64_t kBytes = 4;
-static constexpr int64_t kDigits = 2;
-
-namespace {
-/// Vectors of integers: `vb.lanes` of 32 bits, or four times as many bytes.
-struct ByteBuilder {
-  explicit ByteBuilder(VectorBuilder &vb)
-      : vb(vb), b(vb.b), loc(vb.loc), width(kBytes * vb.lanes), wordType(VectorType::get({vb.lanes}, b.getI32Type())),
-        byteType(VectorType::get({width}, b.getI8Type())) {}
-
-  Value splat(VectorType type, int64_t value) {
-    auto element = cast<IntegerType>(type.getElementType());
-    APInt bits(element.getWidth(), value, /*isSigned=*/true);
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
-  }
-  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
-  Value shiftLeft(Value x, int64_t count) { return arith::ShLIOp::create(b, loc, x, splat(wordType, count)); }
-
-  /// acc + the four products of each lane.
-  Value dot(Value acc, Value unsignedBytes, Value signedBytes) {
-    // No dialect has this instruction, and LLVM's intrinsic is an op whose effects are unknown.
-    bool isWide = width == 64;
-    return LLVM::InlineAsmOp::create(b, loc, wordType, ValueRange{acc, unsignedBytes, signedBytes},
-                                     isWide ? "vpdpbusd $3, $2, $0" : "{vex} vpdpbusd $3, $2, $0",
-                                     isWide ? "=v,0,v,v" : "=x,0,x,x", /*has_side_effects=*/false,
-                                     /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
-                                     /*asm_dialect=*/nullptr, /*operand_attrs=*/nullptr)
-        .getResult(0);
-  }
-  Value flipTopBits(Value bytes) { return arith::XOrIOp::create(b, loc, bytes, splat(byteType, -128)); }
-
-  /// The larger of `largest` and |x|, as bits: those of floats of one sign are in their order, and NaN is the last.
-  Value maxAbs(Value largest, Value x) {
-    Value bits = vector::BitCastOp::create(b, loc, wordType, x);
-    return arith::MaxSIOp::create(b, loc, largest, arith::AndIOp::create(b, loc, bits, splat(wordType, 0x7FFFFFFF)));
-  }
-  /// Of those bits in each lane: the largest number of all, in every lane.
-  Value getLargest(Value largest) {
-    Value bits =
-        reduceLanes(vb, largest, [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); });
-    Value least = vector::BitCastOp::create(b, loc, wordType, vb.splat(kMinLargest));
-    return vector::BitCastOp::create(b, loc, vb.vectorType, arith::MaxSIOp::create(b, loc, bits, least));
-  }
-  Value divide(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y); }
-  Value getInverse(Value largest) { return divide(vb.splat(kMaxInteger), largest); }
-  /// The next lower power of two.
-  Value roundToPower(Value x) {
-    Value exponent =
-        arith::AndIOp::create(b, loc, vector::BitCastOp::create(b, loc, wordType, x), splat(wordType, 0x7F800000));
-    return vector::BitCastOp::create(b, loc, vb.vectorType, exponent);
-  }
-  /// Of those numbers: NaN where `largest` is.
-  Value getScale(Value largest, Value inverse) {
-    return vb.multiplyAdd(largest, vb.splat(0), divide(vb.splat(1), inverse));
-  }
-
-  /// The integers of `x`, and their digits as bytes.
-  struct Integers {
-    Value whole, high, low;
-  };
-  Integers round(Value x, Value inverse) {
-    Value sum = vb.multiplyAdd(x, inverse, vb.splat(kRounder));
-    Value bits = vector::BitCastOp::create(b, loc, wordType, sum);
-    auto type = VectorType::get({vb.lanes}, b.getI8Type());
-    Value carried = arith::ShRUIOp::create(b, loc, add(bits, splat(wordType, 128)), splat(wordType, 8));
-    return {arith::SubIOp::create(b, loc, bits, splat(wordType, kRounderBits)),
-            arith::TruncIOp::create(b, loc, type, carried), arith::TruncIOp::create(b, loc, type, bits)};
-  }
-
-  /// `even` and `odd` element by element in turn, in each part of 128 bits: those of the lower or upper half of them.
-  Value interleave(Value even, Value odd, int64_t elementBytes, int64_t half) {
-    auto type = VectorType::get({width / elementBytes}, b.getIntegerType(8 * elementBytes));
-    int64_t count = type.getNumElements(), part = 16 / elementBytes;
-    SmallVector<int64_t> order;
-    for (int64_t first = half * part / 2; first < count; first += part)
-      for (int64_t i = first; i < first + part / 2; ++i)
-        order.append({i, count + i});
-    Value mixed = vector::ShuffleOp::create(b, loc, b.createOrFold<vector::BitCastOp>(loc, type, even),
-                                            b.createOrFold<vector::BitCastOp>(loc, type, odd), order);
-    return b.createOrFold<vector::BitCastOp>(loc, byteType, mixed);
-  }
-  /// `rows` are bytes of four keys. Lane i of each result has those of one column: the first four columns of the half
-  /// of each part of 16, and the other four.
-  std::array<Value, 2> gatherKeys(ArrayRef<Value> rows, int64_t half) {
-    Value x = interleave(rows[0], rows[1], 1, half), y = interleave(rows[2], rows[3], 1, half);
-    return {flipTopBits(interleave(x, y, 2, 0)), flipTopBits(interleave(x, y, 2, 1))};
-  }
-
-  VectorBuilder &vb;
-  OpBuilder &b;
-  Location loc;
-  int64_t width;
-  VectorType wordType, byteType;
-};
-} // namespace
+static constexpr double kPeakRatio = 1024.0 / 4 / ByteBuilder::kMaxInteger;
+static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kDigits;
 
 void DecodeStepLowering::emitQueryDigits(int64_t pitch) {
   ByteBuilder bytes(vb);
