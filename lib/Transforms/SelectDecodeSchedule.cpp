@@ -41,10 +41,14 @@ static int64_t getGroupSize(SdpaOp op) {
   return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
 }
 
+int64_t attn::getPageSize(GatherPagesOp gather) {
+  auto cache = cast<ShapedType>(gather.getCache().getType());
+  return cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+}
+
 /// The largest part of a page that is a tile; 0 where pages are too short.
 static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
-  auto cache = cast<ShapedType>(gather.getCache().getType());
-  int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+  int64_t page = getPageSize(gather);
   for (int64_t tile = std::min(page, keyTile); tile >= kMinPage; --tile)
     if (page % tile == 0)
       return tile;

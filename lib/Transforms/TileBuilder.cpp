@@ -274,8 +274,7 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
 }
 
 bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather) {
-  auto cache = cast<ShapedType>(gather.getCache().getType());
-  int64_t page = cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
+  int64_t page = getPageSize(gather);
   ScheduleAttr schedule = *step.getSchedule();
   return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0;
 }

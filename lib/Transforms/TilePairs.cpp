@@ -12,14 +12,17 @@
 using namespace mlir;
 using namespace attn;
 
+static bool hasScoreWeight(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
+      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+}
+
 bool attn::canUseDotProducts(Operation *op) {
   for (Value operand : op->getOperands().take_front(3))
     if (!getElementTypeOrSelf(operand.getType()).isBF16())
       return false;
-  bool hasScoreWeight = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
-      [](auto attention) { return attention.getScoreWeight() != nullptr; });
   int64_t headSize = getStaticSize(op, DimKind::HeadSize);
-  if (hasScoreWeight || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
+  if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
     return false;
   AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
   return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
@@ -31,8 +34,6 @@ bool attn::canUseByteDotProducts(Operation *op) {
   if (!isa<FloatType>(getType(0)) || getType(0).getIntOrFloatBitWidth() != 16 || !getType(1).isInteger(8) ||
       !getType(2).isInteger(8))
     return false;
-  bool hasScoreWeight = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
-      [](auto attention) { return attention.getScoreWeight() != nullptr; });
   SmallVector<AffineMap> maps = getMaps(op);
   auto liesTogether = [&](DimKind kind, unsigned operand) {
     int64_t size = getStaticSize(op, kind);
@@ -40,7 +41,7 @@ bool attn::canUseByteDotProducts(Operation *op) {
            size <= TargetInfo::kMaxByteDotSum &&
            maps[operand].getResults().back() == getAffineDimExpr(getDomainPosition(op, kind), op->getContext());
   };
-  return !hasScoreWeight && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
+  return !hasScoreWeight(op) && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
 }
 
 /// A map of `numDims` dimensions that holds `paired` in pairs around `other`.

@@ -35,6 +35,8 @@ bool canUseDotProducts(mlir::Operation *op);
 /// True where those of a decode kernel can: Q of 16 bits, rounded to integers of as many, times bytes of K, and the
 /// weights likewise times V, whose rows lie together.
 bool canUseByteDotProducts(mlir::Operation *op);
+/// The keys of a page of the cache.
+int64_t getPageSize(GatherPagesOp gather);
 /// That of the decode kernel, where few query rows make it the faster one.
 std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
 

@@ -149,7 +149,7 @@ Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row
   int64_t rounds = llvm::divideCeil(headSize, bytes.width);
   auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
     if (digit == 0)
-      prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first,
+      prefetch(askedValuePages, places, numBatch + 3, row, block, first,
                b.createOrFold<arith::DivUIOp>(loc, column, vb.index(bytes.width)), rounds);
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
@@ -226,8 +226,7 @@ void DecodeStepLowering::emitByteOutputOf(Value first, int64_t count) {
 void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value column, int64_t columns,
                                          ArrayRef<int64_t> halves, Value round, int64_t rounds) {
   ByteBuilder bytes(vb);
-  bool isWhole = numKeys && *numKeys % kBytes == 0;
-  Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+  Value lastKey = getLastKey(kBytes);
   int64_t vectors = 2 * halves.size();
   Values init; // (row, digit, vector)
   for (int64_t r = 0; r < count; ++r) {
@@ -254,9 +253,7 @@ void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value colum
     Value row = b.createOrFold<arith::DivUIOp>(loc, key, vb.index(places.size()));
     Values keyRows, values, next(carried);
     for (int64_t k = 0; k < kBytes; ++k) {
-      Value index = getKey(row, k);
-      if (lastKey)
-        index = arith::MinSIOp::create(b, loc, index, lastKey);
+      Value index = limitKey(getKey(row, k), lastKey);
       keyRows.push_back(loadBytes(getPage(valuePages, k), at({}, index, {}, column), columns));
     }
     for (int64_t half : halves)

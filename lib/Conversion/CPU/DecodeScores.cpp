@@ -13,17 +13,12 @@ using namespace attn::cpu;
 
 void DecodeStepLowering::emitScores() {
   int64_t block = keyBlock;
-  bool isWhole = numKeys && *numKeys % block == 0;
-  Value lastKey = isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+  Value lastKey = getLastKey(block);
   forEachRowBlock([&](Value first, int64_t count) {
     forEachKeyRow(vb.index(0), getRowsOfPlace(), block / places.size(), [&](Value row) {
       Values keys;
-      for (int64_t k = 0; k < block; ++k) {
-        keys.push_back(getKey(row, k));
-        // Beyond the last key the last one once more.
-        if (lastKey)
-          keys.back() = arith::MinSIOp::create(b, loc, keys.back(), lastKey);
-      }
+      for (int64_t k = 0; k < block; ++k)
+        keys.push_back(limitKey(getKey(row, k), lastKey));
       emitScoresOf(first, count, row, keys);
     });
   });
@@ -70,7 +65,7 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
     if (rounds == 0)
       return;
     Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
-    prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(askedValuePages, places, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
@@ -91,6 +86,7 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
     return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
   });
   limitUnrolling(products, (headSize - paired) / vb.lanes);
+  // As many vectors as lanes are added up; those of rows that there are not are 0.
   products.append(vb.lanes - products.size(), vb.splat(0));
   return sumLanes(vb, products);
 }

@@ -173,7 +173,6 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
   nextKeyPages.clear();
   askedValuePages = valuePages;
-  askedPlaces = places;
   // The rows of a page end with it; those of a dense tensor go on in the next tile.
   if (isPaged)
     return;
@@ -185,6 +184,15 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
 Value DecodeStepLowering::getKey(Value row, int64_t k) {
   int64_t numPlaces = places.size();
   return vb.add(places[k % numPlaces], vb.add(row, k / numPlaces));
+}
+
+Value DecodeStepLowering::getLastKey(int64_t block) {
+  bool isWhole = numKeys && *numKeys % block == 0;
+  return isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+}
+
+Value DecodeStepLowering::limitKey(Value key, Value lastKey) {
+  return lastKey ? arith::MinSIOp::create(b, loc, key, lastKey).getResult() : key;
 }
 
 Value DecodeStepLowering::getRowsOfPlace() {

@@ -26,7 +26,8 @@ int64_t getNumPlaces(OnlineStepOp step);
 
 /// Lowers one attn.online_step of a decode tile, or steps that fold the keys of several pages of a cache in turn into
 /// the same state: DecodeStep.cpp goes over the keys, DecodePages.cpp over those of pages, DecodeScores.cpp multiplies
-/// Q by K, DecodeSoftmax.cpp makes weights of scores, DecodeOutput.cpp multiplies them by V.
+/// Q by K, DecodeSoftmax.cpp makes weights of scores, DecodeOutput.cpp multiplies them by V, DecodeBytes.cpp does both
+/// products by integers.
 class DecodeStepLowering {
 public:
   DecodeStepLowering(VectorBuilder &vb, llvm::ArrayRef<OnlineStepOp> steps);
@@ -43,6 +44,9 @@ private:
   /// The `k`-th key after the `row`-th ones of all places, and K or V that it is a row of.
   mlir::Value getKey(mlir::Value row, int64_t k);
   const Operand &getPage(llvm::ArrayRef<Operand> pages, int64_t k) const { return pages[k % pages.size()]; }
+  /// The last key of a tile that is no whole number of blocks, null for others: beyond it, it is taken once more.
+  mlir::Value getLastKey(int64_t block);
+  mlir::Value limitKey(mlir::Value key, mlir::Value lastKey);
   /// The rows that each place has, and where the score of the `place`-th key of a row of them is.
   mlir::Value getRowsOfPlace();
   mlir::Value getScore(mlir::Value row, int64_t place);
@@ -142,7 +146,7 @@ private:
   Values places;
   // K of the next tile; no places where it is not known. V of this one, or of a later page.
   llvm::SmallVector<Operand> nextKeyPages, askedValuePages;
-  Values nextPlaces, askedPlaces;
+  Values nextPlaces;
   int64_t headSize, valueSize;
   mlir::Value scores, weights, laneSums; // (row, key), (row, key), (row, lane)
   ByteOperand queryBytes, weightBytes;
