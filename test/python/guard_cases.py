@@ -134,7 +134,7 @@ def bytes_of_keys(target):
     for sk in (decode_cases.SPLIT + 3, 50, 1):
         q, k, v = draw(Shape(1, sk, 80, 48, b=2, hq=4, hkv=2), TYPES["bf16"])
         (k, k_scale), (v, v_scale) = quantise(k, np.int8, "token"), quantise(v, np.int8, "token")
-        attn.sdpa(q, k, v, kv_lengths=[sk, sk // 2], k_scale=k_scale, v_scale=v_scale, target=target)
+        attn.sdpa(q, k, v, kv_lengths=[sk // 2, sk], k_scale=k_scale, v_scale=v_scale, target=target)
 
 
 def packed(target, element):
