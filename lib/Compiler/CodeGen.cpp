@@ -19,6 +19,8 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
 #include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -104,11 +106,19 @@ Expected<SmallVector<char, 0>> emitFile(Module &module, TargetMachine &machine, 
 LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
 LoadedObject::~LoadedObject() = default;
 
+/// Linux grants the registers of AMX tiles to processes that ask (Documentation/arch/x86/xstate.rst). Where it refuses,
+/// as on processors without them, kernels with product = amx stop at an instruction that there is not.
+static void requestTiles() {
+  constexpr long kRequestState = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  (void)syscall(SYS_arch_prctl, kRequestState, kTileData);
+}
+
 Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   initializeTargets();
   Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();
+  requestTiles();
   orc::JITDylib &library = (*jit)->getMainJITDylib();
   // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
   // not mean that its names are found: a host such as Python loads libraries with names of their own.

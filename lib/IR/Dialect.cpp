@@ -43,13 +43,18 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
   if (splitKeys < 0 || prefetch < 0 || warps < 0)
     return emitError() << "expected split_keys, prefetch and warps of a schedule to be 0 or greater";
   bool isGpuProduct = product == ProductKind::MMA || product == ProductKind::TF32;
-  if (warps > 0 && (lanes != 32 || rowBlock % 16 != 0 || keyTile % 16 != 0 || product == ProductKind::Dot))
+  if (warps > 0 && (lanes != 32 || rowBlock % 16 != 0 || keyTile % 16 != 0 || product == ProductKind::Dot ||
+                    product == ProductKind::AMX))
     return emitError()
            << "expected lanes = 32, row_block and key_tile in multiples of 16, and product = mma, tf32 or fma "
               "of a schedule with warps, found "
            << lanes << ", " << rowBlock << ", " << keyTile << " and " << stringifyProductKind(product);
   if (warps == 0 && isGpuProduct)
     return emitError() << "expected product = " << stringifyProductKind(product) << " only with warps, found none";
+  if (product == ProductKind::AMX && (kernel != KernelKind::Prefill || lanes != 16 || keyTile % 32 != 0))
+    return emitError() << "expected kernel = prefill, lanes = 16 and key_tile in multiples of 32 with product = amx, "
+                          "found "
+                       << stringifyKernelKind(kernel) << ", " << lanes << " and " << keyTile;
   if (warps > 0 && kernel == KernelKind::Prefill && queryTile > rowBlock * warps)
     return emitError() << "expected query_tile to be at most row_block * warps = " << rowBlock * warps << ", found "
                        << queryTile;

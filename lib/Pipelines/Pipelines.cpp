@@ -187,7 +187,7 @@ static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
   ConvertVectorToLLVMPassOptions vectors;
-  vectors.x86Vector = true; // products of pairs of bf16
+  vectors.x86Vector = vectors.amx = true; // products of pairs of bf16
   pm.addPass(createConvertVectorToLLVMPass(vectors));
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());

@@ -24,6 +24,7 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
     target.vectorRegisters = 32;
     target.hasFma = target.hasHalf = true;
     target.hasByteDot = features.contains("avx512vnni");
+    target.hasTiles = features.contains("amx-bf16") && features.contains("avx512bf16");
     target.l2Bytes = 1024 * 1024;
     // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald Rapids. LLVM knows what the others are.
     if (features.contains("avx512bf16"))

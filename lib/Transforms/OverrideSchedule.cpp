@@ -71,7 +71,7 @@ static llvm::Error store(ScheduleFields &fields, StringRef name, StringRef value
   if (name == "product") {
     if (std::optional<ProductKind> kind = symbolizeProductKind(value))
       return fields.product = *kind, llvm::Error::success();
-    return llvm::createStringError("expected product to be fma, dot, mma or tf32, found '" + value + "'");
+    return llvm::createStringError("expected product to be fma, dot, amx, mma or tf32, found '" + value + "'");
   }
   std::string names;
   for (const NumberField &each : kNumbers)
@@ -170,6 +170,21 @@ static LogicalResult checkDotProducts(SdpaOp op, const ScheduleFields &fields, c
   return success();
 }
 
+static LogicalResult checkTileProducts(SdpaOp op, const TargetInfo &target) {
+  if (!target.hasTiles)
+    return op.emitOpError(
+               "schedule: expected product=amx only on targets with tiles of bf16, as sapphirerapids, found ")
+           << target.name << "; write product=dot or product=fma";
+  if (!canUseTileProducts(op))
+    return op.emitOpError(
+               "schedule: expected product=amx only where Q, K and V are bf16, of head sizes that are multiples "
+               "of ")
+           << TargetInfo::kTileDepth << ", found Q of " << getElementTypeOrSelf(op.getQuery().getType()) << ", K of "
+           << getElementTypeOrSelf(op.getKey().getType()) << " and head sizes " << getStaticSize(op, DimKind::HeadSize)
+           << " and " << getStaticSize(op, DimKind::ValueSize) << "; write product=dot or product=fma";
+  return success();
+}
+
 static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, const TargetInfo &target) {
   if (target.gpu)
     return checkGpuSchedule(op, fields, target);
@@ -191,6 +206,8 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
              << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;
   }
   if (fields.product == ProductKind::Dot && failed(checkDotProducts(op, fields, target)))
+    return failure();
+  if (fields.product == ProductKind::AMX && failed(checkTileProducts(op, target)))
     return failure();
   int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + fields.keyTile;
   if (int64_t tileBytes = fields.queryTile * columns * bytes; tileBytes > kMaxTileBytes)

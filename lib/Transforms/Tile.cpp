@@ -131,8 +131,11 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
     return step.emitOpError("expected static head sizes, found dynamic ones");
 
   bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
-  if (step.getSchedule()->getProduct() == ProductKind::Dot && !canUseDotProducts(step) &&
-      !(isDecode && canUseByteDotProducts(step)))
+  ProductKind product = step.getSchedule()->getProduct();
+  if (product == ProductKind::AMX && !canUseTileProducts(step))
+    return step.emitOpError("cannot be tiled with product = amx: expected Q, K and V of bf16 with head sizes that are "
+                            "multiples of 32; write product = dot or product = fma");
+  if (product == ProductKind::Dot && !canUseDotProducts(step) && !(isDecode && canUseByteDotProducts(step)))
     return step.emitOpError(
         "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
         "innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of 16 bits, K and V of int8 "

@@ -26,9 +26,8 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
       isDecode(schedule.getKernel() == KernelKind::Decode), isRowMajor(isDecode || schedule.isGpu()),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      usesPairs(schedule.getProduct() == ProductKind::Dot && schedule.getKernel() != KernelKind::Decode),
-      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType((schedule.getProduct() == ProductKind::Dot && canUseDotProducts(step)) || schedule.isGpu()
+      usesPairs(schedule.usesPairs()), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(((schedule.getProduct() == ProductKind::Dot || usesPairs) && canUseDotProducts(step)) || schedule.isGpu()
                   ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
                   : stateType) {
   if (isDecode && numBatch > 0)
@@ -364,10 +363,18 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   SmallVector<AffineMap> stepMaps = {isRowMajor ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
                                      maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
+  ScheduleAttr stepSchedule = schedule;
   if (usesPairs) {
-    value = packPairs(value, getRowMap(stepMaps[2], valuePos), keyPos, valuePos);
+    AffineMap rowMap = getRowMap(stepMaps[2], valuePos);
     stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
-    stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
+    if (schedule.getProduct() == ProductKind::AMX && isConstantIntValue(count, keyTile)) {
+      value = packColumns(value, rowMap);
+      stepMaps[2] = getTileMap({valuePos, keyPos});
+    } else {
+      value = packPairs(value, rowMap, keyPos, valuePos);
+      stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
+      stepSchedule = schedule.withProduct(ProductKind::Dot);
+    }
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
@@ -388,7 +395,7 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), packedQuery, key, value, bias, mask, state[0], state[1],
                                     state[2], /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScoreWeight(),
                                     step.getScaleValue(), step.getScaleAttr(), step.getSoftcapAttr(),
-                                    b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), schedule);
+                                    b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), stepSchedule);
   if (isPartial)
     cloneRegion(step.getMaskMod(), tiled.getMaskMod(), tiled);
   cloneRegion(step.getScoreMod(), tiled.getScoreMod(), tiled);

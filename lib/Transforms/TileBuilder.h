@@ -69,6 +69,7 @@ private:
   mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim, int64_t perIndex = 1);
   mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
   mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);
+  mlir::Value packColumns(mlir::Value rows, mlir::AffineMap map);
   mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned column);
   mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
                    llvm::ArrayRef<unsigned> to);

@@ -1,4 +1,4 @@
-//===- TilePairs.cpp - tiles of pairs, for product = dot ------------------===//
+//===- TilePairs.cpp - tiles of pairs, for product = dot and amx ------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,6 +27,11 @@ bool attn::canUseDotProducts(Operation *op) {
   AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
   return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
                       [&](AffineMap map) { return map.getResults().back() == head; });
+}
+
+bool attn::canUseTileProducts(Operation *op) {
+  return canUseDotProducts(op) && getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
+         getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
 
 bool attn::canUseByteDotProducts(Operation *op) {
@@ -66,5 +71,14 @@ Value TileBuilder::packPairs(Value rows, AffineMap map, unsigned paired, unsigne
   if (pairsRows)
     target = sliceKeys(target, numBatch, /*perIndex=*/2);
   AffineMap tileMap = getPairMap(numBatch + 2, numBatch + !pairsRows, numBatch + pairsRows);
+  return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
+}
+
+/// A whole key tile of V's `rows`, which `map` finds under (batch…, key, column), as (column, key): the keys that a
+/// tile instruction adds up lie together.
+Value TileBuilder::packColumns(Value rows, AffineMap map) {
+  Value target = emptyTile({valuePos, keyPos}, rowType);
+  SmallVector<unsigned> dims = getPositions({numBatch + 1, numBatch});
+  AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(numBatch + 2, dims, b.getContext());
   return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
 }

@@ -126,7 +126,8 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::x86vector::X86VectorDialect", "::mlir::LLVM::LLVMDialect"];
+                           "::mlir::x86vector::X86VectorDialect", "::mlir::amx::AMXDialect",
+                           "::mlir::LLVM::LLVMDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 

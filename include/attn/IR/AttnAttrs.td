@@ -66,7 +66,7 @@ def Attn_KernelKind : I32EnumAttr<"KernelKind", "the family of a tile's kernel",
 
 def Attn_ProductKind : I32EnumAttr<"ProductKind", "the instruction of the two products of a tile", [
     I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Dot", 1, "dot">, I32EnumAttrCase<"MMA", 2, "mma">,
-    I32EnumAttrCase<"TF32", 3, "tf32">]> {
+    I32EnumAttrCase<"TF32", 3, "tf32">, I32EnumAttrCase<"AMX", 4, "amx">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -86,8 +86,11 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
       (`attn.merge_states`).
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it, and in decode kernels four bytes
-    of int8 K and V beside a Q of 16 bits; `fma` widens to the type of the accumulation. Kernels ask for rows of K and V
-    `prefetch` rows ahead; 0 leaves that to the processor, but for the first row of each place that is read at once.
+    of int8 K and V beside a Q of 16 bits; `fma` widens to the type of the accumulation. `product = amx`, for `prefill`
+    and bf16 in heads of multiples of 32, multiplies tiles of 16 rows by pairs (tdpbf16ps) where a key tile is whole, and does
+    the last one as `dot`; `lanes` are 16 and `key_tile` a multiple of 32. It is never selected, as the process has to ask the system for the
+    tiles first. Kernels ask for rows of K and V `prefetch` rows ahead; 0 leaves that to the processor, but for the first
+    row of each place that is read at once.
 
     On a GPU `warps` is greater than 0: a block of so many warps of `lanes` threads has a tile. Rows stay rows: each warp
     holds `row_block` of them, all heads' and queries' together, and takes the products in fragments of 16 rows by
@@ -111,6 +114,15 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     /// Rows of a block's fragments: as many as the tile has, or more.
     int64_t getBlockRows() const { return getRowBlock() * getWarps(); }
     bool isGpu() const { return getWarps() > 0; }
+    /// A prefill tile holds Q in pairs of bf16.
+    bool usesPairs() const {
+      return getKernel() == KernelKind::Prefill &&
+             (getProduct() == ProductKind::Dot || getProduct() == ProductKind::AMX);
+    }
+    ScheduleAttr withProduct(ProductKind product) const {
+      return get(getContext(), getQueryTile(), getKeyTile(), getLanes(), getRowBlock(), getLaneVectors(), getKernel(),
+                 product, getSplitKeys(), getPrefetch(), getWarps());
+    }
   }];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -46,6 +46,9 @@ struct TargetInfo {
   /// Kernels of ours that use it: rows are multiples of so many bytes, the part of a register that shuffles stay in,
   /// and sums are of so many products at most, 16 by 8 bits, as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
+  /// Multiplies tiles of 16 rows by 32 bf16 (tdpbf16ps). A process asks its system for the tiles before it uses them.
+  bool hasTiles = false;
+  static constexpr int64_t kTileRows = 16, kTileDepth = 32;
   int64_t l2Bytes = 512 * 1024;
   std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; the vector facts mean nothing then
 

@@ -53,7 +53,8 @@ public:
     vectors = schedule.getLaneVectors();
     blockLanes = vectors * vb.lanes;
     prefetch.emplace(vb, step, maxKeys, numLanes / blockLanes);
-    usesPairs = schedule.getProduct() == ProductKind::Dot;
+    usesPairs = schedule.usesPairs();
+    usesTiles = schedule.getProduct() == ProductKind::AMX;
     weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
   }
 
@@ -62,9 +63,13 @@ public:
     alpha = vb.stackBuffer({numLanes});
     if (usesPairs) {
       queryPairs = vb.collapsePairs(query.memref);
-      valuePairs = vb.collapsePairs(value.memref);
+      if (!usesTiles)
+        valuePairs = vb.collapsePairs(value.memref);
       weightPairs = vb.stackBuffer({int64_t(llvm::divideCeil(maxKeys, 2)), 2 * numLanes}, weightType);
     }
+    if (usesTiles)
+      emitTileProduct(vb, getMatrix(vb, key, numBatch + 1, numBatch + 2), getPairMatrix(vb, queryPairs), scores,
+                      /*isAdded=*/false);
     vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
       Values starts;
       for (int64_t v = 0; v < vectors; ++v)
@@ -83,6 +88,9 @@ public:
                    });
                    return Values();
                  });
+    if (usesTiles)
+      emitTileProduct(vb, getMatrix(vb, value, numBatch + 3, numBatch + 1), weightPairs,
+                      getMatrix(vb, acc, numBatch + 3, numBatch), /*isAdded=*/true);
   }
 
 private:
@@ -116,6 +124,37 @@ private:
 
   Combine getCombine() { return usesPairs ? Combine(addPairs) : Combine(); }
 
+  /// S^T[j][lane] = k_j q_lane of `keys`; tiles have left it in the place of the scores.
+  Values getProducts(ValueRange keys, Value lane) {
+    int64_t rows = keys.size();
+    if (usesTiles) {
+      Values products;
+      for (Value keyIndex : keys)
+        for (int64_t v = 0; v < vectors; ++v)
+          products.push_back(vb.load(scores, {keyIndex, vb.add(lane, v * vb.lanes)}));
+      return products;
+    }
+    // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
+    auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
+      Value weight = memref::LoadOp::create(b, loc, scoreWeight, d);
+      Value tanh = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, q, k));
+      return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
+    };
+    return emitRegisterKernel(
+        vb, rows, vectors, vb.index(usesPairs ? headSize / 2 : headSize), Values(rows * vectors, vb.splat(0)),
+        [&](int64_t row, Value d) -> Value {
+          if (usesPairs)
+            return vb.loadPair(key.memref, at(key, {}, keys[row], twice(d), {}));
+          return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
+        },
+        [&](Value d, int64_t v) {
+          Value vectorLane = vb.add(lane, v * vb.lanes);
+          return usesPairs ? vb.loadPairs(queryPairs, atPair(queryPairs, d, vectorLane))
+                           : vb.load(query.memref, at(query, vectorLane, {}, d, {}));
+        },
+        scoreWeight ? Combine(addScore) : getCombine());
+  }
+
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
     return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
@@ -124,26 +163,7 @@ private:
         keys.push_back(vb.add(first, row));
       for (Value keyIndex : keys)
         prefetch->besideScores(getBlock(lane), keyIndex);
-      Values zeros(rows * vectors, vb.splat(0));
-      // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
-      auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
-        Value weight = memref::LoadOp::create(b, loc, scoreWeight, d);
-        Value tanh = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, q, k));
-        return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
-      };
-      Values raw = emitRegisterKernel(
-          vb, rows, vectors, vb.index(usesPairs ? headSize / 2 : headSize), zeros,
-          [&](int64_t row, Value d) -> Value {
-            if (usesPairs)
-              return vb.loadPair(key.memref, at(key, {}, keys[row], twice(d), {}));
-            return memref::LoadOp::create(b, loc, key.memref, at(key, {}, keys[row], d, {}));
-          },
-          [&](Value d, int64_t v) {
-            Value vectorLane = vb.add(lane, v * vb.lanes);
-            return usesPairs ? vb.loadPairs(queryPairs, atPair(queryPairs, d, vectorLane))
-                             : vb.load(query.memref, at(query, vectorLane, {}, d, {}));
-          },
-          scoreWeight ? Combine(addScore) : getCombine());
+      Values raw = getProducts(keys, lane);
       Values newMax(max), natural;
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v)
@@ -219,7 +239,7 @@ private:
     }
   }
 
-  /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V.
+  /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V; tiles add the sum later.
   void emitOutput(Value column, int64_t rows, Value lane) {
     Values columns, lanes, init;
     for (int64_t row = 0; row < rows; ++row)
@@ -236,10 +256,17 @@ private:
         Value old = vb.load(acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
         init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
       }
+    auto storeOutput = [&](ValueRange result) {
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t v = 0; v < vectors; ++v)
+          vb.store(result[row * vectors + v], acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
+    };
+    if (usesTiles)
+      return storeOutput(init);
     Value depth = keyCount;
     if (usesPairs)
       depth = b.createOrFold<arith::DivUIOp>(loc, vb.add(keyCount, 1), vb.index(2));
-    Values result = emitRegisterKernel(
+    storeOutput(emitRegisterKernel(
         vb, rows, vectors, depth, init,
         [&](int64_t row, Value keyIndex) -> Value {
           if (usesPairs)
@@ -250,10 +277,7 @@ private:
           return usesPairs ? vb.loadPairs(weightPairs, {keyIndex, twice(lanes[v])})
                            : vb.load(scores, {keyIndex, lanes[v]});
         },
-        getCombine());
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t v = 0; v < vectors; ++v)
-        vb.store(result[row * vectors + v], acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
+        getCombine()));
   }
 
   VectorBuilder &vb;
@@ -270,6 +294,8 @@ private:
   Value scores, alpha, scoreWeight;
   /// Products of pairs: Q's along the head, V's and those of the weights along the keys.
   bool usesPairs;
+  /// By AMX, where V lies as (e, j).
+  bool usesTiles;
   FloatType weightType; ///< what a weight is rounded to
   Value queryPairs, valuePairs, weightPairs;
   std::function<Value(Value, Value, Value, Value)> addPairs = [this](Value, Value pair, Value pairs, Value sum) {
@@ -293,10 +319,11 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
   if (op.getSchedule()->getKernel() == KernelKind::Decode)
     return lowerDecodeSteps(rewriter, op, target);
-  bool usesPairs = op.getSchedule()->getProduct() == ProductKind::Dot;
+  bool usesPairs = op.getSchedule()->usesPairs(), usesTiles = op.getSchedule()->getProduct() == ProductKind::AMX;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
-  if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))
-    return op.emitOpError("schedule has product = dot, expected product = fma for target ")
+  if (usesPairs && (!(usesTiles ? target.hasTiles : target.bf16DotRate > 0) || !type.isF32()))
+    return op.emitOpError("schedule has product = ")
+           << stringifyProductKind(op.getSchedule()->getProduct()) << ", expected product = fma for target "
            << target.name << " and type " << type;
   if (getElementTypeOrSelf(op.getQuery().getType()) != rowType)
     return op.emitOpError("no CPU kernel for inputs of type ")
@@ -317,11 +344,18 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   for (Value rows : {op.getKey(), op.getValue()})
     if (getElementTypeOrSelf(rows.getType()) != rowType)
       return op.emitOpError("expected keys and values of type ") << rowType << "; run attn-tile";
-  if (usesPairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isPairMap(maps[2], numBatch + 1, numBatch + 3) ||
+  bool isValuePacked = usesTiles ? Operand{op.getValue(), maps[2]}.isInnermost(numBatch + 1)
+                                 : isPairMap(maps[2], numBatch + 1, numBatch + 3);
+  if (usesPairs && (!isPairMap(maps[0], numBatch + 2, numBatch) || !isValuePacked ||
                     !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
-    return op.emitOpError(
-        "expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and pairs of V as (j floordiv 2, "
-        "e, j mod 2); run attn-tile");
+    return op.emitOpError("expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and V as ")
+           << (usesTiles ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
+  auto isWhole = [&](unsigned position) { return domain[position] % TargetInfo::kTileDepth == 0; };
+  if (usesTiles &&
+      (domain[numBatch + 1] != op.getSchedule()->getKeyTile() || !isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
+    return op.emitOpError("expected a whole key tile of ")
+           << op.getSchedule()->getKeyTile() << " keys, and head sizes that are multiples of " << TargetInfo::kTileDepth
+           << ", for product = amx; run attn-tile";
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");

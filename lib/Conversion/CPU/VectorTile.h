@@ -126,6 +126,14 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
+/// sums = left right by AMX tiles, or sums += left right where `isAdded`: `left` holds rows of bf16, `right` pairs of
+/// them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
+void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded);
+/// The matrix of two dimensions of an operand's domain; its others have size 1.
+mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column);
+/// The matrix of the last two dimensions of collapsed pairs.
+mlir::Value getPairMatrix(VectorBuilder &vb, mlir::Value pairs);
+
 /// Calls `body` for blocks of `block` rows over [0, count), then for the rest with fewer rows: once where count is a
 /// constant, otherwise row by row.
 Values forEachBlock(VectorBuilder &vb, mlir::OpFoldResult count, int64_t block, mlir::ValueRange init,

@@ -1,0 +1,58 @@
+"""Products by AMX tiles, which no machine of ours has: an emulator (tile_emulator.c) does what its instructions do.
+
+The rest of the kernel runs as it is; `attnc run --check` compares the result with the reference.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from paths import ATTNC
+
+FOLDER = Path(__file__).parent
+CPU = Path("/proc/cpuinfo").read_text()
+
+# Problem lines, and whether one of their key tiles of 64 is whole. Their code has no f16 instruction of the target (copies
+# of single elements may have), which only processors with tiles have as well.
+PROBLEMS = {
+    "hq2 sq203 sk113 d64 bf16": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right window=150,0 softcap=2 out=lse": True,
+    "sq40 sk300 d32 dv64 bf16": True,
+    "sq30 sk64 d64 dv256 bf16": True,
+    "sq500 sk640 d256 dv96 bf16 layout=bsd": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 bias=1,4,113,203 softcap=2 sink out=lse": True,
+    "b2 hq4 hkv2 sq113 sk256 d64 bf16 mask=2,1,113,256": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 dropout=0.3 layout=bshd": True,
+    "b2 hq4 hkv2 sq113 sk203 d128 bf16 q_lengths kv_lengths": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv_lengths paged=16,hnd": True,
+    # All by vdpbf16ps.
+    "sq40 sk33 d64 bf16": False,
+}
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory):
+    """tile_emulator.c, compiled."""
+    path = tmp_path_factory.mktemp("tiles") / "tile_emulator.so"
+    compiler = shutil.which("clang-22") or shutil.which("cc")
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, FOLDER / "tile_emulator.c", "-o", path], check=True)
+    return path
+
+
+@pytest.mark.skipif("avx512_bf16" not in CPU, reason="no products of pairs of bf16 on this processor")
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_products_by_tiles(problem, emulator):
+    command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check"]
+    command.append("--schedule=product=amx key_tile=64")
+    run = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(emulator)}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert ": ok" in run.stdout
+    emulated = re.search(r"tile emulator: (\d+) products", run.stderr)
+    # A processor that has them needs no emulator.
+    assert "amx_bf16" in CPU or bool(emulated) == PROBLEMS[problem]
