@@ -37,10 +37,11 @@ config.substitutions += [
     ("%mlir_lib_dir", config.mlir_library_folder),
 ]
 
-# The flags of the x86-64 micro-architecture levels, as Linux names them.
+# The flags of the x86-64 micro-architecture levels, and of AMX tiles, as Linux names them.
 LEVELS = {
     "x86-64-v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"},
     "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+    "amx": {"amx_tile", "amx_bf16"},
 }
 
 

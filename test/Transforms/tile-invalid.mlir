@@ -72,3 +72,19 @@ func.func @f(%q: tensor<16x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %
       -> tensor<16x8xf32>
   return %r : tensor<16x8xf32>
 }
+
+// -----
+
+func.func @f(%q: tensor<16x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x32xbf16>, %a: tensor<16x32xf32>, %m: tensor<16xf32>,
+             %l: tensor<16xf32>, %o: tensor<16x32xbf16>) -> tensor<16x32xbf16> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
+      -> tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>
+  // expected-error @below {{cannot be tiled with product = amx: expected Q, K and V of bf16 with head sizes that are multiples of 32; write product = dot or product = fma}}
+  %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xbf16>, tensor<64x16xbf16>, tensor<64x32xbf16>)
+      outs(%i#0, %i#1, %i#2 : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 1, lane_vectors = 1, product = amx>}
+      -> tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>) outs(%o : tensor<16x32xbf16>)
+      -> tensor<16x32xbf16>
+  return %r : tensor<16x32xbf16>
+}

@@ -44,3 +44,24 @@ func.func @causal(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x3
       -> tensor<64x32xbf16>
   return %r : tensor<64x32xbf16>
 }
+
+// -----
+
+// product = amx: V of a whole key tile as columns of keys; the last 11 keys are pairs.
+// CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-DAG: #[[$V:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d1)>
+// CHECK-LABEL: func @tiles(
+//       CHECK:   attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<16x32x2xbf16>)
+//       CHECK:   scf.for
+//       CHECK:     %[[VT:.*]] = attn.pack ins(%{{.*}} : tensor<32x64xbf16>) outs(%{{.*}} : tensor<64x32xbf16>) {maps = [#{{.*}}, #[[$COLUMNS]]]}
+//       CHECK:     attn.online_step ins(%{{.*}}, %{{.*}}, %[[VT]] : {{.*}} {maps = [{{.*}}, #[[$V]], {{.*}} product = amx>}
+//       CHECK:   attn.pack ins(%{{.*}} : tensor<11x64xbf16>) outs(%{{.*}} : tensor<6x64x2xbf16>)
+//       CHECK:   attn.online_step {{.*}} product = dot>}
+func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x64xbf16>,
+                 %o: tensor<113x64xbf16>) -> tensor<113x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xbf16>, tensor<75x32xbf16>, tensor<75x64xbf16>)
+      outs(%o : tensor<113x64xbf16>)
+      {schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = amx>}
+      -> tensor<113x64xbf16>
+  return %r : tensor<113x64xbf16>
+}

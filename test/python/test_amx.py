@@ -16,8 +16,8 @@ from paths import ATTNC
 FOLDER = Path(__file__).parent
 CPU = Path("/proc/cpuinfo").read_text()
 
-# Problem lines, and whether one of their key tiles of 64 is whole. Their code has no f16 instruction of the target (copies
-# of single elements may have), which only processors with tiles have as well.
+# Problem lines, and whether one of their key tiles of 64 is whole. Their code has no f16 instruction of the target, as
+# copies of single elements may have: only processors with tiles have those as well.
 PROBLEMS = {
     "hq2 sq203 sk113 d64 bf16": True,
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 causal=bottom_right": True,

@@ -9,6 +9,8 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
+#include <csignal>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace attn;
@@ -30,6 +32,15 @@ Expected<std::string> driver::emitObject(Compiler &compiler) {
   if (!file)
     return file.takeError();
   return std::string(file->data(), file->size());
+}
+
+/// What stops at an illegal instruction from here on is the kernel, not the compiler.
+static void reportWrongProcessor(int) {
+  static constexpr StringLiteral message =
+      "error: the kernel stopped at an instruction that this processor does not have; expected a target that it runs, "
+      "as --target=host\n";
+  (void)!write(STDERR_FILENO, message.data(), message.size());
+  _exit(1);
 }
 
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
@@ -65,8 +76,12 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
     return entry.takeError();
   kernel.entry = *entry;
   kernel.isGpu = (*compiler)->getTarget().gpu.has_value();
-  if (!kernel.isGpu)
+  if (!kernel.isGpu) {
+    struct sigaction action = {};
+    action.sa_handler = reportWrongProcessor;
+    sigaction(SIGILL, &action, nullptr);
     return kernel;
+  }
   Expected<void *> workspaceEntry = kernel.object->lookup(getCheckedName(getWorkspaceBytesName(found->name)));
   if (!workspaceEntry)
     return workspaceEntry.takeError();

@@ -148,3 +148,18 @@ func.func @dot(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2xb
        schedule = #attn.schedule<query_tile = 16, key_tile = 3, lanes = 16, row_block = 2, lane_vectors = 1, product = dot>}
   return
 }
+
+// -----
+
+// Nor has it tiles.
+func.func @amx(%q: memref<16x16x2xbf16>, %k: memref<32x32xbf16>, %v: memref<32x32xbf16>, %a: memref<32x16xf32>,
+               %m: memref<16xf32>, %l: memref<16xf32>) {
+  // expected-error @below {{schedule has product = amx, expected product = fma for target x86-64 and type 'f32'}}
+  attn.online_step ins(%q, %k, %v : memref<16x16x2xbf16>, memref<32x32xbf16>, memref<32x32xbf16>)
+      outs(%a, %m, %l : memref<32x16xf32>, memref<16xf32>, memref<16xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, j, d, e) -> (j, d)>,
+               affine_map<(i, j, d, e) -> (e, j)>, affine_map<(i, j, d, e) -> (e, i)>,
+               affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 2, lane_vectors = 1, product = amx>}
+  return
+}
