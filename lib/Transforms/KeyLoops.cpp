@@ -88,7 +88,7 @@ State TileBuilder::foldKeys(State state) {
       return createStep(lower, getLength(lower, upper), /*isPartial=*/false, state);
     return *last > *first ? createStep(lower, b.getIndexAttr(*last - *first), /*isPartial=*/false, state) : state;
   }
-  state = createFullTiles(lower, endsPartial ? min(fullUpper, upper) : upper, state, end);
+  state = createWholeTiles(lower, endsPartial ? min(fullUpper, upper) : upper, /*isPartial=*/false, state, end);
   return createTiles(end, upper, endsPartial, state);
 }
 
@@ -118,8 +118,8 @@ Value TileBuilder::getLength(Value lower, Value upper) {
   return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(0));
 }
 
-/// Whole tiles that every row keeps, from `lower` on; `end` is where they end.
-State TileBuilder::createFullTiles(Value lower, Value upper, State state, Value &end) {
+/// Whole tiles from `lower` on; `end` is where they end.
+State TileBuilder::createWholeTiles(Value lower, Value upper, bool isPartial, State state, Value &end) {
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
   OpFoldResult whole;
   if (first && last) {
@@ -136,15 +136,20 @@ State TileBuilder::createFullTiles(Value lower, Value upper, State state, Value 
     end = add(lower, toValue(whole));
   }
   if (foldsManyTiles())
-    return createStep(lower, whole, /*isPartial=*/false, state);
+    return createStep(lower, whole, isPartial, state);
   return createLoop(lower, end, state, [&](Value key, State carried) {
-    return createStep(key, b.getIndexAttr(keyTile), /*isPartial=*/false, carried);
+    return createStep(key, b.getIndexAttr(keyTile), isPartial, carried);
   });
 }
 
 /// Tiles from `lower` to `upper`, the last one as short as need be.
 State TileBuilder::createTiles(Value lower, Value upper, bool isPartial, State state) {
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  if ((!first || !last) && isPartial && schedule.getProduct() == ProductKind::AMX) {
+    Value end; // tiles of AMX are of whole key tiles
+    state = createWholeTiles(lower, upper, isPartial, state, end);
+    lower = end;
+  }
   if (!first || !last)
     return createLoop(lower, upper, state, [&](Value key, State carried) {
       Value count = arith::MinSIOp::create(b, loc, index(keyTile), arith::SubIOp::create(b, loc, upper, key));

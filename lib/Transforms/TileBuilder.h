@@ -87,7 +87,7 @@ private:
   void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
 
   State createTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state);
-  State createFullTiles(mlir::Value lower, mlir::Value upper, State state, mlir::Value &end);
+  State createWholeTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state, mlir::Value &end);
   State createMappedTiles(mlir::Value lower, mlir::Value upper, State state);
   State createLoop(mlir::Value lower, mlir::Value upper, State state,
                    llvm::function_ref<State(mlir::Value, State)> body);

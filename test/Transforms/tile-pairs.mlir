@@ -65,3 +65,26 @@ func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x
       -> tensor<113x64xbf16>
   return %r : tensor<113x64xbf16>
 }
+
+// -----
+
+// The tiles on the diagonal as well, but for a last one that is short.
+// CHECK-LABEL: func @causal_tiles(
+//       CHECK:   scf.for
+//       CHECK:     scf.for
+//       CHECK:       attn.pack ins(%{{.*}} : tensor<32x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
+//       CHECK:       attn.online_step {{.*}} product = amx>}
+//       CHECK:     scf.for
+//       CHECK:       attn.pack ins(%{{.*}} : tensor<32x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
+//       CHECK:       attn.online_step {{.*}} product = amx>} mask_mod
+//       CHECK:     scf.for
+//       CHECK:       attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<?x32x2xbf16>)
+//       CHECK:       attn.online_step {{.*}} product = dot>} mask_mod
+func.func @causal_tiles(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x32xbf16>)
+      outs(%o : tensor<64x32xbf16>)
+      {causal = #attn.causal<top_left>,
+       schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = amx>}
+      -> tensor<64x32xbf16>
+  return %r : tensor<64x32xbf16>
+}

@@ -26,7 +26,7 @@ PROBLEMS = {
     "sq30 sk64 d64 dv256 bf16": True,
     "sq500 sk640 d256 dv96 bf16 layout=bsd": True,
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 bias=1,4,113,203 softcap=2 sink out=lse": True,
-    "b2 hq4 hkv2 sq113 sk256 d64 bf16 mask=2,1,113,256": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 mask=2,1,113,203": True,
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 dropout=0.3 layout=bshd": True,
     "b2 hq4 hkv2 sq113 sk203 d128 bf16 q_lengths kv_lengths": True,
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv_lengths paged=16,hnd": True,
