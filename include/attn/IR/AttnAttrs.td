@@ -87,10 +87,10 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it, and in decode kernels four bytes
     of int8 K and V beside a Q of 16 bits; `fma` widens to the type of the accumulation. `product = amx`, for `prefill`
-    and bf16 in heads of multiples of 32, multiplies tiles of 16 rows by pairs (tdpbf16ps) where a key tile is whole, and does
-    the last one as `dot`; `lanes` are 16 and `key_tile` a multiple of 32. It is never selected, as the process has to ask the system for the
-    tiles first. Kernels ask for rows of K and V `prefetch` rows ahead; 0 leaves that to the processor, but for the first
-    row of each place that is read at once.
+    and bf16 in heads of multiples of 32, multiplies tiles of 16 rows by pairs (tdpbf16ps) where a key tile is whole, and
+    does others as `dot`; `lanes` are 16 and `key_tile` is a multiple of 32. It is never selected, as the process has to
+    ask the system for the tiles first. Kernels ask for rows of K and V `prefetch` rows ahead; 0 leaves that to the
+    processor, but for the first row of each place that is read at once.
 
     On a GPU `warps` is greater than 0: a block of so many warps of `lanes` threads has a tile. Rows stay rows: each warp
     holds `row_block` of them, all heads' and queries' together, and takes the products in fragments of 16 rows by

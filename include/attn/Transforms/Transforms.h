@@ -32,11 +32,11 @@ mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &tar
 
 /// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
 bool canUseDotProducts(mlir::Operation *op);
-/// True where they can be `product = amx`: such pairs in whole tiles.
-bool canUseTileProducts(mlir::Operation *op);
 /// True where those of a decode kernel can: Q of 16 bits, rounded to integers of as many, times bytes of K, and the
 /// weights likewise times V, whose rows lie together.
 bool canUseByteDotProducts(mlir::Operation *op);
+/// True where the products can be `product = amx`: pairs of bf16 in whole tiles.
+bool canUseTileProducts(mlir::Operation *op);
 /// The keys of a page of the cache.
 int64_t getPageSize(GatherPagesOp gather);
 /// That of the decode kernel, where few query rows make it the faster one.

@@ -3,8 +3,8 @@
 // tdpbf16ps adds to a tile of 16 x 16 f32 the product of 16 rows of 32 bf16 and 16
 // rows of 16 pairs: the pairs of bf16 that vdpbf16ps takes as well (BF16Pairs.cpp).
 // Of the eight tile registers four hold sums, two rows and two pairs, so that each
-// tile that is loaded is multiplied twice. Parts smaller than a tile are tiles of
-// fewer rows or columns.
+// tile that is loaded is multiplied twice. All tiles have one shape: LLVM gives a tile
+// register one for the whole of a function.
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2,
 // "TDPBF16PS"; Intel Architecture Optimization Reference Manual, "Intel AMX".
