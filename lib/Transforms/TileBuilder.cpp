@@ -365,16 +365,8 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
   ScheduleAttr stepSchedule = schedule;
   if (usesPairs) {
-    AffineMap rowMap = getRowMap(stepMaps[2], valuePos);
     stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
-    if (schedule.getProduct() == ProductKind::AMX && isConstantIntValue(count, keyTile)) {
-      value = packColumns(value, rowMap);
-      stepMaps[2] = getTileMap({valuePos, keyPos});
-    } else {
-      value = packPairs(value, rowMap, keyPos, valuePos);
-      stepMaps[2] = getPairMap(domainSizes.size(), keyPos, valuePos);
-      stepSchedule = schedule.withProduct(ProductKind::Dot);
-    }
+    stepSchedule = packValue(value, stepMaps[2], count);
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.

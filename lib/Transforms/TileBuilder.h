@@ -70,6 +70,7 @@ private:
   mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
   mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);
   mlir::Value packColumns(mlir::Value rows, mlir::AffineMap map);
+  ScheduleAttr packValue(mlir::Value &value, mlir::AffineMap &map, mlir::OpFoldResult count);
   mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned column);
   mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
                    llvm::ArrayRef<unsigned> to);

@@ -82,3 +82,17 @@ Value TileBuilder::packColumns(Value rows, AffineMap map) {
   AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(numBatch + 2, dims, b.getContext());
   return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
 }
+
+/// `count` rows of V as their products take them; updates `map`. Returns the schedule of those: AMX tiles are of whole
+/// key tiles, others are pairs.
+ScheduleAttr TileBuilder::packValue(Value &value, AffineMap &map, OpFoldResult count) {
+  AffineMap rowMap = getRowMap(map, valuePos);
+  if (schedule.getProduct() == ProductKind::AMX && isConstantIntValue(count, keyTile)) {
+    value = packColumns(value, rowMap);
+    map = getTileMap({valuePos, keyPos});
+    return schedule;
+  }
+  value = packPairs(value, rowMap, keyPos, valuePos);
+  map = getPairMap(domainSizes.size(), keyPos, valuePos);
+  return schedule.withProduct(ProductKind::Dot);
+}

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -45,6 +46,15 @@ class Shape(NamedTuple):
     def __str__(self) -> str:
         """The problem line's words, which name the test."""
         return f"b{self.b}-hq{self.hq}-hkv{self.hkv}-sq{self.sq}-sk{self.sk}-d{self.d}-dv{self.dv}"
+
+
+def compile_library(source: str, folder: Path) -> Path:
+    """A C file of this folder as a shared library in `folder`."""
+    path = folder / Path(source).with_suffix(".so")
+    compiler = shutil.which("clang-22") or shutil.which("cc")
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, Path(__file__).with_name(source), "-o", path], check=True)
+    return path
 
 
 def draw(shape: Shape, dtype: Any = np.float32, seed: int = 0):

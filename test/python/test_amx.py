@@ -5,15 +5,14 @@ The rest of the kernel runs as it is; `attnc run --check` compares the result wi
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers import compile_library
 from paths import ATTNC
 
-FOLDER = Path(__file__).parent
 CPU = Path("/proc/cpuinfo").read_text()
 
 # Problem lines, and whether one of their key tiles of 64 is whole. Their code has no f16 instruction of the target, as
@@ -38,11 +37,7 @@ PROBLEMS = {
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory):
     """tile_emulator.c, compiled."""
-    path = tmp_path_factory.mktemp("tiles") / "tile_emulator.so"
-    compiler = shutil.which("clang-22") or shutil.which("cc")
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, FOLDER / "tile_emulator.c", "-o", path], check=True)
-    return path
+    return compile_library("tile_emulator.c", tmp_path_factory.mktemp("tiles"))
 
 
 @pytest.mark.skipif("avx512_bf16" not in CPU, reason="no products of pairs of bf16 on this processor")

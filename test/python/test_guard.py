@@ -1,7 +1,6 @@
 """Fault injection: a kernel that touches one byte outside of its arguments, or writes to an input, ends its process."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from guard_cases import TARGETS, cases_of
+from helpers import compile_library
 
 FOLDER = Path(__file__).parent
 FAULT = 3  # the exit status of guard_pages.c
@@ -17,11 +17,7 @@ FAULT = 3  # the exit status of guard_pages.c
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
     """guard_pages.c, compiled."""
-    path = tmp_path_factory.mktemp("guard") / "guard_pages.so"
-    compiler = shutil.which("clang-22") or shutil.which("cc")
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, FOLDER / "guard_pages.c", "-o", path], check=True)
-    return path
+    return compile_library("guard_pages.c", tmp_path_factory.mktemp("guard"))
 
 
 def run(*arguments):
