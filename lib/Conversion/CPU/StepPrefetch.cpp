@@ -43,7 +43,9 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
       PrefetchTile tile = findSource(step, dense, maps[next++], query, key);
       startAtNextKeys(tile, step, lanes);
       // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
-      add(tilesOfOutput, tile, lanes, maxKeys, 0, kBufferAlignment * 8 / getBits(tile.operand) - 1);
+      // Twice, as a request that finds no free buffer is dropped: all of it may come from memory.
+      for (auto *tiles : {&tilesOfScores, &tilesOfOutput})
+        add(*tiles, tile, lanes, maxKeys, 0, kBufferAlignment * 8 / getBits(tile.operand) - 1);
     }
   add(tilesOfOutput, findSource(step, step.getValue(), maps[2], key, column), maxKeys, valueSize,
       schedule.getPrefetch(), 0);
