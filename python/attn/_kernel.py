@@ -39,6 +39,10 @@ class Kernel:
         self.manifest = manifest
         self.inputs = [x for x in entry["arguments"] if x["role"] == "input"]
         self.outputs = [x for x in entry["arguments"] if x["role"] == "output"]
+        self._name = self.name.encode()
+        self._names = ([x["name"] for x in self.inputs], [x["name"] for x in self.outputs])
+        self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
+        self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
         # Not at exit: another thread may be in the kernel, and the process frees the memory anyway.
         weakref.finalize(self, _library.load().attn_module_destroy, module).atexit = False
 
@@ -68,35 +72,38 @@ class Kernel:
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
         """
-        _names(self.inputs, len(inputs))
-        if _cuda.is_target(self.manifest["target"]["name"]):
+        _check_count(self._names[0], len(inputs))
+        if self._is_for_gpu:
             return _cuda.call(self, inputs, out)
-        arrays = [_tensor.contiguous(_as_input(argument, x)) for argument, x in zip(self.inputs, inputs, strict=True)]
+        arrays = [_as_input(argument, x) for argument, x in zip(self.inputs, inputs, strict=True)]
+        return self.on_arrays(arrays, inputs[0] if inputs else None, out)
+
+    def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
+        """`__call__` of a kernel for a CPU, on NumPy arrays; results are torch tensors where `model` is one."""
+        arrays = [_tensor.contiguous(x) for x in inputs]
         results: tuple[Any, ...]
         if out is None:
-            sizes = _sizes(self.inputs, arrays)
+            sizes = _sizes(self.inputs, arrays) if self._has_open_outputs else {}
             shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
             dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
             targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-            model = inputs[0] if inputs else None
             results = tuple(_tensor.like(target, model) for target in targets)
         else:
             results = tuple(out) if isinstance(out, tuple | list) else (out,)
-            names = _names(self.outputs, len(results))
-            targets = [_tensor.as_array(name, x) for name, x in zip(names, results, strict=True)]
-            for name, target in zip(names, targets, strict=True):
+            _check_count(self._names[1], len(results))
+            targets = [_tensor.as_array(name, x) for name, x in zip(self._names[1], results, strict=True)]
+            for name, target in zip(self._names[1], targets, strict=True):
                 if not target.flags.writeable:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
         return results[0] if len(results) == 1 else results
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
-        names = _names(self.inputs, len(inputs)) + _names(self.outputs, len(outputs))
+        names = self._names[0] + self._names[1]
         tensors = [_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)]
-        pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
         message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
         status = _library.load().attn_module_call(
-            self._module, self.name.encode(), pointers, len(tensors), message, len(message)
+            self._module, self._name, _tensor.addresses(tensors), len(tensors), message, len(message)
         )
         if status != _library.OK:
             text = f"{self.name}: {message.value.decode(errors='replace')}"
@@ -214,8 +221,6 @@ def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
     return text
 
 
-def _names(arguments: list[dict[str, Any]], count: int) -> list[str]:
-    if len(arguments) != count:
-        expected = ", ".join(x["name"] for x in arguments)
-        raise ValueError(f"expected {len(arguments)} tensors ({expected}), found {count}")
-    return [x["name"] for x in arguments]
+def _check_count(names: list[str], count: int) -> None:
+    if len(names) != count:
+        raise ValueError(f"expected {len(names)} tensors ({', '.join(names)}), found {count}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks
+from attn import _checks, _tensor
 
 Array = npt.NDArray[Any]
 Alignment = str | Array | None
@@ -112,12 +112,13 @@ def element_type(q: Array, **others: Array | None) -> str:
     Raises:
       TypeError: it is not one of f32, f64, bf16, f16, or they differ.
     """
-    if q.dtype.name not in TYPE_NAMES:
+    name = TYPE_NAMES.get(_tensor.type_name(q.dtype))
+    if name is None:
         raise TypeError(f"expected q to be float32, float64, bfloat16 or float16, found {q.dtype}")
-    for name, array in others.items():
+    for other, array in others.items():
         if array is not None and array.dtype != q.dtype:
-            raise TypeError(f"expected {name} to have the type of q, {q.dtype}, found {array.dtype}")
-    return TYPE_NAMES[q.dtype.name]
+            raise TypeError(f"expected {other} to have the type of q, {q.dtype}, found {array.dtype}")
+    return name
 
 
 def key_type(q: Array, k: Array, v: Array) -> str | None:
@@ -126,7 +127,7 @@ def key_type(q: Array, k: Array, v: Array) -> str | None:
     Raises:
       TypeError: they differ, or the type is none that goes with q.
     """
-    kind = KEY_NAMES.get(k.dtype.name)
+    kind = KEY_NAMES.get(_tensor.type_name(k.dtype))
     if k.dtype != q.dtype and (kind is None or (kind not in QUANTISED and q.dtype != np.float32)):
         raise TypeError(
             f"expected k to have the type of q, {q.dtype}, found {k.dtype}; beside float32 it may be float16 or "
@@ -201,7 +202,9 @@ def of(
     sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named))
     rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
-    structure = Problem(
+    # Only a window that says no alignment asks, whether all alignments are one.
+    same = window is None or bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
+    return Problem(
         sizes,
         dtype,
         kv=kv,
@@ -217,13 +220,12 @@ def of(
         layout=layout,
         lse=bool(return_lse),
         weights=bool(return_weights),
+        **structure(causal, window, align, sizes.b, are_lengths_equal=same),
     )
-    same = bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
-    return with_structure(structure, causal, window, align, are_lengths_equal=same)
 
 
-def with_structure(problem: Problem, causal: Any, window: Any, align: Any, *, are_lengths_equal: bool) -> Problem:
-    """The problem with its causal alignment and window, checked against SPEC §3."""
+def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
+    """The causal alignment and the window of a problem, as its fields, checked against SPEC §3."""
     if align is not None and (causal is not None or window is None):
         raise ValueError("expected align only for a window without causal; causal says the alignment itself")
     if window is not None and causal is None and align is None:
@@ -233,12 +235,10 @@ def with_structure(problem: Problem, causal: Any, window: Any, align: Any, *, ar
         align = "top_left"
 
     def word(name: str, value: Any) -> str | None:
-        chosen = _checks.alignment(name, value, problem.sizes.b)
+        chosen = _checks.alignment(name, value, batch)
         return chosen if chosen is None or isinstance(chosen, str) else "offset"
 
-    return dataclasses.replace(
-        problem, causal=word("causal", causal), window=_checks.window(window), align=word("align", align)
-    )
+    return {"causal": word("causal", causal), "window": _checks.window(window), "align": word("align", align)}
 
 
 def _size(size: int) -> str:

@@ -80,8 +80,8 @@ def varlen_sdpa(
         sink=sink is not None,
         layout="varlen",
         lse=bool(return_lse),
+        **_problem.structure(causal, window, align, sizes.b, are_lengths_equal=np.array_equal(rows, keys)),
     )
-    problem = _problem.with_structure(problem, causal, window, align, are_lengths_equal=np.array_equal(rows, keys))
     inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
     inputs += scales
     inputs += [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]

@@ -17,7 +17,21 @@ from attn import _library, _problem, _tensor, api
 
 Array = npt.NDArray[Any]
 
+# What kernels are found by: the words of a problem line that tensors do not show, as pairs of a name and a value.
+Features = frozenset[tuple[str, str | float]]
+
 SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
+
+
+class _Entry:
+    """A kernel of the manifest, with what each call of it needs."""
+
+    def __init__(self, kernel: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.features: bytes = kernel["features"].encode()
+        self.names: list[str] = [x["name"] for x in kernel["arguments"]]
+        self.inputs = [x for x in kernel["arguments"] if x["role"] == "input"]
+        self.outputs = [x for x in kernel["arguments"] if x["role"] == "output"]
 
 
 class Library:
@@ -37,7 +51,10 @@ class Library:
             raise ValueError(f"expected the manifest of attnc --problems, found one without a library in {where}")
         entries = self.manifest["library"]
         self.name: str = entries["name"]
-        self._kernels = sorted(self.manifest["kernels"], key=lambda kernel: len(kernel["sizes"]))
+        # By features, those with the fewest open sizes first.
+        self._kernels: dict[Features, list[_Entry]] = {}
+        for kernel in sorted(self.manifest["kernels"], key=lambda kernel: len(kernel["sizes"])):
+            self._kernels.setdefault(_canonical(kernel["features"].split()), []).append(_Entry(kernel))
         file = Path(path) if path is not None else where.with_name(entries["file"])
         if not file.is_file():
             raise ValueError(f"expected the library at {file}, found none; give its path")
@@ -57,12 +74,12 @@ class Library:
 
     def __repr__(self) -> str:
         """The name, the number of kernels and the targets."""
-        return f"<attn.Library {self.name}: {len(self._kernels)} kernels for {', '.join(self.targets)}>"
+        return f"<attn.Library {self.name}: {len(self.problems)} kernels for {', '.join(self.targets)}>"
 
     @property
     def problems(self) -> list[str]:
         """The problem lines that it has kernels for."""
-        return [kernel["problem"] for kernel in self._kernels]
+        return [entry.kernel["problem"] for entries in self._kernels.values() for entry in entries]
 
     @property
     def targets(self) -> list[str]:
@@ -104,14 +121,14 @@ class Library:
 
     def _run(self, words: list[str], inputs: list[Array], model: Any, line: str) -> Any:
         inputs = [_tensor.contiguous(x) for x in inputs]
-        same = [kernel for kernel in self._kernels if _are_same(words, kernel["features"].split())]
-        for kernel in same:
-            sizes = _match([x for x in kernel["arguments"] if x["role"] == "input"], inputs)
+        same = self._kernels.get(_canonical(words), [])
+        for entry in same:
+            sizes = _match(entry.inputs, inputs)
             if sizes is not None:
-                return self._run_kernel(kernel, inputs, sizes, model)
+                return self._run_kernel(entry, inputs, sizes, model)
         found = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs)
         if not same:
-            has = ", ".join(dict.fromkeys(repr(kernel["features"]) for kernel in self._kernels))
+            has = ", ".join(repr(entries[0].kernel["features"]) for entries in self._kernels.values())
             raise ValueError(
                 f"expected the features of a kernel of {self.name}, one of {has}, found {' '.join(words)!r}"
             )
@@ -121,17 +138,11 @@ class Library:
             f"found {found}{needed}"
         )
 
-    def _run_kernel(self, kernel: dict[str, Any], inputs: list[Array], sizes: dict[str, int], model: Any) -> Any:
-        outputs = [
-            np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"]))
-            for x in kernel["arguments"]
-            if x["role"] == "output"
-        ]
-        names = [x["name"] for x in kernel["arguments"]]
-        tensors = [_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)]
-        pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+    def _run_kernel(self, entry: _Entry, inputs: list[Array], sizes: dict[str, int], model: Any) -> Any:
+        outputs = [np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"])) for x in entry.outputs]
+        tensors = [_tensor.describe(name, x) for name, x in zip(entry.names, inputs + outputs, strict=True)]
         message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-        status = self._call(kernel["features"].encode(), pointers, len(tensors), message, len(message))
+        status = self._call(entry.features, _tensor.addresses(tensors), len(tensors), message, len(message))
         if status != _library.OK:
             error = TypeError if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE) else ValueError
             raise error(f"{self.name}: {message.value.decode(errors='replace')}")
@@ -162,20 +173,16 @@ def _words(problem: _problem.Problem) -> list[str]:
     return words + ([f"hq{problem.sizes.hq}", f"hkv{problem.sizes.hkv}"] if packed else [])
 
 
-def _are_same(words: list[str], others: list[str]) -> bool:
-    return len(words) == len(others) and all(any(_is_same(word, other) for other in others) for word in words)
+def _canonical(words: list[str]) -> Features:
+    """Features in no order; numbers may be written in several ways."""
+    return frozenset(_parse(*word.partition("=")) for word in words)
 
 
-def _is_same(word: str, other: str) -> bool:
-    """Whether two words are equal; numbers may be written in several ways."""
-    name, _, value = word.partition("=")
-    other_name, _, other_value = other.partition("=")
-    if word == other or name != other_name:
-        return word == other
+def _parse(name: str, _: str, value: str) -> tuple[str, str | float]:
     try:
-        return float(value) == float(other_value)
+        return (name, float(value))
     except ValueError:
-        return False
+        return (name, value)
 
 
 def _match(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int] | None:
@@ -184,7 +191,7 @@ def _match(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, in
         return None
     sizes: dict[str, int] = {}
     for argument, array in zip(arguments, arrays, strict=True):
-        if array.dtype.name != argument["dtype"] or array.ndim != len(argument["shape"]):
+        if _tensor.type_name(array.dtype) != argument["dtype"] or array.ndim != len(argument["shape"]):
             return None
         for expected, size in zip(argument["shape"], array.shape, strict=True):
             if (sizes.setdefault(expected, size) if isinstance(expected, str) else expected) != size:

@@ -6,6 +6,7 @@ Nothing is copied unless it is not C-contiguous (or not aligned) in memory.
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 from typing import Any
 
@@ -21,6 +22,7 @@ TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 # Types of ml_dtypes, which NumPy's DLPack does not know: their codes, and the integers of their size.
 NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10}
 CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8"}
+CPU = _library.DLDevice(_library.DEVICE_CPU, 0)
 
 
 def as_array(name: str, value: Any) -> Array:
@@ -48,7 +50,8 @@ def as_array(name: str, value: Any) -> Array:
 
 def contiguous(array: Array) -> Array:
     """The array itself where it is C-contiguous and aligned, otherwise a copy that is."""
-    return np.require(array, requirements=["C", "A"])
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
 
 
 def like(result: Array, model: Any) -> Any:
@@ -85,33 +88,59 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     Raises:
       TypeError: the type of the elements is not a native number or bool.
     """
-    code = NARROW_CODES.get(array.dtype.name, TYPE_CODES.get(array.dtype.kind))
-    if code is None or not array.dtype.isnative:
+    element = _element(array.dtype)
+    if element is None:
         raise TypeError(f"expected {name} to hold native numbers or bool, found {array.dtype}")
-    sizes = ctypes.c_int64 * array.ndim
-    tensor = _library.DLTensor(ndim=array.ndim, byte_offset=0)
+    strides = (
+        _canonical_strides(array.shape)
+        if array.flags.c_contiguous
+        else _sizes(tuple(stride // array.itemsize for stride in array.strides))
+    )
+    tensor = _library.DLTensor(array.ctypes.data, CPU, array.ndim, element, _sizes(array.shape), strides, 0)
     # A null pointer is an error to the kernel, an empty array without memory is not one to us.
-    tensor.data = array.ctypes.data or ctypes.addressof(tensor)
-    tensor.device = _library.DLDevice(_library.DEVICE_CPU, 0)
-    tensor.dtype = _library.DLDataType(code, 8 * array.dtype.itemsize, 1)
-    tensor.shape = sizes(*array.shape)
-    tensor.strides = sizes(*_strides(array))
+    tensor.data = tensor.data or ctypes.addressof(tensor)
     return tensor
+
+
+def addresses(tensors: list[_library.DLTensor]) -> Any:
+    """A C array of pointers to tensors, which must outlive it."""
+    return (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+
+
+# What follows is remembered: a call of a small kernel takes no longer than asking NumPy and ctypes again.
+
+
+@functools.cache
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a type, as "float32"."""
+    return dtype.name
+
+
+@functools.cache
+def _element(dtype: np.dtype[Any]) -> _library.DLDataType | None:
+    """DLPack's name of a native number or bool, None of any other type."""
+    code = NARROW_CODES.get(dtype.name, TYPE_CODES.get(dtype.kind))
+    return None if code is None or not dtype.isnative else _library.DLDataType(code, 8 * dtype.itemsize, 1)
+
+
+@functools.lru_cache(maxsize=1024)
+def _sizes(sizes: tuple[int, ...]) -> Any:
+    """A C array of sizes or strides, which nobody may write to."""
+    return (ctypes.c_int64 * len(sizes))(*sizes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _canonical_strides(shape: tuple[int, ...]) -> Any:
+    """The strides of a contiguous array in elements, whatever NumPy has at sizes 0 and 1."""
+    strides = [1] * len(shape)
+    for dim in range(len(shape) - 1, 0, -1):
+        strides[dim - 1] = strides[dim] * shape[dim]
+    return _sizes(tuple(strides))
 
 
 def _is_torch(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
-
-
-def _strides(array: Array) -> tuple[int, ...]:
-    """The strides in elements; those of a contiguous array are canonical, whatever NumPy has at sizes 0 and 1."""
-    if not array.flags.c_contiguous:
-        return tuple(stride // array.itemsize for stride in array.strides)
-    strides = [1] * array.ndim
-    for dim in range(array.ndim - 1, 0, -1):
-        strides[dim - 1] = strides[dim] * array.shape[dim]
-    return tuple(strides)
 
 
 def _kind(value: Any) -> str:

@@ -113,7 +113,7 @@ def sdpa(
     )
     source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
     if on_device is None:
-        return compiled(source, target)(q, k, v, *others, *captured)
+        return compiled(source, target).on_arrays([*arrays, *others, *captured], q)
     if captured:
         raise TypeError(f"expected functions without captured arrays for target {target}, found {len(captured)}")
     # Of dropout, seed and offset are numbers: the last of the others.
