@@ -32,15 +32,15 @@ class Guard:
     """Runs the kernels of this process between guard pages from now on."""
 
     def __init__(self, path: str) -> None:
-        """Takes the place of `Kernel.__call__` and `Kernel._run`."""
-        self.library, self.run, self.call = load(path), Kernel._run, Kernel.__call__
+        """Takes the place of `Kernel.on_arrays` and `Kernel._run`."""
+        self.library, self.run, self.on_arrays = load(path), Kernel._run, Kernel.on_arrays
         self.kernels = 0
 
-        def call(kernel, *inputs, out=None):
+        def on_arrays(kernel, inputs, model, out=None):
             self.has_new_outputs = out is None
-            return self.call(kernel, *inputs, out=out)
+            return self.on_arrays(kernel, inputs, model, out)
 
-        Kernel.__call__ = call
+        Kernel.on_arrays = on_arrays
         Kernel._run = lambda kernel, inputs, outputs: self.run_thrice(kernel, inputs, outputs)
 
     def run_thrice(self, kernel, inputs, outputs):
@@ -63,10 +63,9 @@ class Guard:
         for argument, array, old in zip(kernel.outputs, outputs, before, strict=True):
             old = bytes([POISON]) * array.nbytes if self.has_new_outputs else old
             tensors.append(self.place(argument["name"], array, old, side, at_end))
-        pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
-        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+        addresses, message = _tensor.addresses(tensors), ctypes.create_string_buffer(_library.MESSAGE_SIZE)
         status = _library.load().attn_module_call(
-            kernel._module, kernel.name.encode(), pointers, len(tensors), message, len(message)
+            kernel._module, kernel.name.encode(), addresses, len(tensors), message, len(message)
         )
         assert status == _library.OK, message.value
         overwritten = self.library.guard_find_overwritten()

@@ -25,6 +25,8 @@ DTYPES = [np.float32, np.float64]
 NARROW = {"bf16": BF16, "f16": F16}
 TYPES = {"f32": np.float32, "f64": np.float64, **NARROW}
 WALLS: list[mmap.mmap] = []
+# What programs that call kernels are compiled with.
+C_COMPILER = [shutil.which("clang-22") or "cc", "-std=c11", "-Wall", "-Wextra", "-Werror"]
 
 
 class Shape(NamedTuple):
@@ -51,9 +53,8 @@ class Shape(NamedTuple):
 def compile_library(source: str, folder: Path) -> Path:
     """A C file of this folder as a shared library in `folder`."""
     path = folder / Path(source).with_suffix(".so")
-    compiler = shutil.which("clang-22") or shutil.which("cc")
-    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, Path(__file__).with_name(source), "-o", path], check=True)
+    flags = ["-O2", "-shared", "-fPIC"]
+    subprocess.run([*C_COMPILER, *flags, Path(__file__).with_name(source), "-o", path], check=True)
     return path
 
 

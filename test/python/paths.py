@@ -1,7 +1,6 @@
 """The ways to an answer that users have, each as `path(q, k, v, causal=None) -> out` on f64 arrays (B, H, S, D)."""
 
 import functools
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import attn
 from attn import reference
 from chain_ir import chain
-from helpers import Shape
+from helpers import C_COMPILER, Shape
 
 ATTNC = Path(__file__).parents[2] / "build" / "release" / "bin" / "attnc"
 CALLER = Path(__file__).with_name("call_kernel.c")
@@ -49,14 +48,13 @@ def attnc_run(q, k, v, causal=None):
 
 def c_program(q, k, v, causal=None):
     """An object file and its header in a C program, which reads the inputs and writes the output as raw bytes."""
-    compiler = shutil.which("clang-22") or shutil.which("cc")
     out = np.empty((*q.shape[:3], v.shape[3]))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         to = ["-o", folder / "kernel.o", f"--header={folder / 'kernel.h'}"]
         attnc("-", *to, "--parallel=none", text=chain_text(q, k, v, causal))
         sizes = [f"-D{word}_SIZE={x.size}" for word, x in zip(["Q", "K", "V", "OUT"], (q, k, v, out), strict=True)]
-        program = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{folder}", *sizes, CALLER]
+        program = [*C_COMPILER, f"-I{folder}", *sizes, CALLER]
         subprocess.run([*program, folder / "kernel.o", "-lm", "-o", folder / "program"], check=True)
         inputs = b"".join(np.ascontiguousarray(x).tobytes() for x in (q, k, v))
         result = subprocess.run([folder / "program"], input=inputs, capture_output=True, check=True)

@@ -1,12 +1,12 @@
 """What compiling and running may cost: peak memory of a long problem, time of attnc."""
 
 import resource
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from helpers import C_COMPILER
 from paths import ATTNC, CALLER, attnc
 
 LENGTH, HEAD_SIZE = 16384, 64
@@ -36,10 +36,9 @@ def test_peak_memory(tmp_path, causal):
     size = LENGTH * HEAD_SIZE
     problem = f"--problem=sq{LENGTH} d{HEAD_SIZE} f32{causal}"
     attnc(problem, "-o", tmp_path / "kernel.o", f"--header={tmp_path / 'kernel.h'}", "--parallel=none")
-    compiler = shutil.which("clang-22") or shutil.which("cc")
     source = CALLER.with_name("peak_memory.c")
     sources = [source, tmp_path / "kernel.o", "-lm", "-o", tmp_path / "program"]
-    subprocess.run([compiler, "-std=c11", f"-I{tmp_path}", f"-DSIZE={size}", *sources], check=True)
+    subprocess.run([*C_COMPILER, f"-I{tmp_path}", f"-DSIZE={size}", *sources], check=True)
     result = subprocess.run([tmp_path / "program"], capture_output=True, check=True)
     peak, tensors = 1024 * int(result.stdout), 4 * size * 4
     assert tensors < peak <= tensors + MEMORY_BEYOND_TENSORS

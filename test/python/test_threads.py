@@ -1,7 +1,6 @@
 """Bits do not depend on how many threads compute them, who calls, and how many call at once."""
 
 import os
-import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ import pytest
 import attn
 import decode_cases
 from features import make
-from helpers import Shape, draw
+from helpers import C_COMPILER, Shape, draw
 from paths import ATTNC, attnc
 from test_calls import projections
 from test_paged import Pages
@@ -125,12 +124,11 @@ def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("threads")
     to = ["-o", folder / "kernel.o", f"--header={folder / 'kernel.h'}"]
     attnc("--problem=hq3 sq203 d40 f32 causal=top_left", *to)
-    compiler = shutil.which("clang-22") or shutil.which("cc")
     sources = [Path(__file__).with_name("call_in_parallel.c"), folder / "kernel.o"]
     runtime = ATTNC.parents[1] / "lib" / "libattn_runtime.a"
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-fopenmp", f"-DSIZE={3 * 203 * 40}"]
+    flags = ["-O2", "-fopenmp", f"-DSIZE={3 * 203 * 40}"]
     places = [f"-I{folder}", f"-I{ROOT / 'include'}", "-o", folder / "program"]
-    subprocess.run([compiler, *flags, *sources, runtime, "-lm", *places], check=True)
+    subprocess.run([*C_COMPILER, *flags, *sources, runtime, "-lm", *places], check=True)
     return folder / "program"
 
 

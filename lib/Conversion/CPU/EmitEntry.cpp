@@ -2,19 +2,19 @@
 //
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
 // on plain pointers, the C entry, and an int64 for each dynamic size; what the
-// entry of a GPU kernel takes beside follows. memref descriptors are built from the shapes inside. Upstream's
-// bare-pointer convention does the same, but not for buffers of no elements. Private functions become internal to the
-// object, which so exports nothing but kernels.
+// entry of a GPU kernel takes beside follows. memref descriptors are built from the
+// shapes inside. Upstream's bare-pointer convention does the same, but not for
+// buffers of no elements. Private functions become internal to the object, which so
+// exports nothing but kernels.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "attn/Conversion/Kernels.h"
+#include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 
 namespace attn {
 #define GEN_PASS_DEF_EMITENTRYPASS
@@ -27,27 +27,13 @@ using namespace attn;
 /// Workspace, its bytes and the stream, which attn-plan-workspace has added.
 static constexpr size_t kCudaArguments = 3;
 
-/// The descriptor of a contiguous buffer, whose dynamic sizes are `sizes[symbols[dim]]`.
-static Value createDescriptor(OpBuilder &b, Location loc, LLVMTypeConverter &converter, MemRefType type, Value buffer,
-                              const KernelArgument &argument, ValueRange sizes) {
-  if (type.hasStaticShape())
-    return MemRefDescriptor::fromStaticShape(b, loc, converter, type, buffer);
-  auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
-  descriptor.setAllocatedPtr(b, loc, buffer);
-  descriptor.setAlignedPtr(b, loc, buffer);
-  descriptor.setConstantOffset(b, loc, 0);
-  // stride[i] = stride[i + 1] * size[i + 1]; the caller's buffer exists, so nothing overflows
-  Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(1));
-  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-    Value size = argument.symbols[dim] < 0
-                     ? LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(argument.shape[dim]))
-                     : sizes[argument.symbols[dim]];
-    descriptor.setSize(b, loc, dim, size);
-    descriptor.setStride(b, loc, dim, stride);
-    if (dim > 0)
-      stride = LLVM::MulOp::create(b, loc, stride, size);
-  }
-  return descriptor;
+/// The sizes of an argument's dynamic dimensions, of those of the kernel.
+static SmallVector<Value> getDynamicSizes(const KernelArgument &argument, ValueRange sizes) {
+  SmallVector<Value> result;
+  for (int32_t symbol : argument.symbols)
+    if (symbol >= 0)
+      result.push_back(sizes[symbol]);
+  return result;
 }
 
 static LogicalResult emitEntry(func::FuncOp kernel) {
@@ -80,11 +66,10 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
       return kernel.emitOpError("expected buffers of the shapes that attn.arguments says, found ")
              << type << " for '" << description.name << "'";
     argument.setType(pointer);
-    Value descriptor = createDescriptor(b, kernel.getLoc(), converter, type, argument, description, sizes);
-    auto memref = UnrealizedConversionCastOp::create(b, kernel.getLoc(), type, descriptor);
+    Value memref =
+        createContiguousMemref(b, kernel.getLoc(), converter, type, argument, getDynamicSizes(description, sizes));
     // All but the descriptor itself reads the memref.
-    argument.replaceUsesWithIf(memref.getResult(0),
-                               [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
+    argument.replaceUsesWithIf(memref, [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }
   kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), kernel.getResultTypes()));
   return success();

@@ -8,8 +8,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -70,9 +70,7 @@ public:
       Value field = LLVM::GEPOp::create(b, loc, pointerType, contextType, context, ArrayRef<LLVM::GEPArg>{0, int(i)});
       LLVM::StoreOp::create(b, loc, cast(capture, fields[i]), field);
     }
-    Value count = arith::ConstantIndexOp::create(b, loc, 1);
-    for (OpFoldResult bound : forall.getMixedUpperBound())
-      count = arith::MulIOp::create(b, loc, count, getValueOrCreateConstantIndexOp(b, loc, bound));
+    Value count = createTileCount(b, forall);
     Value function = func::ConstantOp::create(b, loc, body.getFunctionType(), body.getName());
     function = cast(function, pointerType);
     Value count64 = arith::IndexCastOp::create(b, loc, b.getI64Type(), count);
@@ -108,21 +106,8 @@ private:
       Value loaded = LLVM::LoadOp::create(b, loc, structType.getBody()[i], field);
       mapping.map(capture, cast(loaded, capture.getType()));
     }
-    // The last induction variable runs fastest: the query tiles of one head follow each other.
-    Value rest = arith::IndexCastOp::create(b, loc, b.getIndexType(), entry->getArgument(1));
-    SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
-    SmallVector<Value> ivs = forall.getInductionVars();
-    for (int i = bounds.size() - 1; i >= 0; --i) {
-      OpFoldResult bound = bounds[i];
-      if (auto value = dyn_cast<Value>(bound))
-        bound = mapping.lookupOrDefault(value);
-      Value size = getValueOrCreateConstantIndexOp(b, loc, bound);
-      mapping.map(ivs[i], i == 0 ? rest : arith::RemUIOp::create(b, loc, rest, size).getResult());
-      if (i > 0)
-        rest = arith::DivUIOp::create(b, loc, rest, size);
-    }
-    for (Operation &op : forall.getBody()->without_terminator())
-      b.clone(op, mapping);
+    Value tile = arith::IndexCastOp::create(b, loc, b.getIndexType(), entry->getArgument(1));
+    cloneTile(b, forall, tile, mapping);
     func::ReturnOp::create(b, loc);
     return body;
   }

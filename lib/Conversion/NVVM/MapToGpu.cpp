@@ -14,12 +14,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Target/TargetInfo.h"
-#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -62,9 +61,7 @@ public:
     SmallVector<Value> operands;
     for (Value capture : captures)
       appendOperands(loc, capture, operands);
-    Value one = arith::ConstantIndexOp::create(b, loc, 1), blocks = one;
-    for (OpFoldResult bound : forall.getMixedUpperBound())
-      blocks = b.createOrFold<arith::MulIOp>(loc, blocks, getValueOrCreateConstantIndexOp(b, loc, bound));
+    Value one = arith::ConstantIndexOp::create(b, loc, 1), blocks = createTileCount(b, forall);
     Value threads = arith::ConstantIndexOp::create(b, loc, plan.schedule.getLanes() * plan.schedule.getWarps());
     Value shared = arith::ConstantIntOp::create(b, loc, plan.sharedBytes, 32);
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one}, gpu::KernelDim3{threads, one, one},
@@ -136,31 +133,9 @@ private:
     if (!type)
       return value.getType().isIndex() ? arith::IndexCastOp::create(b, loc, b.getIndexType(), first).getResult()
                                        : first;
-    Value descriptor;
-    if (type.hasStaticShape()) {
-      descriptor = MemRefDescriptor::fromStaticShape(b, loc, converter, type, first);
-    } else {
-      auto parts = MemRefDescriptor::poison(b, loc, converter.convertType(type));
-      parts.setAllocatedPtr(b, loc, first);
-      parts.setAlignedPtr(b, loc, first);
-      parts.setConstantOffset(b, loc, 0);
-      ArrayRef<BlockArgument> dynamic = parameters.take_front(type.getNumDynamicDims());
-      parameters = parameters.drop_front(dynamic.size());
-      Value stride = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(1));
-      for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
-        Value size = type.isDynamicDim(dim)
-                         ? Value(dynamic.back())
-                         : LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(type.getDimSize(dim)));
-        if (type.isDynamicDim(dim))
-          dynamic = dynamic.drop_back();
-        parts.setSize(b, loc, dim, size);
-        parts.setStride(b, loc, dim, stride);
-        if (dim > 0)
-          stride = LLVM::MulOp::create(b, loc, stride, size);
-      }
-      descriptor = parts;
-    }
-    return UnrealizedConversionCastOp::create(b, loc, type, descriptor).getResult(0);
+    ArrayRef<BlockArgument> sizes = parameters.take_front(type.getNumDynamicDims());
+    parameters = parameters.drop_front(sizes.size());
+    return createContiguousMemref(b, loc, converter, type, first, SmallVector<Value>(sizes));
   }
 
   gpu::GPUModuleOp getGpuModule() {
@@ -197,22 +172,8 @@ private:
       mapping.map(value, rebuild(loc, value, parameters));
     for (Operation *op : rebuilt)
       b.clone(*op, mapping);
-    // The last induction variable runs fastest.
     Value block = NVVM::BlockIdXOp::create(b, loc, b.getI32Type());
-    Value rest = arith::IndexCastUIOp::create(b, loc, b.getIndexType(), block);
-    SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
-    SmallVector<Value> ivs = forall.getInductionVars();
-    for (int i = bounds.size() - 1; i >= 0; --i) {
-      OpFoldResult bound = bounds[i];
-      if (auto value = dyn_cast<Value>(bound))
-        bound = mapping.lookupOrDefault(value);
-      Value size = getValueOrCreateConstantIndexOp(b, loc, bound);
-      mapping.map(ivs[i], i == 0 ? rest : b.createOrFold<arith::RemUIOp>(loc, rest, size));
-      if (i > 0)
-        rest = b.createOrFold<arith::DivUIOp>(loc, rest, size);
-    }
-    for (Operation &op : forall.getBody()->without_terminator())
-      b.clone(op, mapping);
+    cloneTile(b, forall, arith::IndexCastUIOp::create(b, loc, b.getIndexType(), block), mapping);
     gpu::ReturnOp::create(b, loc);
     return success();
   }

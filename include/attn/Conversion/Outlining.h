@@ -1,0 +1,32 @@
+//===- Outlining.h - loops and buffers in functions of their own -*- C++ -*-===//
+//
+// What the passes share that move the body of an scf.forall into a function, for
+// threads or for a GPU, and that make memrefs of the pointers a function takes.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CONVERSION_OUTLINING_H
+#define ATTN_CONVERSION_OUTLINING_H
+
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace attn {
+
+/// How many rounds a forall has, an index.
+mlir::Value createTileCount(mlir::OpBuilder &b, mlir::scf::ForallOp forall);
+
+/// Clones the body of a forall for the round of this number, an index. The last induction variable runs fastest: the
+/// query tiles of one head follow each other. `mapping` has what the body and the bounds read from outside.
+void cloneTile(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value tile, mlir::IRMapping &mapping);
+
+/// The contiguous buffer at an !llvm.ptr as a memref; the sizes of its dynamic dimensions are i64.
+mlir::Value createContiguousMemref(mlir::OpBuilder &b, mlir::Location loc, const mlir::LLVMTypeConverter &converter,
+                                   mlir::MemRefType type, mlir::Value pointer, mlir::ValueRange dynamicSizes);
+
+} // namespace attn
+
+#endif // ATTN_CONVERSION_OUTLINING_H

@@ -1,0 +1,65 @@
+//===- Outlining.cpp - loops and buffers in functions of their own --------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Outlining.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall) {
+  Location loc = forall.getLoc();
+  Value count = arith::ConstantIndexOp::create(b, loc, 1);
+  for (OpFoldResult bound : forall.getMixedUpperBound())
+    count = b.createOrFold<arith::MulIOp>(loc, count, getValueOrCreateConstantIndexOp(b, loc, bound));
+  return count;
+}
+
+void attn::cloneTile(OpBuilder &b, scf::ForallOp forall, Value tile, IRMapping &mapping) {
+  Location loc = forall.getLoc();
+  SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
+  SmallVector<Value> ivs = forall.getInductionVars();
+  Value rest = tile;
+  for (int i = bounds.size() - 1; i >= 0; --i) {
+    OpFoldResult bound = bounds[i];
+    if (auto value = dyn_cast<Value>(bound))
+      bound = mapping.lookupOrDefault(value);
+    Value size = getValueOrCreateConstantIndexOp(b, loc, bound);
+    mapping.map(ivs[i], i == 0 ? rest : b.createOrFold<arith::RemUIOp>(loc, rest, size));
+    if (i > 0)
+      rest = b.createOrFold<arith::DivUIOp>(loc, rest, size);
+  }
+  for (Operation &op : forall.getBody()->without_terminator())
+    b.clone(op, mapping);
+}
+
+Value attn::createContiguousMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type,
+                                   Value pointer, ValueRange dynamicSizes) {
+  auto cast = [&](Value descriptor) {
+    return UnrealizedConversionCastOp::create(b, loc, type, descriptor).getResult(0);
+  };
+  if (type.hasStaticShape())
+    return cast(MemRefDescriptor::fromStaticShape(b, loc, converter, type, pointer));
+  auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
+  descriptor.setAllocatedPtr(b, loc, pointer);
+  descriptor.setAlignedPtr(b, loc, pointer);
+  descriptor.setConstantOffset(b, loc, 0);
+  // stride[i] = stride[i + 1] * size[i + 1]; the caller's buffer exists, so nothing overflows
+  auto createConstant = [&](int64_t number) -> Value {
+    return LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(number));
+  };
+  Value stride = createConstant(1);
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    Value size =
+        type.isDynamicDim(dim) ? dynamicSizes[type.getDynamicDimIndex(dim)] : createConstant(type.getDimSize(dim));
+    descriptor.setSize(b, loc, dim, size);
+    descriptor.setStride(b, loc, dim, stride);
+    if (dim > 0)
+      stride = LLVM::MulOp::create(b, loc, stride, size);
+  }
+  return cast(descriptor);
+}
