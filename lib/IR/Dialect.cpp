@@ -58,9 +58,8 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
   if (warps > 0 && kernel == KernelKind::Prefill && queryTile > rowBlock * warps)
     return emitError() << "expected query_tile to be at most row_block * warps = " << rowBlock * warps << ", found "
                        << queryTile;
-  if (kernel == KernelKind::Prefill && warps == 0 && queryTile % (lanes * laneVectors) != 0)
-    return emitError() << "expected query_tile to be a multiple of lanes * lane_vectors = " << lanes * laneVectors
-                       << ", found " << queryTile;
+  if (kernel == KernelKind::Prefill && warps == 0 && queryTile % lanes != 0)
+    return emitError() << "expected query_tile to be a multiple of lanes = " << lanes << ", found " << queryTile;
   if (kernel == KernelKind::Prefill && splitKeys != 0)
     return emitError() << "expected split_keys only with kernel = decode, found it with kernel = prefill";
   if (splitKeys % keyTile != 0)

@@ -53,11 +53,12 @@ public:
     double tiles = ShapedType::isDynamic(shape.queries)
                        ? kManyQueries / tile.queryTile
                        : llvm::divideCeil(std::max<int64_t>(shape.queries, 1), tile.queryTile);
-    double products =
-        shape.headSize * getBlockCycles(shape.keyTile, tile) + shape.keyTile * getBlockCycles(shape.valueSize, tile);
+    // The last block of vectors may have fewer than the others.
+    int64_t vectors = tile.queryTile / lanes, rest = vectors % tile.laneVectors;
+    double products = vectors / tile.laneVectors * getProductCycles(tile.rowBlock, tile.laneVectors) +
+                      (rest > 0 ? getProductCycles(tile.rowBlock, rest) : 0);
     double lines = double(shape.headSize + shape.valueSize) * shape.keyTile * shape.elementBytes / kLineBytes;
-    double cycles = tiles * (tile.queryTile / (lanes * tile.laneVectors) * products +
-                             lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
+    double cycles = tiles * (products + lines * (shape.isPacked ? kPackedLineCycles : kLineCycles));
     bool isFull = getFreeRegisters(tile.rowBlock, tile.laneVectors) == 0;
     return cycles * (1 + kRegisterCost * tile.rowBlock * tile.laneVectors) * (isFull ? 1 + kLastRegisterCost : 1);
   }
@@ -65,11 +66,16 @@ public:
   int64_t getLanes() const { return lanes; }
 
 private:
+  /// Both products of so many vectors of query rows and a tile of keys.
+  double getProductCycles(int64_t rowBlock, int64_t vectors) const {
+    return shape.headSize * getBlockCycles(shape.keyTile, rowBlock, vectors) +
+           shape.keyTile * getBlockCycles(shape.valueSize, rowBlock, vectors);
+  }
+
   /// One step of all blocks of `rows` rows; the last block may be smaller.
-  double getBlockCycles(int64_t rows, const PrefillTile &tile) const {
-    double blocks = rows / tile.rowBlock, rest = rows % tile.rowBlock;
-    return blocks * getStepCycles(tile.rowBlock, tile.laneVectors) +
-           (rest > 0 ? getStepCycles(rest, tile.laneVectors) : 0);
+  double getBlockCycles(int64_t rows, int64_t rowBlock, int64_t vectors) const {
+    double blocks = rows / rowBlock, rest = rows % rowBlock;
+    return blocks * getStepCycles(rowBlock, vectors) + (rest > 0 ? getStepCycles(rest, vectors) : 0);
   }
 
   double getStepCycles(double rows, double vectors) const {
@@ -91,8 +97,7 @@ PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo 
   double bestCycles = std::numeric_limits<double>::infinity();
   for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors)
     for (int64_t rows = 1; rows <= kMaxRowBlock && model.getFreeRegisters(rows, vectors) >= 0; ++rows)
-      for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows;
-           queryTile += vectors * model.getLanes()) {
+      for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows; queryTile += model.getLanes()) {
         PrefillTile tile{queryTile, rows, vectors};
         if (double cycles = model.getCycles(tile); cycles < bestCycles) {
           bestCycles = cycles;

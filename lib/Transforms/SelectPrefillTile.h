@@ -21,7 +21,7 @@ struct PrefillShape {
 };
 
 /// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;
-/// a tile has `queryTile` rows, a multiple of those of a register kernel.
+/// a tile has `queryTile` rows, a number of whole vectors.
 struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };

@@ -42,6 +42,14 @@ static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
          !op.getKey().getDefiningOp<GatherPagesOp>();
 }
 
+/// True where a tile of fewer queries has fewer keys to multiply, or tests fewer of them.
+static bool hasMaskOfQueries(SdpaOp op) {
+  WalkResult result = op.getMaskMod().walk([](IndexOp index) {
+    return index.getKind() == IndexKind::Query ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
   if (target.gpu)
     return selectGpuSchedule(op, target);
@@ -67,12 +75,13 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
   // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
-  maxRows = kQueryTileBytes / elementBytes * (product == ProductKind::Dot && op.getMaskMod().empty() ? 2 : 1);
+  bool isMasked = hasMaskOfQueries(op);
+  maxRows = kQueryTileBytes / elementBytes * (product == ProductKind::Dot && !isMasked ? 2 : 1);
   // Few queries may be a multiple of another number of rows; of many, rows that are no queries are a small part.
   if (shape.queries > kFewTiles * maxRows)
     shape.queries = ShapedType::kDynamic;
-  else if (!ShapedType::isDynamic(shape.queries) && fitsCache(maxRows * 3 / 2))
-    maxRows = maxRows * 3 / 2;
+  else if (!ShapedType::isDynamic(shape.queries))
+    maxRows = isMasked ? maxRows * 3 / 2 : maxRows * 7 / 4;
   // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
   while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxStackBytes))
     maxRows -= lanes;

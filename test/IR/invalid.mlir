@@ -384,10 +384,10 @@ func.func @f() attributes {
 
 // -----
 
-// Vectors that do not fill the tile.
+// Rows that fill no vector.
 func.func @f() attributes {
-  // expected-error @below {{expected query_tile to be a multiple of lanes * lane_vectors = 64, found 96}}
-  s = #attn.schedule<query_tile = 96, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+  // expected-error @below {{expected query_tile to be a multiple of lanes = 16, found 72}}
+  s = #attn.schedule<query_tile = 72, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
 } {
   return
 }

@@ -22,9 +22,10 @@ func.func @none(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<
 
 // -----
 
-// Two vectors of 16 rows are no divisor of the tile.
-func.func @multiple(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
-  // expected-error @below {{schedule: expected query_tile to be a multiple of lanes * lane_vectors = 32, found 16}}
+// Two vectors of 16 rows are more than the tile has: its only block has one.
+// CHECK-LABEL: func.func @few_rows
+// CHECK: #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2>
+func.func @few_rows(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor<1x2x64x16xf32> {
   %out = attn.sdpa ins(%q, %q, %q : tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
       outs(%o : tensor<1x2x64x16xf32>)
       {schedule = #attn.schedule<query_tile = 16, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 1>} -> tensor<1x2x64x16xf32>

@@ -14,6 +14,16 @@ func.func @f32(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64
   return %r : tensor<256x64xf32>
 }
 
+// A number of queries that no larger block divides: the last block of a tile has fewer vectors than the others.
+// CHECK-LABEL: func @uneven_blocks(
+//     V4:   schedule = #attn.schedule<query_tile = 112, {{.*}} lanes = 16, row_block = 5, lane_vectors = 4
+func.func @uneven_blocks(%q: tensor<112x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
+                         %o: tensor<112x64xf32>) -> tensor<112x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<112x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
+      outs(%o : tensor<112x64xf32>) -> tensor<112x64xf32>
+  return %r : tensor<112x64xf32>
+}
+
 // Doubles fill half as many.
 // CHECK-LABEL: func @f64(
 //     V1:   lanes = 2,

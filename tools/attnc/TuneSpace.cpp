@@ -88,9 +88,7 @@ std::vector<ScheduleFields> TuneSpace::changeRegisters(const Fields &fields) con
       Fields changed = fields;
       changed.rowBlock = rows;
       changed.laneVectors = vectors;
-      // The nearest tile that these blocks divide.
-      int64_t block = fields.lanes * vectors;
-      changed.queryTile = std::max<int64_t>((fields.queryTile + block / 2) / block, 1) * block;
+      changed.queryTile = std::max(fields.queryTile, fields.lanes * vectors);
       list.push_back(changed);
     }
   return list;
@@ -98,13 +96,21 @@ std::vector<ScheduleFields> TuneSpace::changeRegisters(const Fields &fields) con
 
 std::vector<ScheduleFields> TuneSpace::changeQueryTile(const Fields &fields) const {
   std::vector<Fields> list;
-  int64_t block = fields.lanes * fields.laneVectors;
-  for (int64_t blocks : kQueryBlocks) {
+  if (fields.kernel == KernelKind::Decode)
+    return list;
+  auto add = [&](int64_t tile) {
     Fields changed = fields;
-    changed.queryTile = blocks * block;
-    bool isWithin = queries == Problem::kDynamic || changed.queryTile < int64_t(alignTo(queries, block)) + block;
-    if (fields.kernel == KernelKind::Prefill && changed.queryTile <= kMaxQueryTile && isWithin)
+    changed.queryTile = tile;
+    if (tile <= kMaxQueryTile && llvm::none_of(list, [&](const Fields &other) { return other.queryTile == tile; }))
       list.push_back(changed);
+  };
+  int64_t block = fields.lanes * fields.laneVectors;
+  for (int64_t number : kQueryBlocks) {
+    if (queries == Problem::kDynamic || number * block < int64_t(alignTo(queries, block)) + block)
+      add(number * block);
+    // So many tiles that leave few rows empty; the last block of each may be smaller.
+    if (queries > 0)
+      add(alignTo(divideCeil(queries, number), fields.lanes));
   }
   return list;
 }

@@ -78,8 +78,8 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     `query_tile` rows of Q and `key_tile` keys make one tile; `lanes` elements fill a vector register. Two kernels:
 
     * `prefill`, the transposed tile: lanes are query rows. The register kernels hold `row_block` rows of the tile (keys,
-      or columns of V) times `lane_vectors` vectors of query rows as accumulators; `query_tile` is a multiple of
-      `lanes * lane_vectors`.
+      or columns of V) times `lane_vectors` vectors of query rows as accumulators, and fewer vectors where less is left of
+      `query_tile`, a multiple of `lanes`.
     * `decode`, for few query rows: lanes are columns of K and V. A tile holds the query heads that share a head of K,
       `query_tile` rows of each; the register kernels hold `row_block` keys, but at most 4 at once, times `lane_vectors`
       query rows. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged

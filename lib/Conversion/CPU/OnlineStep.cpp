@@ -50,9 +50,8 @@ public:
     scoreWeight = step.getScoreWeight();
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
-    vectors = schedule.getLaneVectors();
-    blockLanes = vectors * vb.lanes;
-    prefetch.emplace(vb, step, maxKeys, numLanes / blockLanes);
+    blockLanes = schedule.getLaneVectors() * vb.lanes;
+    prefetch.emplace(vb, step, maxKeys, llvm::divideCeil(numLanes, blockLanes));
     usesPairs = schedule.usesPairs();
     usesTiles = schedule.getProduct() == ProductKind::AMX;
     weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
@@ -70,7 +69,7 @@ public:
     if (usesTiles)
       emitTileProduct(vb, getMatrix(vb, key, numBatch + 1, numBatch + 2), getPairMatrix(vb, queryPairs), scores,
                       /*isAdded=*/false);
-    vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
+    forEachLaneBlock([&](Value lane) {
       Values starts;
       for (int64_t v = 0; v < vectors; ++v)
         starts.push_back(vb.add(lane, v * vb.lanes));
@@ -78,14 +77,10 @@ public:
       Values oldMax = loadRow(rowMax, lane);
       Values newMax = emitScores(lane, oldMax);
       emitSoftmax(lane, oldMax, newMax);
-      return Values();
     });
     forEachBlock(vb, b.getIndexAttr(valueSize), schedule.getRowBlock(), {},
                  [&](Value column, int64_t rows, ValueRange) {
-                   vb.loop(numLanes, blockLanes, {}, [&](Value lane, ValueRange) {
-                     emitOutput(column, rows, lane);
-                     return Values();
-                   });
+                   forEachLaneBlock([&](Value lane) { emitOutput(column, rows, lane); });
                    return Values();
                  });
     if (usesTiles)
@@ -94,6 +89,15 @@ public:
   }
 
 private:
+  /// body(first lane) over blocks of `vectors` vectors of lanes; the last block may have fewer than the others.
+  void forEachLaneBlock(function_ref<void(Value)> body) {
+    forEachBlock(vb, b.getIndexAttr(numLanes), blockLanes, {}, [&](Value lane, int64_t lanes, ValueRange) {
+      vectors = lanes / vb.lanes;
+      body(lane);
+      return Values();
+    });
+  }
+
   Values at(const Operand &operand, Value lane, Value keyIndex, Value head, Value column) {
     SmallVector<Value> domain(numBatch);
     domain.append({lane, keyIndex, head, column});
@@ -290,7 +294,8 @@ private:
   Operand query, key, value, acc, rowMax, rowSum;
   OpFoldResult numKeys;
   Value keyCount;
-  int64_t numLanes, maxKeys, headSize, valueSize, vectors, blockLanes;
+  int64_t numLanes, maxKeys, headSize, valueSize, blockLanes;
+  int64_t vectors; ///< of the block of lanes under way
   Value scores, alpha, scoreWeight;
   /// Products of pairs: Q's along the head, V's and those of the weights along the keys.
   bool usesPairs;
@@ -359,12 +364,12 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
-  int64_t lanes = target.getLanes(type.getWidth()), block = lanes * op.getSchedule()->getLaneVectors();
+  int64_t lanes = target.getLanes(type.getWidth());
   if (op.getSchedule()->getLanes() != lanes)
     return op.emitOpError("schedule has ") << op.getSchedule()->getLanes() << " lanes, expected " << lanes
                                            << " for target " << target.name << " and type " << type;
-  if (domain[numBatch] % block != 0)
-    return op.emitOpError("expected query rows to be a multiple of ") << block << ", found " << domain[numBatch];
+  if (domain[numBatch] % lanes != 0)
+    return op.emitOpError("expected query rows to be a multiple of ") << lanes << ", found " << domain[numBatch];
 
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);
