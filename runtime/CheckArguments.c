@@ -274,15 +274,18 @@ static int32_t checkPrefixSums(const DLTensor *const *arguments, const attn_argu
   int64_t limit = getLimit(arguments, check), count = countElements(arguments[index]), before = 0;
   for (int64_t i = 0; i < count; ++i) {
     int64_t value = readInteger(arguments[index], i);
+    int isShort = i == count - 1 && value < limit && limit != INT64_MAX;
     int isFine = i == 0 ? value == 0 : value >= before && value <= limit;
-    if (!isFine) {
+    if (!isFine || isShort) {
       appendArgument(message, index, &specs[index]);
-      if (i == 0)
+      if (i == 0 && value != 0)
         append(message, ": expected prefix sums that start with 0, found %" PRId64, value);
       else if (value < before)
         append(message, ": expected prefix sums that never decrease, found %" PRId64 " after %" PRId64, value, before);
-      else
+      else if (value > limit)
         append(message, ": expected prefix sums of at most %" PRId64 ", found %" PRId64, limit, value);
+      else
+        append(message, ": expected prefix sums that end with %" PRId64 ", all rows, found %" PRId64, limit, value);
       append(message, " at index %" PRId64, i);
       return ATTN_WRONG_VALUE;
     }

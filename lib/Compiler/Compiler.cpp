@@ -12,6 +12,7 @@
 #include "attn/Compiler/OutputFile.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Diagnostics.h"
@@ -23,6 +24,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SCCIterator.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -72,6 +74,16 @@ llvm::Expected<std::unique_ptr<Compiler>> Compiler::create(const CompileOptions 
   return compiler;
 }
 
+/// Bufferisation takes the functions in the order of their calls.
+static LogicalResult checkCalls(ModuleOp module) {
+  CallGraph graph(module);
+  for (auto component = llvm::scc_begin<const CallGraph *>(&graph); !component.isAtEnd(); ++component)
+    if (component.hasCycle())
+      return component->front()->getCallableRegion()->getParentOp()->emitError(
+          "expected functions that do not call themselves, found a circle of calls");
+  return success();
+}
+
 LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   std::string name = source->getBufferIdentifier().str();
   sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
@@ -87,7 +99,7 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
     diagnostics << name << ": error: expected at least one public func.func with a body, found no kernel\n";
     return failure();
   }
-  return success();
+  return checkCalls(*module);
 }
 
 //===----------------------------------------------------------------------===//

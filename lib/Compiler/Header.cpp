@@ -23,7 +23,7 @@ static std::string printNumber(double value) {
 static StringRef describeValues(ValueCheck::Kind kind) {
   switch (kind) {
   case ValueCheck::Kind::Lengths: return "lengths, each from 0 to the number of rows";
-  case ValueCheck::Kind::PrefixSums: return "prefix sums that start with 0, at most the number of rows";
+  case ValueCheck::Kind::PrefixSums: return "prefix sums that start with 0 and end with the number of rows";
   case ValueCheck::Kind::BlockTable: return "page numbers, read for the pages within the lengths";
   case ValueCheck::Kind::Positions: return "positions that leave room for the new rows";
   case ValueCheck::Kind::AppendTable: return "page numbers, read for the pages of the new rows";
@@ -126,8 +126,9 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   else if (options.parallel)
     os << " Calls attn_parallel_for: link libattn_runtime.";
   else
-    os << " Runs on the calling thread; needs the C library only.";
+    os << " Runs on the calling thread; needs the C library and libm only.";
   os << "\n */\n" << (kernel.isGpu ? "int32_t " : "void ") << kernel.name << "(";
+  os << (kernel.arguments.empty() && kernel.sizes.empty() && !kernel.isGpu ? "void" : "");
   interleaveComma(kernel.arguments, os, [&](const KernelArgument &argument) {
     if (argument.isScalar)
       os << getElementInfo(argument.element).cName << " " << argument.name;

@@ -27,7 +27,8 @@ static constexpr AttributeRow kAttributes[] = {
     {"is_causal", Attribute::Kind::Int},         {"kv_num_heads", Attribute::Kind::Int},
     {"q_num_heads", Attribute::Kind::Int},       {"qk_matmul_output_mode", Attribute::Kind::Int},
     {"scale", Attribute::Kind::Float},           {"softcap", Attribute::Kind::Float},
-    {"softmax_precision", Attribute::Kind::Int},
+    {"softmax_precision", Attribute::Kind::Int}, {"left_window_size", Attribute::Kind::Int},
+    {"right_window_size", Attribute::Kind::Int},
 };
 
 namespace {
@@ -163,6 +164,15 @@ Error OperatorChecker::readAttributes() {
     return error;
   if (Error error = readReal("softcap", result.softcap))
     return error;
+  for (auto [name, into] :
+       {std::pair("left_window_size", &result.leftWindow), {"right_window_size", &result.rightWindow}}) {
+    if (findAttribute(name) && model.opset < kWindowOpset)
+      return fail(formatv("expected {0} in opset {1} or later, found opset {2}", name, kWindowOpset, model.opset));
+    if (Error error = readInteger(name, -1, kMaxSize, *into))
+      return error;
+    if (*into == -1)
+      into->reset();
+  }
   result.isCausal = isCausal == 1;
   result.heads = queryHeads.value_or(0);
   result.kvHeads = keyHeads.value_or(0);

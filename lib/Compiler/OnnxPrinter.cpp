@@ -17,13 +17,25 @@ using llvm::formatv;
 using llvm::join;
 using llvm::StringRef;
 
-/// Query i is at position past + i: it keeps key j iff j <= i + past. ONNX's alignment is the upper left one.
+/// Query i is behind the keys that were there before, at position p = i + past, or, where K and V are a cache that
+/// holds its own keys already, i + nonpad_kv_seqlen - queries (onnx 1.23, an erratum of opsets 24 and 25). It keeps key
+/// j iff p - left <= j <= p + right; causal is right = 0.
 std::string FunctionPrinter::getCausal() const {
-  if (!node.isCausal)
+  std::optional<int64_t> left = node.leftWindow, right = node.isCausal ? 0 : node.rightWindow;
+  if (!left && !right)
     return "";
-  if (pastKeys.number == 0)
-    return "causal = #attn.causal<top_left>";
-  return formatv("window = #attn.window<right = {0}>, align = #attn.causal<top_left>", *pastKeys.number);
+  int64_t past = *pastKeys.number;
+  bool isLowerRight = node.has[kLengths] || (left && *left < past);
+  StringRef align = isLowerRight ? "#attn.causal<bottom_right>" : "#attn.causal<top_left>";
+  past = isLowerRight ? 0 : past;
+  if (node.isCausal && !left && past == 0)
+    return ("causal = " + align).str();
+  std::vector<std::string> bounds;
+  if (left)
+    bounds.push_back("left = " + std::to_string(*left - past));
+  if (right)
+    bounds.push_back("right = " + std::to_string(*right + past));
+  return formatv("window = #attn.window<{0}>, align = {1}", join(bounds, ", "), align);
 }
 
 std::string FunctionPrinter::addMaskClauses(const Tensor &mask, const Size &mostKeys) {
@@ -118,7 +130,7 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
   Tensor mask = getInput(kMask);
   if (node.has[kMask] && node.mask.back().prefix)
     mask = padMask(mask);
-  if (node.has[kMask] || node.has[kLengths] || node.isCausal) {
+  if (node.has[kMask] || node.has[kLengths] || !getCausal().empty()) {
     std::string clauses = addMaskClauses(mask, keys);
     addStep("mask", clauses, printAttributes({getCausal()}), ScoresMode::Masked);
   }

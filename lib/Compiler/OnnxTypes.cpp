@@ -174,6 +174,13 @@ Error TypeChecker::checkCache() {
     return fail("expected fixed lengths of K and past_key, found " +
                 printDimension(result.newKeys.size ? result.pastKeys : result.newKeys) +
                 "; write the lengths, or keep the cache outside of the node, with nonpad_kv_seqlen");
+  // The window of query i ends on its left past - left_window_size keys behind i: no bound of #attn.window, unless the
+  // last key belongs to the last query.
+  bool isBehind = result.has[kPastKey] && result.leftWindow && *result.leftWindow < *result.pastKeys.size;
+  if (isBehind && result.queries.size != result.newKeys.size)
+    return fail(formatv("expected as many queries as new keys with a left_window_size of less than the {0} past keys, "
+                        "found {1} and {2}",
+                        *result.pastKeys.size, printDimension(result.queries), printDimension(result.newKeys)));
   if (!result.has[kLengths])
     return Error::success();
   TensorType type;

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "attn/Compiler/OutputFile.h"
+#include "llvm/Support/Path.h"
 
 using namespace attn;
 namespace fs = llvm::sys::fs;
@@ -31,6 +32,13 @@ static std::error_code writeInPlace(llvm::StringRef path, llvm::StringRef bytes)
   return takeError(stream);
 }
 
+static std::string getAbsolute(llvm::StringRef path) {
+  llvm::SmallString<128> absolute(path);
+  (void)fs::make_absolute(absolute);
+  llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
+  return absolute.str().str();
+}
+
 OutputFiles::~OutputFiles() {
   for (Pending &pending : files)
     llvm::consumeError(pending.file.discard());
@@ -41,6 +49,8 @@ llvm::Error OutputFiles::add(llvm::StringRef path, llvm::function_ref<void(llvm:
   bool exists = path != kStandardOutput && !fs::status(path, status);
   if (exists && status.type() == fs::file_type::directory_file)
     return llvm::createFileError(path, std::make_error_code(std::errc::is_a_directory));
+  if (!source.empty() && fs::equivalent(path, source))
+    return llvm::createStringError("expected an output that is not the input, found '" + path + "'");
   if (path == kStandardOutput || (exists && status.type() != fs::file_type::regular_file)) {
     std::string bytes;
     llvm::raw_string_ostream stream(bytes);
@@ -49,6 +59,9 @@ llvm::Error OutputFiles::add(llvm::StringRef path, llvm::function_ref<void(llvm:
     return llvm::Error::success();
   }
 
+  for (const Pending &other : files)
+    if (getAbsolute(other.path) == getAbsolute(path))
+      return llvm::createStringError("expected a file for each output, found '" + path + "' twice");
   llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(path + ".tmp-%%%%%%%%");
   if (!temporary)
     return llvm::createFileError(path, temporary.takeError());

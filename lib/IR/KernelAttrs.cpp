@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -121,6 +122,8 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError("expected ") << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
                                         << "with C identifiers, and sizes = array<i32: …> of places in " << kSizesAttr
                                         << " where a type is dynamic, and checks of integers; found " << value;
+    if (auto function = dyn_cast<FunctionOpInterface>(op); !function || function.isExternal())
+      return op->emitError("expected ") << kArgumentsAttr << " on a function with a body";
   } else if (attribute.getName() == kSizesAttr) {
     if (!isSizeNames(value) || !op->hasAttr(kArgumentsAttr))
       return op->emitError("expected ") << kSizesAttr << " to be an array of C identifiers beside " << kArgumentsAttr

@@ -34,6 +34,8 @@ static bool isInteger32(Value value, int64_t rank) {
 }
 
 LogicalResult GatherPagesOp::verify() {
+  if (failed(verifyAttributes(*this)))
+    return failure();
   if (failed(verifyForm(*this, getOutput())))
     return failure();
   auto cache = cast<ShapedType>(getCache().getType()), output = cast<ShapedType>(getOutput().getType());
@@ -67,6 +69,8 @@ LogicalResult GatherPagesOp::verify() {
 }
 
 LogicalResult KvAppendOp::verify() {
+  if (failed(verifyAttributes(*this)))
+    return failure();
   if (failed(verifyForm(*this, getOutput())))
     return failure();
   auto input = cast<ShapedType>(getInput().getType()), cache = cast<ShapedType>(getOutput().getType());
@@ -139,6 +143,8 @@ static LogicalResult verifyProjections(MultiHeadOp op) {
 }
 
 LogicalResult MultiHeadOp::verify() {
+  if (failed(verifyAttributes(*this)))
+    return failure();
   if (failed(verifyForm(*this, getOutput())))
     return failure();
   Type type = getElementTypeOrSelf(getX().getType());

@@ -152,7 +152,18 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
 
 } // namespace
 
+LogicalResult attn::verifyAttributes(Operation *op) {
+  // Other dialects' have their prefix, and MLIR's own marks two underscores.
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    if (StringRef name = attribute.getName(); !name.contains('.') && !name.starts_with("__"))
+      return op->emitOpError("expected attributes of ")
+             << op->getName() << ", found '" << name << "', which it has not";
+  return success();
+}
+
 LogicalResult attn::verifyStructure(Operation *op) {
+  if (failed(verifyAttributes(op)))
+    return failure();
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
   if (failed(verifyForm(op, specs.size())))
     return failure();

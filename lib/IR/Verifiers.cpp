@@ -85,13 +85,17 @@ template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
 }
 
 /// C6.
-LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap) {
+LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType) {
   if (!softcap)
     return success();
   double value = softcap->convertToDouble();
-  if (std::isfinite(value) && value > 0)
-    return success();
-  return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
+  if (!std::isfinite(value) || value <= 0)
+    return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
+  if (float narrow = value; accumulationType.isF32() && (!std::isfinite(narrow) || narrow == 0))
+    return op->emitOpError("C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, "
+                           "found ")
+           << value << "; leave it out for no cap";
+  return success();
 }
 
 /// C8.
@@ -111,6 +115,9 @@ LogicalResult verifyScale(Operation *op, Value value, std::optional<APFloat> sca
     return op->emitOpError("C9: expected one of scale and scale_value, found both");
   if (scale && !std::isfinite(scale->convertToDouble()))
     return op->emitOpError("C9: expected a finite scale, found ") << scale->convertToDouble();
+  if (scale && accumulationType.isF32() && !std::isfinite(static_cast<float>(scale->convertToDouble())))
+    return op->emitOpError("C9: expected a scale that is finite in f32, the type of the accumulation, found ")
+           << scale->convertToDouble();
   if (value && value.getType() != accumulationType)
     return op->emitOpError("C4: expected scale_value to have the type of the accumulation, ")
            << accumulationType << ", found " << value.getType();
@@ -247,7 +254,8 @@ template <typename OpTy> LogicalResult verifyAttention(OpTy op, Value accumulato
       failed(verifyKeysAndValues(op, type, getElementTypeOrSelf(op.getKey().getType()),
                                  getElementTypeOrSelf(op.getValue().getType()))) ||
       (op.getBias() && failed(verifyFloat(op, op.getBias(), "bias"))) || failed(verifyMask(op, op.getMask())) ||
-      failed(verifySoftcap(op, op.getSoftcap())) || failed(verifyMaskMod(op, op.getMaskMod())) ||
+      failed(verifySoftcap(op, op.getSoftcap(), getAccumulationType(type))) ||
+      failed(verifyMaskMod(op, op.getMaskMod())) ||
       failed(verifyScoreMod(op, op.getScoreMod(), "score_mod", getModType(op.getScoreMod(), type, accumulator))) ||
       failed(verifyKeyRanges(op, op.getKeyRanges())) || failed(verifyScoreWeight(op, op.getScoreWeight())))
     return failure();
@@ -325,7 +333,7 @@ LogicalResult ScaleOp::verify() {
 LogicalResult SoftcapOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())))
     return failure();
-  return verifySoftcap(*this, getSoftcap());
+  return verifySoftcap(*this, getSoftcap(), getAccumulationType(getElementTypeOrSelf(getInput().getType())));
 }
 
 LogicalResult MaskOp::verify() {

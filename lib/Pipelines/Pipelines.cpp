@@ -82,6 +82,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 }
 
 void buildCanonicalizePhase(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // arith and math on tensors
   pm.addPass(createDescribeKernelsPass());
   pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());

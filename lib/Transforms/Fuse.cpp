@@ -242,7 +242,8 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   for (ScaleOp scale : chain->scales)
     if (scale.getScale())
       factor *= scale.getScale()->convertToDouble();
-  if (!std::isfinite(factor)) {
+  bool isOfF32 = getAccumulationType(getElementTypeOrSelf(apply.getWeights())).isF32();
+  if (!std::isfinite(isOfF32 ? static_cast<float>(factor) : factor)) {
     emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused")
         << "chain not fused: the product of its scales overflows";
     return failure();

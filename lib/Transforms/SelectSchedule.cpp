@@ -57,7 +57,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   if (!elementType.isF32() && !elementType.isF64() && !elementType.isF16() && !elementType.isBF16())
     return op.emitOpError("no CPU kernel for element type ")
            << elementType
-           << ", expected f32, f64, bf16 or f16; convert the inputs, or lower with attn-lower-to-reference";
+           << ", expected f32, f64, bf16 or f16; convert the inputs, compile with --reference, or lower with "
+              "attn-lower-to-reference";
   if (std::optional<ScheduleAttr> decode = selectDecodeSchedule(op, target))
     return *decode;
   // 16-bit elements are widened tile by tile.
@@ -88,7 +89,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   if (stackBytes(lanes) > kMaxStackBytes)
     return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)
                                          << " bytes for the smallest tile, expected at most " << kMaxStackBytes
-                                         << "; lower with attn-lower-to-reference";
+                                         << "; compile with --reference, or lower with attn-lower-to-reference";
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))

@@ -60,6 +60,9 @@ class Captured(Array):
             return Symbol(BOOL, template, (whole, *places))
         element = integer_type(self.dtype)
         values = Range(int(self.min()), int(self.max())) if self.size else Range()
+        if self.size and values.hi >= 2**63:
+            what = self.name or "(attn.capture)"
+            raise ValueError(f"expected integers below 2^63 in the captured array {what}, found {values.hi}")
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from attn import _tensor
+
 Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
@@ -102,9 +104,11 @@ def window(value: Any) -> tuple[int | None, int | None] | None:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"expected window to be a pair (left, right), found {value!r}")
     for bound in value:
-        if bound is not None and (not isinstance(bound, numbers.Integral) or bound < 0):
+        if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
             raise ValueError(f"expected window bounds to be integers >= 0 or None, found {value!r}")
-    return (value[0], value[1])
+    # Beyond every length all bounds are one.
+    left, right = (None if bound is None else min(int(bound), MAX_I32) for bound in value)
+    return (left, right)
 
 
 def lengths(name: str, value: Any, b: int, limit: int) -> npt.NDArray[np.int64] | None:
@@ -179,7 +183,7 @@ def kv_scales(
     k_scale: Any, v_scale: Any, heads: int, tokens: Shape | None = None
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Scales of quantised keys and values: both [Hkv], one a head, or, where `tokens` is a shape, both of it."""
-    arrays = (np.asarray(k_scale), np.asarray(v_scale))
+    arrays = (_tensor.as_numbers("k_scale", k_scale), _tensor.as_numbers("v_scale", v_scale))
     shapes = f"({heads},), one a key head" + (f", or {tokens}, one a token" if tokens else "")
     for name, array in zip(("k_scale", "v_scale"), arrays, strict=True):
         if array.dtype.kind not in "fV":

@@ -75,7 +75,13 @@ class DeviceTensor:
 
 
 def is_target(target: str) -> bool:
-    """Whether a target's name is that of a GPU."""
+    """Whether a target's name is that of a GPU.
+
+    Raises:
+      TypeError: it is no name.
+    """
+    if not isinstance(target, str):
+        raise TypeError(f'expected target to be "host" or a name in attn.targets(), found {target!r}')
     return target.startswith("sm_")
 
 

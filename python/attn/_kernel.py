@@ -51,6 +51,25 @@ class Kernel:
         describe = ", ".join(f"{x['name']}: {x['dtype']}{x['shape']}" for x in self.inputs + self.outputs)
         return f"<attn.Kernel {self.name}({describe})>"
 
+    def __copy__(self) -> Kernel:
+        """Itself: it does not change, and owns its code."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        """Itself, as for `copy.copy`."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refuses pickling: the code lies in this process.
+
+        Raises:
+          TypeError: always.
+        """
+        raise TypeError(
+            f"expected no pickling of {self!r}, whose code lies in this process; pickle the problem line or IR that it "
+            "is compiled from"
+        )
+
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Runs the kernel; the GIL is released meanwhile.
 
@@ -138,6 +157,7 @@ def compile(  # noqa: A001 - the name of SPEC §5
       CompileError: the compiler refused it; `diagnostics` says where and why.
       OSError: the file at the Path cannot be read.
     """
+    _cuda.is_target(target)  # refuses what is no name
     text = source.read_text() if isinstance(source, Path) else source
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")

@@ -95,7 +95,8 @@ class Problem:
     def with_dynamic_sizes(self) -> Problem:
         """The problem with batch, lengths and, where Hq = Hkv, heads left open, so that one kernel serves them all."""
         sizes = self.sizes._replace(b=DYNAMIC, sq=DYNAMIC, sk=DYNAMIC)
-        if sizes.hq == sizes.hkv and self.layout != "bsd":  # which has no dimension for heads
+        # Layout bsd has no dimension for heads; pages do not say how many query heads share one of theirs.
+        if sizes.hq == sizes.hkv and self.layout != "bsd" and self.paged is None:
             sizes = sizes._replace(hq=DYNAMIC, hkv=DYNAMIC)
 
         def opened(shape: _checks.Shape | None) -> _checks.Shape | None:

@@ -49,7 +49,7 @@ def varlen_sdpa(
       scale, window, softcap, sink, target: as in `sdpa`.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse: return lse (Hq, total_q) too.
-      dynamic: compile for any number of sequences and rows, so that one kernel serves all.
+      dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
 
     Returns:
       out (total_q, Hq, Dv) in the type of q, or (out, lse).
@@ -128,7 +128,7 @@ def paged_sdpa(
       scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic,
         target: as in `sdpa`.
       k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
-        holds them; these not with dynamic.
+        holds them; these not with dynamic, nor a bias or mask over the keys.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or (out, lse).

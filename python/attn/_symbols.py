@@ -52,8 +52,9 @@ def as_float(value: Any) -> Symbol:
         return x
     if x.constant is not None:
         return lift(float(x.constant))
-    narrow = Symbol("i32", "arith.index_cast {0} : index to i32", (x,))
-    return Symbol(FLOAT, "arith.sitofp {0} : i32 to {float}", (narrow,))
+    integer = "i32" if x.range.lo >= -(2**31) and x.range.hi < 2**31 else "i64"
+    narrow = Symbol(integer, f"arith.index_cast {{0}} : index to {integer}", (x,))
+    return Symbol(FLOAT, f"arith.sitofp {{0}} : {integer} to {{float}}", (narrow,))
 
 
 def alike(*values: Any) -> list[Symbol]:
@@ -96,24 +97,40 @@ def divide(a: Any, b: Any) -> Symbol:
 
 
 def floor_divide(a: Any, b: Any) -> Symbol:
-    """The floor of the quotient."""
+    """The floor of the quotient; of integers 0 where the divisor is 0, as in NumPy."""
     x, y = alike(a, b)
     if x.kind == FLOAT:
         return unary("math.floor", divide(x, y))
     if y.constant == 0:
         raise ZeroDivisionError("expected a divisor that is not 0 in a traced function, found 0")
-    return binary(x, y, "arith.floordivsi", "", Range.floordiv)
+    return _where_divisible(y, lambda divisor: binary(x, divisor, "arith.floordivsi", "", Range.floordiv))
+
+
+def _where_divisible(y: Symbol, divide_by: Callable[[Symbol], Symbol]) -> Symbol:
+    """divide_by(y), 0 where the index y is 0: MLIR does not say what dividing by 0 does, even in an unused value."""
+    if y.known.lo > 0 or y.known.hi < 0:
+        return divide_by(y)
+    is_zero = compare("==", y, 0)
+    return where(is_zero, 0, divide_by(where(is_zero, 1, y)))
 
 
 def remainder(a: Any, b: Any) -> Symbol:
-    """The remainder a − (a // b)·b, which has the sign of b."""
+    """The remainder a − (a // b)·b, which has the sign of b; of integers 0 where b is 0, as in NumPy."""
     x, y = alike(a, b)
     if x.kind == INDEX and x.known.lo >= 0 and y.constant is not None and y.constant > 0:
         return binary(x, y, "arith.remsi", "", Range.modulo)
-    result = subtract(x, multiply(floor_divide(x, y), y))
-    if x.kind == INDEX:
-        result.known, result.range = x.known.modulo(y.known), x.range.modulo(y.range)
-    return result
+    if x.kind == FLOAT:
+        return subtract(x, multiply(floor_divide(x, y), y))
+    if y.constant == 0:
+        raise ZeroDivisionError("expected a divisor that is not 0 in a traced function, found 0")
+
+    def of_index(divisor: Symbol) -> Symbol:
+        quotient = binary(x, divisor, "arith.floordivsi", "", Range.floordiv)
+        result = subtract(x, multiply(quotient, divisor))
+        result.known, result.range = x.known.modulo(divisor.known), x.range.modulo(divisor.range)
+        return result
+
+    return _where_divisible(y, of_index)
 
 
 def power(a: Any, b: Any) -> Symbol:

@@ -40,12 +40,18 @@ def as_array(name: str, value: Any) -> Array:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
     try:
         if _is_torch(value):
-            name = str(value.dtype).removeprefix("torch.")
-            if name in CARRIERS:
-                return np.from_dlpack(value.view(getattr(sys.modules["torch"], CARRIERS[name]))).view(dtype(name))
+            element = str(value.dtype).removeprefix("torch.")
+            if element in CARRIERS:
+                bits = value.view(getattr(sys.modules["torch"], CARRIERS[element]))
+                return np.from_dlpack(bits).view(dtype(element))
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
+
+
+def as_numbers(name: str, value: Any) -> Array:
+    """The same of a few numbers, which may be a list as well."""
+    return as_array(name, value) if hasattr(value, "__dlpack__") else np.asarray(value)
 
 
 def contiguous(array: Array) -> Array:

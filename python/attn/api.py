@@ -158,7 +158,7 @@ def traced(
       score_mod, mask_mod: as in `sdpa`.
       dynamic: leave the sizes open.
     """
-    if dynamic:
+    if dynamic or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
         problem = problem.with_dynamic_sizes()
     result = _trace.trace(score_mod, mask_mod, scores, problem.score_dtype, open_indices=problem.open_indices())
     return problem.text(result.text), result.arrays

@@ -428,3 +428,31 @@ func.func @f(%p: tensor<4x6xi1>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
       outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+// C9: a scale that f32 does not hold.
+func.func @f(%s: tensor<4x6xf32>) {
+  // expected-error @below {{C9: expected a scale that is finite in f32, the type of the accumulation, found 1.000000e+39}}
+  %r = attn.scale ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {scale = 1.0e39 : f64} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// C6: a cap that f32 does not hold.
+func.func @f(%s: tensor<4x6xf32>) {
+  // expected-error @below {{C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, found 1.000000e+39; leave it out for no cap}}
+  %r = attn.softcap ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {softcap = 1.0e39 : f64} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// The mask of the chain is attn.mask.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %e: tensor<4x6xf32>) {
+  // expected-error @below {{expected attributes of attn.scores, found 'causal', which it has not}}
+  %r = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>)
+      {causal = #attn.causal<top_left>} -> tensor<4x6xf32>
+  return
+}

@@ -43,7 +43,15 @@ func.func private @static_place() attributes {attn.sizes = ["n"], attn.arguments
 
 // A name of a size that is no C identifier.
 // expected-error @+1 {{expected attn.sizes to be an array of C identifiers beside attn.arguments, found ["a b"]}}
-func.func private @size_name() attributes {attn.arguments = [], attn.sizes = ["a b"]}
+func.func @size_name() attributes {attn.arguments = [], attn.sizes = ["a b"]} {
+  return
+}
+
+// -----
+
+// Nothing that a caller could call.
+// expected-error @+1 {{expected attn.arguments on a function with a body}}
+func.func private @declared() attributes {attn.arguments = []}
 
 // -----
 

@@ -127,12 +127,12 @@ func.func @two_softcaps(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6
   return %r : tensor<4x8xf32>
 }
 
-// 1e600 is no number.
+// 1e60 is no number of f32.
 func.func @overflowing_scales(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
                               %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
-  %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e300 : f64} -> tensor<4x6xf32>
-  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e300 : f64} -> tensor<4x6xf32>
+  %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e30 : f64} -> tensor<4x6xf32>
+  %u = attn.scale ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) {scale = 1.0e30 : f64} -> tensor<4x6xf32>
   %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
   // expected-remark @below {{chain not fused: the product of its scales overflows}}
   %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>

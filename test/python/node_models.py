@@ -31,12 +31,8 @@ def make_model(arrays, outputs=("Y",), opset=24, name="node", **attributes):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
 
-def evaluate(model, arrays):
-    """The node's outputs by the operator's function body, which is normative, in ONNX's reference evaluator.
-
-    (The package's Python implementation of the operator differs from it: it returns softcapped scores for
-    qk_matmul_output_mode 0, and NaN where a boolean mask meets is_causal.)
-    """
+def expand(model, arrays):
+    """The model with the operator's function body, which is normative, in the place of its node."""
     (node,) = model.graph.node
     (opset,) = model.opset_import
     types = [
@@ -54,8 +50,18 @@ def evaluate(model, arrays):
     )
     results = [helper.make_empty_tensor_value_info(x) for x in node.output if x]
     graph = helper.make_graph(body.node, "body", [x for x in model.graph.input if x.name in body.input], results)
-    expanded = helper.make_model(graph, opset_imports=body.opset_import)
-    return ReferenceEvaluator(expanded).run(None, {x: y for x, y in arrays.items() if y is not None})
+    return helper.make_model(graph, opset_imports=body.opset_import)
+
+
+def evaluate(model, arrays):
+    """The node's outputs by the operator's function body in ONNX's reference evaluator.
+
+    (The package's Python implementation of the operator differs from it: it returns softcapped scores for
+    qk_matmul_output_mode 0, and NaN where a boolean mask meets is_causal.)
+    """
+    expanded = expand(model, arrays)
+    with np.errstate(invalid="ignore"):  # inf - inf in rows without keys, which the body then makes 0
+        return ReferenceEvaluator(expanded).run(None, {x: y for x, y in arrays.items() if y is not None})
 
 
 def draw(rng, *, packed=False, past=False, dtype=np.float32):

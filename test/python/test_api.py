@@ -1,7 +1,9 @@
 """The Python surface around the kernels: problem lines, errors, caching, threads, DLPack, copies."""
 
 import concurrent.futures
+import copy
 import ctypes
+import pickle
 import sys
 import threading
 import time
@@ -290,3 +292,30 @@ def test_describe_gives_canonical_strides():
     assert ctypes.sizeof(_library.DLTensor) == 48
     with pytest.raises(TypeError, match="native numbers"):
         _tensor.describe("x", np.zeros(2, ">f4"))
+
+
+def test_a_copy_of_a_kernel_is_the_kernel():
+    kernel = attn.compile("b1 hq1 hkv1 sq4 sk4 d8 f32")
+    assert copy.copy(kernel) is kernel
+    assert copy.deepcopy([kernel])[0] is kernel
+    with pytest.raises(TypeError, match=r"expected no pickling of <attn.Kernel sdpa.* pickle the problem line"):
+        pickle.dumps(kernel)
+
+
+def test_an_empty_batch_has_an_empty_result():
+    out, lse = attn.sdpa(Q[:0], K[:0], V[:0], causal="bottom_right", return_lse=True)
+    assert (out.shape, lse.shape) == ((0, *Q.shape[1:3], V.shape[3]), (0, *Q.shape[1:3]))
+
+
+def test_window_bounds_beyond_every_length_are_none():
+    np.testing.assert_array_equal(
+        attn.sdpa(Q, K, V, window=(2**40, np.int64(2**33)), align="top_left"), attn.sdpa(Q, K, V)
+    )
+    with pytest.raises(ValueError, match=r"window bounds to be integers >= 0 or None, found \(True, 0\)"):
+        attn.sdpa(Q, K, V, window=(True, 0), align="top_left")
+
+
+@pytest.mark.parametrize("target", [None, 5])
+def test_a_target_is_a_name(target):
+    with pytest.raises(TypeError, match=f"expected target to be .* found {target}"):
+        attn.sdpa(Q, K, V, target=target)

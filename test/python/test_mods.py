@@ -131,3 +131,25 @@ def test_tables_are_not_read_outside():
         check(*draw(shape), score_mod=lambda s, b, h, i, j: s + slopes[h] + bias[h, i - j + 202],
               mask_mod=lambda b, h, i, j: documents[b, j] == documents[b, i])
     """)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_integer_division_by_zero_is_that_of_numpy(dynamic):
+    """0, also in a value that attn.where does not take; MLIR leaves open what dividing by 0 does."""
+    divisors = np.array([0, 3, -2, 1])
+    options = dict(
+        score_mod=lambda s, b, h, i, j: s + i // divisors[h] + (j - 9) % divisors[h] + 0.1 * ((-i) // (j % 4)),
+        mask_mod=lambda b, h, i, j: attn.where(j == 0, True, i % j < 5) & ((h == 3) | (j % divisors[h] != 1)),
+    )
+    check(*draw(SHAPE), dynamic=dynamic, **options)
+
+
+def test_integers_beyond_32_bits_are_floats_of_their_value():
+    """An index that f32 holds to 24 bits: products of positions, and captured integers."""
+    large = np.array([3_000_000_000, 0, 2**31, 5], np.uint32)
+    shape = Shape(2, 50_000, 16, 16, hq=4, hkv=4)
+    check(*draw(shape), score_mod=lambda s, b, h, i, j: s - (i - j) * (i - j) * 1e-9 + 1e-8 * large[h])
+    huge = np.full(4, 2**63, np.uint64)
+    with pytest.raises(ValueError, match=r"expected integers below 2\^63 in the captured array huge"):
+        attn.sdpa(*draw(shape), score_mod=lambda s, b, h, i, j: s + huge[h])

@@ -62,6 +62,8 @@ TEST_F(CheckValues, PrefixSums) {
   expect(ATTN_WRONG_VALUE, "argument 1 'list': expected prefix sums that never decrease, found 3 after 4 at index 2");
   list = {0, 11};
   expect(ATTN_WRONG_VALUE, "argument 1 'list': expected prefix sums of at most 10, found 11 at index 1");
+  list = {0, 4, 9};
+  expect(ATTN_WRONG_VALUE, "argument 1 'list': expected prefix sums that end with 10, all rows, found 9 at index 2");
 }
 
 TEST_F(CheckValues, BlockTable) {

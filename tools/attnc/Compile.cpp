@@ -20,11 +20,9 @@ using namespace attn;
 using namespace attn::driver;
 
 std::string driver::getGuard(StringRef path) {
-  std::string guard;
+  std::string guard = "ATTN_";
   for (char c : sys::path::filename(path))
     guard += isAlnum(c) ? toUpper(c) : '_';
-  if (guard.empty() || isDigit(guard.front()))
-    guard.insert(0, "ATTN_");
   return guard;
 }
 
@@ -92,8 +90,8 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
   return std::string(file->data(), file->size());
 }
 
-int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents) {
-  OutputFiles files;
+int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents, StringRef source) {
+  OutputFiles files(source);
   for (const auto &[path, text] : contents)
     if (!path.empty())
       if (Error error = files.add(path, [&text = text](raw_ostream &os) { os << text; }))
@@ -130,9 +128,9 @@ int driver::compile(const CompileCommand &command) {
 
   std::string header = writeHeader(getGuard(command.header), (*compiler)->getKernels(), command.options);
   std::string manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), command.options);
-  return writeFiles({{command.output.empty() ? "-" : command.output, *bytes},
-                     {command.header, header},
-                     {command.manifest, manifest}});
+  return writeFiles(
+      {{command.output.empty() ? "-" : command.output, *bytes}, {command.header, header}, {command.manifest, manifest}},
+      command.source.file);
 }
 
 Expected<std::string> driver::compileObject(const Source &source, const CompileOptions &options) {

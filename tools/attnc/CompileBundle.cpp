@@ -25,10 +25,11 @@ Expected<std::vector<Problem>> driver::readProblems(StringRef file) {
 
 /// The sources of a library; a line that stands twice is an error.
 static Expected<std::vector<BundleSource>> readLibrary(const BundleCommand &command) {
-  if (!isCFunctionName(command.options.library))
-    return createStringError("expected --name to be a C identifier that is no keyword and no function of the C library "
-                             "or attn, found '" +
-                             command.options.library + "'");
+  // Its functions begin with it, as attn's own do.
+  if (!isCFunctionName(command.options.library) || !isCFunctionName(command.options.library + "_call"))
+    return createStringError("expected the name of the library to be a C identifier that is no keyword, no name of the "
+                             "C library or dlpack.h and neither attn nor begins with attn_, found '" +
+                             command.options.library + "'; write --name=NAME");
   Expected<std::vector<Problem>> problems = readProblems(command.problemFile);
   if (!problems)
     return problems.takeError();
@@ -64,7 +65,8 @@ int driver::compileBundle(const BundleCommand &command) {
     return reportError(createStringError("expected --emit=obj or --emit=shared for several targets or a library, found "
                                          "another --emit; compile one kernel for one target for text"));
   if (command.output.empty() || command.output == "-")
-    return reportError(createStringError("expected -o FILE for --emit=obj and --emit=shared, found none"));
+    return reportError(createStringError("expected -o FILE for several targets or a library, found " +
+                                         Twine(command.output.empty() ? "none" : "standard output")));
   Expected<std::vector<Variant>> variants = getVariants(command.targets);
   if (!variants)
     return reportError(variants.takeError());
@@ -85,5 +87,6 @@ int driver::compileBundle(const BundleCommand &command) {
   std::string entries = writeBundleEntries(bundle->kernels, *variants, command.options.library);
   return writeFiles({{command.output, bundle->object},
                      {command.header, writeHeader(getGuard(command.header), bundle->kernels, options, entries)},
-                     {command.manifest, writeBundleManifest(bundle->kernels, *variants, command.options)}});
+                     {command.manifest, writeBundleManifest(bundle->kernels, *variants, command.options)}},
+                    command.source ? command.source->file : command.problemFile);
 }

@@ -224,16 +224,18 @@ private:
   }
 
   void print() {
-    outs() << line << ": " << order.size() << " schedules timed, " << numRefused << " refused\n";
+    // Beside the schedules themselves there is no place for it.
+    raw_ostream &os = command.output == "-" ? errs() : outs();
+    os << line << ": " << order.size() << " schedules timed, " << numRefused << " refused\n";
     std::vector<const Candidate *> rows;
     for (const std::string &text : order)
       rows.push_back(tried.find(text)->second.get());
     llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->ratio < b->ratio; });
     for (const Candidate *row : rows)
-      outs() << "  " << format("%9.4f", row->best * 1e3) << " ms  " << format("%5.3f", row->ratio) << " of policy  "
-             << describe(*row) << (row == fastest ? "  <- written" : "") << "\n";
-    outs() << "  gain over the policy: " << format("%.1f", 100 * (policy().best / fastest->best - 1)) << " %\n";
-    outs().flush();
+      os << "  " << format("%9.4f", row->best * 1e3) << " ms  " << format("%5.3f", row->ratio) << " of policy  "
+         << describe(*row) << (row == fastest ? "  <- written" : "") << "\n";
+    os << "  gain over the policy: " << format("%.1f", 100 * (policy().best / fastest->best - 1)) << " %\n";
+    os.flush();
   }
 
   const TuneCommand &command;

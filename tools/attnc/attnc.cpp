@@ -285,8 +285,38 @@ int driver::reportError(Error error) {
   return 1;
 }
 
+/// LLVM takes the options of the top level in a subcommand as well, and there some of its own with names of ours.
+static Error checkCommand() {
+  cl::SubCommand *commands[] = {&runCommand, &benchCommand, &tuneCommand};
+  auto active = find_if(commands, [](cl::SubCommand *command) { return bool(*command); });
+  auto isOurs = [](const cl::Option *option) { return is_contained(option->Categories, &category); };
+  for (const auto &[name, option] : cl::getRegisteredOptions()) {
+    if (option->getNumOccurrences() == 0)
+      continue;
+    if (active != std::end(commands)) {
+      if (isOurs(option) && !option->Subs.contains(*active))
+        return createStringError("expected an option of attnc " + (*active)->getName() + ", found --" + name +
+                                 "; see attnc " + (*active)->getName() + " --help");
+      continue;
+    }
+    for (cl::SubCommand *command : commands)
+      if (auto other = cl::getRegisteredOptions(*command).find(name);
+          !isOurs(option) && other != cl::getRegisteredOptions(*command).end() && isOurs(other->second))
+        return createStringError("expected --" + name + " with attnc " + command->getName() + " only");
+  }
+  return Error::success();
+}
+
 /// What needs no problem to be found wrong.
 static Error checkFlags() {
+  if (Error error = checkCommand())
+    return error;
+  if (!libraryName.empty() && problemFile.empty())
+    return createStringError("expected --name with --problems only, whose library it names");
+  if (benchCommand && !(seconds >= 0))
+    return createStringError("expected --seconds to be 0 or more, found " + std::to_string(seconds));
+  if (parallel == Parallel::None && threads > 1)
+    return createStringError("expected --threads=1 with --parallel=none, found " + Twine(threads));
   Expected<TargetInfo> facts = TargetInfo::get(target);
   if (facts && facts->gpu && (benchCommand || tuneCommand))
     return createStringError("expected a processor as target of attnc bench and attnc tune, found '" + target +

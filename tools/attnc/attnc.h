@@ -75,10 +75,11 @@ int run(const RunCommand &command);
 int bench(const BenchCommand &command);
 int tune(const TuneCommand &command);
 
-/// A macro name from a file name: include/my-kernel.h → MY_KERNEL_H.
+/// A macro name from a file name, which no kernel can have: include/my-kernel.h → ATTN_MY_KERNEL_H.
 std::string getGuard(llvm::StringRef path);
-/// Writes all texts to their paths, or none; an empty path is left out. Returns the exit code.
-int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents);
+/// Writes all texts to their paths, or none; an empty path is left out, and that of the source is refused. Returns the
+/// exit code.
+int writeFiles(llvm::ArrayRef<std::pair<std::string, std::string>> contents, llvm::StringRef source = {});
 
 /// The lines of a file, with its name in errors.
 llvm::Expected<std::vector<Problem>> readProblems(llvm::StringRef file);

@@ -18,8 +18,19 @@ Expected<std::unique_ptr<MemoryBuffer>> Source::open() const {
       return parsed.takeError();
     return MemoryBuffer::getMemBufferCopy(problemToMLIR(*parsed), "problem");
   }
+  // Read once: --check compiles the source again.
+  static std::unique_ptr<MemoryBuffer> standardInput;
+  if (file == "-") {
+    if (!standardInput) {
+      auto buffer = MemoryBuffer::getSTDIN();
+      if (!buffer)
+        return createFileError("standard input", buffer.getError());
+      standardInput = std::move(*buffer);
+    }
+    return MemoryBuffer::getMemBuffer(standardInput->getMemBufferRef());
+  }
   bool isModel = StringRef(file).ends_with(".onnx");
-  auto buffer = MemoryBuffer::getFileOrSTDIN(file, /*IsText=*/!isModel);
+  auto buffer = MemoryBuffer::getFile(file, /*IsText=*/!isModel);
   if (!buffer)
     return createFileError(file, buffer.getError());
   if (!isModel)

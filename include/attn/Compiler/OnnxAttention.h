@@ -45,6 +45,7 @@ struct AttentionNode {
   std::optional<double> scale, softcap;
   std::optional<int64_t> softmaxPrecision; ///< a DataType
   bool isCausal = false;
+  std::optional<int64_t> leftWindow, rightWindow; ///< bounds, none where a side has none
   ScoresMode mode = ScoresMode::Scaled;
 
   /// Past and new keys; no size where only the run knows it.

@@ -20,12 +20,14 @@ namespace attn {
 /// renames them all. Without keep(), the files at the paths stay as they were and nothing is left beside them.
 class OutputFiles {
 public:
-  OutputFiles() = default;
+  /// `source` is a file that no output may overwrite, as they are made from it.
+  explicit OutputFiles(llvm::StringRef source = {}) : source(source) {}
   OutputFiles(const OutputFiles &) = delete;
   ~OutputFiles();
 
   /// Calls `write` for the file at `path`; "-" is standard output. The error names the path. What is no regular file
-  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed.
+  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed. A path that was
+  /// given before, or that of the source, is an error.
   llvm::Error add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
   llvm::Error keep();
 
@@ -34,6 +36,7 @@ private:
     std::string path;
     llvm::sys::fs::TempFile file;
   };
+  std::string source;
   std::vector<Pending> files;
   std::vector<std::pair<std::string, std::string>> inPlace; ///< path and bytes
 };

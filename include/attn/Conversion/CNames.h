@@ -24,9 +24,10 @@ std::string getImageName(llvm::StringRef gpuModule);
 /// The private table of what its checked entry tests.
 std::string getSpecsName(llvm::StringRef kernel);
 
-/// An identifier of C and C++ that resembles `text`.
+/// An identifier of C and C++ that resembles `text`, and that no header of a kernel defines.
 std::string makeCName(llvm::StringRef text);
-/// True for an identifier that a C program can call a function: no keyword, no name of the C library or of attn.
+/// True for an identifier that a C program can call a function: no keyword, no name of the C library, of dlpack.h
+/// or of attn.
 bool isCFunctionName(llvm::StringRef name);
 
 } // namespace attn

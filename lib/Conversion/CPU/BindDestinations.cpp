@@ -41,7 +41,9 @@ static tensor::EmptyOp findEmptyOfResult(Value result) {
   return empty && empty->hasOneUse() && empty.getType() == result.getType() ? empty : nullptr;
 }
 
-static void bindDestinations(func::FuncOp kernel) {
+static LogicalResult bindDestinations(func::FuncOp kernel) {
+  if (!llvm::all_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    return kernel.emitOpError("expected results that are tensors beside ") << kArgumentsAttr;
   OpBuilder b(kernel.getContext());
   Location loc = kernel.getLoc();
   Block &entry = kernel.getBody().front();
@@ -53,6 +55,9 @@ static void bindDestinations(func::FuncOp kernel) {
   SmallVector<KernelArgument> descriptions = getKernelArguments(kernel);
   // Where each result goes: an argument that is its destination already, or a new one at the end.
   unsigned numArguments = entry.getNumArguments();
+  if (descriptions.size() < numArguments)
+    return kernel.emitOpError("expected ")
+           << kArgumentsAttr << " of " << numArguments << " arguments or more, found " << descriptions.size();
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);
@@ -90,6 +95,7 @@ static void bindDestinations(func::FuncOp kernel) {
   kernel.setResAttrsAttr(nullptr);
   if (kernel.getArgAttrsAttr())
     kernel.setAllArgAttrs(SmallVector<DictionaryAttr>(entry.getNumArguments(), b.getDictionaryAttr({})));
+  return success();
 }
 
 namespace {
@@ -98,8 +104,8 @@ struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDe
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isOnTensors =
           llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) || function.getNumResults() > 0;
-      if (function->hasAttr(kArgumentsAttr) && isOnTensors)
-        bindDestinations(function);
+      if (function->hasAttr(kArgumentsAttr) && isOnTensors && failed(bindDestinations(function)))
+        return signalPassFailure();
     }
   }
 };

@@ -26,6 +26,14 @@ static constexpr StringLiteral kKeywords[] = {
     "typedef",  "typeid",  "typename",     "union",     "unsigned",     "using",    "virtual",       "void",
     "volatile", "wchar_t", "while",        "xor",       "xor_eq"};
 
+/// What <stdint.h>, <stddef.h>, <dlpack/dlpack.h> and a kernel's own header define.
+static bool isOfHeaders(StringRef name) {
+  static constexpr StringLiteral prefixes[] = {"DL",       "kDL",   "ATTN_",       "INT",    "UINT",
+                                               "PTRDIFF_", "SIZE_", "SIG_ATOMIC_", "WCHAR_", "WINT_"};
+  return name == "NULL" || name == "CUstream" || name == "offsetof" || name.ends_with("_t") ||
+         any_of(prefixes, [&](StringRef prefix) { return name.starts_with(prefix); });
+}
+
 /// What the language and the C library keep for themselves, and what kernels call.
 static bool isReserved(StringRef name) {
   static const TargetLibraryInfoImpl library(Triple("x86_64-unknown-linux-gnu"));
@@ -39,7 +47,7 @@ std::string attn::makeCName(StringRef text) {
     name += isAlnum(c) ? c : '_';
   if (name.empty() || isDigit(name.front()))
     name.insert(name.begin(), '_');
-  if (binary_search(kKeywords, StringRef(name)))
+  if (binary_search(kKeywords, StringRef(name)) || isOfHeaders(name))
     name += '_';
   return name;
 }

@@ -234,8 +234,8 @@ private:
 LogicalResult checkName(func::FuncOp function) {
   StringRef name = function.getName();
   if (!isCFunctionName(name))
-    return function.emitOpError("expected a kernel's name to be a C identifier that is no keyword and no function of "
-                                "the C library or attn, found '")
+    return function.emitOpError("expected a kernel's name to be a C identifier that is no keyword, no name of the C "
+                                "library or dlpack.h and does not begin with attn_, found '")
            << name << "'";
   if (Operation *other = function->getParentOfType<ModuleOp>().lookupSymbol(getCheckedName(name)))
     return (function.emitOpError("expected the name of its checked entry to be free, found another '")

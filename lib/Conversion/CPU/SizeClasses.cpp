@@ -100,6 +100,9 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
         addKvScales(op, domain);
         if (sdpa.getCuSeqlensQ())
           uniteDims(sdpa.getCuSeqlensQ(), 0, sdpa.getCuSeqlensK(), 0);
+        // Prefix sums end with the number of rows.
+        if (unsigned query = getNumBatchDims(op); sdpa.getCuSeqlensQ() && sdpa.getCuSeqlensQ() == sdpa.getCuSeqlensK())
+          unite(findDomain(op, domain, query), findDomain(op, domain, query + 1));
       })
       .Case<MaskOp>(
           [&](MaskOp mask) { batchLists = {mask.getQLengths(), mask.getKvLengths(), mask.getCausalOffset()}; })

@@ -63,10 +63,6 @@ std::optional<KeyPipeline> KeyPipeline::plan(WarpBuilder &wb, gpu::GPUFuncOp ker
         view.getSourceType().getRank() != view.getType().getRank())
       return std::nullopt;
   }
-  auto getOffset = [&](OnlineStepOp step) {
-    return getValueOrCreateConstantIndexOp(
-        wb.b, wb.loc, step.getKey().getDefiningOp<memref::SubViewOp>().getMixedOffsets()[*getKeyDim(step)]);
-  };
   Operation *first = body.findAncestorOpInBlock(*steps.front());
   OpBuilder::InsertionGuard guard(wb.b);
   wb.b.setInsertionPoint(first);

@@ -259,7 +259,13 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
   LogicalResult mapFunction(func::FuncOp host, const TargetInfo &info) {
-    if (failed(wrapSingleTiles(host)))
+    WalkResult tensors = host.walk([](Operation *op) {
+      bool isOnTensors =
+          isa<AttnDialect>(op->getDialect()) && llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>);
+      return isOnTensors ? WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"))
+                         : WalkResult::advance();
+    });
+    if (tensors.wasInterrupted() || failed(wrapSingleTiles(host)))
       return failure();
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
