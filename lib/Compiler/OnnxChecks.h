@@ -10,8 +10,8 @@
 
 namespace attn::onnx {
 
-/// Attention-23 and Attention-24; the latter is the newest one up to the opset of onnx 1.22.
-inline constexpr int64_t kFirstOpset = 23, kPaddingOpset = 24, kWindowOpset = 25, kLastOpset = 27;
+/// Attention-23, with nonpad_kv_seqlen since 24, and with windows since 25; up to the opset of onnx 1.23.
+inline constexpr int64_t kFirstOpset = 23, kPaddingOpset = 24, kWindowOpset = 25, kLastOpset = 28;
 inline constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
 /// Q, K and V.
 inline constexpr size_t kNumRequiredInputs = 3;

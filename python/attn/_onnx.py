@@ -61,7 +61,7 @@ def from_onnx(
     parallel: str = "openmp",
     fail_on_fallback: bool = False,
 ) -> OnnxKernel:
-    """Compiles an Attention node of an ONNX model (opset 23 to 27).
+    """Compiles an Attention node of an ONNX model (opset 23 to 28).
 
     What the operator computes is ONNX's definition of it, but that a row whose keys are all removed is 0, not NaN. A
     node with qk_matmul_output runs with the scores in memory; any other is a flash kernel.

@@ -88,3 +88,14 @@ def test_symbols_must_be_tensors():
     model.graph.input[1].type.tensor_type.elem_type = TensorProto.UNDEFINED
     with pytest.raises(attn.CompileError, match=r"expected a tensor type with a shape for K \('K'\)"):
         attn.from_onnx(model)
+
+
+def test_windows_are_of_opset_25(rng):
+    arrays = draw(rng)
+    with pytest.raises(attn.CompileError, match="expected left_window_size in opset 25 or later, found opset 24"):
+        attn.from_onnx(make_model(arrays, left_window_size=2))
+    with pytest.raises(attn.CompileError, match="expected right_window_size from -1 to 2147483647, found -2"):
+        attn.from_onnx(make_model(arrays, opset=25, right_window_size=-2))
+    inputs = list(arrays.values())
+    unbounded = attn.from_onnx(make_model(arrays, opset=28, left_window_size=-1))(*inputs)
+    np.testing.assert_array_equal(unbounded, attn.from_onnx(make_model(arrays))(*inputs))

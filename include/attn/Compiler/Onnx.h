@@ -1,6 +1,6 @@
 //===- Onnx.h - ONNX models as IR -------------------------------*- C++ -*-===//
 //
-// A model whose graph holds Attention nodes (opset 23 to 27) becomes one IR
+// A model whose graph holds Attention nodes (opset 23 to 28) becomes one IR
 // file with a public function a node.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

@@ -26,8 +26,8 @@ public:
   ~OutputFiles();
 
   /// Calls `write` for the file at `path`; "-" is standard output. The error names the path. What is no regular file
-  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed. A path that was
-  /// given before, or that of the source, is an error.
+  /// (a pipe, a device, standard output) is written by keep(), in place, before anything is renamed. A regular file
+  /// that was given before, or the source, is an error.
   llvm::Error add(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
   llvm::Error keep();
 
