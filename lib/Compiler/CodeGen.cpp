@@ -103,7 +103,8 @@ Expected<SmallVector<char, 0>> emitFile(Module &module, TargetMachine &machine, 
 // In memory
 //===----------------------------------------------------------------------===//
 
-LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
+LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit, std::shared_ptr<const std::string> missing)
+    : missing(std::move(missing)), jit(std::move(jit)) {}
 LoadedObject::~LoadedObject() = default;
 
 /// Linux grants the registers of AMX tiles to processes that ask (Documentation/arch/x86/xstate.rst). Where it refuses,
@@ -121,6 +122,16 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   if (!jit)
     return jit.takeError();
   requestTiles();
+  auto missing = std::make_shared<std::string>();
+  (*jit)->getExecutionSession().setErrorReporter([missing](Error error) {
+    handleAllErrors(
+        std::move(error),
+        [&](const orc::SymbolsNotFound &found) {
+          for (const orc::SymbolStringPtr &name : found.getSymbols())
+            *missing += ((missing->empty() ? "'" : ", '") + *name + "'").str();
+        },
+        [](const ErrorInfoBase &) {});
+  });
   orc::JITDylib &library = (*jit)->getMainJITDylib();
   // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
   // not mean that its names are found: a host such as Python loads libraries with names of their own.
@@ -143,11 +154,16 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   library.addGenerator(std::move(*process));
   if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(object, "kernel.o")))
     return error;
-  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit)));
+  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit), std::move(missing)));
 }
 
 Expected<void *> LoadedObject::lookup(StringRef symbol) const {
   Expected<orc::ExecutorAddr> address = jit->lookup(symbol);
+  if (!address && !missing->empty()) {
+    consumeError(address.takeError());
+    return createStringError("expected each function that is called to have a body or to be in this process, found " +
+                             *missing + " missing; write a body, or emit an object and link it");
+  }
   if (!address)
     return address.takeError();
   return address->toPtr<void *>();

@@ -24,6 +24,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/SCCIterator.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
@@ -157,6 +158,10 @@ LogicalResult Compiler::runPhase(Phase phase) {
     fallback.failOnFallback = options.failOnFallback;
     buildReferencePhase(pm, fallback);
   } else {
+    // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
+    // pipelines, which run in compilers of others, private functions stay.
+    if (phase == Phase::Canonicalize)
+      pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
     GPUOptions gpu;
     gpu.target = options.target;
     buildPhase(pm, phase, flash, cpu, gpu);

@@ -32,7 +32,8 @@ static StringRef describeValues(ValueCheck::Kind kind) {
 }
 
 static void writeArgument(raw_ostream &os, const KernelArgument &argument, ArrayRef<std::string> sizes, bool isGpu) {
-  os << " *   " << argument.name << ": " << (argument.isOutput ? "output" : "input") << ", ";
+  os << " *   " << argument.name << ": " << (argument.isOutput ? "output" : "input")
+     << (argument.isUpdated ? " that is updated" : "") << ", ";
   const ElementInfo &element = getElementInfo(argument.element);
   if (argument.isScalar) {
     os << element.cName << " by value\n";

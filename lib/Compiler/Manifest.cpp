@@ -47,6 +47,7 @@ static json::Value toJSON(const Kernel &kernel) {
     const ElementInfo &element = getElementInfo(argument.element);
     arguments.push_back(json::Object{{"name", argument.name},
                                      {"role", argument.isOutput ? "output" : "input"},
+                                     {"updated", argument.isUpdated},
                                      {"passed_by", argument.isScalar ? "value" : "pointer"},
                                      {"dtype", element.numpyName},
                                      {"shape", toJSON(argument.shape, argument.printShape(kernel.sizes))},

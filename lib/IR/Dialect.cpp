@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/TilingInterface.h"
+#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -23,7 +24,17 @@ using namespace mlir;
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.cpp.inc"
 
+namespace {
+/// Every op may move into the function that calls its own.
+struct AttnInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const override { return true; }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const override { return true; }
+};
+} // namespace
+
 void attn::AttnDialect::initialize() {
+  addInterfaces<AttnInlinerInterface>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "attn/IR/AttnAttrs.cpp.inc"

@@ -92,8 +92,10 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
   auto name = entry.getAs<StringAttr>("name");
   auto type = entry.getAs<TypeAttr>("type");
   auto places = entry.getAs<DenseI32ArrayAttr>("sizes");
-  return entry.size() == 3u + bool(places) + bool(checks) && name && isIdentifier(name) &&
-         entry.getAs<BoolAttr>("output") && type && isArgumentType(type.getValue(), places, numSizes);
+  auto output = entry.getAs<BoolAttr>("output");
+  auto updated = entry.getAs<UnitAttr>("updated");
+  return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) && name && isIdentifier(name) && output &&
+         (output.getValue() || !updated) && type && isArgumentType(type.getValue(), places, numSizes);
 }
 
 static bool isSizeNames(Attribute attribute) {
@@ -119,9 +121,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     auto sizes = op->getAttrOfType<ArrayAttr>(kSizesAttr);
     if (!entries ||
         !llvm::all_of(entries, [&](Attribute entry) { return isArgument(entry, entries, sizes ? sizes.size() : 0); }))
-      return op->emitError("expected ") << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
-                                        << "with C identifiers, and sizes = array<i32: …> of places in " << kSizesAttr
-                                        << " where a type is dynamic, and checks of integers; found " << value;
+      return op->emitError("expected ")
+             << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
+             << "with C identifiers, updated for outputs alone, and sizes = array<i32: …> of places in " << kSizesAttr
+             << " where a type is dynamic, and checks of integers; found " << value;
     if (auto function = dyn_cast<FunctionOpInterface>(op); !function || function.isExternal())
       return op->emitError("expected ") << kArgumentsAttr << " on a function with a body";
   } else if (attribute.getName() == kSizesAttr) {

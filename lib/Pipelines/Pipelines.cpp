@@ -82,8 +82,9 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 }
 
 void buildCanonicalizePhase(OpPassManager &pm) {
-  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // arith and math on tensors
+  // First, on what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
   pm.addPass(createDescribeKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
   addVerification(pm, Phase::Canonicalize);

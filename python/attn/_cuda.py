@@ -127,6 +127,7 @@ def call(kernel: Any, inputs: tuple[Any, ...], out: Any) -> Any:
     stream = stream_of(model)
     given = [_describe(argument, x, stream) for argument, x in zip(kernel.inputs, inputs, strict=True)]
     if out is None:
+        kernel.check_no_updates()
         sizes = _sizes(kernel.inputs, given)
         shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in kernel.outputs]
         results = tuple(empty(model, shape, x["dtype"]) for shape, x in zip(shapes, kernel.outputs, strict=True))

@@ -42,6 +42,7 @@ class Kernel:
         self._name = self.name.encode()
         self._names = ([x["name"] for x in self.inputs], [x["name"] for x in self.outputs])
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
+        self._updated = [x["name"] for x in self.outputs if x["updated"]]
         self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
         # Not at exit: another thread may be in the kernel, and the process frees the memory anyway.
         weakref.finalize(self, _library.load().attn_module_destroy, module).atexit = False
@@ -80,7 +81,8 @@ class Kernel:
           inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
             where the kernel takes a scalar. An array that is not C-contiguous is copied.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
-            overlapping the inputs. Made new if it is None.
+            overlapping the inputs. Made new if it is None, unless the kernel updates one in place (`updated` in
+            `self.outputs`).
 
         Returns:
           The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
@@ -89,7 +91,8 @@ class Kernel:
         Raises:
           RuntimeError: there is no CUDA driver, or the device is not one that the kernel was made for.
           TypeError: an argument has the wrong element type, device or kind.
-          ValueError: the count, a rank, shape or stride is wrong, or an output overlaps. Nothing is written.
+          ValueError: the count, a rank, shape or stride is wrong, an output overlaps, or one that is updated is not
+            given. Nothing is written.
         """
         _check_count(self._names[0], len(inputs))
         if self._is_for_gpu:
@@ -102,6 +105,7 @@ class Kernel:
         arrays = [_tensor.contiguous(x) for x in inputs]
         results: tuple[Any, ...]
         if out is None:
+            self.check_no_updates()
             sizes = _sizes(self.inputs, arrays) if self._has_open_outputs else {}
             shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
             dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
@@ -116,6 +120,18 @@ class Kernel:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
         return results[0] if len(results) == 1 else results
+
+    def check_no_updates(self) -> None:
+        """Outputs can be made new unless the kernel reads or keeps their old values.
+
+        Raises:
+          ValueError: it does.
+        """
+        if self._updated:
+            raise ValueError(
+                f"{self.name}: expected out= with the old values of {', '.join(self._updated)}, which the kernel "
+                "updates; found none"
+            )
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
         names = self._names[0] + self._names[1]

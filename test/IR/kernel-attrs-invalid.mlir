@@ -4,7 +4,7 @@
 // in another form is refused, not believed.
 
 // No array.
-// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, and sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
+// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, updated for outputs alone, and sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
 func.func private @arguments() attributes {attn.arguments = 3}
 
 // -----
@@ -12,6 +12,12 @@ func.func private @arguments() attributes {attn.arguments = 3}
 // An entry without a type.
 // expected-error @+1 {{expected attn.arguments to be an array}}
 func.func private @entry() attributes {attn.arguments = [{name = "q", output = false}]}
+
+// -----
+
+// An input is not written.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @updated() attributes {attn.arguments = [{name = "q", output = false, type = f32, updated}]}
 
 // -----
 

@@ -319,3 +319,30 @@ def test_window_bounds_beyond_every_length_are_none():
 def test_a_target_is_a_name(target):
     with pytest.raises(TypeError, match=f"expected target to be .* found {target}"):
         attn.sdpa(Q, K, V, target=target)
+
+
+def test_outputs_that_are_updated_have_to_be_given():
+    """A kernel that adds to its destination: there is no new array to add to."""
+    source = """
+func.func @add(%a: tensor<3x4xf32>, %sum: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %r = linalg.add ins(%a, %sum : tensor<3x4xf32>, tensor<3x4xf32>) outs(%sum : tensor<3x4xf32>) -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}"""
+    kernel, a, total = attn.compile(source), np.ones((3, 4), np.float32), np.full((3, 4), 2, np.float32)
+    with pytest.raises(ValueError, match="expected out= with the old values of output, which the kernel updates"):
+        kernel(a)
+    assert kernel(a, out=total) is total
+    np.testing.assert_array_equal(total, np.full((3, 4), 3))
+
+
+@pytest.mark.parametrize("op", ["%r = arith.subf %a, %b", "%r = arith.subf %b, %a"])
+def test_elementwise_kernels_do_not_write_their_inputs(op):
+    source = f"""
+func.func @f(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {{
+  {op} : tensor<?x4xf32>
+  return %r : tensor<?x4xf32>
+}}"""
+    a, b = np.full((3, 4), 5, np.float32), np.full((3, 4), 2, np.float32)
+    result = attn.compile(source)(a, b)
+    np.testing.assert_array_equal(result, np.full((3, 4), 3 if "%a, %b" in op else -3))
+    assert (a == 5).all() and (b == 2).all()

@@ -75,12 +75,13 @@ TEST(Problem, WindowIsPlacedByOneAlignment) {
 TEST(Problem, LayoutBhsdIsTheDefault) { EXPECT_EQ(canonical("sq1 d1 layout=bhsd"), canonical("sq1 d1")); }
 
 TEST(Problem, ErrorsShowThePlace) {
-  EXPECT_EQ(canonical("b2 sq4\thq0 d64"), "problem line, column 8: expected a number of query heads, at least 1, found "
-                                          "'hq0'; write a number as hq8, or hq?\n"
-                                          "  b2 sq4 hq0 d64\n"
-                                          "         ^~~");
+  EXPECT_EQ(canonical("b2 sq4\thq0 d64"),
+            "problem line, column 8: expected a number of query heads from 1 to 2147483647, found "
+            "'hq0'; write a number as hq8, or hq?\n"
+            "  b2 sq4 hq0 d64\n"
+            "         ^~~");
   EXPECT_EQ(canonical("b2 d64  "),
-            "problem line, column 7: expected a query length of at least 0, found no 'sq'; write "
+            "problem line, column 7: expected a query length from 0 to 2147483647, found no 'sq'; write "
             "a number as sq128, or sq?\n"
             "  b2 d64\n"
             "        ^");
@@ -94,14 +95,15 @@ TEST(Problem, ErrorsShowThePlace) {
 }
 
 TEST(Problem, Sizes) {
-  EXPECT_EQ(reason("sq-1 d64"), "expected a query length of at least 0, found 'sq-1'; write a number as sq128, or sq?");
+  EXPECT_EQ(reason("sq-1 d64"),
+            "expected a query length from 0 to 2147483647, found 'sq-1'; write a number as sq128, or sq?");
   for (llvm::StringRef wrong :
        {"sq", "sq=4", "sq1x", "sq2147483648", "sq99999999999999999999999", "sq+1", "sq1.5", "sq0x1"})
-    EXPECT_EQ(reason(wrong.str() + " d64"),
-              "expected a query length of at least 0, found '" + wrong.str() + "'; write a number as sq128, or sq?");
+    EXPECT_EQ(reason(wrong.str() + " d64"), "expected a query length from 0 to 2147483647, found '" + wrong.str() +
+                                                "'; write a number as sq128, or sq?");
   for (llvm::StringRef zero : {"b0", "hq0", "hkv0", "d0", "dv0"})
     EXPECT_TRUE(llvm::StringRef(reason("sq1 d1 " + zero.str())).contains("found '" + zero.str() + "'")) << zero.str();
-  EXPECT_EQ(reason("sq1"), "expected a head size of at least 1, found no 'd'; write a number as d64");
+  EXPECT_EQ(reason("sq1"), "expected a head size from 1 to 2147483647, found no 'd'; write a number as d64");
   EXPECT_EQ(reason("b2147483647 sq2147483647 d1"),
             "expected tensors of at most 2^47 bytes, found more in q; write smaller sizes");
   EXPECT_EQ(reason("hq65536 hkv1 sq65536 sk65536 d1 mask=bool"),
@@ -164,7 +166,7 @@ TEST(Problem, DynamicSizes) {
             "expected 1 or ? in the query dimension of bias, found 3; write bias=1,1,?,?, with 1 where it broadcasts");
   EXPECT_EQ(reason("sq3 d64 bias=1,1,?,1"),
             "expected 1 or 3 in the query dimension of bias, found ?; write bias=1,1,3,3, with 1 where it broadcasts");
-  EXPECT_EQ(reason("sq1 d?"), "expected a head size of at least 1, found 'd?'; write a number as d64");
+  EXPECT_EQ(reason("sq1 d?"), "expected a head size from 1 to 2147483647, found 'd?'; write a number as d64");
   EXPECT_EQ(reason("hq? hkv2 sq1 d1"), "expected both numbers of heads to be dynamic, which means equal, or neither, "
                                        "found hq? and hkv2; write hq? hkv?, or numbers of both");
   EXPECT_EQ(reason("hq? sq1 d1 layout=bsd"), "expected numbers of heads in layout=bsd, which has no dimension for "
@@ -213,7 +215,7 @@ TEST(Problem, MalformedNewTokens) {
               "expected a probability from 0 to 1, found '" + wrong.str() + "'; write dropout=0.1 or the like");
   for (llvm::StringRef wrong : {"paged=0", "paged=", "paged=16,", "paged=16,ndh", "paged=16,nhd,hnd"})
     EXPECT_EQ(reason("sq1 d1 kv_lengths " + wrong.str()),
-              "expected a page size of at least 1 and a page layout, found '" + wrong.str() +
+              "expected a page size from 1 to 2147483647 and a page layout, found '" + wrong.str() +
                   "'; write paged=16 or paged=16,hnd");
   EXPECT_EQ(reason("sq1 d1 sink=1"), "expected a token of problem lines, found 'sink=1'; did you mean 'sink'?");
 }

@@ -41,6 +41,9 @@ Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
   Expected<std::vector<NpyArray>> arguments = driver::createArguments(kernel->getDescription(), run.arguments);
   if (!arguments)
     return arguments.takeError();
+  Expected<std::vector<NpyArray>> expected = driver::createOutputs(kernel->getDescription(), *arguments);
+  if (!expected)
+    return expected.takeError();
   CudaEmulator &emulator = CudaEmulator::get();
   emulator.keepsLaunches = true;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
@@ -49,5 +52,5 @@ Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
     return error;
   for (const LaunchRecord &launch : emulator.launches)
     printSummary(launch.kernel, launch.report);
-  return driver::checkOutputs(run.source, options, kernel->getDescription(), *arguments);
+  return driver::checkOutputs(run.source, options, kernel->getDescription(), *arguments, std::move(*expected));
 }

@@ -21,6 +21,8 @@ using namespace attn::driver;
 
 std::string driver::getGuard(StringRef path) {
   std::string guard = "ATTN_";
+  if (path == "-")
+    path = "kernels.h";
   for (char c : sys::path::filename(path))
     guard += isAlnum(c) ? toUpper(c) : '_';
   return guard;

@@ -26,12 +26,16 @@ int driver::run(const RunCommand &command) {
   Expected<std::vector<NpyArray>> arguments = createArguments(kernel->getDescription(), command.arguments);
   if (!arguments)
     return reportError(arguments.takeError());
+  Expected<std::vector<NpyArray>> expected = createOutputs(kernel->getDescription(), *arguments);
+  if (!expected)
+    return reportError(expected.takeError());
   if (Error error = kernel->call(*arguments))
     return reportError(std::move(error));
 
   bool isFine = true;
   if (command.check) {
-    Expected<bool> checked = checkOutputs(command.source, command.options, kernel->getDescription(), *arguments);
+    Expected<bool> checked =
+        checkOutputs(command.source, command.options, kernel->getDescription(), *arguments, std::move(*expected));
     if (!checked)
       return reportError(checked.takeError());
     isFine = *checked;

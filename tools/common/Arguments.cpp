@@ -69,14 +69,14 @@ static Error checkInput(const NpyArray &array, const KernelArgument &argument, S
                         std::map<std::string, int64_t> &sizes) {
   NpyType type = getNpyType(argument);
   if (array.type != type)
-    return createStringError(path + ": expected " + getNpyTypeName(type) + " for input '" + argument.name +
-                             "', found " + getNpyTypeName(array.type));
+    return createStringError(path + ": expected " + getNpyTypeName(type) + " for '" + argument.name + "', found " +
+                             getNpyTypeName(array.type));
   SmallVector<std::string> found;
   for (int64_t size : array.shape)
     found.push_back(std::to_string(size));
   auto refuse = [&] {
-    return createStringError(path + ": expected shape " + printShape(argument.printShape(kernel.sizes)) +
-                             " for input '" + argument.name + "', found " + printShape(found));
+    return createStringError(path + ": expected shape " + printShape(argument.printShape(kernel.sizes)) + " for '" +
+                             argument.name + "', found " + printShape(found));
   };
   if (array.shape.size() != argument.shape.size())
     return refuse();
@@ -88,34 +88,37 @@ static Error checkInput(const NpyArray &array, const KernelArgument &argument, S
     auto [known, isNew] = sizes.try_emplace(kernel.sizes[symbol], size);
     if (known->second != size)
       return createStringError(path + ": expected " + known->first + " to be " + Twine(known->second) +
-                               " as before, found " + Twine(size) + " in input '" + argument.name + "'");
+                               " as before, found " + Twine(size) + " in '" + argument.name + "'");
   }
   return Error::success();
 }
 
 Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, const ArgumentOptions &options) {
-  size_t expected = count_if(kernel.arguments, [](const KernelArgument &argument) { return !argument.isOutput; });
-  if (!options.inputs.empty() && options.inputs.size() != expected)
-    return createStringError("expected " + Twine(expected) + " --input files for kernel '" + kernel.name + "', found " +
-                             Twine(options.inputs.size()));
+  SmallVector<const KernelArgument *> given;
+  SmallVector<StringRef> names;
+  for (bool updated : {false, true})
+    for (const KernelArgument &argument : kernel.arguments)
+      if (updated ? argument.isUpdated : !argument.isOutput) {
+        given.push_back(&argument);
+        names.push_back(argument.name);
+      }
+  if (!options.inputs.empty() && options.inputs.size() != given.size())
+    return createStringError("expected " + Twine(given.size()) + " --input files for kernel '" + kernel.name + "' (" +
+                             join(names, ", ") + "), found " + Twine(options.inputs.size()));
   std::map<std::string, int64_t> sizes = options.sizes;
   for (const auto &[name, size] : sizes)
     if (!is_contained(kernel.sizes, name))
       return createStringError("expected --size of a dynamic size of kernel '" + kernel.name + "' (" +
                                (kernel.sizes.empty() ? "it has none" : join(kernel.sizes, ", ")) + "), found '" + name +
                                "'");
-  std::vector<NpyArray> inputs;
-  ArrayRef<std::string> paths = options.inputs;
-  for (const KernelArgument &argument : kernel.arguments) {
-    if (argument.isOutput || paths.empty())
-      continue;
-    Expected<NpyArray> array = readNpy(paths.front());
+  std::map<const KernelArgument *, NpyArray> inputs;
+  for (auto [argument, path] : zip(given, options.inputs)) {
+    Expected<NpyArray> array = readNpy(path);
     if (!array)
       return array.takeError();
-    if (Error error = checkInput(*array, argument, paths.front(), kernel, sizes))
+    if (Error error = checkInput(*array, *argument, path, kernel, sizes))
       return error;
-    inputs.push_back(std::move(*array));
-    paths = paths.drop_front();
+    inputs.emplace(argument, std::move(*array));
   }
   std::mt19937_64 generator(options.seed);
   for (const std::string &name : kernel.sizes) {
@@ -125,10 +128,9 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
   }
 
   std::vector<NpyArray> arrays;
-  auto next = inputs.begin();
   for (const KernelArgument &argument : kernel.arguments) {
-    if (!argument.isOutput && next != inputs.end()) {
-      arrays.push_back(std::move(*next++));
+    if (auto found = inputs.find(&argument); found != inputs.end()) {
+      arrays.push_back(std::move(found->second));
       continue;
     }
     SmallVector<int64_t> shape = argument.shape;

@@ -7,6 +7,7 @@
 #include "Driver.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 using namespace llvm;
@@ -58,8 +59,23 @@ static Difference compareArrays(const NpyArray &found, const NpyArray &expected)
   return difference;
 }
 
+Expected<std::vector<NpyArray>> driver::createOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+  std::vector<NpyArray> outputs(arguments.size());
+  for (auto [argument, given, output] : zip_equal(kernel.arguments, arguments, outputs)) {
+    if (!argument.isOutput)
+      continue;
+    Expected<NpyArray> array = createZeros(argument, given.shape);
+    if (!array)
+      return array.takeError();
+    output = std::move(*array);
+    if (argument.isUpdated)
+      std::memcpy(output.data, given.data, getNpyTypeSize(given.type) * getNumElements(given.shape));
+  }
+  return outputs;
+}
+
 Expected<bool> driver::checkOutputs(const Source &source, const CompileOptions &given, const Kernel &kernel,
-                                    MutableArrayRef<NpyArray> arguments) {
+                                    MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
   CompileOptions options = given;
   if (Expected<TargetInfo> target = TargetInfo::get(options.target); !target)
     return target.takeError();
@@ -72,19 +88,11 @@ Expected<bool> driver::checkOutputs(const Source &source, const CompileOptions &
   Expected<LoadedKernel> reference = LoadedKernel::compile(source, options, kernel.name);
   if (!reference)
     return reference.takeError();
-  // The reference's outputs go to arrays of their own; the inputs are shared, and get back afterwards.
+  // The inputs are shared, and get back afterwards.
   ArrayRef<KernelArgument> descriptions = kernel.arguments;
-  std::vector<NpyArray> expected(arguments.size());
-  for (auto [i, argument] : enumerate(descriptions)) {
-    if (!argument.isOutput) {
+  for (auto [i, argument] : enumerate(descriptions))
+    if (!argument.isOutput)
       std::swap(expected[i], arguments[i]);
-      continue;
-    }
-    Expected<NpyArray> array = createZeros(argument, arguments[i].shape);
-    if (!array)
-      return array.takeError();
-    expected[i] = std::move(*array);
-  }
   if (Error error = reference->call(expected))
     return error;
   bool isFine = true;

@@ -67,11 +67,12 @@ private:
   void *entry = nullptr, *workspaceEntry = nullptr;
 };
 
-/// Buffers for a kernel's arguments: inputs from the files (checked against the kernel), or random; outputs zero.
+/// Buffers for a kernel's arguments: inputs, then outputs that are updated, from the files (checked against the
+/// kernel), or random; other outputs zero.
 llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
 /// A buffer of zeros for one argument.
 llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
-/// Random values for the inputs of a kernel, within what its checks allow.
+/// Random values for the inputs and updated outputs of a kernel, within what its checks allow.
 void fillRandom(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays, const ArgumentOptions &options);
 
 int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
@@ -81,10 +82,13 @@ int64_t readInteger(const NpyArray &array, int64_t index);
 uint16_t toNarrowFloat(NpyType type, double value);
 double fromNarrowFloat(NpyType type, uint16_t bits);
 
-/// Calls the reference, on the host, and compares: a line an output on standard output; false where one is outside of
-/// the tolerance.
+/// For the reference, taken before the kernel is called: copies of the outputs that it updates, zeros for the others;
+/// nothing in the place of the inputs.
+llvm::Expected<std::vector<NpyArray>> createOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
+/// Calls the reference, on the host, on the inputs and these outputs, and compares: a line an output on standard
+/// output; false where one is outside of the tolerance.
 llvm::Expected<bool> checkOutputs(const Source &source, const CompileOptions &options, const Kernel &kernel,
-                                  llvm::MutableArrayRef<NpyArray> arguments);
+                                  llvm::MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected);
 
 } // namespace attn::driver
 

@@ -204,7 +204,7 @@ Error LoadedKernel::callOnDevice(ArrayRef<NpyArray> arguments) const {
     if (!buffer)
       return buffer.takeError();
     tensor.data = *buffer;
-    if (!argument.isOutput)
+    if (!argument.isOutput || argument.isUpdated)
       if (Error error = buffers.copyIn(tensor.data, array.data, countBytes(array)))
         return error;
   }

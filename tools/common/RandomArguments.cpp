@@ -80,7 +80,7 @@ public:
     // Tables hold what the lengths say: they come last.
     for (bool tables : {false, true})
       for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
-        if (!argument.isOutput && isTable(argument) == tables)
+        if ((!argument.isOutput || argument.isUpdated) && isTable(argument) == tables)
           fill(argument, array);
   }
 

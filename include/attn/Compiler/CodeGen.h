@@ -55,7 +55,8 @@ public:
   llvm::Expected<void *> lookup(llvm::StringRef symbol) const;
 
 private:
-  explicit LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit);
+  LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit, std::shared_ptr<const std::string> missing);
+  std::shared_ptr<const std::string> missing; ///< symbols that a failed lookup lacked
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 

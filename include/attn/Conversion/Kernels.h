@@ -62,7 +62,8 @@ struct KernelArgument {
   llvm::SmallVector<int32_t> symbols;
   llvm::SmallVector<ValueCheck, 0> checks;
   bool isOutput = false;
-  bool isScalar = false; ///< passed by value, not by pointer
+  bool isUpdated = false; ///< an output of which the kernel reads or keeps old values, as kv_append does
+  bool isScalar = false;  ///< passed by value, not by pointer
 
   /// Of the first element, in bytes: its own size, and on a GPU, but for integers, what kernels read at once.
   int64_t getAlignment(bool isGpu) const;

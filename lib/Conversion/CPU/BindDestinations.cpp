@@ -12,6 +12,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -41,6 +42,19 @@ static tensor::EmptyOp findEmptyOfResult(Value result) {
   return empty && empty->hasOneUse() && empty.getType() == result.getType() ? empty : nullptr;
 }
 
+/// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
+/// its values are not read through outs, the destination becomes a tensor.empty.
+static void detachInput(OpBuilder &b, BlockArgument argument) {
+  for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
+    auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    if (!op || !op.isDpsInit(&use) || op.payloadUsesValueFromOperand(&use))
+      continue;
+    b.setInsertionPoint(op);
+    use.set(tensor::EmptyOp::create(b, op.getLoc(), tensor::getMixedSizes(b, op.getLoc(), argument),
+                                    getElementTypeOrSelf(argument)));
+  }
+}
+
 static LogicalResult bindDestinations(func::FuncOp kernel) {
   if (!llvm::all_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
     return kernel.emitOpError("expected results that are tensors beside ") << kArgumentsAttr;
@@ -58,6 +72,9 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   if (descriptions.size() < numArguments)
     return kernel.emitOpError("expected ")
            << kArgumentsAttr << " of " << numArguments << " arguments or more, found " << descriptions.size();
+  for (auto [argument, description] : llvm::zip(entry.getArguments(), descriptions))
+    if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
+      detachInput(b, argument);
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);

@@ -12,6 +12,7 @@
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -72,6 +73,14 @@ StringRef getUnmappedRole(Operation *op, Value value) {
     roles = {{softmax.getSink(), "sink"}, {softmax.getQLengths(), "q_lengths"}};
   else if (auto dropout = dyn_cast<DropoutOp>(op))
     roles = {{dropout.getDropoutSeed(), "seed"}, {dropout.getDropoutOffset(), "offset"}};
+  else if (auto append = dyn_cast<KvAppendOp>(op))
+    roles = {{append.getInput(), "rows"},
+             {append.getPositions(), "positions"},
+             {append.getBlockTable(), "block_table"},
+             {append.getOutput(), "cache"}};
+  else if (auto gather = dyn_cast<GatherPagesOp>(op))
+    roles = {
+        {gather.getCache(), "cache"}, {gather.getBlockTable(), "block_table"}, {gather.getLengths(), "kv_lengths"}};
   else if (isa<ScoresOp>(op))
     return "weight";
   for (auto [operand, role] : roles)
@@ -81,6 +90,8 @@ StringRef getUnmappedRole(Operation *op, Value value) {
 }
 
 StringRef getRole(OpOperand &use) {
+  if (!isStructuredOp(use.getOwner()))
+    return getUnmappedRole(use.getOwner(), use.get());
   SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
   return use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name
                                                : getUnmappedRole(use.getOwner(), use.get());
@@ -106,7 +117,8 @@ public:
         return function.emitOpError("expected each result to have a destination of its own, found one for two results");
     }
     for (BlockArgument argument : function.getArguments())
-      if (failed(add(argument, getArgumentName(argument), destinations.contains(argument))))
+      if (failed(add(argument, getArgumentName(argument, destinations.contains(argument)),
+                     destinations.contains(argument))))
         return failure();
     for (auto [i, result] : llvm::enumerate(terminator.getOperands()))
       if (!isa<BlockArgument>(getDestination(result)) &&
@@ -138,6 +150,8 @@ private:
     SmallVector<NamedAttribute> entry = {b.getNamedAttr("name", b.getStringAttr(unique)),
                                          b.getNamedAttr("output", b.getBoolAttr(isOutput)),
                                          b.getNamedAttr("type", TypeAttr::get(type))};
+    if (isOutput && isa<BlockArgument>(value) && readsOldValues(value))
+      entry.push_back(b.getNamedAttr("updated", b.getUnitAttr()));
     if (shaped && !shaped.hasStaticShape()) {
       FailureOr<SmallVector<int32_t>> sizes = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
       if (failed(sizes))
@@ -150,6 +164,12 @@ private:
     }
     entries.push_back(b.getDictionaryAttr(entry));
     return success();
+  }
+
+  /// Of a destination: as bufferisation will see it.
+  static bool readsOldValues(Value destination) {
+    bufferization::BufferizationOptions options;
+    return bufferization::AnalysisState(options).isValueRead(destination);
   }
 
   /// For each dimension its place among the dynamic sizes, -1 where it is static.
@@ -197,20 +217,20 @@ private:
   }
 
   /// What the user wrote as attn.name, or what the first attn op calls the operand.
-  std::string getArgumentName(BlockArgument argument) {
+  std::string getArgumentName(BlockArgument argument, bool isOutput) {
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       return makeCName(name);
     // One name where every use agrees on the role; self-attention on one tensor has none.
-    std::string name;
+    std::string name, placeholder = isOutput ? "output" : "input";
     for (OpOperand &use : argument.getUses()) {
-      if (!isStructuredOp(use.getOwner()))
+      if (!isa<AttnDialect>(use.getOwner()->getDialect()) || isa<MultiHeadOp>(use.getOwner()))
         continue;
       StringRef role = getRole(use);
       if (!name.empty() && name != role)
-        return "input";
+        return placeholder;
       name = role.str();
     }
-    return name.empty() ? "input" : name;
+    return name.empty() ? placeholder : name;
   }
 
   std::string getResultName(unsigned i, Value result) {

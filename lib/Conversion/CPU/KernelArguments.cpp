@@ -122,6 +122,7 @@ SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
     KernelArgument argument;
     argument.name = entry.getAs<StringAttr>("name").str();
     argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
+    argument.isUpdated = entry.contains("updated");
     Type type = entry.getAs<TypeAttr>("type").getValue();
     argument.element = *getElementKind(getElementTypeOrSelf(type));
     if (auto shaped = dyn_cast<ShapedType>(type))

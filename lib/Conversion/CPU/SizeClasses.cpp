@@ -223,6 +223,11 @@ void SizeClasses::addOp(Operation *op) {
     for (OpResult result : op->getResults())
       if (isa<RankedTensorType>(result.getType()))
         uniteAll(dps.getTiedOpOperand(result)->get(), result);
+  } else if (op->hasTrait<OpTrait::Elementwise>()) {
+    for (Value result : op->getResults())
+      for (Value operand : op->getOperands())
+        if (isa<RankedTensorType>(result.getType()) && isa<RankedTensorType>(operand.getType()))
+          uniteAll(operand, result);
   } else if (auto castOp = dyn_cast<tensor::CastOp>(op)) {
     if (isa<RankedTensorType>(castOp.getSource().getType()) && isa<RankedTensorType>(castOp.getType()))
       uniteAll(castOp.getSource(), castOp.getResult());

@@ -67,7 +67,7 @@ func.func @dynamic(%q: tensor<?x4x?x8xf32>, %k: tensor<?x2x?x8xf32>, %v: tensor<
 // CHECK-LABEL: func @paged(
 //  CHECK-SAME:   {name = "k", output = false, sizes = array<i32: 1, -1, -1, -1>, type = tensor<?x4x2x8xf32>}
 //  CHECK-SAME:   {checks = [{kind = "block_table", lengths = 3 : i64, limit = array<i64: 1, 0, -1, 1>, page = array<i64: -1, 4>,
-//  CHECK-SAME:     name = "input"
+//  CHECK-SAME:     name = "block_table"
 //  CHECK-SAME:   {checks = [{kind = "lengths", lengths = -1 : i64, limit = array<i64: -1, 9, -1, 1>,
 //  CHECK-SAME:     name = "kv_lengths"
 //  CHECK-SAME:   attn.sizes = ["b", "pages"]
@@ -96,11 +96,30 @@ func.func @sums(%q: tensor<?x2x8xf32>, %k: tensor<7x2x8xf32>, %cq: tensor<?xi32>
 }
 
 // CHECK-LABEL: func @append(
+//  CHECK-SAME:   {name = "rows", output = false,
 //  CHECK-SAME:   {checks = [{kind = "positions", lengths = -1 : i64, limit = array<i64: -1, 20, -1, 1>, {{.*}} rows = array<i64: -1, 2>}]
+//  CHECK-SAME:   {name = "cache", output = true, type = tensor<3x2x20x8xf32>, updated}
 func.func @append(%x: tensor<3x2x2x8xf32>, %p: tensor<3xi32>, %cache: tensor<3x2x20x8xf32>) -> tensor<3x2x20x8xf32> {
   %r = attn.kv_append ins(%x : tensor<3x2x2x8xf32>) positions(%p : tensor<3xi32>) outs(%cache : tensor<3x2x20x8xf32>)
       -> tensor<3x2x20x8xf32>
   return %r : tensor<3x2x20x8xf32>
+}
+
+// What becomes outs(%a) later is no destination that the user wrote; an operand that is both is updated.
+// CHECK-LABEL: func @elementwise(
+//  CHECK-SAME:   {name = "input", output = false, sizes = array<i32: 0, -1>, type = tensor<?x8xf32>}
+//  CHECK-SAME:   {name = "output", output = true, sizes = array<i32: 0, -1>, type = tensor<?x8xf32>}
+func.func @elementwise(%a: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = math.exp %a : tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
+// CHECK-LABEL: func @accumulate(
+//  CHECK-SAME:   {name = "input", output = false, type = tensor<4x8xf32>}
+//  CHECK-SAME:   {name = "output", output = true, type = tensor<4x8xf32>, updated}
+func.func @accumulate(%a: tensor<4x8xf32>, %sum: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %r = linalg.add ins(%a, %sum : tensor<4x8xf32>, tensor<4x8xf32>) outs(%sum : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
 }
 
 // New rows into a cache: the batch of what is inserted is the one of its slice, and the entry compares them.
