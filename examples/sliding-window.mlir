@@ -12,7 +12,7 @@
 //
 // NUMBERS: output: largest error {{.*}}: ok
 // CHECK: mask-analyzed: predicate: {{.*}} 2 became key ranges, 0 are tested on every key
-// CHECK: tiled: flash loop over tiles of 64 queries and 64 keys: 186 full, 124 partial, 3786 skipped a head
+// CHECK: tiled: flash loop over tiles of 64 queries and 64 keys: 186 full, 124 partial, 3786 skipped per head
 func.func @sliding_window(%q: tensor<1x2x4096x64xf32>, %k: tensor<1x2x4096x64xf32>, %v: tensor<1x2x4096x64xf32>)
     -> tensor<1x2x4096x64xf32> {
   %o = tensor.empty() : tensor<1x2x4096x64xf32>

@@ -76,22 +76,40 @@ static int agreesWithEarlier(const attn_argument_spec *specs, const DLTensor *co
   return 1;
 }
 
+static int takesArgument(const attn_argument_spec *specs, const DLTensor *const *arguments, int64_t index) {
+  const attn_argument_spec *spec = &specs[index];
+  const DLTensor *tensor = arguments[index];
+  int isBool = spec->type_code == ATTN_DLPACK_BOOL && tensor->dtype.code == kDLUInt;
+  if (tensor->ndim != spec->rank || (tensor->dtype.code != spec->type_code && !isBool) ||
+      tensor->dtype.bits != spec->bits || tensor->dtype.lanes != 1)
+    return 0;
+  for (int32_t dim = 0; dim < spec->rank; ++dim)
+    if (spec->shape[dim] == -1 ? !agreesWithEarlier(specs, arguments, index, dim)
+                               : spec->shape[dim] != tensor->shape[dim])
+      return 0;
+  return 1;
+}
+
 static int takes(const attn_library_kernel *kernel, const DLTensor *const *arguments, int64_t count) {
   if (kernel->count != count)
     return 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const attn_argument_spec *spec = &kernel->specs[i];
-    const DLTensor *tensor = arguments[i];
-    int isBool = spec->type_code == ATTN_DLPACK_BOOL && tensor->dtype.code == kDLUInt;
-    if (tensor->ndim != spec->rank || (tensor->dtype.code != spec->type_code && !isBool) ||
-        tensor->dtype.bits != spec->bits || tensor->dtype.lanes != 1)
+  for (int64_t i = 0; i < count; ++i)
+    if (!takesArgument(kernel->specs, arguments, i))
       return 0;
-    for (int32_t dim = 0; dim < spec->rank; ++dim)
-      if (spec->shape[dim] == -1 ? !agreesWithEarlier(kernel->specs, arguments, i, dim)
-                                 : spec->shape[dim] != tensor->shape[dim])
-        return 0;
-  }
   return 1;
+}
+
+/* The place of the only argument that a kernel does not take; -1 where it is not the only one. */
+static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor *const *arguments, int64_t count) {
+  int64_t misfit = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    if (takesArgument(kernel->specs, arguments, i))
+      continue;
+    if (misfit >= 0)
+      return -1;
+    misfit = i;
+  }
+  return misfit;
 }
 
 /*===----------------------------------------------------------------------===*/
@@ -134,15 +152,19 @@ static void appendLine(Message *message, const char *line, const DLTensor *const
   }
 }
 
+static void appendTensor(Message *message, DLDataType type, const int64_t *shape, int32_t rank) {
+  appendType(message, type);
+  append(message, " [");
+  for (int32_t dim = 0; dim < rank; ++dim)
+    append(message, shape[dim] == -1 ? "%s?" : "%s%" PRId64, dim ? ", " : "", shape[dim]);
+  append(message, "]");
+}
+
 static void appendTensors(Message *message, const attn_library_kernel *kernel, const DLTensor *const *arguments,
                           int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    append(message, "%s%s ", i ? ", " : "", i < kernel->count ? kernel->specs[i].name : "?");
-    appendType(message, arguments[i]->dtype);
-    append(message, " [");
-    for (int32_t dim = 0; dim < arguments[i]->ndim; ++dim)
-      append(message, "%s%" PRId64, dim ? ", " : "", arguments[i]->shape[dim]);
-    append(message, "]");
+    append(message, "%s%s ", i ? ", " : "", kernel->specs[i].name);
+    appendTensor(message, arguments[i]->dtype, arguments[i]->shape, arguments[i]->ndim);
   }
 }
 
@@ -164,12 +186,30 @@ static int32_t refuseTensors(const attn_library *library, const attn_library_gro
     append(message, ") for the features '%s', found %" PRId64, group->features, count);
     return ATTN_WRONG_COUNT;
   }
+  /* Where it is the output alone, another problem line would not help. */
+  for (int64_t i = group->first; i < group->first + group->count; ++i) {
+    const attn_library_kernel *kernel = &library->kernels[i];
+    int64_t misfit = findOnlyMisfit(kernel, arguments, count);
+    if (misfit < 0 || !kernel->specs[misfit].is_output)
+      continue;
+    const attn_argument_spec *spec = &kernel->specs[misfit];
+    DLDataType type = {(uint8_t)spec->type_code, (uint8_t)spec->bits, 1};
+    append(message, "%s: expected ", spec->name);
+    appendTensor(message, type, spec->shape, spec->rank);
+    append(message, " beside the other arguments, as kernel '%s' takes it, found ", kernel->name);
+    appendTensor(message, arguments[misfit]->dtype, arguments[misfit]->shape, arguments[misfit]->ndim);
+    return ATTN_NO_SUCH_KERNEL;
+  }
   append(message, "expected tensors that one of the %" PRId64 " kernels of features '%s' takes, found ", group->count,
          group->features);
   appendTensors(message, first, arguments, count);
-  append(message, "; add the problem line '");
-  appendLine(message, group->line, arguments, count);
-  append(message, "'");
+  if (group->line[0]) {
+    append(message, "; add the problem line '");
+    appendLine(message, group->line, arguments, count);
+    append(message, "'");
+  } else {
+    append(message, "; add a problem line for them");
+  }
   return ATTN_NO_SUCH_KERNEL;
 }
 

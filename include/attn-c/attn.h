@@ -31,7 +31,7 @@ typedef enum attn_status {
   ATTN_WRONG_DEVICE = 8,
   ATTN_WRONG_ALIASING = 9,   /* an output overlaps an input or another output */
   ATTN_WRONG_VALUE = 10,     /* a length, prefix sum, page number or position is out of its range */
-  ATTN_WRONG_PROCESSOR = 11, /* an object of several targets has none that this processor runs */
+  ATTN_WRONG_PROCESSOR = 11, /* this processor runs none of the targets of the object or module */
   ATTN_COMPILE_ERROR = 20,   /* the source was refused; the message holds the diagnostics */
   ATTN_NO_SUCH_KERNEL = 21
 } attn_status;
@@ -68,8 +68,8 @@ ATTN_API void attn_module_destroy(attn_module *module);
 /* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */
 ATTN_API const char *attn_module_manifest(const attn_module *module);
 
-/* Calls a kernel of the module by its name (null: the first) through its checked entry: inputs, then outputs, in the
- * order of the manifest. On a refusal nothing is written to any tensor, and `message` (at most `size` bytes, always
+/* Calls a kernel of the module by its name (null: the first) through its checked entry: all arguments in the order
+ * of the manifest. On a refusal nothing is written to any tensor, and `message` (at most `size` bytes, always
  * terminated; may be null) says why. */
 ATTN_API attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                       int64_t count, char *message, size_t size);

@@ -1,7 +1,8 @@
 //===- Pipelines.h - one function a phase -----------------------*- C++ -*-===//
 //
 // The way from attention IR to target code, as functions over OpPassManager.
-// Each boundary between phases is checked by attn-verify-phase.
+// attn-verify-phase checks what the phases leave to the next ones, where they
+// promise something.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,6 +43,9 @@ struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
                              llvm::cl::init("host")};
   Option<std::string> schedule{*this, "schedule", llvm::cl::desc("Fields of schedules, by hand"), llvm::cl::init("")};
+  Option<bool> allFunctions{*this, "all-functions",
+                            llvm::cl::desc("Make kernels of public functions without attention as well"),
+                            llvm::cl::init(false)};
 };
 
 /// Phases Bufferize to Llvm.
@@ -71,7 +75,7 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                               llvm::cl::init(false)};
 };
 
-void buildCanonicalizePhase(mlir::OpPassManager &pm);
+void buildCanonicalizePhase(mlir::OpPassManager &pm, bool allFunctions = false);
 void buildFusePhase(mlir::OpPassManager &pm);
 void buildAnalyzeMaskPhase(mlir::OpPassManager &pm);
 void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &options);
@@ -83,9 +87,8 @@ void buildBufferizePhase(mlir::OpPassManager &pm, bool isGpu = false);
 void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
 void buildGpuPhase(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildNvvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
-void buildLlvmPhase(mlir::OpPassManager &pm, const CPUOptions &options);
-/// Of the host side: its entries, which launch the kernels.
-void buildLlvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
+/// For a GPU, of the host side: its entries, which launch the kernels.
+void buildLlvmPhase(mlir::OpPassManager &pm, bool isGpu = false);
 
 /// One phase. The options' target says on which path.
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,

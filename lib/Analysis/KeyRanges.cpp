@@ -13,9 +13,14 @@
 #include "attn/Analysis/KeyRanges.h"
 #include "LinearForm.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace attn;
+
+/// Larger conjuncts are tested on every key: the analysis walks a predicate as a tree, where a value that is used twice
+/// stands twice. Those of attention have some tens.
+static constexpr int64_t kMaxTreeSize = 512;
 
 namespace {
 
@@ -77,16 +82,16 @@ public:
   Ranges getNone() { return {{{}, constant(0)}, {{}, constant(0)}}; }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-  /// Whether every part of the predicate became a bound.
-  bool isSolved = true;
-
-private:
   /// Any key may be kept, none is known to be.
   Ranges getUnsolved() {
     isSolved = false;
     return {{}, {{}, constant(0)}};
   }
 
+  /// Whether every part of the predicate became a bound.
+  bool isSolved = true;
+
+private:
   Ranges compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     if (predicate == arith::CmpIPredicate::ne)
       return unite(compare(arith::CmpIPredicate::slt, lhs, rhs), compare(arith::CmpIPredicate::sgt, lhs, rhs));
@@ -225,13 +230,31 @@ private:
   IRMapping mapping;
 };
 
-void collectConjuncts(Value value, SmallVectorImpl<Conjunct> &conjuncts) {
+void collectConjuncts(Value value, SetVector<Value> &conjuncts, DenseSet<Value> &visited) {
+  if (!visited.insert(value).second)
+    return;
   if (auto conjunction = value.getDefiningOp<arith::AndIOp>()) {
-    collectConjuncts(conjunction.getLhs(), conjuncts);
-    collectConjuncts(conjunction.getRhs(), conjuncts);
+    collectConjuncts(conjunction.getLhs(), conjuncts, visited);
+    collectConjuncts(conjunction.getRhs(), conjuncts, visited);
     return;
   }
-  conjuncts.push_back({value});
+  conjuncts.insert(value);
+}
+
+/// The ops of a predicate as a tree: one that is used twice counts twice, and so does what a select asks for, which
+/// also counts negated. Not more than the limit, and one.
+int64_t getTreeSize(Value value, Region &region, DenseMap<Value, int64_t> &known) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getParentRegion() != &region)
+    return 1;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  int64_t size = 1;
+  for (Value operand : op->getOperands())
+    size += getTreeSize(operand, region, known);
+  if (auto choice = dyn_cast<arith::SelectOp>(op))
+    size += getTreeSize(choice.getCondition(), region, known);
+  return known[value] = std::min(size, kMaxTreeSize + 1);
 }
 
 /// `op` with constant operands, folded.
@@ -262,9 +285,16 @@ SmallVector<Conjunct> attn::splitPredicate(Region &maskMod, int64_t numQueries, 
   SmallVector<Conjunct> conjuncts;
   if (maskMod.empty())
     return conjuncts;
-  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), conjuncts);
+  SetVector<Value> values;
+  DenseSet<Value> visited;
+  collectConjuncts(cast<YieldOp>(maskMod.front().getTerminator()).getValue(), values, visited);
+  DenseMap<Value, int64_t> sizes;
+  for (Value value : values)
+    conjuncts.push_back({value, /*alwaysHolds=*/false, getTreeSize(value, maskMod, sizes) > kMaxTreeSize});
   LinearForms forms(maskMod, numQueries, numKeys);
   for (Conjunct &conjunct : conjuncts) {
+    if (conjunct.isTooLarge)
+      continue;
     if (matchPattern(conjunct.value, m_One())) {
       conjunct.alwaysHolds = true;
       continue;
@@ -286,7 +316,8 @@ KeyRangesSummary attn::buildKeyRanges(OpBuilder &builder, Location loc, Region &
   Ranges result;
   for (const Conjunct &conjunct : splitPredicate(maskMod, numQueries, numKeys)) {
     rb.isSolved = true;
-    result = rb.intersect(result, rb.analyze(conjunct.value, /*negated=*/false));
+    result =
+        rb.intersect(result, conjunct.isTooLarge ? rb.getUnsolved() : rb.analyze(conjunct.value, /*negated=*/false));
     ++(rb.isSolved ? summary.numSolved : summary.numTested);
   }
   if (isDense || summary.numTested > 0)

@@ -25,7 +25,7 @@ struct Dependence {
 };
 Dependence getDependence(mlir::Value value, mlir::Region &region);
 
-/// True where findBound of KeyRanges.cpp can bound the value over a tile of rows.
+/// True where RangeBuilder::getBound of KeyRanges.cpp can bound the value over a tile of rows.
 bool isBoundable(mlir::Value value, mlir::Region &region);
 
 /// x floordiv n (or x div n of an x that is never negative) with a constant n > 0.

@@ -9,7 +9,9 @@
 
 #include "attn-c/attn.h"
 #include "attn-c/attn_cuda.h"
+#include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
 #include "attn/Compiler/Onnx.h"
@@ -39,7 +41,25 @@ struct attn_module {
   Entries first;
   bool isGpu = false;
   std::string manifest;
+  std::string wrongProcessor; ///< why this processor does not run the module's code; empty where it does
 };
+
+/// Why this processor does not run code for a target; empty where it does.
+static std::string checkProcessor(StringRef target) {
+  Expected<std::vector<Variant>> variants = getVariants(target);
+  if (!variants) { // compiled already
+    consumeError(variants.takeError());
+    return "";
+  }
+  const Variant &variant = variants->front();
+  attn_variant described{};
+  described.name = variant.target.name.c_str();
+  llvm::copy(variant.features, described.features);
+  int32_t chosen = 0;
+  attn_variants table{&chosen, &described, 1};
+  char message[256] = "";
+  return attn_check_processor(&table, message, sizeof(message)) == ATTN_OK ? "" : message;
+}
 
 static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, StringRef text) {
   if (kind == ATTN_SOURCE_MLIR)
@@ -50,6 +70,10 @@ static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind,
       return ir.takeError();
     return MemoryBuffer::getMemBufferCopy(*ir, "model.onnx as IR");
   }
+  if (kind != ATTN_SOURCE_PROBLEM)
+    return createStringError("expected a source of kind ATTN_SOURCE_MLIR, ATTN_SOURCE_PROBLEM or ATTN_SOURCE_ONNX, "
+                             "found " +
+                             Twine(static_cast<int>(kind)));
   Expected<Problem> problem = parseProblem(text);
   if (!problem)
     return problem.takeError();
@@ -98,6 +122,8 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
     if (!result->first.checked)
       result->first = entries;
   }
+  if (!result->isGpu && options.target != "host")
+    result->wrongProcessor = checkProcessor(options.target);
   result->manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options);
   return result;
 }
@@ -131,6 +157,8 @@ static bool findEntries(const attn_module *module, const char *kernel, bool isGp
                   isGpu ? "expected a module for a GPU, found one for a processor; call attn_module_call"
                         : "expected a module for a processor, found one for a GPU; call attn_module_call_cuda",
                   message, size);
+  if (!module->wrongProcessor.empty())
+    return refuse(code, ATTN_WRONG_PROCESSOR, module->wrongProcessor, message, size);
   return true;
 }
 
@@ -145,12 +173,13 @@ attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t s
                                attn_module **module, char **message) {
   if (message)
     *message = nullptr;
+  if (module)
+    *module = nullptr;
   if (!module || !data) {
     if (message)
       *message = strdup("expected text and a place for the module, found null");
     return ATTN_NULL_ARGUMENT;
   }
-  *module = nullptr;
   std::string diagnostics;
   raw_string_ostream stream(diagnostics);
   CompileOptions options;

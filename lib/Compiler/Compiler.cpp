@@ -147,12 +147,17 @@ LogicalResult Compiler::runPhase(Phase phase) {
   FlashOptions flash;
   flash.target = options.target;
   flash.schedule = options.schedule;
+  flash.allFunctions = true;
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;
   cpu.deallocate = !isBufferized(*module);
   if (phase == Phase::Fuse) {
     buildFusePhase(pm);
+    if (failed(runAndVerify(pm, *module)))
+      return failure();
+    collectKernels(); // while the chains that are left are there
+    pm.clear();
     ReferenceOptions fallback;
     fallback.chainOnly = true;
     fallback.failOnFallback = options.failOnFallback;
@@ -162,6 +167,8 @@ LogicalResult Compiler::runPhase(Phase phase) {
     // pipelines, which run in compilers of others, private functions stay.
     if (phase == Phase::Canonicalize)
       pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    if (phase == Phase::Canonicalize)
+      pm.addPass(createSymbolDCEPass());
     GPUOptions gpu;
     gpu.target = options.target;
     buildPhase(pm, phase, flash, cpu, gpu);
@@ -196,8 +203,6 @@ LogicalResult Compiler::run(Phase last) {
     } else if (!(phase == Phase::Bufferize && isBufferized(*module)) && failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Fuse && !isReference)
-      collectKernels();
     if (phase == Phase::Nvvm)
       collectLaunches();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
@@ -229,6 +234,8 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
       entries.push_back(b.getNamedAttr("softcap", sdpa.getSoftcapAttr()));
     if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
       entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(causal.getValue()))));
+    else if (sdpa.getCausalAttr()) // of a square, where the corners are one
+      entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(CausalAlignment::TopLeft))));
     if (auto align = sdpa.getAlignAttr())
       entries.push_back(b.getNamedAttr("align", b.getStringAttr(stringifyCausalAlignment(align.getValue()))));
     if (auto window = sdpa.getWindowAttr())
@@ -236,8 +243,11 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
            {std::pair("window_left", window.getLeft()), std::pair("window_right", window.getRight())})
         if (bound)
           entries.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(*bound)));
+    if (sdpa.getChunk())
+      entries.push_back(b.getNamedAttr("chunk", sdpa.getChunkAttr()));
+    bool hasLengths = sdpa.getQLengths() || sdpa.getKvLengths() || sdpa.getCuSeqlensQ();
     for (auto [name, present] : {std::pair("mask", bool(sdpa.getMask())), std::pair("bias", bool(sdpa.getBias())),
-                                 std::pair("lse", bool(sdpa.getLse()))})
+                                 std::pair("lse", bool(sdpa.getLse())), std::pair("lengths", hasLengths)})
       if (present)
         entries.push_back(b.getNamedAttr(name, b.getUnitAttr()));
   }
@@ -248,15 +258,15 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
 static void describePath(Operation *function, bool isReference) {
   Builder b(function->getContext());
   SmallVector<SdpaOp> ops;
-  bool hasOnline = false, hasLinalg = false;
+  bool hasOnline = false, hasChain = false;
   function->walk([&](Operation *op) {
     if (auto sdpa = dyn_cast<SdpaOp>(op))
       ops.push_back(sdpa);
     hasOnline |= isa<OnlineStepOp>(op);
-    hasLinalg |= isa<linalg::LinalgDialect>(op->getDialect());
+    hasChain |= isChainOp(op);
   });
   bool isFlash = !isReference && (!ops.empty() || hasOnline);
-  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasLinalg ? "mixed" : "flash"));
+  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasChain ? "mixed" : "flash"));
   function->setAttr(kConventionsAttr, getConventions(ops, b));
 }
 
@@ -286,6 +296,9 @@ void Compiler::collectKernels() {
       kernel.windowLeft = left.getInt();
     if (auto right = conventions.getAs<IntegerAttr>("window_right"))
       kernel.windowRight = right.getInt();
+    if (auto chunk = conventions.getAs<IntegerAttr>("chunk"))
+      kernel.chunk = chunk.getInt();
+    kernel.hasLengths = conventions.contains("lengths");
     kernel.hasMask = conventions.contains("mask");
     kernel.hasBias = conventions.contains("bias");
     kernel.hasLse = conventions.contains("lse");

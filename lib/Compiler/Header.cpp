@@ -83,6 +83,27 @@ static void writeGpuEntries(raw_ostream &os, const Kernel &kernel) {
      << getCheckedName(bytes) << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
 }
 
+/// Which keys causal, window and chunk keep for query i, whose place among the keys is i + off.
+static void writeMask(raw_ostream &os, const Kernel &kernel) {
+  StringRef alignment = kernel.causal.empty() ? kernel.align : kernel.causal;
+  StringRef place = alignment == "bottom_right" ? "i + Sk - Sq" : alignment == "offset" ? "i + causal_offset[b]" : "i";
+  if (!kernel.causal.empty())
+    os << " Causal: key j is kept for query i iff j <= " << place << ".";
+  if (kernel.windowLeft || kernel.windowRight) {
+    os << " Window: key j is kept iff";
+    if (kernel.windowLeft)
+      os << " j >= " << place << " - " << *kernel.windowLeft;
+    if (kernel.windowRight)
+      os << (kernel.windowLeft ? " and" : "") << " j <= " << place << " + " << *kernel.windowRight;
+    os << ".";
+  }
+  if (kernel.chunk)
+    os << " Chunks: key j is kept iff floor((" << place << ") / " << *kernel.chunk << ") = floor(j / " << *kernel.chunk
+       << ").";
+  if (kernel.hasLengths && alignment == "bottom_right")
+    os << " Sk and Sq are the lengths of the sequence.";
+}
+
 static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOptions &options) {
   os << "/* " << kernel.name << "\n *\n";
   if (!kernel.problem.empty())
@@ -100,19 +121,7 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
         " * output 0 (and lse -inf).";
   if (kernel.scale)
     os << " Scale " << printNumber(*kernel.scale) << ".";
-  if (kernel.causal == "top_left")
-    os << " Causal: key j is kept for query i iff j <= i.";
-  if (kernel.causal == "bottom_right")
-    os << " Causal: key j is kept for query i iff j <= i + Sk - Sq.";
-  if (kernel.windowLeft || kernel.windowRight) {
-    StringRef place = (kernel.causal.empty() ? kernel.align : kernel.causal) == "bottom_right" ? "i + Sk - Sq" : "i";
-    os << " Window: key j is kept iff";
-    if (kernel.windowLeft)
-      os << " j >= " << place << " - " << *kernel.windowLeft;
-    if (kernel.windowRight)
-      os << (kernel.windowLeft ? " and" : "") << " j <= " << place << " + " << *kernel.windowRight;
-    os << ".";
-  }
+  writeMask(os, kernel);
   if (kernel.softcap)
     os << " Scores are capped to " << printNumber(*kernel.softcap) << " * tanh(s / cap).";
   if (kernel.hasMask)

@@ -41,6 +41,14 @@ static std::string getSizePlaces(const Problem &problem) {
   llvm_unreachable("all layouts are handled");
 }
 
+/// Whether tensors and features say a whole problem line: not how many columns of (batch, row, head * column) are a
+/// head's, the rows of a page, how many offsets there are; nor an alignment where the line does without.
+static bool isSaidByTensors(const Problem &problem) {
+  bool isVarlen = problem.layout == Problem::Layout::Varlen;
+  bool isPlaced = problem.causal || problem.align || !(problem.window || problem.chunk);
+  return problem.layout != Problem::Layout::BSD && !problem.paged && !(isVarlen && problem.hasOffset()) && isPlaced;
+}
+
 BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
   BundleSource source;
   source.problem = printProblemLine(problem);
@@ -52,6 +60,8 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
     for (auto [name, size] : {std::pair("hq", problem.hq), {"hkv", problem.hkv}})
       words.push_back(name + printSize(size));
   source.features = join(words, " ");
+  if (!isSaidByTensors(problem))
+    return source;
   source.line = getSizePlaces(problem) + " {0}";
   // Bias and mask are features; their shapes are those of tensors 3 and, after it, the next.
   unsigned argument = 3;

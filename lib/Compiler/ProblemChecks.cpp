@@ -1,6 +1,6 @@
 //===- ProblemChecks.cpp - what a problem line may not combine ------------===//
 //
-// Each check is one sentence of SPEC §3 or of the ops' constraints, told where
+// Each check is one sentence of docs/Semantics.md or of the ops' constraints, told where
 // the line says it: a caret is more use than an error about generated IR.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

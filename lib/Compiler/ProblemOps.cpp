@@ -192,7 +192,7 @@ TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, S
   return {rows.name + "_wide", init.type, init.dims};
 }
 
-/// SPEC §2 step by step, with the weights in memory.
+/// The formula of docs/Semantics.md step by step, with the weights in memory.
 void IRPrinter::addChain() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
   int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic

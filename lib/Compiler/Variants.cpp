@@ -20,6 +20,15 @@ static_assert(sizeof(Variant::features) == ATTN_FEATURE_WORDS * sizeof(uint64_t)
 /// What every x86-64 processor has, and what is no instruction.
 static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};
 
+/// What only intrinsics of its own use, of the system, of caches and of ciphers: code of kernels has none of it, and
+/// hypervisors hide some of it from processors that have the rest.
+static constexpr StringLiteral kNeverUsed[] = {
+    "aes",        "cldemote", "clflushopt", "clwb",      "clzero",  "enqcmd",   "fsgsbase", "fxsr",      "hreset",
+    "invpcid",    "kl",       "lwp",        "movdir64b", "movdiri", "mwaitx",   "pclmul",   "pconfig",   "pku",
+    "prefetchi",  "ptwrite",  "rdpid",      "rdpru",     "rdrnd",   "rdseed",   "rtm",      "serialize", "sgx",
+    "sha",        "sha512",   "shstk",      "sm3",       "sm4",     "tsxldtrk", "uintr",    "usermsr",   "vaes",
+    "vpclmulqdq", "waitpkg",  "wbnoinvd",   "widekl",    "xsave",   "xsavec",   "xsaveopt", "xsaves"};
+
 /// All features that LLVM may use for a target: those of its processor with all that they imply, then its own list.
 static StringMap<bool> getFeatures(const TargetInfo &target) {
   StringMap<bool> all;
@@ -39,7 +48,7 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
 static Variant createVariant(TargetInfo target) {
   Variant variant{std::move(target), {}, {}, ""};
   for (const auto &[name, isEnabled] : getFeatures(variant.target)) {
-    if (!isEnabled || is_contained(kAlwaysThere, name))
+    if (!isEnabled || is_contained(kAlwaysThere, name) || is_contained(kNeverUsed, name))
       continue;
     int32_t bit = attn_find_feature(name.str().c_str());
     if (bit < 0)

@@ -1,8 +1,8 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
-// attn.arguments, attn.path, attn.conventions, attn.cuda_entry and attn.name are discardable
-// attributes that later phases and the emitted header trust. Each may also come
-// out of a file, so the dialect verifies their form here.
+// attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
+// attn.schedule and attn.name are discardable attributes that later phases and the emitted header trust. Each may also
+// come out of a file, so the dialect verifies their form here.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -94,8 +94,13 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
   auto places = entry.getAs<DenseI32ArrayAttr>("sizes");
   auto output = entry.getAs<BoolAttr>("output");
   auto updated = entry.getAs<UnitAttr>("updated");
-  return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) && name && isIdentifier(name) && output &&
-         (output.getValue() || !updated) && type && isArgumentType(type.getValue(), places, numSizes);
+  auto result = entry.getAs<IntegerAttr>("result");
+  if (result && (!output || !output.getValue() || result.getValue().isNegative() ||
+                 result.getValue().sge(static_cast<int64_t>(arguments.size()))))
+    return false;
+  return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) + bool(result) && name &&
+         isIdentifier(name) && output && (output.getValue() || !updated) && type &&
+         isArgumentType(type.getValue(), places, numSizes);
 }
 
 static bool isSizeNames(Attribute attribute) {
@@ -109,8 +114,8 @@ static bool isConvention(NamedAttribute entry) {
   return llvm::StringSwitch<bool>(entry.getName())
       .Cases({"scale", "softcap"}, isa<FloatAttr>(entry.getValue()))
       .Cases({"causal", "align"}, isa<StringAttr>(entry.getValue()))
-      .Cases({"window_left", "window_right"}, isa<IntegerAttr>(entry.getValue()))
-      .Cases({"mask", "bias", "lse"}, isa<UnitAttr>(entry.getValue()))
+      .Cases({"window_left", "window_right", "chunk"}, isa<IntegerAttr>(entry.getValue()))
+      .Cases({"mask", "bias", "lse", "lengths"}, isa<UnitAttr>(entry.getValue()))
       .Default(false);
 }
 

@@ -150,12 +150,11 @@ LogicalResult attn::verifyKvScale(SdpaOp op) {
   if (numBatch == 0)
     return op.emitOpError("C21: expected a batch dimension, the heads, beside kv_scale, found none");
   SmallVector<int64_t> domain = getStaticDomain(op);
-  AffineExpr kvHead = getKvHeadMap(op).getResult(0);
   int64_t heads = domain[numBatch - 1];
-  if (isa<AffineConstantExpr>(kvHead))
+  if (isa<AffineConstantExpr>(getKvHeadMap(op).getResult(0)))
     heads = 1;
-  else if (auto group = dyn_cast<AffineBinaryOpExpr>(kvHead); group && !ShapedType::isDynamic(heads))
-    heads = llvm::divideCeilSigned(heads, cast<AffineConstantExpr>(group.getRHS()).getValue());
+  else if (!ShapedType::isDynamic(heads))
+    heads = llvm::divideCeilSigned(heads, getGroupSize(op));
   for (auto [name, scale] : {std::pair("key scale", keyScale), {"value scale", op.getValueScale()}}) {
     ShapedType shaped = cast<ShapedType>(scale.getType());
     if (!shaped.getElementType().isF32() || (shaped.getRank() != 1 && shaped.getRank() != 3))

@@ -4,26 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
-#include <cmath>
+#include "Verifiers.h"
 
 using namespace mlir;
 using namespace attn;
-
-/// C11 of the ops without indexing maps: all tensors with a result of the output's type, or all memrefs with none.
-static LogicalResult verifyForm(Operation *op, Value output) {
-  bool isTensor = isa<RankedTensorType>(output.getType());
-  for (Value operand : op->getOperands())
-    if (isa<ShapedType>(operand.getType()) && isa<RankedTensorType>(operand.getType()) != isTensor)
-      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
-  if (op->getNumResults() != (isTensor ? 1u : 0u))
-    return op->emitOpError("C11: expected ")
-           << (isTensor ? "one result" : "no results") << ", found " << op->getNumResults();
-  if (isTensor && op->getResult(0).getType() != output.getType())
-    return op->emitOpError("C11: expected a result of its output's type ")
-           << output.getType() << ", found " << op->getResult(0).getType();
-  return success();
-}
 
 /// Sizes that are known and not the same.
 static bool differ(int64_t x, int64_t y) { return !ShapedType::isDynamic(x) && !ShapedType::isDynamic(y) && x != y; }
@@ -36,7 +20,7 @@ static bool isInteger32(Value value, int64_t rank) {
 LogicalResult GatherPagesOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
-  if (failed(verifyForm(*this, getOutput())))
+  if (failed(verifyForm(*this)))
     return failure();
   auto cache = cast<ShapedType>(getCache().getType()), output = cast<ShapedType>(getOutput().getType());
   if (cache.getRank() != 4)
@@ -48,8 +32,7 @@ LogicalResult GatherPagesOp::verify() {
     return emitOpError("C17: expected an output (B, Hkv, Sk, D), found ") << output;
   if (getBatch())
     return success(); // a tile
-  bool rowsFirst = getPageLayout() == PageLayout::NHD;
-  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2), heads = cache.getDimSize(rowsFirst ? 2 : 1);
+  int64_t page = getPageSize(), heads = cache.getDimSize(getCacheDims().head);
   auto table = cast<ShapedType>(getBlockTable().getType());
   if (ShapedType::isDynamic(page) || ShapedType::isDynamic(heads) || ShapedType::isDynamic(cache.getDimSize(3)))
     return emitOpError("C17: expected a static page size, heads and head size, found ") << cache;
@@ -71,7 +54,7 @@ LogicalResult GatherPagesOp::verify() {
 LogicalResult KvAppendOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
-  if (failed(verifyForm(*this, getOutput())))
+  if (failed(verifyForm(*this)))
     return failure();
   auto input = cast<ShapedType>(getInput().getType()), cache = cast<ShapedType>(getOutput().getType());
   if (input.getRank() != 4 || cache.getRank() != 4)
@@ -85,7 +68,7 @@ LogicalResult KvAppendOp::verify() {
   if (bool(getBlockTable()) != bool(getPageLayout()))
     return emitOpError("C19: expected page_layout beside block_table, found ")
            << (getBlockTable() ? "block_table" : "page_layout") << " alone";
-  int64_t batch = input.getDimSize(0), heads = cache.getDimSize(1);
+  int64_t batch = input.getDimSize(0), heads = cache.getDimSize(getCacheDims().head);
   if (differ(batch, cast<ShapedType>(getPositions().getType()).getDimSize(0)))
     return emitOpError("C19: expected ") << batch << " positions, one a batch index, found "
                                          << getPositions().getType();
@@ -95,9 +78,7 @@ LogicalResult KvAppendOp::verify() {
     if (!isInteger32(getBlockTable(), 2) || differ(batch, cast<ShapedType>(getBlockTable().getType()).getDimSize(0)))
       return emitOpError("C19: expected block_table of two dimensions of i32, a row a batch index, found ")
              << getBlockTable().getType();
-    bool rowsFirst = *getPageLayout() == PageLayout::NHD;
-    heads = cache.getDimSize(rowsFirst ? 2 : 1);
-    int64_t page = cache.getDimSize(rowsFirst ? 1 : 2);
+    int64_t page = cache.getDimSize(getCacheDims().row);
     if (ShapedType::isDynamic(page) || page < 1)
       return emitOpError("C19: expected a static page size of at least 1, found ") << cache;
   }
@@ -145,7 +126,7 @@ static LogicalResult verifyProjections(MultiHeadOp op) {
 LogicalResult MultiHeadOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
-  if (failed(verifyForm(*this, getOutput())))
+  if (failed(verifyForm(*this)))
     return failure();
   Type type = getElementTypeOrSelf(getX().getType());
   for (Value operand : getOperands()) {
@@ -173,10 +154,10 @@ LogicalResult MultiHeadOp::verify() {
            << causal;
   if (isOffset(causal) || isOffset(getAlignAttr()))
     return emitOpError("C14: expected no alignment #attn.causal<offset>, as there is no causal_offset");
-  if (getScale() && !std::isfinite(getScale()->convertToDouble()))
-    return emitOpError("C9: expected a finite scale, found ") << getScale()->convertToDouble();
-  if (double softcap = getSoftcap() ? getSoftcap()->convertToDouble() : 1; !std::isfinite(softcap) || softcap <= 0)
-    return emitOpError("C6: expected softcap to be finite and greater than 0, found ") << softcap;
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(getX().getType()));
+  if (failed(verifyScale(*this, /*value=*/{}, getScale(), accumulation)) ||
+      failed(verifySoftcap(*this, getSoftcap(), accumulation)))
+    return failure();
   if (getAlignAttr() && (causal || !getWindowAttr()))
     return emitOpError("C12: expected align only for a window without causal, found it ")
            << (causal ? "beside causal" : "without a window");

@@ -34,7 +34,7 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
     return failure();
   FloatAttr scale = op.getScaleAttr();
   if (!scale && !op.getScaleValue()) {
-    // The default of SPEC: 1 / sqrt(D), D of Q and K.
+    // The default: 1 / sqrt(D), D of Q and K.
     int64_t headSize = getStaticSize(op, DimKind::HeadSize);
     if (ShapedType::isDynamic(headSize))
       return failure();

@@ -17,6 +17,13 @@ using namespace attn;
 #define GET_OP_CLASSES
 #include "attn/IR/AttnOps.cpp.inc"
 
+static CacheDims getDims(PageLayout layout) { return layout == PageLayout::NHD ? CacheDims{1, 2} : CacheDims{2, 1}; }
+
+CacheDims GatherPagesOp::getCacheDims() { return getDims(getPageLayout()); }
+int64_t GatherPagesOp::getPageSize() { return cast<ShapedType>(getCache().getType()).getDimSize(getCacheDims().row); }
+/// A dense cache is (B, Hkv, capacity, D).
+CacheDims KvAppendOp::getCacheDims() { return getDims(getPageLayout().value_or(PageLayout::HND)); }
+
 /// The last `count` shaped operands are the destinations.
 static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);

@@ -210,19 +210,17 @@ FailureOr<Value> attn::decomposeGatherPages(OpBuilder &builder, GatherPagesOp op
     return failure();
   Location loc = op.getLoc();
   auto cache = cast<RankedTensorType>(op.getCache().getType());
-  bool rowsFirst = op.getPageLayout() == PageLayout::NHD;
-  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2);
   Type type = cache.getElementType();
   SmallVector<OpFoldResult> shape = tensor::getMixedSizes(builder, loc, op.getOutput());
   Value result = generate(builder, loc, shape, type, [&](OpBuilder &b, Location at, ValueRange ivs) {
     Value length = extractIndex(b, at, op.getLengths(), ivs[0]);
     return guard(b, at, isLess(b, at, ivs[2], length), type, [&](OpBuilder &inside) -> Value {
-      Value size = arith::ConstantIndexOp::create(inside, at, page);
+      Value size = arith::ConstantIndexOp::create(inside, at, op.getPageSize());
       Value entry = arith::DivUIOp::create(inside, at, ivs[2], size),
             row = arith::RemUIOp::create(inside, at, ivs[2], size);
       Value place = extractIndex(inside, at, op.getBlockTable(), ValueRange{ivs[0], entry});
-      Value second = rowsFirst ? row : ivs[1], third = rowsFirst ? ivs[1] : row;
-      return tensor::ExtractOp::create(inside, at, op.getCache(), ValueRange{place, second, third, ivs[3]});
+      return tensor::ExtractOp::create(inside, at, op.getCache(),
+                                       op.getCacheDims().getPosition(place, row, ivs[1], ivs[3]));
     });
   });
   if (result.getType() != op.getOutput().getType())

@@ -29,6 +29,10 @@ bool isStructuredOp(Operation *op) {
              OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp>(op);
 }
 
+bool isChainOp(Operation *op) {
+  return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp>(op);
+}
+
 static constexpr DimKind kQueryKeyHead[] = {Query, Key, HeadSize};
 static constexpr DimKind kQueryKeyValue[] = {Query, Key, ValueSize};
 static constexpr DimKind kQueryKeyHeadValue[] = {Query, Key, HeadSize, ValueSize};
@@ -379,10 +383,8 @@ static IndexOp expandKvHead(OpBuilder &builder, Operation *op, IndexOp index) {
   Value kvHead = head;
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     kvHead = arith::ConstantIndexOp::create(builder, loc, constant.getValue());
-  else if (auto group = dyn_cast<AffineBinaryOpExpr>(expr))
-    kvHead = arith::DivUIOp::create(
-        builder, loc, head,
-        arith::ConstantIndexOp::create(builder, loc, cast<AffineConstantExpr>(group.getRHS()).getValue()));
+  else if (int64_t groupSize = getGroupSize(op); groupSize > 1)
+    kvHead = arith::DivUIOp::create(builder, loc, head, arith::ConstantIndexOp::create(builder, loc, groupSize));
   index.getResult().replaceAllUsesWith(kvHead);
   index.erase();
   return head;
@@ -424,6 +426,11 @@ AffineMap getKvHeadMap(Operation *op) {
           return AffineMap::get(
               1, 0, expr.replace(getAffineDimExpr(head, op->getContext()), getAffineDimExpr(0, op->getContext())));
   return AffineMap::get(1, 0, getAffineConstantExpr(0, op->getContext())); // K is the same for all heads
+}
+
+int64_t getGroupSize(Operation *op) {
+  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0));
+  return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
 }
 
 Type getAccumulationType(Type elementType) {

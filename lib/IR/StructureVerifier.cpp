@@ -7,10 +7,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
+#include "Verifiers.h"
 
 using namespace mlir;
 using namespace attn;
+
+LogicalResult attn::verifyForm(Operation *op) {
+  bool isTensor = isa<RankedTensorType>(op->getOperand(0).getType());
+  for (Value operand : op->getOperands())
+    if (isa<ShapedType>(operand.getType()) && isa<RankedTensorType>(operand.getType()) != isTensor)
+      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
+  auto dps = cast<DestinationStyleOpInterface>(op);
+  unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
+  if (op->getNumResults() != expected)
+    return op->emitOpError("C11: expected ")
+           << expected << " results, one for each output tensor, found " << op->getNumResults();
+  for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
+    if (result.getType() != init.getType())
+      return op->emitOpError("C11: expected a result of its output's type ")
+             << init.getType() << ", found " << result.getType();
+  return success();
+}
 
 namespace {
 
@@ -27,24 +44,6 @@ StringRef getDimName(Operation *op, unsigned position) {
   case DimKind::ValueSize: return "value-size";
   }
   llvm_unreachable("covered switch");
-}
-
-/// C11: all tensors with a result each, or all memrefs with none.
-LogicalResult verifyForm(Operation *op, unsigned numShaped) {
-  bool isTensor = isa<RankedTensorType>(op->getOperand(0).getType());
-  for (Value operand : op->getOperands().take_front(numShaped))
-    if (isa<RankedTensorType>(operand.getType()) != isTensor)
-      return op->emitOpError("C11: expected operands that are all tensors or all memrefs, found both");
-  auto dps = cast<DestinationStyleOpInterface>(op);
-  unsigned expected = isTensor ? dps.getNumDpsInits() : 0;
-  if (op->getNumResults() != expected)
-    return op->emitOpError("C11: expected ")
-           << expected << " results, one for each output tensor, found " << op->getNumResults();
-  for (auto [result, init] : llvm::zip(op->getResults(), dps.getDpsInits()))
-    if (result.getType() != init.getType())
-      return op->emitOpError("C11: expected a result of its output's type ")
-             << init.getType() << ", found " << result.getType();
-  return success();
 }
 
 /// Operands that a dot product takes in pairs: Q along D, V along the keys, and what packs them so.
@@ -150,14 +149,35 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
   return success();
 }
 
+/// The attribute of an attn op that has this name, or nearly; empty where there is none.
+StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
+  constexpr unsigned kMaxDistance = 2;
+  StringRef nearest;
+  unsigned distance = kMaxDistance + 1;
+  for (RegisteredOperationName op : ctx->getRegisteredOperations())
+    for (StringAttr known : isa<AttnDialect>(op.getDialect()) ? op.getAttributeNames() : ArrayRef<StringAttr>())
+      if (unsigned found = name.edit_distance(known, /*AllowReplacements=*/true, distance);
+          found < distance && found < known.size() / 2) {
+        nearest = known;
+        distance = found;
+      }
+  return nearest;
+}
+
 } // namespace
 
 LogicalResult attn::verifyAttributes(Operation *op) {
-  // Other dialects' have their prefix, and MLIR's own marks two underscores.
-  for (NamedAttribute attribute : op->getDiscardableAttrs())
-    if (StringRef name = attribute.getName(); !name.contains('.') && !name.starts_with("__"))
-      return op->emitOpError("expected attributes of ")
-             << op->getName() << ", found '" << name << "', which it has not";
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    // Marks of a user, as transform.annotate leaves them, are none of these and no misspelling of one.
+    StringRef name = attribute.getName(), nearest = getNearestAttribute(op->getContext(), name);
+    if (nearest.empty())
+      continue;
+    InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
+                              << op->getName() << " has, found '" << name << "'";
+    if (nearest != name)
+      return diag << "; did you mean '" << nearest << "'?";
+    return diag << "; remove it";
+  }
   return success();
 }
 
@@ -165,7 +185,7 @@ LogicalResult attn::verifyStructure(Operation *op) {
   if (failed(verifyAttributes(op)))
     return failure();
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
-  if (failed(verifyForm(op, specs.size())))
+  if (failed(verifyForm(op)))
     return failure();
   auto explicitMaps = op->getAttrOfType<ArrayAttr>("maps");
   if (explicitMaps && explicitMaps.size() != specs.size())

@@ -36,6 +36,17 @@ bool isAlignedGroup(OpFoldResult size, int64_t groupSize) {
   return numHeads && *numHeads > 0 && (*numHeads % groupSize == 0 || groupSize % *numHeads == 0);
 }
 
+/// What an op counts over the whole problem without a region that a tile could shift; empty where there is nothing.
+StringRef getWholeCount(Operation *op) {
+  auto sdpa = dyn_cast<SdpaOp>(op);
+  if (isa<DropoutOp>(op) || (sdpa && sdpa.getDropoutSeed()))
+    return "dropout";
+  auto softmax = dyn_cast<SoftmaxOp>(op);
+  if (softmax && softmax.getSink())
+    return "sink";
+  return softmax && softmax.getQLengths() ? "q_lengths" : "";
+}
+
 /// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step; the value columns of
 /// an op that also writes row statistics (each tile would write them again); groups of heads across their borders.
 LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
@@ -49,6 +60,10 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
   }
   if (writesRowStatistics(op) && !isWhole[getDomainPosition(op, DimKind::ValueSize)])
     return op->emitOpError("cannot be tiled over the value columns: each tile would write the row statistics again");
+  bool isWholeProblem = llvm::all_of(ArrayRef(isWhole).take_front(getNumBatchDims(op) + 2), [](bool is) { return is; });
+  if (StringRef name = getWholeCount(op); !name.empty() && !isWholeProblem)
+    return op->emitOpError("cannot be tiled through TilingInterface: its ")
+           << name << " counts heads and rows of the whole problem; attn-tile can, after attn-fuse";
   for (AffineMap map : getMaps(op))
     for (AffineExpr expr : map.getResults()) {
       auto group = dyn_cast<AffineBinaryOpExpr>(expr);

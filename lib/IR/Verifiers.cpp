@@ -13,6 +13,33 @@
 using namespace mlir;
 using namespace attn;
 
+LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType) {
+  if (!softcap)
+    return success();
+  double value = softcap->convertToDouble();
+  if (!std::isfinite(value) || value <= 0)
+    return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
+  if (float narrow = value; accumulationType.isF32() && (!std::isfinite(narrow) || narrow == 0))
+    return op->emitOpError("C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, "
+                           "found ")
+           << value << "; leave it out for no cap";
+  return success();
+}
+
+LogicalResult attn::verifyScale(Operation *op, Value value, std::optional<APFloat> scale, Type accumulationType) {
+  if (value && scale)
+    return op->emitOpError("C9: expected one of scale and scale_value, found both");
+  if (scale && !std::isfinite(scale->convertToDouble()))
+    return op->emitOpError("C9: expected a finite scale, found ") << scale->convertToDouble();
+  if (scale && accumulationType.isF32() && !std::isfinite(static_cast<float>(scale->convertToDouble())))
+    return op->emitOpError("C9: expected a scale that is finite in f32, the type of the accumulation, found ")
+           << scale->convertToDouble();
+  if (value && value.getType() != accumulationType)
+    return op->emitOpError("C4: expected scale_value to have the type of the accumulation, ")
+           << accumulationType << ", found " << value.getType();
+  return success();
+}
+
 namespace {
 
 ShapedType getShaped(Value value) { return cast<ShapedType>(value.getType()); }
@@ -42,88 +69,6 @@ LogicalResult verifyState(Operation *op, Value acc, Value max, Value sum) {
   return verifyFloat(op, sum, "row_sum", type, ", that of acc");
 }
 
-/// C5: an alignment is spelled out unless the sizes make every alignment the same.
-LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool hasLengths) {
-  if (!causal || isa<CausalAlignmentAttr>(*causal))
-    return success();
-  if (!isa<UnitAttr>(*causal))
-    return op->emitOpError("C5: expected causal to be #attn.causal<top_left>, #attn.causal<bottom_right> or "
-                           "#attn.causal<offset>, found ")
-           << *causal;
-  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
-  if (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths)
-    return success();
-  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
-  return op->emitOpError("C5: causal needs an alignment unless the numbers of queries and keys are static and equal, "
-                         "found Sq = ")
-         << print(queries) << " and Sk = " << print(keys) << (hasLengths ? " with lengths of their own" : "")
-         << "; write causal = #attn.causal<top_left> (keeps j <= i) or causal = #attn.causal<bottom_right> "
-            "(keeps j <= i + Sk - Sq)";
-}
-
-/// Lengths of each batch index: their numbers of queries and keys may differ where those of the problem do not.
-bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
-bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
-
-/// C12: a window or chunk is placed by the causal alignment or by one of its own.
-template <typename OpTy> LogicalResult verifyWindow(OpTy op) {
-  bool isPlaceable = op.getWindow() || op.getChunk();
-  if (op.getChunk() && *op.getChunk() < 1)
-    return op.emitOpError("C12: expected chunk to be at least 1, found ") << *op.getChunk();
-  if (op.getAlign() && (!isPlaceable || op.getCausal()))
-    return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
-           << (op.getCausal() ? "beside causal" : "without a window");
-  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
-  bool isPlaced =
-      op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
-  if (!isPlaceable || isPlaced)
-    return success();
-  return op.emitOpError(
-      "C12: a window or chunk without causal needs an alignment unless the numbers of queries and keys "
-      "are static and equal; write align = #attn.causal<top_left> or align = "
-      "#attn.causal<bottom_right>");
-}
-
-/// C6.
-LogicalResult verifySoftcap(Operation *op, std::optional<APFloat> softcap, Type accumulationType) {
-  if (!softcap)
-    return success();
-  double value = softcap->convertToDouble();
-  if (!std::isfinite(value) || value <= 0)
-    return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
-  if (float narrow = value; accumulationType.isF32() && (!std::isfinite(narrow) || narrow == 0))
-    return op->emitOpError("C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, "
-                           "found ")
-           << value << "; leave it out for no cap";
-  return success();
-}
-
-/// C8.
-LogicalResult verifyMask(Operation *op, Value mask) {
-  if (!mask || getShaped(mask).getElementType().isInteger(1))
-    return success();
-  // A packed tile holds its booleans as bytes.
-  if (isa<OnlineStepOp>(op) && getShaped(mask).getElementType().isInteger(8))
-    return success();
-  return op->emitOpError("C8: expected mask to have element type i1 (true = attend), found ")
-         << getShaped(mask).getElementType() << "; an additive mask is a bias";
-}
-
-/// C9.
-LogicalResult verifyScale(Operation *op, Value value, std::optional<APFloat> scale, Type accumulationType) {
-  if (value && scale)
-    return op->emitOpError("C9: expected one of scale and scale_value, found both");
-  if (scale && !std::isfinite(scale->convertToDouble()))
-    return op->emitOpError("C9: expected a finite scale, found ") << scale->convertToDouble();
-  if (scale && accumulationType.isF32() && !std::isfinite(static_cast<float>(scale->convertToDouble())))
-    return op->emitOpError("C9: expected a scale that is finite in f32, the type of the accumulation, found ")
-           << scale->convertToDouble();
-  if (value && value.getType() != accumulationType)
-    return op->emitOpError("C4: expected scale_value to have the type of the accumulation, ")
-           << accumulationType << ", found " << value.getType();
-  return success();
-}
-
 LogicalResult verifyMaskMod(Operation *op, Region &region) {
   return verifyScalarRegion(op, region, "mask_mod", {}, IntegerType::get(op->getContext(), 1), "i1 (true = keep)");
 }
@@ -136,22 +81,6 @@ LogicalResult verifyKeyRanges(Operation *op, Region &region) {
   Type index = IndexType::get(op->getContext());
   return verifyScalarRegion(op, region, "key_ranges", {}, {index, index, index, index},
                             "four numbers of keys: visited lower and upper, full lower and upper");
-}
-
-/// C13: integers, `excess` more than there are batch indices.
-LogicalResult verifyPerBatch(Operation *op, Value operand, StringRef name, int64_t excess = 0) {
-  if (!operand)
-    return success();
-  ShapedType type = getShaped(operand);
-  if (type.getRank() != 1 || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
-    return op->emitOpError("C13: expected ") << name << " to have one dimension of i32 or i64, found " << type;
-  if (getNumBatchDims(op) == 0)
-    return op->emitOpError("C13: expected a batch dimension beside ") << name << ", found none";
-  int64_t batch = getStaticDomain(op).front(), found = type.getDimSize(0);
-  if (ShapedType::isDynamic(batch) || ShapedType::isDynamic(found) || found == batch + excess)
-    return success();
-  return op->emitOpError("C13: expected ") << name << " to have " << batch + excess << " elements, one a batch index"
-                                           << (excess ? " and one more" : "") << ", found " << found;
 }
 
 /// C4, C2 of a sink: one float a query head.
@@ -179,41 +108,6 @@ LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed)
   if (value >= 0 && value <= 1)
     return success();
   return op->emitOpError("C16: expected dropout_p in [0, 1], found ") << value;
-}
-
-/// C13, C14 of sdpa and mask.
-template <typename OpTy> LogicalResult verifySpelledOutOperands(OpTy op) {
-  auto isOffset = [](std::optional<Attribute> attribute) {
-    auto alignment = attribute ? dyn_cast_or_null<CausalAlignmentAttr>(*attribute) : CausalAlignmentAttr();
-    return alignment && alignment.getValue() == CausalAlignment::Offset;
-  };
-  std::optional<Attribute> align = op.getAlignAttr() ? std::optional<Attribute>(op.getAlignAttr()) : std::nullopt;
-  if ((isOffset(op.getCausal()) || isOffset(align)) != bool(op.getCausalOffset()))
-    return op.emitOpError("C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found ")
-           << (op.getCausalOffset() ? "causal_offset" : "the alignment") << " alone";
-  if (failed(verifyPerBatch(op, op.getQLengths(), "q_lengths")) ||
-      failed(verifyPerBatch(op, op.getKvLengths(), "kv_lengths")))
-    return failure();
-  return verifyPerBatch(op, op.getCausalOffset(), "causal_offset");
-}
-
-/// C13, C15.
-LogicalResult verifyPacked(SdpaOp op) {
-  if (!op.getCuSeqlensQ())
-    return success();
-  if (getNumBatchDims(op) != 2)
-    return op.emitOpError("C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found ")
-           << getNumBatchDims(op);
-  StringRef other = op.getQLengths() || op.getKvLengths() ? "lengths, which cu_seqlens say themselves"
-                    : op.getBias()                        ? "bias"
-                    : op.getMask()                        ? "mask"
-                    : op.getDropoutP()                    ? "dropout"
-                                                          : "";
-  if (!other.empty())
-    return op.emitOpError("C15: expected cu_seqlens without ") << other << "; write a mask or bias as a region";
-  if (failed(verifyPerBatch(op, op.getCuSeqlensQ(), "cu_seqlens of queries", /*excess=*/1)))
-    return failure();
-  return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
 }
 
 /// C2 of additive scoring: one weight a column of Q and K.
@@ -338,9 +232,8 @@ LogicalResult SoftcapOp::verify() {
 
 LogicalResult MaskOp::verify() {
   if (failed(verifyElementwise(*this, getInput(), getOutput())) ||
-      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) ||
-      failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
-      failed(verifySpelledOutOperands(*this)) || failed(verifyMask(*this, getMask())))
+      (getBias() && failed(verifyFloat(*this, getBias(), "bias"))) || failed(verifySpelledOutMask(*this)) ||
+      failed(verifyMask(*this, getMask())))
     return failure();
   return verifyMaskMod(*this, getMaskMod());
 }
@@ -376,8 +269,7 @@ LogicalResult ApplyOp::verify() {
 LogicalResult SdpaOp::verify() {
   if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
       failed(verifyAttention(*this, /*accumulator=*/{})) || failed(verifyKvScale(*this)) ||
-      failed(verifyCausal(*this, getCausal(), hasLengths(*this))) || failed(verifyWindow(*this)) ||
-      failed(verifySpelledOutOperands(*this)) || failed(verifySink(*this, getSink())) ||
+      failed(verifySpelledOutMask(*this)) || failed(verifySink(*this, getSink())) ||
       failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) ||
       failed(verifyScalarRegion(*this, getStart(), "start", {}, Type(), "one float")))
     return failure();

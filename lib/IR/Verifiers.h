@@ -1,4 +1,4 @@
-//===- Verifiers.h - checks of scalar regions -------------------*- C++ -*-===//
+//===- Verifiers.h - checks that several verifiers share --------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,6 +16,26 @@ namespace attn {
 mlir::LogicalResult verifyScalarRegion(mlir::Operation *op, mlir::Region &region, llvm::StringRef name,
                                        llvm::ArrayRef<mlir::Type> arguments, llvm::ArrayRef<mlir::Type> results,
                                        llvm::StringRef meaning);
+
+/// C11: all tensors with a result for each destination, or all memrefs with none.
+mlir::LogicalResult verifyForm(mlir::Operation *op);
+
+/// C6: finite and greater than 0, also in the type of the accumulation.
+mlir::LogicalResult verifySoftcap(mlir::Operation *op, std::optional<llvm::APFloat> softcap,
+                                  mlir::Type accumulationType);
+/// C9: a finite attribute, also in the type of the accumulation, or a value of that type (may be null), not both.
+mlir::LogicalResult verifyScale(mlir::Operation *op, mlir::Value value, std::optional<llvm::APFloat> scale,
+                                mlir::Type accumulationType);
+
+/// C8: of booleans, true = attend; bytes in a packed tile.
+mlir::LogicalResult verifyMask(mlir::Operation *op, mlir::Value mask);
+/// C5, C12, C13, C14: causal, window, chunk and alignment, lengths and causal_offset.
+mlir::LogicalResult verifySpelledOutMask(MaskOp op);
+mlir::LogicalResult verifySpelledOutMask(SdpaOp op);
+/// C13, C15: packed sequences.
+mlir::LogicalResult verifyPacked(SdpaOp op);
+/// C13: integers (may be null), `excess` more than there are batch indices.
+mlir::LogicalResult verifyPerBatch(mlir::Operation *op, mlir::Value operand, llvm::StringRef name, int64_t excess = 0);
 
 /// C21: scales of quantised keys and values (KvScale.cpp).
 mlir::LogicalResult verifyKvScale(SdpaOp op);

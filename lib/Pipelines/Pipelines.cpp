@@ -81,9 +81,9 @@ static void addVerification(OpPassManager &pm, Phase phase) {
   pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
 }
 
-void buildCanonicalizePhase(OpPassManager &pm) {
+void buildCanonicalizePhase(OpPassManager &pm, bool allFunctions) {
   // First, on what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
-  pm.addPass(createDescribeKernelsPass());
+  pm.addPass(createDescribeKernelsPass({allFunctions}));
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
@@ -204,18 +204,15 @@ static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(mlir::createCanonicalizerPass());
 }
 
-void buildLlvmPhase(OpPassManager &pm, const CPUOptions &) {
+void buildLlvmPhase(OpPassManager &pm, bool isGpu) {
+  if (isGpu)
+    pm.addPass(createPlanWorkspacePass());
   pm.addPass(createEmitEntryPass());
-  addLlvmConversions(pm);
-  pm.addPass(createEmitCheckedEntryPass());
-}
-
-void buildLlvmPhase(OpPassManager &pm, const GPUOptions &) {
-  pm.addPass(createPlanWorkspacePass());
-  pm.addPass(createEmitEntryPass());
-  pm.addPass(createLowerAffinePass());
-  pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createLowerLaunchesPass());
+  if (isGpu) {
+    pm.addPass(createLowerAffinePass());
+    pm.addPass(createSCFToControlFlowPass());
+    pm.addPass(createLowerLaunchesPass());
+  }
   addLlvmConversions(pm);
   pm.addPass(createEmitCheckedEntryPass());
 }
@@ -231,28 +228,25 @@ static bool isGpuTarget(StringRef name) {
 
 void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
                 const GPUOptions &gpu) {
-  llvm::Expected<TargetInfo> target = TargetInfo::get(flash.target);
-  bool isGpu = target && target->gpu;
-  if (!target)
-    llvm::consumeError(target.takeError());
+  bool isGpu = isGpuTarget(flash.target);
   switch (phase) {
   case Phase::Input: return;
-  case Phase::Canonicalize: return buildCanonicalizePhase(pm);
+  case Phase::Canonicalize: return buildCanonicalizePhase(pm, flash.allFunctions);
   case Phase::Fuse: return buildFusePhase(pm);
   case Phase::AnalyzeMask: return buildAnalyzeMaskPhase(pm);
   case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
   case Phase::Online: return buildOnlinePhase(pm);
   case Phase::Tile: return buildTilePhase(pm);
-  case Phase::Bufferize: return buildBufferizePhase(pm, isGpuTarget(flash.target));
+  case Phase::Bufferize: return buildBufferizePhase(pm, isGpu);
   case Phase::Vector: return buildVectorPhase(pm, cpu);
   case Phase::Gpu: return buildGpuPhase(pm, gpu);
   case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
-  case Phase::Llvm: return isGpu ? buildLlvmPhase(pm, gpu) : buildLlvmPhase(pm, cpu);
+  case Phase::Llvm: return buildLlvmPhase(pm, isGpu);
   }
 }
 
 void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
-  buildCanonicalizePhase(pm);
+  buildCanonicalizePhase(pm, options.allFunctions);
   buildFusePhase(pm);
   buildAnalyzeMaskPhase(pm);
   buildSelectSchedulePhase(pm, options);
@@ -263,7 +257,7 @@ void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
 void buildCPUPipeline(OpPassManager &pm, const CPUOptions &options) {
   buildBufferizePhase(pm);
   buildVectorPhase(pm, options);
-  buildLlvmPhase(pm, options);
+  buildLlvmPhase(pm);
 }
 
 void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {

@@ -151,7 +151,7 @@ static LogicalResult checkDotProducts(SdpaOp op, const ScheduleFields &fields, c
       return op.emitOpError("schedule: expected key_tile of at most ")
              << TargetInfo::kMaxByteDotSum << " for product=dot of bytes, found " << fields.keyTile;
     if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>()) {
-      int64_t page = getPageSize(gather);
+      int64_t page = gather.getPageSize();
       if (page % fields.keyTile != 0)
         return op.emitOpError("schedule: expected key_tile to divide the ")
                << page << " keys of a page for product=dot of bytes, as other pages are gathered and widened, found "

@@ -35,20 +35,9 @@ static constexpr int64_t kManyTiles = 64;
 /// Bytes of a thread's stack for Q, the scores and the state of a tile.
 static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
-/// The heads that share a head of K.
-static int64_t getGroupSize(SdpaOp op) {
-  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0));
-  return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
-}
-
-int64_t attn::getPageSize(GatherPagesOp gather) {
-  auto cache = cast<ShapedType>(gather.getCache().getType());
-  return cache.getDimSize(gather.getPageLayout() == PageLayout::NHD ? 1 : 2);
-}
-
 /// The largest part of a page that is a tile; 0 where pages are too short.
 static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
-  int64_t page = getPageSize(gather);
+  int64_t page = gather.getPageSize();
   for (int64_t tile = std::min(page, keyTile); tile >= kMinPage; --tile)
     if (page % tile == 0)
       return tile;

@@ -35,11 +35,6 @@ struct TileChoice {
 };
 } // namespace
 
-static int64_t getGroupSize(SdpaOp op) {
-  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(op).getResult(0));
-  return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
-}
-
 /// Rows of K and V of another type than Q are converted on their way to shared memory.
 static bool convertsRows(SdpaOp op) {
   return getElementTypeOrSelf(op.getKey().getType()) != getElementTypeOrSelf(op.getQuery().getType());

@@ -54,7 +54,7 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
     partial += visited - whole;
     skipped += numKeyTiles - visited;
   }
-  return llvm::formatv(": {0} full, {1} partial, {2} skipped a head", full, partial, skipped).str();
+  return llvm::formatv(": {0} full, {1} partial, {2} skipped per head", full, partial, skipped).str();
 }
 
 /// True where the end of the keys that a tile of queries visits depends on which queries these are: causal masks.

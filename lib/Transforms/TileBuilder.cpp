@@ -39,8 +39,7 @@ int64_t TileBuilder::getHeadsPerTile() {
   bool asksForHead = false;
   Region &ranges = step.getKeyRanges().empty() ? step.getMaskMod() : step.getKeyRanges();
   ranges.walk([&](IndexOp op) { asksForHead |= op.getKind() == IndexKind::Head; });
-  auto group = dyn_cast<AffineBinaryOpExpr>(getKvHeadMap(step).getResult(0));
-  return group && !asksForHead ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+  return asksForHead ? 1 : getGroupSize(step);
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,17 +272,16 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
 }
 
 bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather) {
-  int64_t page = getPageSize(gather);
+  int64_t page = gather.getPageSize();
   ScheduleAttr schedule = *step.getSchedule();
   return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0;
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.
 Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap &map, unsigned column) {
-  bool rowsFirst = gather.getPageLayout() == PageLayout::NHD;
   Value cache = gather.getCache();
-  auto type = cast<RankedTensorType>(cache.getType());
-  int64_t page = type.getDimSize(rowsFirst ? 1 : 2);
+  int64_t page = gather.getPageSize();
+  CacheDims dims = gather.getCacheDims();
   // (batch, kv head, key, column) of the view that the operand is
   AffineExpr dim = b.getAffineDimExpr(0);
   Value entry = affine::makeComposedAffineApply(b, loc, dim.floorDiv(page), {slice.offsets[2]});
@@ -292,14 +290,11 @@ Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap 
       tensor::ExtractOp::create(b, loc, gather.getBlockTable(), ValueRange{toValue(slice.offsets[0]), entry});
   number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
-  Slice inPage{{number, row, slice.offsets[1], zero}, {one, slice.sizes[2], one, slice.sizes[3]}, {one, one, one, one}};
-  SmallVector<AffineExpr> exprs = {b.getAffineConstantExpr(0), b.getAffineDimExpr(keyPos), b.getAffineConstantExpr(0),
-                                   b.getAffineDimExpr(column)};
-  if (!rowsFirst) {
-    std::swap(inPage.offsets[1], inPage.offsets[2]);
-    std::swap(inPage.sizes[1], inPage.sizes[2]);
-    std::swap(exprs[1], exprs[2]);
-  }
+  AffineExpr first = b.getAffineConstantExpr(0);
+  Slice inPage{dims.getPosition<OpFoldResult>(number, row, slice.offsets[1], zero),
+               dims.getPosition<OpFoldResult>(one, slice.sizes[2], one, slice.sizes[3]),
+               {one, one, one, one}};
+  auto exprs = dims.getPosition(first, b.getAffineDimExpr(keyPos), first, b.getAffineDimExpr(column));
   map = AffineMap::get(domainSizes.size(), 0, exprs, b.getContext());
   return createSlice(b, loc, cache, inPage);
 }

@@ -50,7 +50,7 @@ const Contract kContracts[] = {
      "a schedule after phase select-schedule; run attn-select-schedule"},
     {"online", [](Operation *op) { return isa<SdpaOp>(op); },
      "no attn.sdpa after phase online; run attn-convert-to-online"},
-    {"online", [](Operation *op) { return isa<ScoresOp, ScaleOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp>(op); },
+    {"online", isChainOp,
      "no op of the chain after phase online; fuse it into attn.sdpa (attn-fuse says why it did not), or run "
      "attn-lower-to-reference"},
     {"tile",

@@ -4,13 +4,13 @@
 to a cache, `merge` joins results over parts of the keys, `multi_head` adds the projections. `compile` makes a kernel
 from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels that attnc
 has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles. What every argument
-means is in SPEC; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of Python
+means is in docs/Semantics.md; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of Python
 functions and a cache of kernels: no compiler logic.
 """
 
 from attn import functions, plot, reference
 from attn._capture import capture
-from attn._kernel import Kernel, compile  # noqa: A004 - the name of SPEC §5
+from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
 from attn._serving import kv_append, paged_sdpa, varlen_sdpa

@@ -1,6 +1,6 @@
 """The textbook chain, one function a step, in float64: scores, scale, softcap, mask, softmax, dropout, apply.
 
-This is SPEC §2 with the score matrix in memory; `attn.reference` composes and re-exports it. A *removed* key has the
+This is the formula of docs/Semantics.md with the score matrix in memory; `attn.reference` composes and re-exports it. A *removed* key has the
 score −inf from `mask` on. Shapes: q (B, Hq, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), scores (B, Hq, Sq, Sk);
 query head h reads key head h floordiv (Hq / Hkv).
 """
@@ -17,7 +17,7 @@ from attn import _checks, _philox
 
 Array = npt.NDArray[Any]
 
-# How many weights a scoring function may take (SPEC §3).
+# How many weights a scoring function may take.
 SCORE_WEIGHTS = {"dot": (0,), "general": (1,), "additive": (1, 3)}
 
 

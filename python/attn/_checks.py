@@ -1,4 +1,4 @@
-"""Argument checks shared by `attn.sdpa` and `attn.reference`: shapes and the conventions of SPEC §3.
+"""Argument checks shared by `attn.sdpa` and `attn.reference`: shapes and the conventions of docs/Semantics.md.
 
 Every function raises ValueError or TypeError with what was expected and what was found, and returns the checked value.
 """

@@ -85,6 +85,16 @@ def is_target(target: str) -> bool:
     return target.startswith("sm_")
 
 
+def refuse_gpu(function: str, target: str, instead: str) -> None:
+    """For functions that take host arrays alone.
+
+    Raises:
+      ValueError: the target is a GPU.
+    """
+    if is_target(target):
+        raise ValueError(f"expected a processor as target of {function}, found {target!r}; {instead}")
+
+
 def stand_in(name: str, value: Any) -> Any:
     """A NumPy array with shape and type of a device's tensor; its values mean nothing, and it takes no memory."""
     tensor = DeviceTensor(name, value, stream_of(value))
@@ -136,7 +146,7 @@ def call(kernel: Any, inputs: tuple[Any, ...], out: Any) -> Any:
         if len(results) != len(kernel.outputs):
             raise ValueError(f"expected {len(kernel.outputs)} outputs, found {len(results)}")
     outputs = [DeviceTensor(x["name"], y, stream) for x, y in zip(kernel.outputs, results, strict=True)]
-    _run(kernel, [*given, *outputs], model, stream)
+    _run(kernel, kernel.in_order([*given, *outputs]), model, stream)
     return results[0] if len(results) == 1 else results
 
 
@@ -186,7 +196,4 @@ def _run(kernel: Any, tensors: list[Any], model: Any, stream: int) -> None:
 
 
 def _error(kernel: Any, status: int, message: Any) -> Exception:
-    text = f"{kernel.name}: {message.value.decode(errors='replace')}"
-    if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE):
-        return TypeError(text)
-    return RuntimeError(text) if status >= _library.FIRST_CUDA_STATUS else ValueError(text)
+    return _library.error(status, f"{kernel.name}: {message.value.decode(errors='replace')}")

@@ -1,4 +1,4 @@
-"""The whole forward of SPEC §2 in NumPy and float64: `sdpa`, and `predicate`, which keys a query keeps.
+"""The whole forward of docs/Semantics.md in NumPy and float64: `sdpa`, and `predicate`, which keys a query keeps.
 
 `attn.reference` re-exports both.
 """
@@ -42,7 +42,7 @@ def sdpa(
     return_lse: bool = False,
     return_weights: bool = False,
 ) -> Any:
-    """Scaled dot-product attention, the forward of SPEC §2 in its order, every step in float64.
+    """Scaled dot-product attention, the formula of docs/Semantics.md in its order, every step in float64.
 
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv); for layout "bshd" heads and length are exchanged; for
@@ -116,7 +116,7 @@ def predicate(
     kv_lengths: Any = None,
     mask_mod: Callable[..., Any] | None = None,
 ) -> npt.NDArray[np.bool_]:
-    """P of SPEC §2 step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
+    """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 
     Lengths ∧ causal ∧ window ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """

@@ -29,7 +29,7 @@ class Kernel:
       name: its name in the module.
       manifest: the module's manifest, as `attnc --manifest` writes it: target, kernels, their arguments, conventions.
       inputs, outputs: the kernel's own arguments in the manifest, each with name, dtype and shape; a name in a shape
-        is a size that each call chooses.
+        is a size that each call chooses. Outputs are in the order of the function's results.
     """
 
     def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
@@ -38,7 +38,10 @@ class Kernel:
         self.name: str = entry["name"]
         self.manifest = manifest
         self.inputs = [x for x in entry["arguments"] if x["role"] == "input"]
-        self.outputs = [x for x in entry["arguments"] if x["role"] == "output"]
+        self.outputs = sorted((x for x in entry["arguments"] if x["role"] == "output"), key=lambda x: x["result"])
+        names = [x["name"] for x in self.inputs + self.outputs]
+        order = [names.index(x["name"]) for x in entry["arguments"]]
+        self._order = None if order == sorted(order) else order
         self._name = self.name.encode()
         self._names = ([x["name"] for x in self.inputs], [x["name"] for x in self.outputs])
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
@@ -89,7 +92,8 @@ class Kernel:
           objects given as `out` are returned themselves.
 
         Raises:
-          RuntimeError: there is no CUDA driver, or the device is not one that the kernel was made for.
+          RuntimeError: there is no CUDA driver, or the device or this processor is not one that the kernel was made
+            for.
           TypeError: an argument has the wrong element type, device or kind.
           ValueError: the count, a rank, shape or stride is wrong, an output overlaps, or one that is updated is not
             given. Nothing is written.
@@ -133,20 +137,22 @@ class Kernel:
                 "updates; found none"
             )
 
+    def in_order(self, tensors: list[Any]) -> list[Any]:
+        """What belongs to the inputs, then the outputs, in the order of the kernel's C entry."""
+        return tensors if self._order is None else [tensors[i] for i in self._order]
+
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
         names = self._names[0] + self._names[1]
-        tensors = [_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)]
+        tensors = self.in_order([_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)])
         message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
         status = _library.load().attn_module_call(
             self._module, self._name, _tensor.addresses(tensors), len(tensors), message, len(message)
         )
         if status != _library.OK:
-            text = f"{self.name}: {message.value.decode(errors='replace')}"
-            kind = TypeError if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE) else ValueError
-            raise kind(text)
+            raise _library.error(status, f"{self.name}: {message.value.decode(errors='replace')}")
 
 
-def compile(  # noqa: A001 - the name of SPEC §5
+def compile(  # noqa: A001 - shadows a builtin on purpose
     source: str | Path,
     target: str = "host",
     *,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _problem, _tensor, _text, api
+from attn import _checks, _cuda, _problem, _tensor, _text, api
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +37,8 @@ def multi_head(
       w_q, w_k, w_v, w_o: (E, heads·D), (E, kv_heads·D), (E, kv_heads·Dv), (heads·Dv, E'); heads are contiguous ranges
         of columns.
       heads, kv_heads: how many; kv_heads is heads if it is None.
-      scale, causal, window, softcap, align, target: as in `sdpa`, without offsets.
+      scale, causal, window, softcap, align: as in `sdpa`, without offsets.
+      target: a processor, as in `sdpa`.
 
     Returns:
       (B, S, E') in the type of x.
@@ -52,6 +53,7 @@ def multi_head(
         if array.ndim != (3 if name == "x" else 2):
             raise ValueError(f"expected {name} of rank {3 if name == 'x' else 2}, found shape {array.shape}")
     query_heads, key_heads = _checks.heads(heads if kv_heads is None else (heads, kv_heads), "bsd")
+    _cuda.refuse_gpu("multi_head", target, "only attention has GPU kernels")
     b, s, width = arrays["x"].shape
     for name in ("w_q", "w_k", "w_v"):
         if arrays[name].shape[0] != width:
@@ -82,7 +84,7 @@ def merge(out1: Any, lse1: Any, out2: Any, lse2: Any, *, target: str = "host") -
     Args:
       out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys.
       lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True).
-      target: as in `sdpa`.
+      target: a processor, as in `sdpa`.
 
     Returns:
       (out, lse): as if one call had seen the keys of both. Exact: associative up to rounding.
@@ -90,6 +92,7 @@ def merge(out1: Any, lse1: Any, out2: Any, lse2: Any, *, target: str = "host") -
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
+    _cuda.refuse_gpu("merge", target, "only attention has GPU kernels")
     named = {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2}
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
     shape = arrays["out1"].shape

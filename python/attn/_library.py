@@ -11,12 +11,19 @@ import functools
 from pathlib import Path
 
 SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX = 0, 1, 2
-OK, WRONG_TYPE, WRONG_DEVICE, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 20, 21
+OK, WRONG_TYPE, WRONG_DEVICE, WRONG_PROCESSOR, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 11, 20, 21
 DEVICE_CPU, DEVICE_CUDA = 1, 2
 # From here on the codes are attn_cuda.h's.
 FIRST_CUDA_STATUS = 30
 MESSAGE_SIZE = 1024
 FILE_NAME = "libattn.so"
+
+
+def error(status: int, text: str) -> Exception:
+    """What a call raises that ends with a status other than OK."""
+    if status in (WRONG_TYPE, WRONG_DEVICE):
+        return TypeError(text)
+    return RuntimeError(text) if status == WRONG_PROCESSOR or status >= FIRST_CUDA_STATUS else ValueError(text)
 
 
 class DLDevice(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""The online form of SPEC §1 in NumPy and float64: a state over keys seen so far, and its associative merge.
+"""The online form (docs/Semantics.md) in NumPy and float64: a state over keys seen so far, and its associative merge.
 
 `attn.reference` re-exports it.
 """

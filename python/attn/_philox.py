@@ -1,5 +1,5 @@
 """Philox4x32-10, the counter-based generator behind dropout (Salmon et al., "Parallel Random Numbers: As Easy as
-1, 2, 3", SC 2011), element-indexed as in SPEC §3: what is drawn depends on (seed, offset, index) alone.
+1, 2, 3", SC 2011), element-indexed as in docs/Semantics.md: what is drawn depends on (seed, offset, index) alone.
 """
 
 from __future__ import annotations

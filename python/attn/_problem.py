@@ -1,4 +1,4 @@
-"""A problem: shapes and structure of one `attn.sdpa` call, checked, hashable, printed as a problem line (SPEC §5)."""
+"""A problem: shapes and structure of one `attn.sdpa` call, checked, hashable, printed as a problem line."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def of(
     Raises:
       TypeError: the element types are not one float type for all of q, k, v, bias, nor one that k and v may have
         beside it, or mask is not bool.
-      ValueError: a shape, a length or another value is not as SPEC says.
+      ValueError: a shape, a length or another value is not as docs/Semantics.md says.
     """
     dtype, kv = element_type(q, bias=bias), key_type(q, k, v)
     if mask is not None and mask.dtype != np.bool_:
@@ -226,7 +226,7 @@ def of(
 
 
 def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
-    """The causal alignment and the window of a problem, as its fields, checked against SPEC §3."""
+    """The causal alignment and the window of a problem, as its fields, checked against the conventions of docs/Semantics.md."""
     if align is not None and (causal is not None or window is None):
         raise ValueError("expected align only for a window without causal; causal says the alignment itself")
     if window is not None and causal is None and align is None:

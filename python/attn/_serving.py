@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _problem, _tensor, _text, api
+from attn import _checks, _cuda, _problem, _tensor, _text, api
 
 Array = npt.NDArray[Any]
 
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
 CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
+
+# What calls on a GPU write instead.
+COMPILE = 'write attn.compile("… {}", target=…), whose kernels take device tensors'
 
 
 def varlen_sdpa(
@@ -46,7 +49,8 @@ def varlen_sdpa(
         cu_seqlens[b] … cu_seqlens[b + 1] − 1.
       causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
-      scale, window, softcap, sink, target: as in `sdpa`.
+      scale, window, softcap, sink: as in `sdpa`.
+      target: a processor, as in `sdpa`.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse: return lse (Hq, total_q) too.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
@@ -57,6 +61,7 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
+    _cuda.refuse_gpu("varlen_sdpa", target, COMPILE.format("layout=varlen"))
     arrays = {name: _tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)}
     dtype, kv = _problem.element_type(arrays["q"]), _problem.key_type(*arrays.values())
     for name, array in arrays.items():
@@ -125,8 +130,9 @@ def paged_sdpa(
         the length are never read.
       kv_lengths: [B] integers, how many keys each sequence has.
       page_layout: "nhd" or "hnd".
-      scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic,
-        target: as in `sdpa`.
+      scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic:
+        as in `sdpa`.
+      target: a processor, as in `sdpa`.
       k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
         holds them; these not with dynamic, nor a bias or mask over the keys.
 
@@ -137,6 +143,7 @@ def paged_sdpa(
       ValueError: also where a length is beyond the block table, or an entry within a length is no page.
       TypeError, CompileError: as `sdpa`.
     """
+    _cuda.refuse_gpu("paged_sdpa", target, COMPILE.format("paged=16 kv_lengths"))
     named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
     arrays = {name: _tensor.as_array(name, x) for name, x in named.items()}
     _problem.key_type(*arrays.values())
@@ -204,7 +211,7 @@ def kv_append(
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
       page_layout: "nhd" (the default) or "hnd", of a paged cache.
-      target: as in `sdpa`.
+      target: a processor, as in `sdpa`.
 
     Returns:
       The cache itself.
@@ -212,6 +219,7 @@ def kv_append(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
     """
+    _cuda.refuse_gpu("kv_append", target, "only attention has GPU kernels")
     old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
     if rows.dtype.name not in CACHE_TYPES:
         raise TypeError(f"expected new to be one of {', '.join(CACHE_TYPES)}, found {rows.dtype}")

@@ -144,8 +144,7 @@ class Library:
         message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
         status = self._call(entry.features, _tensor.addresses(tensors), len(tensors), message, len(message))
         if status != _library.OK:
-            error = TypeError if status in (_library.WRONG_TYPE, _library.WRONG_DEVICE) else ValueError
-            raise error(f"{self.name}: {message.value.decode(errors='replace')}")
+            raise _library.error(status, f"{self.name}: {message.value.decode(errors='replace')}")
         results = tuple(_tensor.like(x, model) for x in outputs)
         return results[0] if len(results) == 1 else results
 

@@ -38,6 +38,8 @@ def as_array(name: str, value: Any) -> Array:
     device = value.__dlpack_device__()
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
+    if _is_torch(value):
+        _refuse_lazy(name, value)
     try:
         if _is_torch(value):
             element = str(value.dtype).removeprefix("torch.")
@@ -47,6 +49,14 @@ def as_array(name: str, value: Any) -> Array:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
+
+
+def _refuse_lazy(name: str, tensor: Any) -> None:
+    """Refuses a torch tensor whose memory is not what its elements are, or whose gradient would be lost."""
+    for is_so, method in ((tensor.requires_grad, "detach"), (tensor.is_neg(), "resolve_neg")):
+        if is_so:
+            what = "that requires no gradient" if method == "detach" else "without the negative bit"
+            raise TypeError(f"expected {name} to be a tensor {what}; write tensor.{method}()")
 
 
 def as_numbers(name: str, value: Any) -> Array:

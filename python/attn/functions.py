@@ -55,7 +55,7 @@ def clip(x: Any, low: Any, high: Any) -> Any:
     return _call(np.minimum, _call(np.maximum, x, low), high)
 
 
-def abs(x: Any) -> Any:  # noqa: A001 - the name of SPEC §5
+def abs(x: Any) -> Any:  # noqa: A001 - shadows a builtin on purpose
     """The absolute value |x|."""
     return _call(np.absolute, x)
 

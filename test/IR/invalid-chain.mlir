@@ -451,8 +451,20 @@ func.func @f(%s: tensor<4x6xf32>) {
 
 // The mask of the chain is attn.mask.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %e: tensor<4x6xf32>) {
-  // expected-error @below {{expected attributes of attn.scores, found 'causal', which it has not}}
+  // expected-error @below {{expected only attributes that attn.scores has, found 'causal'; remove it}}
   %r = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>)
       {causal = #attn.causal<top_left>} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// A misspelling; a mark of the user's own is none.
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  %a = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {seen, first_pass = 1 : i64} -> tensor<4x8xf32>
+  // expected-error @below {{expected only attributes that attn.sdpa has, found 'casual'; did you mean 'causal'?}}
+  %b = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {casual = #attn.causal<top_left>} -> tensor<4x8xf32>
   return
 }

@@ -85,3 +85,37 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Which weights are kept is a function of the position in the whole problem.
+func.func @dropout(%q: tensor<2x4x16xf32>, %k: tensor<2x6x16xf32>, %v: tensor<2x6x8xf32>, %o: tensor<2x4x8xf32>,
+                   %seed: i64, %offset: i64) -> tensor<2x4x8xf32> {
+  // expected-error @below {{cannot be tiled through TilingInterface: its dropout counts heads and rows of the whole problem; attn-tile can, after attn-fuse}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x4x16xf32>, tensor<2x6x16xf32>, tensor<2x6x8xf32>)
+      dropout(%seed, %offset : i64, i64) outs(%o : tensor<2x4x8xf32>) {dropout_p = 0.5 : f64} -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+func.func @sink(%s: tensor<2x4x6xf32>, %sink: tensor<2xf32>, %o: tensor<2x4x6xf32>) -> tensor<2x4x6xf32> {
+  // expected-error @below {{cannot be tiled through TilingInterface: its sink counts heads and rows of the whole problem}}
+  %r = attn.softmax ins(%s : tensor<2x4x6xf32>) sink(%sink : tensor<2xf32>) outs(%o : tensor<2x4x6xf32>)
+      -> tensor<2x4x6xf32>
+  return %r : tensor<2x4x6xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

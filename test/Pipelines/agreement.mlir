@@ -1,5 +1,5 @@
 // attn.sdpa on numbers along every path that attn-opt has: materialised in f32 and f64, tiled (4 query rows, 3 keys) on
-// tensors, and tiled on vectors. What is expected is computed by the formula of SPEC.md, section 2, in f64.
+// tensors, and tiled on vectors. What is expected is computed by the formula of docs/Semantics.md in f64.
 // DEFINE: %{bufferize} = --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map"
 // DEFINE: %{lower} = --convert-linalg-to-loops --expand-strided-metadata --lower-affine --convert-scf-to-cf \
 // DEFINE:   --convert-vector-to-llvm --convert-math-to-libm --expand-strided-metadata --lower-affine --convert-to-llvm \

@@ -1,4 +1,4 @@
-// The worked examples of the specification (SPEC.md, section 6) as chain and as attn.sdpa, on the reference path.
+// The worked examples as chain and as attn.sdpa, on the reference path.
 // DEFINE: %{lower} = --one-shot-bufferize="bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map" \
 // DEFINE:   --convert-linalg-to-loops --expand-strided-metadata --lower-affine --convert-scf-to-cf --convert-math-to-libm \
 // DEFINE:   --convert-to-llvm --reconcile-unrealized-casts

@@ -5,7 +5,7 @@
 
 func.func @tile_counts(%q: tensor<12x16xf32>, %k: tensor<12x16xf32>, %v: tensor<12x8xf32>,
                        %o: tensor<12x8xf32>) -> tensor<12x8xf32> {
-  // expected-remark @below {{flash loop over tiles of 4 queries and 4 keys: 3 full, 3 partial, 3 skipped a head}}
+  // expected-remark @below {{flash loop over tiles of 4 queries and 4 keys: 3 full, 3 partial, 3 skipped per head}}
   %r = attn.sdpa ins(%q, %k, %v : tensor<12x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>)
       outs(%o : tensor<12x8xf32>)
       {causal = #attn.causal<top_left>,

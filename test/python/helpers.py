@@ -1,4 +1,4 @@
-"""What the Python tests share: drawing inputs, running a case both ways, the tolerances of SPEC §4."""
+"""What the Python tests share: drawing inputs, running a case both ways, the tolerances of docs/Semantics.md."""
 
 import contextlib
 import ctypes
@@ -96,7 +96,7 @@ def rounded_to(dtype):
 
 
 def assert_close(actual, expected, dtype, what="out", low=None):
-    """The rule of SPEC §4; NaN and inf in the same places.
+    """The rule of docs/Semantics.md; NaN and inf in the same places.
 
     f32 and f64: the largest error relative to the largest finite |expected|. bf16 and f16: at most twice the largest
     error of `low`, the same maths in the narrow type.

@@ -1,4 +1,4 @@
-"""The reference against SPEC, and against an independent scalar loop over every feature at once."""
+"""The reference against docs/Semantics.md, and against an independent scalar loop over every feature at once."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ INF = float("inf")
 
 
 def by_hand(q, k, v, scale, *, softcap=None, bias=None, keep=None, sink=None):
-    """SPEC §2 as scalar loops: no broadcasting, no BLAS, nothing shared with the reference."""
+    """The formula of docs/Semantics.md as scalar loops: no broadcasting, no BLAS, nothing shared with the reference."""
     group = q.shape[1] // k.shape[1]
     out = np.zeros((*q.shape[:3], v.shape[3]))
     lse = np.full(q.shape[:3], -INF)

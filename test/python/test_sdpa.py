@@ -1,4 +1,4 @@
-"""attn.sdpa against the reference: the standing shapes of SPEC §4, each convention, odd values."""
+"""attn.sdpa against the reference: the standing shapes, each convention, odd values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The worked examples of SPEC §6 with their numbers, on every path (paths.py)."""
+"""The worked examples with their numbers, on every path (paths.py)."""
 
 import numpy as np
 import pytest

@@ -55,7 +55,7 @@ struct Tensor {
   static constexpr double kUntouched = -77;
 };
 
-/// SPEC 6, the first worked example: one query, three keys.
+/// The first worked example: one query, three keys.
 struct OneQuery {
   // The default scale: 1 / sqrt(4).
   static constexpr const char *problem = "sq1 sk3 d4 dv2 f64 out=lse";

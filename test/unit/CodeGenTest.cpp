@@ -25,7 +25,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// SPEC 6, the first worked example.
+/// The first worked example.
 constexpr const char *kProblem = "sq1 sk3 d4 dv2 f64 out=lse";
 constexpr const char *kLevels[] = {"x86-64", "x86-64-v3", "x86-64-v4"};
 

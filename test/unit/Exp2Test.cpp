@@ -87,7 +87,7 @@ template <typename T> std::vector<T> getNaNs() {
   return values;
 }
 
-// SPEC 4: a polynomial of at most 3 ulp.
+// docs/Semantics.md: a polynomial of at most 3 ulp.
 TEST(Exp2, FloatWithinThreeUlp) {
   for (const TargetInfo &target : getExecutableTargets()) {
     std::vector<float> x = getSweep(-126.0f), y = Exp2<float>(target)(x);

@@ -41,14 +41,12 @@ int driver::run(const RunCommand &command) {
     isFine = *checked;
   }
   OutputFiles files;
-  ArrayRef<std::string> paths = command.outputs;
   for (const auto &[argument, array] : zip_equal(descriptions, *arguments)) {
-    if (!argument.isOutput || paths.empty())
+    if (!argument.isOutput || command.outputs.empty())
       continue;
-    if (Error error =
-            files.add(paths.front(), [&](raw_ostream &os) { writeNpy(os, array.type, array.shape, array.data); }))
+    auto write = [&](raw_ostream &os) { writeNpy(os, array.type, array.shape, array.data); };
+    if (Error error = files.add(command.outputs[argument.result], write))
       return reportError(std::move(error));
-    paths = paths.drop_front();
   }
   if (Error error = files.keep())
     return reportError(std::move(error));

@@ -14,9 +14,9 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Largest |out - ref| relative to max |ref| that --check accepts. For f32 and f64 it is SPEC §4's. For 16 bits, SPEC
-/// §4 compares with the same mathematics in the low type; here three roundings to that type are allowed, of the
-/// weights, of the output and of the reference's output: 3/2 of its epsilon.
+/// Largest |out - ref| relative to max |ref| that --check accepts. For f32 and f64 it is that of docs/Semantics.md. For
+/// 16 bits, that page compares with the same mathematics in the low type; here three roundings to that type are
+/// allowed, of the weights, of the output and of the reference's output: 3/2 of its epsilon.
 static double getTolerance(NpyType type) {
   switch (type) {
   case NpyType::Float64: return 1e-12;

@@ -24,7 +24,7 @@ static constexpr double kKeptShare = 0.75;
 static constexpr int64_t kMaxOffset = 8;
 /// Integers that nothing is known about are in 0 to this: they may index a small table.
 static constexpr int64_t kMaxCaptured = 3;
-/// The dropout seed and offset of the known answers of SPEC §3.
+/// The dropout seed and offset of the known answers of docs/Semantics.md.
 static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
 /// Entries of a block table that no kernel may read.
 static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();

@@ -19,6 +19,8 @@ struct Conjunct {
   mlir::Value value;
   /// Holds for every query and key of the problem, as far as its sizes are static.
   bool alwaysHolds = false;
+  /// Too large to be analysed: tested on every key.
+  bool isTooLarge = false;
 };
 
 /// Splits the yielded value of a mask_mod region at its conjunctions. No conjunct for an empty region.

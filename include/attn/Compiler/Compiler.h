@@ -70,13 +70,13 @@ struct Kernel {
   std::string name;
   llvm::SmallVector<KernelArgument> arguments;
   llvm::SmallVector<std::string> sizes; ///< names of the dynamic sizes, which the plain entry takes last
-  std::string path;                     ///< "flash", "reference", or "mixed" where only a part of it could be fused
+  std::string path;                     ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
   /// The conventions of its only attn.sdpa; empty where there is none or more than one.
   std::optional<double> scale, softcap;
-  std::string causal; ///< "top_left", "bottom_right", or empty
-  std::string align;  ///< of a window without causal, spelled likewise
-  std::optional<int64_t> windowLeft, windowRight;
-  bool hasMask = false, hasBias = false, hasLse = false;
+  std::string causal; ///< "top_left", "bottom_right", "offset", or empty
+  std::string align;  ///< of a window or chunk without causal, spelled likewise
+  std::optional<int64_t> windowLeft, windowRight, chunk;
+  bool hasMask = false, hasBias = false, hasLse = false, hasLengths = false;
   bool isGpu = false;              ///< its entries take a workspace and a stream
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.

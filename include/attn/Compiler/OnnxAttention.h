@@ -1,7 +1,7 @@
 //===- OnnxAttention.h - one Attention node, checked ------------*- C++ -*-===//
 //
 // Between reader and printer: inputs, attributes and types of a node against
-// the operator's definition (onnx 1.22, Attention-23 and Attention-24), and the
+// the operator's definition (onnx 1.23, Attention-23 to 25), and the
 // sizes that they agree on.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

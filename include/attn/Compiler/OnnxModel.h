@@ -24,7 +24,7 @@ namespace attn::onnx {
 /// TensorProto.DataType, as far as it is more than a name here.
 enum class DataType : int64_t { Float = 1, Int64 = 7, Bool = 9, Float16 = 10, Double = 11, BFloat16 = 16 };
 
-/// ONNX's name, as "FLOAT16", or the number of a type that onnx 1.22 does not have.
+/// ONNX's name, as "FLOAT16", or the number of a type that onnx 1.23 does not have.
 std::string getDataTypeName(int64_t type);
 
 /// A size, or its symbol (which may be empty) where only the run knows it.

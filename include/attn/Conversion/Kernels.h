@@ -53,7 +53,8 @@ struct ValueCheck {
   static llvm::StringRef getName(Kind kind);
 };
 
-/// One argument of a kernel, in the order of its C entry: inputs, then outputs. C-contiguous.
+/// One argument of a kernel, in the order of its C entry: the arguments of the function, then the results that have no
+/// destination among them. C-contiguous.
 struct KernelArgument {
   std::string name;
   ElementKind element = ElementKind::F32;
@@ -64,6 +65,7 @@ struct KernelArgument {
   bool isOutput = false;
   bool isUpdated = false; ///< an output of which the kernel reads or keeps old values, as kv_append does
   bool isScalar = false;  ///< passed by value, not by pointer
+  int64_t result = -1;    ///< of an output: which of the function's results it holds
 
   /// Of the first element, in bytes: its own size, and on a GPU, but for integers, what kernels read at once.
   int64_t getAlignment(bool isGpu) const;

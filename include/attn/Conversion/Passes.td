@@ -12,9 +12,13 @@ include "mlir/Pass/PassBase.td"
 def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
   let summary = "record what the C entry of each public function takes";
   let description = [{
-    Attaches `attn.arguments` to each public function on tensors: the name, type
-    and role of each buffer of its C entry, inputs first, then the results that
-    become destinations. A name is the argument's `attn.name`, or what the first
+    Attaches `attn.arguments` to each public function on tensors that holds
+    attention, or calls a private function that does: the name, type and role of
+    each buffer of its C entry, the function's arguments first, then the results
+    that have no destination among them. Other functions stay what they are,
+    unless `all-functions` makes kernels of them too. An output is `updated`
+    where old values of its destination are read or kept; `result` says which
+    result it holds where outputs are in another order. A name is the argument's `attn.name`, or what the first
     attn op calls the operand. Runs before bufferisation, which drops what is a
     result and what is an argument.
 
@@ -23,15 +27,19 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
     `checks` of an argument of integers says what they must be where an op uses
     them as lengths, prefix sums, a block table or positions.
 
-    Rejects functions with results that are not ranked tensors, with dynamic
-    sizes of results that are those of no argument, or that return an argument
-    as it is.
+    Rejects kernels with results that are not ranked tensors, with dynamic sizes
+    of results that are those of no argument, or that return an argument as it
+    is; calls of a kernel; and attention in modules inside this one.
 
     ```mlir
     // after: attn.arguments lists query, key, value, output with their types
     func.func @f(%q: tensor<4x8xf32>, …) -> tensor<4x8xf32> attributes {attn.arguments = […]}
     ```
   }];
+  let options = [
+    Option<"allFunctions", "all-functions", "bool", /*default=*/"false",
+           "Make kernels of public functions without attention as well">,
+  ];
 }
 
 def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {

@@ -44,6 +44,11 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
   let arguments = (ins Attn_Shaped:$cache, Attn_Shaped:$block_table, Attn_Shaped:$lengths, Optional<Index>:$batch,
                        Optional<Index>:$head, Optional<Index>:$first_key, Attn_Shaped:$output,
                        Attn_PageLayoutAttr:$page_layout);
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    ::attn::CacheDims getCacheDims();
+    int64_t getPageSize(); ///< in rows
+  }];
   let assemblyFormat = [{
     `ins` `(` $cache `,` $block_table `:` type($cache) `,` type($block_table) `)` `lengths` `(` $lengths `:` type($lengths) `)`
         (`at` `(` $batch^ `,` $head `,` $first_key `)`)? `outs` `(` $output `:` type($output) `)` attr-dict
@@ -69,6 +74,10 @@ def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
   }];
   let arguments = (ins Attn_Shaped:$input, Attn_Shaped:$positions, Optional<Attn_Shaped>:$block_table,
                        Attn_Shaped:$output, OptionalAttr<Attn_PageLayoutAttr>:$page_layout);
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    ::attn::CacheDims getCacheDims();
+  }];
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)` `positions` `(` $positions `:` type($positions) `)`
         (`block_table` `(` $block_table^ `:` type($block_table) `)`)? `outs` `(` $output `:` type($output) `)` attr-dict

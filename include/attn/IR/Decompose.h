@@ -80,7 +80,7 @@ llvm::SmallVector<mlir::AffineMap> getStateMaps(OnlineStepOp op);
 /// Drops from the maps' domain every dimension that `kept` does not list.
 mlir::AffineMap restrictDomain(mlir::AffineMap map, llvm::ArrayRef<unsigned> kept);
 
-/// The element -inf (or zero) of a float type, as a constant.
+/// `value` as a constant of a float type.
 mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type type, double value);
 
 /// A float value in another float type.

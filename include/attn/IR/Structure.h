@@ -21,6 +21,19 @@ namespace attn {
 /// The named dimensions of an iteration domain; batch dimensions come before them.
 enum class DimKind { Query, Key, HeadSize, ValueSize };
 
+/// Which dimensions of a cache of four are the rows, of a page where it has pages, and the heads: the first is the page
+/// or batch index, the last the column.
+struct CacheDims {
+  unsigned row, head;
+
+  template <typename T> llvm::SmallVector<T, 4> getPosition(T page, T atRow, T atHead, T column) const {
+    llvm::SmallVector<T, 4> position = {page, atRow, atHead, column};
+    position[row] = atRow;
+    position[head] = atHead;
+    return position;
+  }
+};
+
 /// How many of the batch dimensions an operand follows in its own way.
 enum class OperandRole {
   Plain,      ///< has every dimension of its row of the table
@@ -44,6 +57,8 @@ llvm::SmallVector<OperandSpec> getOperandSpecs(mlir::Operation *op);
 
 /// True for the ops that the functions of this header take.
 bool isStructuredOp(mlir::Operation *op);
+/// True for those that work on a whole matrix of scores.
+bool isChainOp(mlir::Operation *op);
 
 unsigned getNumBatchDims(mlir::Operation *op);
 unsigned getDomainPosition(mlir::Operation *op, DimKind kind);
@@ -55,6 +70,8 @@ llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
 /// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
 mlir::AffineMap getKvHeadMap(mlir::Operation *op);
+/// That G; 1 where heads have keys of their own, or all the same.
+int64_t getGroupSize(mlir::Operation *op);
 
 /// Pairs for dot products, which are two results of a map: `d floordiv 2` says which pair, `d mod 2` the place in it.
 /// The position of such a `d`; nothing for other results. Only dimensions behind the batch dimensions come in pairs.
@@ -82,8 +99,8 @@ mlir::Value createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// Verifies C1, C2, C3, C7 and C11: ranks, sizes and forms of all shaped operands.
 mlir::LogicalResult verifyStructure(mlir::Operation *op);
 
-/// No attribute that looks like one of attn's and is not one of this op, as `causal` on scores: it would change
-/// nothing.
+/// No attribute that has the name of one of attn's, or nearly, and is not one of this op, as `causal` on scores: it
+/// would change nothing.
 mlir::LogicalResult verifyAttributes(mlir::Operation *op);
 
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.

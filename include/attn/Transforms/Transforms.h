@@ -37,8 +37,6 @@ bool canUseDotProducts(mlir::Operation *op);
 bool canUseByteDotProducts(mlir::Operation *op);
 /// True where the products can be `product = amx`: pairs of bf16 in whole tiles.
 bool canUseTileProducts(mlir::Operation *op);
-/// The keys of a page of the cache.
-int64_t getPageSize(GatherPagesOp gather);
 /// That of the decode kernel, where few query rows make it the faster one.
 std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
 

@@ -104,16 +104,16 @@ public:
       : function(function), b(function.getContext()), classes(function), checks(function, classes) {}
 
   LogicalResult run() {
-    llvm::SmallDenseSet<Value> destinations;
+    llvm::SmallDenseMap<Value, int64_t> destinations; // each with the result that it holds
     auto terminator = cast<func::ReturnOp>(function.getBody().front().getTerminator());
-    for (Value result : terminator.getOperands()) {
+    for (auto [i, result] : llvm::enumerate(terminator.getOperands())) {
       if (!isa<RankedTensorType>(result.getType()))
         return function.emitOpError("expected a kernel to return ranked tensors, found ") << result.getType();
       if (isa<BlockArgument>(result))
         return function.emitOpError("expected a kernel to compute what it returns, found an argument that is returned "
                                     "as it is");
       Value destination = getDestination(result);
-      if (isa<BlockArgument>(destination) && !destinations.insert(destination).second)
+      if (isa<BlockArgument>(destination) && !destinations.try_emplace(destination, i).second)
         return function.emitOpError("expected each result to have a destination of its own, found one for two results");
     }
     for (BlockArgument argument : function.getArguments())
@@ -124,6 +124,7 @@ public:
       if (!isa<BlockArgument>(getDestination(result)) &&
           failed(add(result, getResultName(i, result), /*isOutput=*/true)))
         return failure();
+    noteOrderOfResults(destinations, terminator.getOperands());
     function->setAttr(kArgumentsAttr, b.getArrayAttr(entries));
     if (!symbols.empty())
       function->setAttr(kSizesAttr, b.getArrayAttr(getSizeNames()));
@@ -136,6 +137,28 @@ public:
   }
 
 private:
+  /// Where outputs are not in the order of the results, each says which result it holds.
+  void noteOrderOfResults(const llvm::SmallDenseMap<Value, int64_t> &destinations, ValueRange results) {
+    SmallVector<int64_t> order;
+    for (BlockArgument argument : function.getArguments())
+      if (auto found = destinations.find(argument); found != destinations.end())
+        order.push_back(found->second);
+    for (auto [i, result] : llvm::enumerate(results))
+      if (!isa<BlockArgument>(getDestination(result)))
+        order.push_back(i);
+    if (llvm::is_sorted(order))
+      return;
+    auto *next = order.begin();
+    for (Attribute &attribute : entries) {
+      auto entry = cast<DictionaryAttr>(attribute);
+      if (!entry.getAs<BoolAttr>("output").getValue())
+        continue;
+      NamedAttrList named(entry);
+      named.set("result", b.getI64IntegerAttr(*next++));
+      attribute = named.getDictionary(b.getContext());
+    }
+  }
+
   LogicalResult add(Value value, std::string name, bool isOutput) {
     Type type = value.getType();
     auto shaped = dyn_cast<RankedTensorType>(type);
@@ -144,6 +167,8 @@ private:
     if (!getElementKind(getElementTypeOrSelf(type)))
       return function.emitOpError("expected element type f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found ")
              << getElementTypeOrSelf(type);
+    if (shaped && shaped.getEncoding())
+      return function.emitOpError("expected dense tensors without an encoding, found ") << type;
     if (shaped && !fitsInMemory(shaped))
       return function.emitOpError("expected arguments of at most 2^") << kMaxArgumentBits << " bytes, found " << type;
     std::string unique = makeUnique(name);
@@ -271,9 +296,8 @@ LogicalResult checkDynamicSizes(func::FuncOp function) {
     if (!isStructuredOp(op))
       return WalkResult::advance();
     SmallVector<int64_t> domain = getStaticDomain(op);
-    AffineMap kvHead = getNumBatchDims(op) > 0 ? getKvHeadMap(op) : AffineMap();
-    if (kvHead && isa<AffineBinaryOpExpr>(kvHead.getResult(0)) &&
-        ShapedType::isDynamic(domain[getNumBatchDims(op) - 1])) {
+    unsigned numBatch = getNumBatchDims(op);
+    if (numBatch > 0 && getGroupSize(op) > 1 && ShapedType::isDynamic(domain[numBatch - 1])) {
       op->emitOpError("expected static numbers of heads where K and V have fewer than Q, found dynamic ones");
       return WalkResult::interrupt();
     }
@@ -287,10 +311,59 @@ LogicalResult checkDynamicSizes(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
+/// Finds attention in functions, also in private ones that they call.
+class AttentionFinder {
+public:
+  bool contains(func::FuncOp function) {
+    // In a circle of calls: no, unless another function of it says yes.
+    auto [entry, isNew] = known.try_emplace(function, false);
+    if (!isNew)
+      return entry->second;
+    WalkResult result = function.walk([&](Operation *op) {
+      if (isa<AttnDialect>(op->getDialect()))
+        return WalkResult::interrupt();
+      auto call = dyn_cast<func::CallOp>(op);
+      auto callee = call ? symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()) : func::FuncOp();
+      return callee && callee.isPrivate() && contains(callee) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return known[function] = result.wasInterrupted();
+  }
+
+private:
+  SymbolTableCollection symbols;
+  DenseMap<Operation *, bool> known;
+};
+
+/// A kernel takes pointers, so a call with tensors would no longer fit; and kernels lie in the module itself.
+LogicalResult checkModule(ModuleOp module) {
+  SymbolTableCollection symbols;
+  WalkResult result = module.walk([&](Operation *op) {
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+      if (callee && callee->hasAttr(kArgumentsAttr)) {
+        call.emitOpError("expected no call of a kernel, whose arguments become pointers, found one of '")
+            << callee.getName() << "'; make it private, or inline it";
+        return WalkResult::interrupt();
+      }
+    } else if (isStructuredOp(op) && op->getParentOfType<ModuleOp>() != module) {
+      op->emitOpError("expected attention in functions of the outermost module, found it in a module inside; run the "
+                      "pipeline on that one: builtin.module(builtin.module(…))");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<DescribeKernelsPass> {
+  using Base::Base;
+
   void runOnOperation() override {
+    AttentionFinder attention;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!function.isPublic() || function.isExternal() || function->hasAttr(kArgumentsAttr))
+        continue;
+      if (!allFunctions && !attention.contains(function))
         continue;
       if (!function.getBody().hasOneBlock()) {
         function.emitOpError("expected a kernel of one block");
@@ -299,6 +372,8 @@ struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<Describe
       if (failed(checkName(function)) || failed(checkDynamicSizes(function)) || failed(Describer(function).run()))
         return signalPassFailure();
     }
+    if (failed(checkModule(getOperation())))
+      signalPassFailure();
   }
 };
 } // namespace

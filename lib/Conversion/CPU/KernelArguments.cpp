@@ -117,12 +117,18 @@ ValueCheck ValueCheck::fromAttribute(Attribute attribute) {
 
 SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
   SmallVector<KernelArgument> arguments;
+  int64_t numOutputs = 0;
   for (Attribute attribute : function->getAttrOfType<ArrayAttr>(kArgumentsAttr)) {
     auto entry = cast<DictionaryAttr>(attribute);
     KernelArgument argument;
     argument.name = entry.getAs<StringAttr>("name").str();
     argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
     argument.isUpdated = entry.contains("updated");
+    if (argument.isOutput) {
+      auto result = entry.getAs<IntegerAttr>("result");
+      argument.result = result ? result.getInt() : numOutputs;
+      ++numOutputs;
+    }
     Type type = entry.getAs<TypeAttr>("type").getValue();
     argument.element = *getElementKind(getElementTypeOrSelf(type));
     if (auto shaped = dyn_cast<ShapedType>(type))

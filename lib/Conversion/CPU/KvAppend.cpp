@@ -20,8 +20,7 @@ namespace {
 class KvAppendLowering {
 public:
   KvAppendLowering(RewriterBase &rewriter, KvAppendOp op)
-      : b(rewriter), loc(op.getLoc()), op(op), input(op.getInput()), cache(op.getOutput()),
-        rowDim(op.getBlockTable() && *op.getPageLayout() == PageLayout::NHD ? 1 : 2), headDim(3 - rowDim) {}
+      : b(rewriter), loc(op.getLoc()), op(op), input(op.getInput()), cache(op.getOutput()), dims(op.getCacheDims()) {}
 
   void emit() {
     forEach(getSize(input, 0), [&](Value batch) {
@@ -31,14 +30,14 @@ public:
         if (op.getBlockTable())
           emitPagedRow(batch, n, row);
         else
-          ifBelow(row, getSize(cache, rowDim), [&] { copyRow(batch, n, batch, row); });
+          ifBelow(row, getSize(cache, dims.row), [&] { copyRow(batch, n, batch, row); });
       });
     });
   }
 
 private:
   void emitPagedRow(Value batch, Value n, Value row) {
-    Value pageSize = getSize(cache, rowDim), entry = arith::DivUIOp::create(b, loc, row, pageSize);
+    Value pageSize = getSize(cache, dims.row), entry = arith::DivUIOp::create(b, loc, row, pageSize);
     ifBelow(entry, getSize(op.getBlockTable(), 1), [&] {
       Value page = loadIndex(op.getBlockTable(), {batch, entry});
       ifBelow(page, getSize(cache, 0), [&] { copyRow(batch, n, page, arith::RemUIOp::create(b, loc, row, pageSize)); });
@@ -51,8 +50,8 @@ private:
       forEach(getSize(input, 3), [&](Value column) {
         Value element = memref::LoadOp::create(b, loc, input, ValueRange{batch, head, n, column});
         Values place = {page, page, page, column};
-        place[rowDim] = row;
-        place[headDim] = head;
+        place[dims.row] = row;
+        place[dims.head] = head;
         memref::StoreOp::create(b, loc, element, cache, place);
       });
     });
@@ -86,7 +85,7 @@ private:
   Location loc;
   KvAppendOp op;
   Value input, cache;
-  unsigned rowDim, headDim;
+  CacheDims dims;
 };
 
 } // namespace

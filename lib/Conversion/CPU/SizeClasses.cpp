@@ -160,10 +160,9 @@ static bool isDynamicDim(Value tensor, unsigned dim) { return cast<ShapedType>(t
 
 void SizeClasses::addPaging(Operation *op) {
   if (auto gather = dyn_cast<GatherPagesOp>(op)) {
-    bool isHeadMajor = gather.getPageLayout() == PageLayout::HND;
     uniteDims(gather.getOutput(), 0, gather.getBlockTable(), 0);
     uniteDims(gather.getOutput(), 0, gather.getLengths(), 0);
-    uniteDims(gather.getOutput(), 1, gather.getCache(), isHeadMajor ? 1 : 2);
+    uniteDims(gather.getOutput(), 1, gather.getCache(), gather.getCacheDims().head);
     uniteDims(gather.getOutput(), 3, gather.getCache(), 3);
     setName(find(gather.getCache(), 0), "pages");
     // The caches of K and V that one table indexes have as many pages, unless they say other numbers.
@@ -173,7 +172,6 @@ void SizeClasses::addPaging(Operation *op) {
           uniteDims(gather.getCache(), 0, other.getCache(), 0);
     setName(find(gather.getBlockTable(), 1), "max_pages");
   } else if (auto append = dyn_cast<KvAppendOp>(op)) {
-    bool isHeadMajor = !append.getBlockTable() || append.getPageLayout() == PageLayout::HND;
     uniteDims(append.getInput(), 0, append.getPositions(), 0);
     if (Value table = append.getBlockTable()) {
       uniteDims(append.getInput(), 0, table, 0);
@@ -183,7 +181,7 @@ void SizeClasses::addPaging(Operation *op) {
       uniteDims(append.getInput(), 0, append.getOutput(), 0);
     }
     setName(find(append.getInput(), 0), "b");
-    uniteDims(append.getInput(), 1, append.getOutput(), isHeadMajor ? 1 : 2);
+    uniteDims(append.getInput(), 1, append.getOutput(), append.getCacheDims().head);
     uniteDims(append.getInput(), 3, append.getOutput(), 3);
   } else if (auto layer = dyn_cast<MultiHeadOp>(op)) {
     uniteDims(layer.getX(), 0, layer.getOutput(), 0);

@@ -105,8 +105,7 @@ LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp 
   Location loc = op.getLoc();
   auto cache = cast<MemRefType>(op.getCache().getType()), output = cast<MemRefType>(op.getOutput().getType());
   auto type = dyn_cast<FloatType>(output.getElementType());
-  bool rowsFirst = op.getPageLayout() == PageLayout::NHD;
-  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2), columns = cache.getDimSize(3);
+  int64_t page = op.getPageSize(), columns = cache.getDimSize(3);
   if (!op.getBatch() || !type || output.getRank() != 4 || output.getDimSize(3) != columns)
     return op.emitOpError("expected a tile of keys (1, 1, keys, D); run attn-tile, which reads pages through the view");
   rewriter.setInsertionPoint(op);
@@ -131,8 +130,7 @@ LogicalResult attn::cpu::lowerGatherPages(RewriterBase &rewriter, GatherPagesOp 
     Value pageIndex =
         toIndex(memref::LoadOp::create(rewriter, loc, op.getBlockTable(), ValueRange{op.getBatch(), entry}));
     auto fromAt = [&](Value column) {
-      return rowsFirst ? Values{pageIndex, place, op.getHead(), column}
-                       : Values{pageIndex, op.getHead(), place, column};
+      return Values(op.getCacheDims().getPosition<Value>(pageIndex, place, op.getHead(), column));
     };
     copyRow(vb, op.getCache(), fromAt, op.getOutput(), toAt, columns, isContiguous);
     rewriter.setInsertionPointToStart(branch.elseBlock());

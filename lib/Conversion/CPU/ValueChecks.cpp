@@ -14,11 +14,6 @@
 using namespace mlir;
 using namespace attn;
 
-/// The dimensions of a page in its cache: rows of a page, heads.
-static std::pair<unsigned, unsigned> getPageDims(PageLayout layout) {
-  return layout == PageLayout::NHD ? std::pair(1u, 2u) : std::pair(2u, 1u);
-}
-
 ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function(function), classes(classes) {
   function.walk([&](Operation *op) {
     TypeSwitch<Operation *>(op)
@@ -92,7 +87,7 @@ void ValueChecks::addLimited(Value argument, ValueCheck::Kind kind, std::optiona
 
 void ValueChecks::addOp(GatherPagesOp op) {
   Value cache = op.getCache(), table = op.getBlockTable(), lengths = op.getLengths();
-  std::optional<SizePlace> page = findPlace(cache, getPageDims(op.getPageLayout()).first);
+  std::optional<SizePlace> page = findPlace(cache, op.getCacheDims().row);
   std::optional<SizePlace> pages = findPlace(cache, 0), width = findPlace(table, 1);
   std::optional<int64_t> lengthsArgument = getArgument(lengths);
   // The view may end in the middle of a page.
@@ -120,8 +115,7 @@ void ValueChecks::addOp(GatherPagesOp op) {
 void ValueChecks::addOp(KvAppendOp op) {
   Value table = op.getBlockTable(), cache = op.getOutput(), positions = op.getPositions();
   bool isPaged = bool(table);
-  unsigned rowDim = isPaged ? getPageDims(*op.getPageLayout()).first : 2;
-  std::optional<SizePlace> rows = findPlace(op.getInput(), 2), page = findPlace(cache, rowDim);
+  std::optional<SizePlace> rows = findPlace(op.getInput(), 2), page = findPlace(cache, op.getCacheDims().row);
   std::optional<SizePlace> pages = findPlace(cache, 0), width = isPaged ? findPlace(table, 1) : SizePlace();
   std::optional<int64_t> positionsArgument = getArgument(positions);
   if (!rows || !page || !pages || !width || !positionsArgument)

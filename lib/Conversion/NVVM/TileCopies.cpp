@@ -46,9 +46,8 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
   std::optional<Place> place = getPlace(op.getOutput());
   if (!place || !op.getBatch())
     return op.emitOpError("expected the tile of keys of an attn.online_step; run attn-tile");
-  auto cache = cast<MemRefType>(op.getCache().getType());
-  bool rowsFirst = op.getPageLayout() == PageLayout::NHD;
-  int64_t page = cache.getDimSize(rowsFirst ? 1 : 2);
+  int64_t page = op.getPageSize();
+  CacheDims dims = op.getCacheDims();
   GlobalView view(wb, op.getCache(), AffineMap::getMultiDimIdentityMap(4, op.getContext()));
   auto toNumber = [&](Value memref, ValueRange indices) -> Value {
     Value element = memref::LoadOp::create(wb.b, wb.loc, memref, indices);
@@ -66,11 +65,10 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
     key = wb.b.createOrFold<arith::MaxSIOp>(wb.loc, key, zero);
     Value entry = wb.divide(key, page), place = wb.remainder(key, page);
     Value number = toNumber(op.getBlockTable(), ValueRange{op.getBatch(), wb.toIndex(entry)});
-    return rowsFirst ? view.getOffset(wb, {{0, number}, {1, place}, {2, head}})
-                     : view.getOffset(wb, {{0, number}, {1, head}, {2, place}});
+    return view.getOffset(wb, {{0, number}, {dims.row, place}, {dims.head, head}});
   };
-  copyRows(wb, view, getTile(*place), cache.getDimSize(3), getElementTypeOrSelf(op.getOutput().getType()), getOffset,
-           isInside);
+  copyRows(wb, view, getTile(*place), cast<MemRefType>(op.getCache().getType()).getDimSize(3),
+           getElementTypeOrSelf(op.getOutput().getType()), getOffset, isInside);
   wb.commitCopies();
   return success();
 }

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-describe-kernels --attn-bind-destinations | FileCheck %s
+// RUN: attn-opt %s --attn-describe-kernels=all-functions --attn-bind-destinations | FileCheck %s
 
 // A result is materialised in a new argument.
 // CHECK-LABEL: func @result(

@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-describe-kernels --split-input-file --verify-diagnostics
+// RUN: attn-opt %s --attn-describe-kernels=all-functions --split-input-file --verify-diagnostics
 
 // A kernel returns what it computes.
 // expected-error @below {{expected a kernel to return ranked tensors, found 'f32'}}
@@ -95,4 +95,43 @@ func.func @blocks(%s: tensor<4x6xf32>) -> tensor<4x6xf32> {
   cf.br ^end
 ^end:
   return %s : tensor<4x6xf32>
+}
+
+// -----
+
+// A kernel's arguments become pointers.
+func.func @called(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %o = tensor.empty() : tensor<2x4x8xf32>
+  %r = attn.sdpa ins(%x, %x, %x : tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) outs(%o : tensor<2x4x8xf32>)
+      -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+func.func @caller(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  // expected-error @below {{expected no call of a kernel, whose arguments become pointers, found one of 'called'; make it private, or inline it}}
+  %r = call @called(%x) : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+
+// -----
+
+func.func private @outside()
+module @inner {
+  func.func @f(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %o = tensor.empty() : tensor<2x4x8xf32>
+    // expected-error @below {{expected attention in functions of the outermost module, found it in a module inside}}
+    %r = attn.sdpa ins(%x, %x, %x : tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>)
+        outs(%o : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+    return %r : tensor<2x4x8xf32>
+  }
+}
+
+// -----
+
+#compressed = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
+// expected-error @below {{expected dense tensors without an encoding, found}}
+func.func @sparse(%x: tensor<4x8xf32, #compressed>) -> tensor<4x8xf32> {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%x, %x, %x : tensor<4x8xf32, #compressed>, tensor<4x8xf32, #compressed>, tensor<4x8xf32, #compressed>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
 }

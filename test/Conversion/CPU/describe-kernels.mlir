@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --attn-describe-kernels | FileCheck %s
+// RUN: attn-opt %s --attn-describe-kernels=all-functions | FileCheck %s
 
 // Inputs by the role that they have in the op, then the results that become destinations.
 // CHECK-LABEL: func @sdpa(

@@ -1,0 +1,122 @@
+//===- MaskVerifiers.cpp - constraints of what removes keys ---------------===//
+//
+// Causal alignments, windows, chunks, lengths, packed sequences and boolean
+// masks: what attn.mask and attn.sdpa share.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Verifiers.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// C5: an alignment is spelled out unless the sizes make every alignment the same.
+static LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool hasLengths) {
+  if (!causal || isa<CausalAlignmentAttr>(*causal))
+    return success();
+  if (!isa<UnitAttr>(*causal))
+    return op->emitOpError("C5: expected causal to be #attn.causal<top_left>, #attn.causal<bottom_right> or "
+                           "#attn.causal<offset>, found ")
+           << *causal;
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  if (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths)
+    return success();
+  auto print = [](int64_t size) { return ShapedType::isDynamic(size) ? std::string("?") : std::to_string(size); };
+  return op->emitOpError("C5: causal needs an alignment unless the numbers of queries and keys are static and equal, "
+                         "found Sq = ")
+         << print(queries) << " and Sk = " << print(keys) << (hasLengths ? " with lengths of their own" : "")
+         << "; write causal = #attn.causal<top_left> (keeps j <= i) or causal = #attn.causal<bottom_right> "
+            "(keeps j <= i + Sk - Sq)";
+}
+
+/// Lengths of each batch index: their numbers of queries and keys may differ where those of the problem do not.
+static bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
+static bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
+
+/// C12: a window or chunk is placed by the causal alignment or by one of its own.
+template <typename OpTy> static LogicalResult verifyWindow(OpTy op) {
+  bool isPlaceable = op.getWindow() || op.getChunk();
+  if (op.getChunk() && *op.getChunk() < 1)
+    return op.emitOpError("C12: expected chunk to be at least 1, found ") << *op.getChunk();
+  if (op.getAlign() && (!isPlaceable || op.getCausal()))
+    return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
+           << (op.getCausal() ? "beside causal" : "without a window");
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  bool isPlaced =
+      op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
+  if (!isPlaceable || isPlaced)
+    return success();
+  return op.emitOpError(
+      "C12: a window or chunk without causal needs an alignment unless the numbers of queries and keys "
+      "are static and equal; write align = #attn.causal<top_left> or align = "
+      "#attn.causal<bottom_right>");
+}
+
+LogicalResult attn::verifyMask(Operation *op, Value mask) {
+  if (!mask || getElementTypeOrSelf(mask.getType()).isInteger(1))
+    return success();
+  // A packed tile holds its booleans as bytes.
+  if (isa<OnlineStepOp>(op) && getElementTypeOrSelf(mask.getType()).isInteger(8))
+    return success();
+  return op->emitOpError("C8: expected mask to have element type i1 (true = attend), found ")
+         << getElementTypeOrSelf(mask.getType()) << "; an additive mask is a bias";
+}
+
+LogicalResult attn::verifyPerBatch(Operation *op, Value operand, StringRef name, int64_t excess) {
+  if (!operand)
+    return success();
+  ShapedType type = cast<ShapedType>(operand.getType());
+  if (type.getRank() != 1 || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
+    return op->emitOpError("C13: expected ") << name << " to have one dimension of i32 or i64, found " << type;
+  if (getNumBatchDims(op) == 0)
+    return op->emitOpError("C13: expected a batch dimension beside ") << name << ", found none";
+  int64_t batch = getStaticDomain(op).front(), found = type.getDimSize(0);
+  if (ShapedType::isDynamic(batch) || ShapedType::isDynamic(found) || found == batch + excess)
+    return success();
+  return op->emitOpError("C13: expected ") << name << " to have " << batch + excess << " elements, one a batch index"
+                                           << (excess ? " and one more" : "") << ", found " << found;
+}
+
+/// C13, C14 of sdpa and mask.
+template <typename OpTy> static LogicalResult verifySpelledOutOperands(OpTy op) {
+  auto isOffset = [](std::optional<Attribute> attribute) {
+    auto alignment = attribute ? dyn_cast_or_null<CausalAlignmentAttr>(*attribute) : CausalAlignmentAttr();
+    return alignment && alignment.getValue() == CausalAlignment::Offset;
+  };
+  std::optional<Attribute> align = op.getAlignAttr() ? std::optional<Attribute>(op.getAlignAttr()) : std::nullopt;
+  if ((isOffset(op.getCausal()) || isOffset(align)) != bool(op.getCausalOffset()))
+    return op.emitOpError("C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found ")
+           << (op.getCausalOffset() ? "causal_offset" : "the alignment") << " alone";
+  if (failed(verifyPerBatch(op, op.getQLengths(), "q_lengths")) ||
+      failed(verifyPerBatch(op, op.getKvLengths(), "kv_lengths")))
+    return failure();
+  return verifyPerBatch(op, op.getCausalOffset(), "causal_offset");
+}
+
+template <typename OpTy> static LogicalResult verifySpelledOut(OpTy op) {
+  if (failed(verifyCausal(op, op.getCausal(), hasLengths(op))) || failed(verifyWindow(op)))
+    return failure();
+  return verifySpelledOutOperands(op);
+}
+LogicalResult attn::verifySpelledOutMask(MaskOp op) { return verifySpelledOut(op); }
+LogicalResult attn::verifySpelledOutMask(SdpaOp op) { return verifySpelledOut(op); }
+
+LogicalResult attn::verifyPacked(SdpaOp op) {
+  if (!op.getCuSeqlensQ())
+    return success();
+  if (getNumBatchDims(op) != 2)
+    return op.emitOpError("C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found ")
+           << getNumBatchDims(op);
+  StringRef other = op.getQLengths() || op.getKvLengths() ? "lengths, which cu_seqlens say themselves"
+                    : op.getBias()                        ? "bias"
+                    : op.getMask()                        ? "mask"
+                    : op.getDropoutP()                    ? "dropout"
+                                                          : "";
+  if (!other.empty())
+    return op.emitOpError("C15: expected cu_seqlens without ") << other << "; write a mask or bias as a region";
+  if (failed(verifyPerBatch(op, op.getCuSeqlensQ(), "cu_seqlens of queries", /*excess=*/1)))
+    return failure();
+  return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
+}
