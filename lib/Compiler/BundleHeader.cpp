@@ -6,7 +6,6 @@
 
 #include "attn/Compiler/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
 

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
+#include "LinkBitcode.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
 #include "attn/Compiler/CheckBitcode.h"
@@ -26,9 +27,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/SCCIterator.h"
-#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -156,7 +155,11 @@ LogicalResult Compiler::runPhase(Phase phase) {
     buildFusePhase(pm);
     if (failed(runAndVerify(pm, *module)))
       return failure();
-    collectKernels(); // while the chains that are left are there
+    // What is left of chains is about to run materialised.
+    module->walk([&](Operation *op) {
+      if (isChainOp(op))
+        materialized.insert(op->getParentOfType<func::FuncOp>());
+    });
     pm.clear();
     ReferenceOptions fallback;
     fallback.chainOnly = true;
@@ -203,6 +206,8 @@ LogicalResult Compiler::run(Phase last) {
     } else if (!(phase == Phase::Bufferize && isBufferized(*module)) && failed(runPhase(phase))) {
       return failure();
     }
+    if (phase == Phase::Fuse && !isReference)
+      collectKernels();
     if (phase == Phase::Nvvm)
       collectLaunches();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))
@@ -255,18 +260,17 @@ static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
 }
 
 /// Writes down, where no earlier run has, how the function will be compiled.
-static void describePath(Operation *function, bool isReference) {
+static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
   Builder b(function->getContext());
   SmallVector<SdpaOp> ops;
-  bool hasOnline = false, hasChain = false;
+  bool hasOnline = false;
   function->walk([&](Operation *op) {
     if (auto sdpa = dyn_cast<SdpaOp>(op))
       ops.push_back(sdpa);
     hasOnline |= isa<OnlineStepOp>(op);
-    hasChain |= isChainOp(op);
   });
   bool isFlash = !isReference && (!ops.empty() || hasOnline);
-  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasChain ? "mixed" : "flash"));
+  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : isPartlyMaterialized ? "mixed" : "flash"));
   function->setAttr(kConventionsAttr, getConventions(ops, b));
 }
 
@@ -276,7 +280,7 @@ void Compiler::collectKernels() {
     if (!function.hasAttr(kArgumentsAttr))
       continue;
     if (!function.hasAttr(kPathAttr))
-      describePath(&function, options.reference || options.unfused);
+      describePath(&function, options.reference || options.unfused, materialized.contains(&function));
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();
@@ -315,16 +319,10 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
   llvm::Function *declaration = module.getFunction("attn_check_arguments");
   if (!declaration)
     return success();
-  llvm::MemoryBufferRef buffer(getCheckArgumentsBitcode(), "CheckArguments.bc");
-  llvm::Expected<std::unique_ptr<llvm::Module>> check = llvm::parseBitcodeFile(buffer, module.getContext());
-  if (!check) {
-    diagnostics << "error: " << llvm::toString(check.takeError()) << "\n";
+  if (llvm::Error error = linkBitcode(module, getCheckArgumentsBitcode())) {
+    diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
-  (*check)->setTargetTriple(module.getTargetTriple());
-  (*check)->setDataLayout(module.getDataLayout());
-  if (llvm::Linker::linkModules(module, std::move(*check), llvm::Linker::Flags::LinkOnlyNeeded))
-    return failure();
   module.getFunction("attn_check_arguments")->setLinkage(llvm::GlobalValue::InternalLinkage);
   return success();
 }

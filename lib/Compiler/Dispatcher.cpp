@@ -9,15 +9,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dispatcher.h"
+#include "LinkBitcode.h"
 #include "SplitModule.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/Compiler/CodeGen.h"
-#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Linker/Linker.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace llvm;
@@ -45,7 +44,7 @@ public:
 
   Expected<Module *> build() {
     for (const std::string &entries : source.entries)
-      if (Error error = link(entries))
+      if (Error error = linkBitcode(module, entries, Linker::Flags::None))
         return error;
     variants = createVariants();
     for (const Kernel &kernel : source.kernels) {
@@ -61,7 +60,7 @@ public:
     }
     // After their callers: what nobody calls stays out.
     for (StringRef code : {getProcessorBitcode(), getLibraryBitcode(), getCheckArgumentsBitcode()})
-      if (Error error = link(code, Linker::Flags::LinkOnlyNeeded))
+      if (Error error = linkBitcode(module, code))
         return error;
     for (Function &function : module)
       if (function.getName().starts_with("attn_") && !function.isDeclaration()) {
@@ -79,17 +78,6 @@ public:
   }
 
 private:
-  Error link(StringRef bitcode, unsigned flags = Linker::Flags::None) {
-    Expected<std::unique_ptr<Module>> part = parseBitcodeFile(MemoryBufferRef(bitcode, "part"), context);
-    if (!part)
-      return part.takeError();
-    (*part)->setTargetTriple(module.getTargetTriple());
-    (*part)->setDataLayout(module.getDataLayout());
-    if (Linker::linkModules(module, std::move(*part), flags))
-      return createStringError("the dispatcher's code cannot be linked");
-    return Error::success();
-  }
-
   //===--------------------------------------------------------------------===//
   // Tables
   //===--------------------------------------------------------------------===//

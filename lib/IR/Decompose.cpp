@@ -11,7 +11,6 @@
 
 #include "attn/IR/Decompose.h"
 #include "Formula.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -251,6 +250,19 @@ Values decomposeInitState(Formula &f, InitStateOp op) {
   return {acc, max, sum};
 }
 
+/// What a sum over keys with maximum `old` is multiplied by where the maximum becomes `max`:
+/// (old == -inf) ? 0 : exp(old - max)
+Value buildRescale(Formula &f, Value old, AffineMap oldMap, Value max, AffineMap rowMap) {
+  return f.generic({Query}, {}, {old, max}, {oldMap, rowMap}, f.empty({Query}), rowMap,
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+                     Value zero = createFloatConstant(b, loc, f.type, 0);
+                     Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], minusInf);
+                     Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
+                     return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
+                   });
+}
+
 Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   AffineMap scoresMap = f.getMap({Query, Key}), rowMap = f.getMap({Query});
   unsigned accIndex = 3 + (op.getBias() ? 1 : 0) + (op.getMask() ? 1 : 0);
@@ -284,14 +296,7 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   auto copy = [](OpBuilder &, Location, ValueRange x) { return x[0]; };
   Value max = f.generic({Query}, {}, {op.getRowMax()}, {maxMap}, f.empty({Query}), rowMap, copy);
   max = buildRowMax(f, scores, scoresMap, max, rowMap);
-  Value alpha = f.generic({Query}, {}, {op.getRowMax(), max}, {maxMap, rowMap}, f.empty({Query}), rowMap,
-                          [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                            Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-                            Value zero = createFloatConstant(b, loc, f.type, 0);
-                            Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], minusInf);
-                            Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
-                            return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
-                          });
+  Value alpha = buildRescale(f, op.getRowMax(), maxMap, max, rowMap);
   Value weights =
       f.generic({Query, Key}, {}, {scores, max}, {scoresMap, rowMap}, f.empty({Query, Key}), scoresMap,
                 [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
@@ -317,18 +322,8 @@ Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
   Value max = f.generic(
       {Query}, {}, {op.getOtherMax(), op.getRowMax()}, {f.maps[1], f.maps[4]}, f.empty({Query}), rowMap,
       [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::MaximumFOp::create(b, loc, x[0], x[1]); });
-  // f = (m == -inf) ? 0 : exp(m - n)
-  auto factor = [&](Value old, AffineMap oldMap) {
-    return f.generic({Query}, {}, {max, old}, {rowMap, oldMap}, f.empty({Query}), rowMap,
-                     [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                       Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-                       Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], minusInf);
-                       Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[1], x[0]));
-                       Value zero = createFloatConstant(b, loc, f.type, 0);
-                       return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
-                     });
-  };
-  Value otherFactor = factor(op.getOtherMax(), f.maps[1]), ownFactor = factor(op.getRowMax(), f.maps[4]);
+  Value otherFactor = buildRescale(f, op.getOtherMax(), f.maps[1], max, rowMap);
+  Value ownFactor = buildRescale(f, op.getRowMax(), f.maps[4], max, rowMap);
   // f * x + f' * x'
   auto combine = [&](ArrayRef<DimKind> dims, Value other, AffineMap otherMap, Value own, AffineMap ownMap) {
     return f.generic(dims, {}, {otherFactor, other, ownFactor}, {rowMap, otherMap, rowMap}, own, ownMap,

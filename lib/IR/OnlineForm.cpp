@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
 

@@ -24,6 +24,23 @@ int64_t GatherPagesOp::getPageSize() { return cast<ShapedType>(getCache().getTyp
 /// A dense cache is (B, Hkv, capacity, D).
 CacheDims KvAppendOp::getCacheDims() { return getDims(getPageLayout().value_or(PageLayout::HND)); }
 
+void SdpaOp::build(OpBuilder &builder, OperationState &state, Value query, Value key, Value value, Value output,
+                   Value lse, ArrayRef<AffineMap> maps) {
+  state.addOperands({query, key, value, output});
+  if (lse)
+    state.addOperands(lse);
+  Properties &properties = state.getOrAddProperties<Properties>();
+  for (unsigned i : {0, 1, 2, 5}) // query, key, value, output
+    properties.operandSegmentSizes[i] = 1;
+  properties.operandSegmentSizes[6] = lse ? 1 : 0;
+  properties.setMaps(builder.getAffineMapArrayAttr(maps));
+  for (Value init : {output, lse})
+    if (init && isa<RankedTensorType>(init.getType()))
+      state.addTypes(init.getType());
+  for (unsigned i = 0; i < 4; ++i)
+    state.addRegion();
+}
+
 /// The last `count` shaped operands are the destinations.
 static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -63,7 +62,7 @@ public:
 
   /// (sequence, head, row, column) of a packed (row, head, column).
   Value pad(Value packed, AffineMap map, Value sequences, OpFoldResult rows) {
-    if (map != getDefaultRows(map))
+    if (!isRowHeadColumn(map))
       return {};
     Type type = getElementTypeOrSelf(packed.getType());
     SmallVector<OpFoldResult> shape = {sizes[0], tensor::getMixedSize(b, loc, packed, 1), rows,
@@ -135,13 +134,12 @@ private:
     return extractIndex(nested, at, sequences, next);
   }
 
-  /// The map with its results in the order (row, head, column), which is the only one that is padded.
-  static AffineMap getDefaultRows(AffineMap map) {
-    bool isDefault =
-        map.getNumResults() == 3 && isa<AffineDimExpr>(map.getResult(0)) && map.getResult(1).isFunctionOfDim(1) &&
-        isa<AffineDimExpr>(map.getResult(2)) &&
-        cast<AffineDimExpr>(map.getResult(0)).getPosition() < cast<AffineDimExpr>(map.getResult(2)).getPosition();
-    return isDefault ? map : AffineMap();
+  /// Results in the order (row, head, column), which is the only one that is padded.
+  static bool isRowHeadColumn(AffineMap map) {
+    if (map.getNumResults() != 3 || !map.getResult(1).isFunctionOfDim(1))
+      return false;
+    auto row = dyn_cast<AffineDimExpr>(map.getResult(0)), column = dyn_cast<AffineDimExpr>(map.getResult(2));
+    return row && column && row.getPosition() < column.getPosition();
   }
 
   OpBuilder &b;

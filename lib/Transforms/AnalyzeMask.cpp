@@ -36,7 +36,7 @@ static void rebuildConjunction(RewriterBase &rewriter, Region &region, ArrayRef<
       rewriter.eraseOp(op);
 }
 
-SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
+void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
   rewriter.setInsertionPoint(op);
   rewriter.modifyOpInPlace(op, [&] { expandSpelledOutMasks(rewriter, op, op); });
   int64_t numQueries = getStaticSize(op, DimKind::Query), numKeys = getStaticSize(op, DimKind::Key);
@@ -65,7 +65,6 @@ SdpaOp attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
                summary.numTested ? ", once a call, for a map of the tiles that they keep" : "",
                isDense ? "; the dense mask or bias is read on every visited tile" : "")
                .str();
-  return op;
 }
 
 namespace {

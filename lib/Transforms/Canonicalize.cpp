@@ -71,24 +71,13 @@ struct FoldTranspose : public RewritePattern {
   }
 };
 
-bool isSplatTrue(Value value) {
-  DenseElementsAttr elements;
-  return value && matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         elements.getElementType().isInteger(1) && elements.getSplatValue<bool>();
-}
-
-bool isSplatZero(Value value) {
-  DenseElementsAttr elements;
-  return value && matchPattern(value, m_Constant(&elements)) && elements.isSplat() &&
-         isa<FloatType>(elements.getElementType()) && elements.getSplatValue<APFloat>().isZero();
-}
-
 /// A mask that is true everywhere and a bias that is zero everywhere change nothing.
 template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    bool dropMask = isSplatTrue(op.getMask()), dropBias = isSplatZero(op.getBias());
+    bool dropMask = op.getMask() && matchPattern(op.getMask(), m_One());
+    bool dropBias = op.getBias() && matchPattern(op.getBias(), m_AnyZeroFloat());
     if (!dropMask && !dropBias)
       return rewriter.notifyMatchFailure(op, "expected a constant neutral mask or bias");
     SmallVector<AffineMap> kept;

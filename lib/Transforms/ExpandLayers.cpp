@@ -10,7 +10,6 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
-#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -122,16 +121,13 @@ private:
     CausalAlignmentAttr align = op.getAlignAttr();
     if (op.getWindowAttr() && !causal && !align)
       align = topLeft;
-    Value none;
-    return SdpaOp::create(b, loc, output.getType(), query, key, value, /*bias=*/none, /*mask=*/none, output,
-                          /*lse=*/none, /*sink=*/none, /*q_lengths=*/none, /*kv_lengths=*/none, /*causal_offset=*/none,
-                          /*cu_seqlens_q=*/none, /*cu_seqlens_k=*/none, /*score_weight=*/none, /*key_scale=*/none,
-                          /*value_scale=*/none, /*dropout_seed=*/none,
-                          /*dropout_offset=*/none, /*scale_value=*/none, op.getScaleAttr(), causal, op.getWindowAttr(),
-                          align, /*chunk=*/IntegerAttr(), op.getSoftcapAttr(), /*dropout_p=*/FloatAttr(),
-                          b.getAffineMapArrayAttr(maps),
-                          /*block_map=*/UnitAttr(), ScheduleAttr())
-        .getResult(0);
+    auto sdpa = SdpaOp::create(b, loc, query, key, value, output, /*lse=*/Value(), maps);
+    sdpa.setScaleAttr(op.getScaleAttr());
+    sdpa.setCausalAttr(causal);
+    sdpa.setWindowAttr(op.getWindowAttr());
+    sdpa.setAlignAttr(align);
+    sdpa.setSoftcapAttr(op.getSoftcapAttr());
+    return sdpa.getResult(0);
   }
 
   RewriterBase &b;

@@ -33,6 +33,8 @@ struct Chain {
   SoftmaxOp softmax;
   DropoutOp dropout;
   SmallVector<ScaleOp> scales;
+  Value query, key;  // what the scales of Q and K read, where these have some
+  double factor = 1; // of all scales that are constant
   ModifyOp modify;
   SoftcapOp softcap;
   MaskOp biasSource, maskSource; // the ops that hold the one bias, the one boolean mask
@@ -46,7 +48,7 @@ public:
 
   std::optional<Chain> match(std::string &reason) {
     Chain chain;
-    if (succeeded(matchBackwards(chain)))
+    if (succeeded(matchBackwards(chain)) && succeeded(matchOperands(chain)))
       return chain;
     reason = why;
     return std::nullopt;
@@ -139,6 +141,35 @@ private:
     return success();
   }
 
+  /// Q, K and V, which the fused op reads itself.
+  LogicalResult matchOperands(Chain &chain) {
+    if (getNumBatchDims(chain.scores) != getNumBatchDims(apply))
+      return fail("attn.scores and attn.apply have different numbers of batch dimensions");
+    chain.query = lookThroughScale(chain.scores.getQuery(), chain.scales);
+    chain.key = lookThroughScale(chain.scores.getKey(), chain.scales);
+    if (getElementTypeOrSelf(chain.query.getType()) != getElementTypeOrSelf(apply.getValue().getType()))
+      return fail("query and value have different element types");
+    for (ScaleOp scale : chain.scales)
+      if (scale.getScale())
+        chain.factor *= scale.getScale()->convertToDouble();
+    bool isOfF32 = getAccumulationType(getElementTypeOrSelf(apply.getWeights())).isF32();
+    if (!std::isfinite(isOfF32 ? static_cast<float>(chain.factor) : chain.factor))
+      return fail("the product of its scales overflows");
+    return success();
+  }
+
+  /// A scale on Q or K before the product commutes with it: looks through the op and collects its factor.
+  static Value lookThroughScale(Value input, SmallVectorImpl<ScaleOp> &scales) {
+    auto scale = input.getDefiningOp<ScaleOp>();
+    if (!scale || !input.hasOneUse())
+      return input;
+    SmallVector<AffineMap> maps = getMaps(scale);
+    if (maps[0] != maps[1])
+      return input;
+    scales.push_back(scale);
+    return scale.getInput();
+  }
+
   LogicalResult collect(Chain &chain, Operation *producer) {
     if (auto modify = dyn_cast<ModifyOp>(producer)) {
       if (chain.modify)
@@ -198,16 +229,113 @@ void eraseBackwards(RewriterBase &rewriter, Operation *op) {
   rewriter.eraseOp(op);
 }
 
-/// A scale on Q or K before the product commutes with it: looks through the op and collects its factor.
-Value lookThroughScale(Value input, SmallVectorImpl<ScaleOp> &scales) {
-  auto scale = input.getDefiningOp<ScaleOp>();
-  if (!scale || !input.hasOneUse())
-    return input;
-  SmallVector<AffineMap> maps = getMaps(scale);
-  if (maps[0] != maps[1])
-    return input;
-  scales.push_back(scale);
-  return scale.getInput();
+/// The product of the scales: run-time values times the constant factor; null where there is no run-time value.
+Value multiplyScales(RewriterBase &rewriter, Location loc, const Chain &chain) {
+  Type type = getAccumulationType(getElementTypeOrSelf(chain.query.getType()));
+  Value product;
+  for (ScaleOp scale : chain.scales) {
+    if (!scale.getScaleValue())
+      continue;
+    Value value = convertFloat(rewriter, loc, scale.getScaleValue(), type);
+    product = product ? arith::MulFOp::create(rewriter, loc, product, value).getResult() : value;
+  }
+  if (product && chain.factor != 1.0)
+    product = arith::MulFOp::create(rewriter, loc, product, createFloatConstant(rewriter, loc, type, chain.factor));
+  return product;
+}
+
+/// In the order of the shaped operands of sdpa.
+SmallVector<AffineMap> collectMaps(const Chain &chain, ApplyOp apply) {
+  SmallVector<AffineMap> maps;
+  auto add = [&](Operation *op, unsigned i) { maps.push_back(toSdpaDomain(op, getMaps(op)[i])); };
+  add(chain.scores, 0);
+  add(chain.scores, 1);
+  add(apply, 1);
+  if (MaskOp source = chain.biasSource)
+    add(source, 1);
+  if (MaskOp source = chain.maskSource)
+    add(source, source.getBias() ? 2 : 1);
+  add(apply, 2);
+  if (SoftmaxOp softmax = chain.softmax; softmax.getLse())
+    add(softmax, 2);
+  return maps;
+}
+
+SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
+  Location loc = apply.getLoc();
+  Value scaleValue = multiplyScales(rewriter, loc, chain);
+  auto sdpa = SdpaOp::create(rewriter, loc, chain.query, chain.key, apply.getValue(), apply.getOutput(),
+                             chain.softmax.getLse(), collectMaps(chain, apply));
+  auto assign = [](MutableOperandRange operand, Value value) {
+    if (value)
+      operand.assign(value);
+  };
+  assign(sdpa.getBiasMutable(), chain.biasSource ? chain.biasSource.getBias() : nullptr);
+  assign(sdpa.getMaskMutable(), chain.maskSource ? chain.maskSource.getMask() : nullptr);
+  assign(sdpa.getSinkMutable(), chain.softmax.getSink());
+  assign(sdpa.getQLengthsMutable(), chain.softmax.getQLengths());
+  assign(sdpa.getScoreWeightMutable(), chain.scores.getKind() ? chain.scores.getWeights().front() : nullptr);
+  assign(sdpa.getScaleValueMutable(), scaleValue);
+  if (!scaleValue)
+    sdpa.setScaleAttr(rewriter.getF64FloatAttr(chain.factor));
+  if (chain.softcap)
+    sdpa.setSoftcapAttr(chain.softcap.getSoftcapAttr());
+  if (DropoutOp dropout = chain.dropout) {
+    assign(sdpa.getDropoutSeedMutable(), dropout.getDropoutSeed());
+    assign(sdpa.getDropoutOffsetMutable(), dropout.getDropoutOffset());
+    sdpa.setDropoutPAttr(dropout.getDropoutPAttr());
+  }
+  if (chain.modify)
+    sdpa.getScoreMod().takeBody(chain.modify.getScoreMod());
+  return sdpa;
+}
+
+/// A single spelled-out mask stays spelled out; several become one region.
+void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
+  if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty()) {
+    Value lengths = sdpa.getQLengths();
+    copySpelledOutMasks(chain.predicates[0], sdpa);
+    if (lengths)
+      sdpa.getQLengthsMutable().assign(lengths);
+    return;
+  }
+  for (MaskOp source : llvm::reverse(chain.predicates)) {
+    Region predicate;
+    buildPredicate(rewriter, source, predicate);
+    if (sdpa.getMaskMod().empty()) {
+      sdpa.getMaskMod().takeBody(predicate);
+      continue;
+    }
+    Operation *yield = sdpa.getMaskMod().front().getTerminator();
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(yield);
+    Value second = inlineRegion(rewriter, predicate, {}, [&](IndexOp index) -> Value {
+                     return rewriter.clone(*index)->getResult(0);
+                   }).front();
+    yield->setOperand(0, arith::AndIOp::create(rewriter, sdpa.getLoc(), yield->getOperand(0), second));
+  }
+}
+
+/// The maps of the default layout are left out, as a reader would.
+void dropDefaultMaps(SdpaOp sdpa) {
+  ArrayAttr explicitMaps = sdpa.getMapsAttr();
+  unsigned numDims = cast<AffineMapAttr>(explicitMaps[0]).getValue().getNumDims();
+  sdpa.removeMapsAttr();
+  if (getNumBatchDims(sdpa) + 4 != numDims || attn::getIndexingMaps(sdpa) != explicitMaps)
+    sdpa.setMapsAttr(explicitMaps);
+}
+
+void replaceChain(RewriterBase &rewriter, Chain &chain, ApplyOp apply, SdpaOp sdpa) {
+  rewriter.replaceOp(apply, sdpa->getResult(0));
+  if (chain.softmax.getLse())
+    rewriter.replaceAllUsesWith(chain.softmax->getResult(1), sdpa->getResult(1));
+  if (!chain.modify)
+    return;
+  // Its region has moved: it must not be left behind.
+  for (Operation *op : SmallVector<Operation *>{chain.dropout, chain.softmax})
+    if (op && op->use_empty())
+      rewriter.eraseOp(op);
+  eraseBackwards(rewriter, chain.modify);
 }
 
 } // namespace
@@ -219,117 +347,11 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
     emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
     return failure();
   }
-  ScoresOp scores = chain->scores;
-  SmallVector<AffineMap> scoresMaps = getMaps(scores), applyMaps = getMaps(apply);
-  if (getNumBatchDims(scores) != getNumBatchDims(apply)) {
-    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused")
-        << "chain not fused: attn.scores and attn.apply have different numbers of batch dimensions";
-    return failure();
-  }
-  Value query = lookThroughScale(scores.getQuery(), chain->scales);
-  Value key = lookThroughScale(scores.getKey(), chain->scales);
-  if (getElementTypeOrSelf(query.getType()) != getElementTypeOrSelf(apply.getValue().getType())) {
-    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused")
-        << "chain not fused: query and value have different element types";
-    return failure();
-  }
-
   rewriter.setInsertionPoint(apply);
-  Location loc = apply.getLoc();
-  // The product of all factors; values multiply the constant at run time.
-  double factor = 1.0;
-  Value scaleValue;
-  for (ScaleOp scale : chain->scales)
-    if (scale.getScale())
-      factor *= scale.getScale()->convertToDouble();
-  bool isOfF32 = getAccumulationType(getElementTypeOrSelf(apply.getWeights())).isF32();
-  if (!std::isfinite(isOfF32 ? static_cast<float>(factor) : factor)) {
-    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused")
-        << "chain not fused: the product of its scales overflows";
-    return failure();
-  }
-  Type accumulation = getAccumulationType(getElementTypeOrSelf(query.getType()));
-  for (ScaleOp scale : chain->scales) {
-    if (!scale.getScaleValue())
-      continue;
-    Value value = convertFloat(rewriter, loc, scale.getScaleValue(), accumulation);
-    scaleValue = scaleValue ? arith::MulFOp::create(rewriter, loc, scaleValue, value).getResult() : value;
-  }
-  if (scaleValue && factor != 1.0)
-    scaleValue = arith::MulFOp::create(rewriter, loc, scaleValue,
-                                       createFloatConstant(rewriter, loc, scaleValue.getType(), factor));
-
-  SmallVector<AffineMap> maps = {toSdpaDomain(scores, scoresMaps[0]), toSdpaDomain(scores, scoresMaps[1]),
-                                 toSdpaDomain(apply, applyMaps[1])};
-  Value bias, mask;
-  if (MaskOp source = chain->biasSource) {
-    bias = source.getBias();
-    maps.push_back(toSdpaDomain(source, getMaps(source)[1]));
-  }
-  if (MaskOp source = chain->maskSource) {
-    mask = source.getMask();
-    maps.push_back(toSdpaDomain(source, getMaps(source)[source.getBias() ? 2 : 1]));
-  }
-  maps.push_back(toSdpaDomain(apply, applyMaps[2]));
-
-  SmallVector<Type> types(apply.getResultTypes());
-  SoftmaxOp softmax = chain->softmax;
-  if (softmax.getLse()) {
-    types.push_back(softmax.getLse().getType());
-    maps.push_back(toSdpaDomain(softmax, getMaps(softmax)[2]));
-  }
-  auto sdpa = SdpaOp::create(
-      rewriter, loc, types, query, key, apply.getValue(), bias, mask, apply.getOutput(), softmax.getLse(),
-      softmax.getSink(), softmax.getQLengths(), /*kv_lengths=*/Value(), /*causal_offset=*/Value(),
-      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), scores.getKind() ? scores.getWeights().front() : Value(),
-      /*key_scale=*/Value(), /*value_scale=*/Value(), chain->dropout ? chain->dropout.getDropoutSeed() : Value(),
-      chain->dropout ? chain->dropout.getDropoutOffset() : Value(), scaleValue,
-      scaleValue ? FloatAttr() : rewriter.getF64FloatAttr(factor), /*causal=*/Attribute(), WindowAttr(),
-      /*align=*/CausalAlignmentAttr(), /*chunk=*/IntegerAttr(),
-      chain->softcap ? chain->softcap.getSoftcapAttr() : FloatAttr(),
-      chain->dropout ? chain->dropout.getDropoutPAttr() : FloatAttr(), rewriter.getAffineMapArrayAttr(maps),
-      /*block_map=*/UnitAttr(), ScheduleAttr());
-  if (chain->modify)
-    sdpa.getScoreMod().takeBody(chain->modify.getScoreMod());
-  // A single spelled-out mask stays spelled out; several become one region.
-  if (chain->predicates.size() == 1 && chain->predicates[0].getMaskMod().empty()) {
-    Value lengths = sdpa.getQLengths();
-    copySpelledOutMasks(chain->predicates[0], sdpa);
-    if (lengths)
-      sdpa.getQLengthsMutable().assign(lengths);
-  } else {
-    for (MaskOp source : llvm::reverse(chain->predicates)) {
-      Region predicate;
-      buildPredicate(rewriter, source, predicate);
-      if (sdpa.getMaskMod().empty()) {
-        sdpa.getMaskMod().takeBody(predicate);
-        continue;
-      }
-      Operation *yield = sdpa.getMaskMod().front().getTerminator();
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPoint(yield);
-      Value second = inlineRegion(rewriter, predicate, {}, [&](IndexOp index) -> Value {
-                       return rewriter.clone(*index)->getResult(0);
-                     }).front();
-      yield->setOperand(0, arith::AndIOp::create(rewriter, loc, yield->getOperand(0), second));
-    }
-  }
-  // The maps of the default layout are left out, as a reader would.
-  ArrayAttr explicitMaps = sdpa.getMapsAttr();
-  sdpa.removeMapsAttr();
-  if (getNumBatchDims(sdpa) + 4 != maps[0].getNumDims() || attn::getIndexingMaps(sdpa) != explicitMaps)
-    sdpa.setMapsAttr(explicitMaps);
-
-  rewriter.replaceOp(apply, sdpa->getResult(0));
-  if (softmax.getLse())
-    rewriter.replaceAllUsesWith(softmax->getResult(1), sdpa->getResult(1));
-  if (chain->modify) {
-    // Its region has moved: it must not be left behind.
-    for (Operation *op : SmallVector<Operation *>{chain->dropout, softmax})
-      if (op && op->use_empty())
-        rewriter.eraseOp(op);
-    eraseBackwards(rewriter, chain->modify);
-  }
+  SdpaOp sdpa = createSdpa(rewriter, *chain, apply);
+  movePredicates(rewriter, *chain, sdpa);
+  dropDefaultMaps(sdpa);
+  replaceChain(rewriter, *chain, apply, sdpa);
   emitRemark(sdpa, RemarkOutcome::Passed, "chain-fused") << "chain fused into attn.sdpa";
   return sdpa;
 }

@@ -10,7 +10,6 @@
 #include "SelectPrefillTile.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace attn {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS

@@ -97,21 +97,11 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   tile.packQuery();
   TileBuilder::State state = tile.foldKeys(tile.initState(init));
 
-  // finalize into the tile's slices of the outputs, and those back into the whole.
-  SmallVector<AffineMap> maps = getMaps(finalize), tileMaps = tile.getTileStateMaps();
-  SmallVector<Slice> slices;
-  SmallVector<Value> outputs;
-  for (auto [i, argument] : llvm::enumerate(forall.getRegionIterArgs())) {
-    tileMaps.push_back(maps[3 + i]);
-    slices.push_back(tile.getOutputSlice(maps[3 + i]));
-    outputs.push_back(createSlice(rewriter, loc, argument, slices.back()));
-  }
-  auto tiled = FinalizeOp::create(rewriter, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2],
-                                  outputs[0], outputs.size() > 1 ? outputs[1] : Value(), /*cu_seqlens_q=*/Value(),
-                                  rewriter.getAffineMapArrayAttr(tileMaps));
-  rewriter.setInsertionPointToStart(forall.getTerminator().getBody());
-  for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), forall.getRegionIterArgs(), slices))
-    tensor::ParallelInsertSliceOp::create(rewriter, loc, result, argument, slice.offsets, slice.sizes, slice.strides);
+  tile.createFinalize(finalize, state, forall.getRegionIterArgs(), [&](Value value, Value output, const Slice &slice) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(rewriter, loc, value, output, slice.offsets, slice.sizes, slice.strides);
+  });
   return SmallVector<Value>(forall.getResults());
 }
 

@@ -153,6 +153,22 @@ AffineMap TileBuilder::getTileMap(ArrayRef<unsigned> named) {
   return AffineMap::getMultiDimMapWithTargets(domainSizes.size(), getPositions(named), b.getContext());
 }
 
+void TileBuilder::createFinalize(FinalizeOp finalize, const State &state, ValueRange outputs, Insert insert) {
+  SmallVector<AffineMap> outputMaps(llvm::drop_begin(getMaps(finalize), 3)), tileMaps = getTileStateMaps();
+  SmallVector<Slice> slices;
+  SmallVector<Value> parts;
+  for (auto [map, output] : llvm::zip(outputMaps, outputs)) {
+    tileMaps.push_back(map);
+    slices.push_back(getOutputSlice(map));
+    parts.push_back(createSlice(b, loc, output, slices.back()));
+  }
+  auto tiled = FinalizeOp::create(b, loc, ValueRange(parts).getTypes(), state[0], state[1], state[2], parts[0],
+                                  parts.size() > 1 ? parts[1] : Value(), /*cu_seqlens_q=*/Value(),
+                                  b.getAffineMapArrayAttr(tileMaps));
+  for (auto [value, output, slice] : llvm::zip(tiled->getResults(), outputs, slices))
+    insert(value, output, slice);
+}
+
 SmallVector<AffineMap> TileBuilder::getTileStateMaps() {
   SmallVector<unsigned> kept = getPositions({queryPos, valuePos});
   AffineMap row = restrictDomain(getTileMap({queryPos}), kept);

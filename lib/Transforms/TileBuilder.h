@@ -39,6 +39,11 @@ public:
   /// Folds every key that the tile visits into `state`.
   State foldKeys(State state);
 
+  /// Writes a value that an output becomes in the slice of it.
+  using Insert = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
+  /// `finalize` of the tile's state into its slices of the outputs.
+  void createFinalize(FinalizeOp finalize, const State &state, mlir::ValueRange outputs, Insert insert);
+
   /// The maps of the tile's state over (batch…, query, value).
   llvm::SmallVector<mlir::AffineMap> getTileStateMaps();
   /// The part of a row operand (an output) that the tile covers; `map` is over the domain of sdpa.

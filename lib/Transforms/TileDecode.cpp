@@ -58,16 +58,14 @@ public:
         tile.packQuery();
         state = tile.foldKeys(state);
       }
-      createFinalize(state, outputs, insert);
+      tile.createFinalize(finalize, state, outputs, insert);
     });
   }
 
 private:
-  using Insert = function_ref<void(Value value, Value output, const Slice &slice)>;
-
   /// An scf.forall whose body calls `insert` for what it puts into its outputs.
   SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
-                                  function_ref<void(ValueRange, ValueRange, Insert)> body) {
+                                  function_ref<void(ValueRange, ValueRange, TileBuilder::Insert)> body) {
     OpBuilder::InsertionGuard guard(b);
     auto forall = scf::ForallOp::create(b, loc, bounds, SmallVector<Value>(inits), std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
@@ -114,7 +112,7 @@ private:
       shape.append(getTail(part));
       inits.push_back(tensor::EmptyOp::create(b, loc, shape, tile.getStateType()));
     }
-    states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, Insert insert) {
+    states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, TileBuilder::Insert insert) {
       tile.setDecodeTile(ivs.drop_back(), /*split=*/ivs.back());
       tile.packQuery();
       // A sink counts once: it starts the merge.
@@ -148,22 +146,6 @@ private:
                                      scf::YieldOp::create(b, at, merged->getResults());
                                    });
     return State(loop.getResults());
-  }
-
-  void createFinalize(const State &state, ValueRange arguments, Insert insert) {
-    SmallVector<AffineMap> maps = getMaps(finalize), tileMaps = tile.getTileStateMaps();
-    SmallVector<Slice> slices;
-    SmallVector<Value> outputs;
-    for (auto [i, argument] : llvm::enumerate(arguments)) {
-      tileMaps.push_back(maps[3 + i]);
-      slices.push_back(tile.getOutputSlice(maps[3 + i]));
-      outputs.push_back(createSlice(b, loc, argument, slices.back()));
-    }
-    auto tiled = FinalizeOp::create(b, loc, ValueRange(outputs).getTypes(), state[0], state[1], state[2], outputs[0],
-                                    outputs.size() > 1 ? outputs[1] : Value(), /*cu_seqlens_q=*/Value(),
-                                    b.getAffineMapArrayAttr(tileMaps));
-    for (auto [result, argument, slice] : llvm::zip(tiled->getResults(), arguments, slices))
-      insert(result, argument, slice);
   }
 
   RewriterBase &b;

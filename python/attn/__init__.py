@@ -4,8 +4,8 @@
 to a cache, `merge` joins results over parts of the keys, `multi_head` adds the projections. `compile` makes a kernel
 from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels that attnc
 has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles. What every argument
-means is in docs/Semantics.md; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of Python
-functions and a cache of kernels: no compiler logic.
+means is in docs/Semantics.md; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of
+Python functions and a cache of kernels: no compiler logic.
 """
 
 from attn import functions, plot, reference

@@ -1,8 +1,8 @@
 """The textbook chain, one function a step, in float64: scores, scale, softcap, mask, softmax, dropout, apply.
 
-This is the formula of docs/Semantics.md with the score matrix in memory; `attn.reference` composes and re-exports it. A *removed* key has the
-score −inf from `mask` on. Shapes: q (B, Hq, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), scores (B, Hq, Sq, Sk);
-query head h reads key head h floordiv (Hq / Hkv).
+This is the formula of docs/Semantics.md with the score matrix in memory; `attn.reference` composes and re-exports it. A
+*removed* key has the score −inf from `mask` on. Shapes: q (B, Hq, Sq, D), k (B, Hkv, Sk, D), v (B, Hkv, Sk, Dv), scores
+(B, Hq, Sq, Sk); query head h reads key head h floordiv (Hq / Hkv).
 """
 
 from __future__ import annotations

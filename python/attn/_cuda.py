@@ -137,9 +137,7 @@ def call(kernel: Any, inputs: tuple[Any, ...], out: Any) -> Any:
     stream = stream_of(model)
     given = [_describe(argument, x, stream) for argument, x in zip(kernel.inputs, inputs, strict=True)]
     if out is None:
-        kernel.check_no_updates()
-        sizes = _sizes(kernel.inputs, given)
-        shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in kernel.outputs]
+        shapes = kernel.new_shapes(given)
         results = tuple(empty(model, shape, x["dtype"]) for shape, x in zip(shapes, kernel.outputs, strict=True))
     else:
         results = tuple(out) if isinstance(out, tuple | list) else (out,)
@@ -166,16 +164,6 @@ class _HostScalar:
         self.array = np.asarray(value, dtype=_tensor.dtype(argument["dtype"]))
         self.tensor = ctypes.pointer(_tensor.describe(argument["name"], self.array))
         self.shape = self.array.shape
-
-
-def _sizes(arguments: list[dict[str, Any]], tensors: list[Any]) -> dict[str, int]:
-    """The dynamic sizes by name, from the first input that has each."""
-    sizes: dict[str, int] = {}
-    for argument, tensor in zip(arguments, tensors, strict=True):
-        for name, size in zip(argument["shape"], tensor.shape, strict=False):
-            if isinstance(name, str):
-                sizes.setdefault(name, size)
-    return sizes
 
 
 def _run(kernel: Any, tensors: list[Any], model: Any, stream: int) -> None:

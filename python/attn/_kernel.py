@@ -109,9 +109,7 @@ class Kernel:
         arrays = [_tensor.contiguous(x) for x in inputs]
         results: tuple[Any, ...]
         if out is None:
-            self.check_no_updates()
-            sizes = _sizes(self.inputs, arrays) if self._has_open_outputs else {}
-            shapes = [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
+            shapes = self.new_shapes(arrays)
             dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
             targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
             results = tuple(_tensor.like(target, model) for target in targets)
@@ -125,17 +123,26 @@ class Kernel:
         self._run(arrays, targets)
         return results[0] if len(results) == 1 else results
 
-    def check_no_updates(self) -> None:
-        """Outputs can be made new unless the kernel reads or keeps their old values.
+    def new_shapes(self, inputs: list[Any]) -> list[list[int]]:
+        """The shapes of outputs that are made new, by those of the inputs; the checked entry compares the inputs.
 
         Raises:
-          ValueError: it does.
+          ValueError: the kernel reads or keeps old values of an output.
         """
         if self._updated:
             raise ValueError(
                 f"{self.name}: expected out= with the old values of {', '.join(self._updated)}, which the kernel "
                 "updates; found none"
             )
+        if not self._has_open_outputs:
+            return [x["shape"] for x in self.outputs]
+        sizes: dict[str, int] = {}
+        for argument, value in zip(self.inputs, inputs, strict=True):
+            # A wrong rank is the checked entry's to refuse.
+            for name, size in zip(argument["shape"], value.shape, strict=False):
+                if isinstance(name, str):
+                    sizes.setdefault(name, size)
+        return [[sizes.get(n, 0) if isinstance(n, str) else n for n in x["shape"]] for x in self.outputs]
 
     def in_order(self, tensors: list[Any]) -> list[Any]:
         """What belongs to the inputs, then the outputs, in the order of the kernel's C entry."""
@@ -235,17 +242,6 @@ def _as_input(argument: dict[str, Any], value: Any) -> Array:
     if argument["passed_by"] == "value" and isinstance(value, numbers.Number):
         return np.asarray(value, dtype=argument["dtype"])
     return _tensor.as_array(argument["name"], value)
-
-
-def _sizes(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int]:
-    """The dynamic sizes by name, from the first input that has each; the checked entry compares the others."""
-    sizes: dict[str, int] = {}
-    for argument, array in zip(arguments, arrays, strict=True):
-        # A wrong rank is the checked entry's to refuse.
-        for name, size in zip(argument["shape"], array.shape, strict=False):
-            if isinstance(name, str):
-                sizes.setdefault(name, size)
-    return sizes
 
 
 def is_problem(text: str) -> bool:

@@ -226,7 +226,7 @@ def of(
 
 
 def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
-    """The causal alignment and the window of a problem, as its fields, checked against the conventions of docs/Semantics.md."""
+    """The causal alignment and the window of a problem, as its fields, checked as docs/Semantics.md says."""
     if align is not None and (causal is not None or window is None):
         raise ValueError("expected align only for a window without causal; causal says the alignment itself")
     if window is not None and causal is None and align is None:

@@ -53,10 +53,10 @@ def as_array(name: str, value: Any) -> Array:
 
 def _refuse_lazy(name: str, tensor: Any) -> None:
     """Refuses a torch tensor whose memory is not what its elements are, or whose gradient would be lost."""
-    for is_so, method in ((tensor.requires_grad, "detach"), (tensor.is_neg(), "resolve_neg")):
-        if is_so:
-            what = "that requires no gradient" if method == "detach" else "without the negative bit"
-            raise TypeError(f"expected {name} to be a tensor {what}; write tensor.{method}()")
+    if tensor.requires_grad:
+        raise TypeError(f"expected {name} to be a tensor that requires no gradient; write tensor.detach()")
+    if tensor.is_neg():
+        raise TypeError(f"expected {name} to be a tensor without the negative bit; write tensor.resolve_neg()")
 
 
 def as_numbers(name: str, value: Any) -> Array:

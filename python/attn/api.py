@@ -43,7 +43,7 @@ def sdpa(
     dynamic: bool = False,
     target: str = "host",
 ) -> Any:
-    """Scaled dot-product attention by a kernel compiled for exactly this problem; docs/Semantics.md says what it computes.
+    """Scaled dot-product attention (docs/Semantics.md) by a kernel compiled for exactly this problem.
 
     The first call of a problem compiles (a fraction of a second); later ones find the kernel in a cache. Safe to call
     from several threads; the GIL is released while the kernel runs. The kernel is flash-style (Dao, "FlashAttention-2",

@@ -1,6 +1,7 @@
-"""Attention as docs/Semantics.md says it, in NumPy and float64: the executable specification and the oracle of every test.
+"""Attention as docs/Semantics.md says it, in NumPy and float64: the executable specification, the oracle of all tests.
 
-It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is wrong.
+It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
+wrong.
 `sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
 merge_states, finalize` are the same mathematics over ranges of keys. Below: the same attention over packed sequences,
 paged caches and projections.

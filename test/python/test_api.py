@@ -71,6 +71,7 @@ def test_narrow_types_in_problem_lines_and_tensors(dtype, word):
 
 
 Q, K, V = draw(SMALL)
+RNG = np.random.default_rng(0)
 BAD = {
     "list": (dict(q=[1.0]), TypeError, "q to be a NumPy array or an object with __dlpack__, found list"),
     "rank": (dict(q=Q[0]), ValueError, "q of rank 4"),
@@ -245,6 +246,11 @@ class Tensor(Exporter):
         super().__init__(array)
         is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
         self.dtype = array.dtype.name if is_narrow else array.dtype
+        self.requires_grad = self.negative = False
+
+    def is_neg(self):
+        """Whether the elements are those of the memory, negated."""
+        return self.negative
 
     def view(self, dtype):
         """The same memory as another type."""
@@ -282,6 +288,16 @@ def test_torch_float8_goes_in_as_its_bits():
     assert array.dtype == ml_dtypes.float8_e4m3fn
     assert np.shares_memory(array, narrow)
     assert _tensor.describe("k", array).dtype.code == 10
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize(("mark", "method"), [("requires_grad", "detach"), ("negative", "resolve_neg")])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_torch_tensors_that_are_not_their_memory_are_refused(mark, method, dtype):
+    q, k, v = (Tensor(x.astype(dtype)) for x in (Q, K, V))
+    setattr(k, mark, True)
+    with pytest.raises(TypeError, match=f"expected k to be a tensor .*; write tensor.{method}\\(\\)"):
+        attn.sdpa(q, k, v)
 
 
 def test_describe_gives_canonical_strides():
@@ -345,4 +361,48 @@ func.func @f(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {{
     a, b = np.full((3, 4), 5, np.float32), np.full((3, 4), 2, np.float32)
     result = attn.compile(source)(a, b)
     np.testing.assert_array_equal(result, np.full((3, 4), 3 if "%a, %b" in op else -3))
-    assert (a == 5).all() and (b == 2).all()
+    assert (a == 5).all()
+    assert (b == 2).all()
+
+
+def test_outputs_are_in_the_order_of_results_and_inputs_without_them():
+    """A destination in front of the inputs, and one that holds the second result."""
+    source = """
+func.func @f(%d: tensor<3x4xf32>, %a: tensor<3x4xf32>, %b: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %e = tensor.empty() : tensor<3x4xf32>
+  %x = linalg.sub ins(%a, %b : tensor<3x4xf32>, tensor<3x4xf32>) outs(%e : tensor<3x4xf32>) -> tensor<3x4xf32>
+  %y = linalg.mul ins(%a, %b : tensor<3x4xf32>, tensor<3x4xf32>) outs(%d : tensor<3x4xf32>) -> tensor<3x4xf32>
+  return %x, %y : tensor<3x4xf32>, tensor<3x4xf32>
+}"""
+    kernel = attn.compile(source)
+    a, b = RNG.standard_normal((2, 3, 4), dtype=np.float32)
+    before = a.copy()
+    difference, product = kernel(a, b)
+    np.testing.assert_array_equal(difference, before - b)
+    np.testing.assert_array_equal(product, before * b)
+    np.testing.assert_array_equal(a, before)
+
+
+def test_a_target_that_this_processor_does_not_run_is_an_error():
+    """Not the end of the process; diamondrapids has AMX types that no processor of 2026 here has."""
+    kernel = attn.compile("hq2 sq4 d8 f16", target="diamondrapids")
+    x = np.zeros((1, 2, 4, 8), np.float16)
+    with pytest.raises(RuntimeError, match=r"expected a processor for one of 1 targets.*diamondrapids needs"):
+        kernel(x, x, x)
+
+
+@pytest.mark.parametrize("twice", ["and or", "select"])
+def test_masks_that_use_values_twice_compile_in_no_time(twice):
+    """As a tree, such a predicate has 2 to the 40 leaves."""
+
+    def mask(b, h, i, j):
+        keep = j <= i
+        for t in range(40):
+            wide = j <= i + t
+            keep = attn.functions.where(keep, wide, keep) if twice == "select" else keep & wide | keep
+        return keep
+
+    q, k, v = (RNG.standard_normal((1, 2, 70, 16), dtype=np.float32) for _ in range(3))
+    out = attn.sdpa(q, k, v, mask_mod=mask)
+    expected = attn.sdpa(q, k, v, causal="top_left")
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)

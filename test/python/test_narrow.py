@@ -1,4 +1,4 @@
-"""bf16 and f16: the rule of docs/Semantics.md, max|out − ref| ≤ 2·max|low − ref|, on the sizes of FlashAttention's tests."""
+"""bf16 and f16: max|out − ref| ≤ 2·max|low − ref| (docs/Semantics.md), on the sizes of FlashAttention's tests."""
 
 import numpy as np
 import pytest

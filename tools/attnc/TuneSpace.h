@@ -9,7 +9,6 @@
 
 #include "attn/Compiler/Problem.h"
 #include "attn/Transforms/Transforms.h"
-#include <functional>
 #include <vector>
 
 namespace attn::driver {

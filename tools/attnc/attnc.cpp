@@ -20,6 +20,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
+#include <cmath>
 #include <csignal>
 
 using namespace llvm;
@@ -259,7 +260,7 @@ int runTune() {
     return reportError(lines.takeError());
   if (output.empty())
     return reportError(createStringError("expected -o FILE.json for the schedules, found none"));
-  if (!(budget > 0))
+  if (!(budget > 0) || !std::isfinite(budget))
     return reportError(createStringError("expected --budget of more than 0 seconds, found " + std::to_string(budget)));
   Expected<std::map<std::string, int64_t>> given = getSizes();
   if (!given)

@@ -122,8 +122,9 @@ Expected<std::vector<NpyArray>> driver::createArguments(const Kernel &kernel, co
   }
   std::mt19937_64 generator(options.seed);
   for (const std::string &name : kernel.sizes) {
-    bool isSmall = name == "b" || name == "hq";
-    std::uniform_int_distribution<int64_t> distribution(1, isSmall ? kMaxDrawnHeads : kMaxDrawnSize);
+    bool isSmall = name == "b" || name == "hq", isOfSums = name == "b_plus_1"; // rows want a sequence
+    std::uniform_int_distribution<int64_t> distribution(isOfSums ? 2 : 1,
+                                                        isSmall || isOfSums ? kMaxDrawnHeads : kMaxDrawnSize);
     sizes.try_emplace(name, distribution(generator));
   }
 

@@ -107,7 +107,7 @@ Expected<bool> driver::checkOutputs(const Source &source, const CompileOptions &
     bool isWithin = relative <= getTolerance(type);
     isFine &= isWithin;
     outs() << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "
-           << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.0e", getTolerance(type))
+           << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.2g", getTolerance(type))
            << (isWithin ? ": ok" : ": FAILED") << "\n";
   }
   return isFine;

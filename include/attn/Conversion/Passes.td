@@ -117,7 +117,8 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
     bufferisation leave them; `attn.gather_pages` and `attn.classify_tile` of
     such tiles; and `attn.kv_append` of any size, which writes new rows into
     the cache in place. Any other attn op on memrefs is an error: no CPU
-    lowering took it.
+    lowering took it. `buffer-deallocation-pipeline` comes after this pass: it
+    takes no op with several regions, as `attn.online_step` has.
 
     ```mlir
     // before

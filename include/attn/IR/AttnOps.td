@@ -336,6 +336,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$start);
   let results = (outs Variadic<AnyRankedTensor>:$results);
+  // What every sdpa has; `lse` may be null. The rest is set on the op.
+  let builders = [OpBuilder<(ins "::mlir::Value":$query, "::mlir::Value":$key, "::mlir::Value":$value,
+                             "::mlir::Value":$output, "::mlir::Value":$lse, "::mlir::ArrayRef<::mlir::AffineMap>":$maps)>];
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?

@@ -22,7 +22,7 @@ void populateCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply);
 
 /// Replaces the spelled-out masks of `op` by a mask_mod region and attaches its key ranges.
-SdpaOp analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
+void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);

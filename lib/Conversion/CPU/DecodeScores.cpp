@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeStep.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn;

@@ -21,7 +21,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeStep.h"
-#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/Support/MathExtras.h"

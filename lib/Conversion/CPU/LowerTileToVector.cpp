@@ -88,6 +88,11 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })
               .Case<MergeStatesOp>([&](auto op) { return cpu::lowerMergeStates(rewriter, op, *info); })
               .Case<FinalizeOp>([&](auto op) { return cpu::lowerFinalize(rewriter, op, *info); })
+              .Case<SdpaOp>([](auto op) {
+                return op->emitOpError(
+                    "expected tiles, found an attn.sdpa on memrefs; run attn-to-flash on its tensors "
+                    "first, or attn-lower-to-reference");
+              })
               .Default([](Operation *op) {
                 return op->emitOpError("no CPU lowering takes this op on memrefs; fuse it into attn.sdpa (attn-fuse) "
                                        "or lower it with attn-lower-to-reference before bufferisation");

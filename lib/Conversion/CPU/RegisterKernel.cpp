@@ -10,7 +10,6 @@
 
 #include "VectorTile.h"
 #include "attn/IR/Decompose.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn::cpu;

@@ -227,7 +227,9 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
     auto type = cast<MemRefType>(memref.getType());
     if (!type.hasStaticShape() || !type.getLayout().isIdentity() || type.getShape().back() == 0 ||
         type.getShape().back() % vb.lanes != 0)
-      return op.emitOpError("expected a static contiguous state with rows innermost; run attn-tile");
+      return op.emitOpError(
+          "expected a static contiguous state with rows innermost, in vectors of the target; run attn-tile, and "
+          "give this pass the target of attn-select-schedule");
     // The state as rows of lanes: leading dimensions of size 1, one loop for the value columns of acc.
     int64_t columns = type.getNumElements() / type.getShape().back(), rank = type.getRank();
     if (rank > 1 && columns != type.getDimSize(rank - 2))
@@ -295,7 +297,9 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
   int64_t paddedRows = getStaticRows(acc, numBatch), columns = getStaticSize(op, DimKind::ValueSize);
   if (!acc.isInnermost(numBatch) || ShapedType::isDynamic(paddedRows) || ShapedType::isDynamic(columns) ||
       paddedRows % vb.lanes != 0)
-    return op.emitOpError("expected a static state with query rows innermost; run attn-tile");
+    return op.emitOpError(
+        "expected a static state with query rows innermost; run attn-tile, and give this pass the target of "
+        "attn-select-schedule");
 
   // quotient = (l == 0) ? 0 : acc / l, in the layout of the state, which is an input and stays as it is
   AffineMap quotientMap =

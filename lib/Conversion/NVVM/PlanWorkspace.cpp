@@ -121,6 +121,12 @@ private:
       source = cast.getSource();
     auto argument = dyn_cast<BlockArgument>(source);
     std::optional<int64_t> index = dim.getConstantIndex();
+    if (auto view = source.getDefiningOp<memref::ExpandShapeOp>(); view && index) {
+      OpFoldResult size = view.getMixedOutputShape()[*index];
+      if (auto value = dyn_cast<Value>(size))
+        return cloneSize(value, buffer);
+      return constant(*getConstantIntValue(size));
+    }
     bool isOfEntry = argument && isa<func::FuncOp>(argument.getOwner()->getParentOp());
     if (!isOfEntry || !index || argument.getArgNumber() >= arguments.size())
       return refuse(buffer, dim.getLoc());

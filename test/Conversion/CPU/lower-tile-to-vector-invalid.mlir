@@ -104,7 +104,7 @@ func.func @rows_outermost(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref
 
 // A state without rows has no lanes.
 func.func @no_rows(%a: memref<8x0xf32>, %m: memref<0xf32>) {
-  // expected-error @below {{expected a static contiguous state with rows innermost; run attn-tile}}
+  // expected-error @below {{expected a static contiguous state with rows innermost, in vectors of the target; run attn-tile, and give this pass the target of attn-select-schedule}}
   attn.init_state outs(%a, %m, %m : memref<8x0xf32>, memref<0xf32>, memref<0xf32>)
       {maps = [affine_map<(i, d) -> (d, i)>, affine_map<(i, d) -> (i)>, affine_map<(i, d) -> (i)>]}
   return
@@ -161,5 +161,14 @@ func.func @amx(%q: memref<16x16x2xbf16>, %k: memref<32x32xbf16>, %v: memref<32x3
                affine_map<(i, j, d, e) -> (e, j)>, affine_map<(i, j, d, e) -> (e, i)>,
                affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
        schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 2, lane_vectors = 1, product = amx>}
+  return
+}
+
+// -----
+
+// The way begins on tensors.
+func.func @sdpa(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %o: memref<4x8xf32>) {
+  // expected-error @below {{expected tiles, found an attn.sdpa on memrefs; run attn-to-flash on its tensors first}}
+  attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
   return
 }

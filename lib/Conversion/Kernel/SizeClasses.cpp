@@ -98,8 +98,10 @@ void SizeClasses::addLists(Operation *op, Domain &domain) {
         batchLists = {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset()};
         sink = sdpa.getSink();
         addKvScales(op, domain);
-        if (sdpa.getCuSeqlensQ())
+        if (sdpa.getCuSeqlensQ()) {
           uniteDims(sdpa.getCuSeqlensQ(), 0, sdpa.getCuSeqlensK(), 0);
+          setName(find(sdpa.getCuSeqlensQ(), 0), "b_plus_1");
+        }
         // Prefix sums end with the number of rows.
         if (unsigned query = getNumBatchDims(op); sdpa.getCuSeqlensQ() && sdpa.getCuSeqlensQ() == sdpa.getCuSeqlensK())
           unite(findDomain(op, domain, query), findDomain(op, domain, query + 1));

@@ -87,7 +87,7 @@ func.func @paged(%q: tensor<?x4x3x8xf32>, %k: tensor<?x4x2x8xf32> {attn.name = "
 // CHECK-LABEL: func @sums(
 //  CHECK-SAME:   {checks = [{kind = "prefix_sums", lengths = -1 : i64, limit = array<i64: 0, 0, -1, 1>,
 //  CHECK-SAME:   {checks = [{kind = "prefix_sums", lengths = -1 : i64, limit = array<i64: -1, 7, -1, 1>,
-//  CHECK-SAME:   attn.sizes = ["sq", "n0"]
+//  CHECK-SAME:   attn.sizes = ["sq", "b_plus_1"]
 func.func @sums(%q: tensor<?x2x8xf32>, %k: tensor<7x2x8xf32>, %cq: tensor<?xi32>, %ck: tensor<?xi32>,
                 %o: tensor<?x2x8xf32>) -> tensor<?x2x8xf32> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<?x2x8xf32>, tensor<7x2x8xf32>, tensor<7x2x8xf32>)

@@ -39,7 +39,10 @@ static tensor::EmptyOp findEmptyOfResult(Value result) {
       break;
   }
   auto empty = value.getDefiningOp<tensor::EmptyOp>();
-  return empty && empty->hasOneUse() && empty.getType() == result.getType() ? empty : nullptr;
+  // A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into.
+  bool isOfTile =
+      empty && llvm::all_of(empty->getUsers(), llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>);
+  return empty && (isOfTile || empty->hasOneUse()) && empty.getType() == result.getType() ? empty : nullptr;
 }
 
 /// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
@@ -94,8 +97,9 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   }
   b.setInsertionPoint(terminator);
   for (auto [result, destination] : llvm::zip(terminator.getOperands(), destinations)) {
-    // Upstream's eliminate-empty-tensors does this, but does not look through reshapes.
-    if (tensor::EmptyOp empty = findEmptyOfResult(result); empty && result.getDefiningOp<tensor::CollapseShapeOp>()) {
+    // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
+    bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp());
+    if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(empty);
       auto buffer = bufferization::ToTensorOp::create(b, loc, empty.getType(), destination, /*restrict=*/true,
