@@ -186,12 +186,13 @@ private:
   llvm::SetVector<Operation *> rebuilt;
 };
 
+/// Also what reads memory, as starts of packed sequences: the host cannot.
 bool isOfTile(Operation &op) {
   if (isa<scf::ForallOp>(op))
     return false;
   WalkResult result = op.walk([](Operation *inner) {
-    return isa<AttnDialect>(inner->getDialect()) || isa<memref::AllocaOp>(inner) ? WalkResult::interrupt()
-                                                                                 : WalkResult::advance();
+    bool isFound = isa<AttnDialect>(inner->getDialect()) || isa<memref::AllocaOp, memref::LoadOp>(inner);
+    return isFound ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();
 }
