@@ -47,7 +47,8 @@ static void writeLibrary(raw_ostream &os, StringRef library, ArrayRef<Kernel> ke
      << "int32_t " << getCallName(library)
      << "(const char *features, const DLTensor *const *arguments, int64_t count, char *message,\n"
      << std::string(getCallName(library).size() + 9, ' ') << "int64_t size);\n\n"
-     << "/* Stores the C name of the kernel that such a call takes. Reads no element of any tensor. */\n"
+     << "/* Stores the C name of the kernel that such a call takes in *kernel (not null). Reads no element of any "
+        "tensor. */\n"
      << "int32_t " << getFindName(library)
      << "(const char *features, const DLTensor *const *arguments, int64_t count, const char **kernel,\n"
      << std::string(getFindName(library).size() + 9, ' ') << "char *message, int64_t size);\n\n";

@@ -84,6 +84,14 @@ static LogicalResult checkCalls(ModuleOp module) {
   return success();
 }
 
+/// What the object leaves to its linker, which knows nothing of types.
+static void warnOfExternalCalls(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isExternal() && !SymbolTable::symbolKnownUseEmpty(function, module))
+      function.emitWarning() << "'" << function.getName()
+                             << "' has no body here; link one that takes tensors as MLIR's memref descriptors in parts";
+}
+
 LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   std::string name = source->getBufferIdentifier().str();
   sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
@@ -99,6 +107,7 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
     diagnostics << name << ": error: expected at least one public func.func with a body, found no kernel\n";
     return failure();
   }
+  warnOfExternalCalls(*module);
   return checkCalls(*module);
 }
 

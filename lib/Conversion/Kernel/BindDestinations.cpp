@@ -39,10 +39,14 @@ static tensor::EmptyOp findEmptyOfResult(Value result) {
       break;
   }
   auto empty = value.getDefiningOp<tensor::EmptyOp>();
-  // A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into.
-  bool isOfTile =
-      empty && llvm::all_of(empty->getUsers(), llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>);
-  return empty && (isOfTile || empty->hasOneUse()) && empty.getType() == result.getType() ? empty : nullptr;
+  if (!empty || empty.getType() != result.getType())
+    return nullptr;
+  // A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
+  // would be that of another result.
+  auto isInsertion = llvm::IsaPred<tensor::InsertSliceOp>;
+  auto isOfTile = llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>;
+  bool isAlone = llvm::all_of(empty->getUsers(), isOfTile) && llvm::count_if(empty->getUsers(), isInsertion) == 1;
+  return isAlone || empty->hasOneUse() ? empty : nullptr;
 }
 
 /// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
