@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ def of(
         dtype,
         kv=kv,
         kv_scale=scale_word(key_scales(kv, k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))),
-        scale=None if scale is None else _checks.scale(scale, sizes.d),
+        scale=own_scale(scale, sizes.d),
         softcap=_checks.softcap(softcap),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
@@ -240,6 +241,12 @@ def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_e
         return chosen if chosen is None or isinstance(chosen, str) else "offset"
 
     return {"causal": word("causal", causal), "window": _checks.window(window), "align": word("align", align)}
+
+
+def own_scale(scale: Any, d: int) -> float | None:
+    """The scale of a call; None where it is the one that kernels have without a word."""
+    value = None if scale is None else _checks.scale(scale, d)
+    return None if d > 0 and value == 1.0 / math.sqrt(d) else value
 
 
 def _size(size: int) -> str:

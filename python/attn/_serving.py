@@ -80,7 +80,7 @@ def varlen_sdpa(
         dtype,
         kv=kv,
         kv_scale=_problem.scale_word(scales),
-        scale=None if scale is None else _checks.scale(scale, sizes.d),
+        scale=_problem.own_scale(scale, sizes.d),
         softcap=_checks.softcap(softcap),
         sink=sink is not None,
         layout="varlen",

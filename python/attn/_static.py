@@ -65,6 +65,9 @@ class Library:
                 f"expected a shared library at {file}, which attnc --emit=shared writes, found: {error}"
             ) from error
         tensors = ctypes.POINTER(ctypes.POINTER(_library.DLTensor))
+        missing = [name for name in (entries["call_entry"], entries["use_target_entry"]) if not hasattr(code, name)]
+        if missing:
+            raise ValueError(f"expected {file} to be the library of the manifest, with {missing[0]}, found none")
         self._call = getattr(code, entries["call_entry"])
         self._call.restype = ctypes.c_int32
         self._call.argtypes = [ctypes.c_char_p, tensors, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64]
@@ -104,7 +107,12 @@ class Library:
         """
         arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
         problem, others = api.prepare(*arrays, **options)
-        return self._run(_words(problem), [*arrays, *others], model=q, line=problem.line())
+        words = _words(problem)
+        if options.get("align") is None and _canonical(words) not in self._kernels:
+            # Of as many queries as keys every alignment is one: a line may name none.
+            unplaced = [word for word in words if not word.startswith("align=")]
+            words = unplaced if _canonical(unplaced) in self._kernels else words
+        return self._run(words, [*arrays, *others], model=q, line=problem.line())
 
     def __call__(self, features: str, *inputs: Any) -> Any:
         """Calls the kernel for these features and inputs.

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import attn
+from attn import _library
 from helpers import Shape, draw
 from paths import attnc
 
@@ -17,6 +18,7 @@ b? hq4 hkv2 sq? sk? d16 dv8 f32
 b? hq4 hkv2 sq? sk? d16 dv8 f32 kv_lengths
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 layout=bsd
 b? hq4 hkv2 sq1 sk? d16 dv8 f32 kv=int8 kv_lengths
+b2 hq4 hkv2 sq7 sk7 d16 dv8 f32 window=3,4
 """
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
 Q, K, V = draw(SHAPE)
@@ -43,8 +45,8 @@ def same(found, expected):
 def test_what_it_says_of_itself(library):
     assert library.name == "small"
     assert library.targets == ["x86-64", "host"]
-    assert len(library.problems) == 7
-    assert repr(library) == "<attn.Library small: 7 kernels for x86-64, host>"
+    assert len(library.problems) == 8
+    assert repr(library) == "<attn.Library small: 8 kernels for x86-64, host>"
 
 
 def test_sizes_of_a_kernel_of_its_own_and_others(library):
@@ -92,6 +94,16 @@ def test_each_target(library):
     library.use_target()
 
 
+def test_what_a_call_need_not_say(library):
+    """A window where Sq = Sk has one meaning, and the scale of a call may be a kernel's own."""
+    q, k, v = draw(Shape(7, 7, 16, 8, b=2, hq=4, hkv=2))
+    expected = attn.reference.sdpa(q, k, v, window=(3, 4), align="top_left")
+    same(library.sdpa(q, k, v, window=(3, 4)), expected)
+    same(library.sdpa(q, k, v, scale=0.25), attn.reference.sdpa(q, k, v))
+    with pytest.raises(ValueError, match=r"found 'scale=0\.5"):
+        library.sdpa(q, k, v, scale=0.5)
+
+
 def test_no_such_kernel(library):
     with pytest.raises(ValueError, match=r"one of '', .*'kv_lengths'.*, found 'causal=top_left'"):
         library.sdpa(Q, K, V, causal="top_left")
@@ -118,3 +130,5 @@ def test_files_that_are_no_library(folder, tmp_path):
     attnc("--problem=sq4 d8", "-o", tmp_path / "one.o", f"--manifest={tmp_path / 'one.json'}")
     with pytest.raises(ValueError, match="expected the manifest of attnc --problems"):
         attn.load_library(tmp_path / "one.json")
+    with pytest.raises(ValueError, match="to be the library of the manifest, with small_call, found none"):
+        attn.load_library(folder / "small.json", _library.load()._name)
