@@ -49,6 +49,15 @@ TEST(Variants, FeaturesOfLevels) {
 }
 
 // Code may use what can be tested, and nothing else.
+// Hypervisors hide what only a system uses from processors that have all that kernels use.
+TEST(Variants, NoFeatureThatKernelsNeverUse) {
+  for (const Variant &variant : getList("znver5,sapphirerapids")) {
+    EXPECT_TRUE(needs(variant, "avx512bf16"));
+    for (const char *feature : {"pku", "rdpru", "wbnoinvd", "movdir64b", "xsaves", "aes"})
+      EXPECT_FALSE(needs(variant, feature)) << feature << " of " << variant.target.name;
+  }
+}
+
 TEST(Variants, HostRunsHere) {
   std::vector<Variant> variants = getList("host");
   uint64_t found[ATTN_FEATURE_WORDS];

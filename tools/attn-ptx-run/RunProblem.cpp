@@ -9,7 +9,6 @@
 #include "Summary.h"
 #include "llvm/ADT/StringExtras.h"
 
-
 using namespace llvm;
 using namespace attn;
 using namespace attn::ptx;
