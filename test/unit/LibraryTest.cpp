@@ -6,6 +6,7 @@
 #include "attn-c/attn.h"
 #include "attn-c/attn_dispatch.h"
 
+#include "llvm/ADT/StringRef.h"
 #include "gtest/gtest.h"
 
 #include <string>
@@ -81,6 +82,26 @@ TEST_F(Library, SaysTheMissingLine) {
   EXPECT_STREQ(message,
                "expected tensors that one of the 2 kernels of features 'causal=top_left out=lse' takes, found q "
                "bf16 [4, 9], out f32 [4, 9]; add the problem line 'sq4 d9 bf16 causal=top_left out=lse'");
+}
+
+TEST_F(Library, SaysWhatTheOutputIsNot) {
+  shapes[1][1] = 9;
+  EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);
+  EXPECT_STREQ(message,
+               "out: expected f32 [4, 8] beside the other arguments, as kernel 'exact' takes it, found f32 [4, 9]");
+  shapes[1][1] = 8;
+  setShape(5, 8);
+  tensors[1].dtype = {kDLFloat, 64, 1};
+  EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);
+  EXPECT_STREQ(message,
+               "out: expected f32 [?, 8] beside the other arguments, as kernel 'rows' takes it, found f64 [5, 8]");
+}
+
+TEST_F(Library, SaysNoLineThatTensorsDoNotSay) {
+  groups[0].line = "";
+  setShape(4, 9);
+  EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);
+  EXPECT_TRUE(llvm::StringRef(message).ends_with("found q f32 [4, 9], out f32 [4, 9]; add a problem line for them"));
 }
 
 TEST_F(Library, SaysTheFeaturesThereAre) {
