@@ -84,10 +84,11 @@ static LogicalResult checkCalls(ModuleOp module) {
   return success();
 }
 
-/// What the object leaves to its linker, which knows nothing of types.
+/// What the object leaves to its linker, which knows nothing of types: tensors, which are several arguments there.
 static void warnOfExternalCalls(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
-    if (function.isExternal() && !SymbolTable::symbolKnownUseEmpty(function, module))
+    if (function.isExternal() && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<ShapedType>) &&
+        !SymbolTable::symbolKnownUseEmpty(function, module))
       function.emitWarning() << "'" << function.getName()
                              << "' has no body here; link one that takes tensors as MLIR's memref descriptors in parts";
 }
@@ -177,10 +178,10 @@ LogicalResult Compiler::runPhase(Phase phase) {
   } else {
     // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
     // pipelines, which run in compilers of others, private functions stay.
-    if (phase == Phase::Canonicalize)
+    if (phase == Phase::Canonicalize) {
       pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
-    if (phase == Phase::Canonicalize)
       pm.addPass(createSymbolDCEPass());
+    }
     GPUOptions gpu;
     gpu.target = options.target;
     buildPhase(pm, phase, flash, cpu, gpu);

@@ -1,7 +1,8 @@
 //===- ProblemChecks.cpp - what a problem line may not combine ------------===//
 //
-// Each check is one sentence of docs/Semantics.md or of the ops' constraints, told where
-// the line says it: a caret is more use than an error about generated IR.
+// Each check is one sentence of docs/Semantics.md or of the ops' constraints,
+// told where the line says it: a caret is more use than an error about
+// generated IR.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,8 +1,9 @@
 //===- Dropout.cpp - dropout as arithmetic on positions -------------------===//
 //
 // Whether a weight is kept depends on (seed, offset, b, h, i, j) alone, so the
-// reference and the kernels of every target agree bit by bit: all of them run the integers that are built here.
-// Philox4x32-10 is that of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// reference and the kernels of every target agree bit by bit: all of them run
+// the integers that are built here. Philox4x32-10 is that of Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

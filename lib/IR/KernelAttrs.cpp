@@ -1,8 +1,9 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
 // attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
-// attn.schedule and attn.name are discardable attributes that later phases and the emitted header trust. Each may also
-// come out of a file, so the dialect verifies their form here.
+// attn.schedule and attn.name are discardable attributes that later phases and
+// the emitted header trust. Each may also come out of a file, so the dialect
+// verifies their form here.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,6 +11,7 @@
 
 #include "attn/IR/Attn.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -95,12 +97,26 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
   auto output = entry.getAs<BoolAttr>("output");
   auto updated = entry.getAs<UnitAttr>("updated");
   auto result = entry.getAs<IntegerAttr>("result");
-  if (result && (!output || !output.getValue() || result.getValue().isNegative() ||
-                 result.getValue().sge(static_cast<int64_t>(arguments.size()))))
+  if (result && (!output || !output.getValue()))
     return false;
   return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) + bool(result) && name &&
          isIdentifier(name) && output && (output.getValue() || !updated) && type &&
          isArgumentType(type.getValue(), places, numSizes);
+}
+
+/// Outputs that say which result they hold say each result once; or none says it.
+static bool areResults(ArrayAttr arguments) {
+  llvm::SmallSet<int64_t, 4> results;
+  int64_t numOutputs = 0, largest = -1;
+  for (auto entry : arguments.getAsRange<DictionaryAttr>()) {
+    numOutputs += entry.getAs<BoolAttr>("output").getValue();
+    auto result = entry.getAs<IntegerAttr>("result");
+    int64_t number = result ? result.getValue().getSExtValue() : 0;
+    if (result && (number < 0 || !results.insert(number).second))
+      return false;
+    largest = std::max(largest, result ? number : -1);
+  }
+  return results.empty() || (static_cast<int64_t>(results.size()) == numOutputs && largest < numOutputs);
 }
 
 static bool isSizeNames(Attribute attribute) {
@@ -125,11 +141,12 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     auto entries = dyn_cast<ArrayAttr>(value);
     auto sizes = op->getAttrOfType<ArrayAttr>(kSizesAttr);
     if (!entries ||
-        !llvm::all_of(entries, [&](Attribute entry) { return isArgument(entry, entries, sizes ? sizes.size() : 0); }))
+        !llvm::all_of(entries, [&](Attribute entry) { return isArgument(entry, entries, sizes ? sizes.size() : 0); }) ||
+        !areResults(entries))
       return op->emitError("expected ")
              << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
-             << "with C identifiers, updated for outputs alone, and sizes = array<i32: …> of places in " << kSizesAttr
-             << " where a type is dynamic, and checks of integers; found " << value;
+             << "with C identifiers, updated and result for outputs alone, and sizes = array<i32: …> of places in "
+             << kSizesAttr << " where a type is dynamic, and checks of integers; found " << value;
     if (auto function = dyn_cast<FunctionOpInterface>(op); !function || function.isExternal())
       return op->emitError("expected ") << kArgumentsAttr << " on a function with a body";
   } else if (attribute.getName() == kSizesAttr) {
@@ -147,11 +164,15 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!entries || !llvm::all_of(entries, isConvention))
       return op->emitError("expected ")
              << kConventionsAttr << " to hold scale and softcap as floats, causal and align as strings, "
-             << "window_left and window_right as integers, mask, bias and lse as units, found " << value;
+             << "window_left, window_right and chunk as integers, mask, bias, lse and lengths as units, found "
+             << value;
   } else if (attribute.getName() == kCudaEntryAttr) {
     if (!isa<UnitAttr>(value) || !op->hasAttr(kArgumentsAttr))
       return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "
                                         << value;
+  } else if (attribute.getName() == kScheduleAttr) {
+    if (!isa<ScheduleAttr>(value))
+      return op->emitError("expected ") << kScheduleAttr << " to be a schedule, #attn.schedule<…>, found " << value;
   }
   return success();
 }

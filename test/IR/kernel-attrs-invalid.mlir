@@ -4,7 +4,7 @@
 // in another form is refused, not believed.
 
 // No array.
-// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, updated for outputs alone, and sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
+// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, updated and result for outputs alone, and sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
 func.func private @arguments() attributes {attn.arguments = 3}
 
 // -----
@@ -18,6 +18,24 @@ func.func private @entry() attributes {attn.arguments = [{name = "q", output = f
 // An input is not written.
 // expected-error @+1 {{expected attn.arguments to be an array}}
 func.func private @updated() attributes {attn.arguments = [{name = "q", output = false, type = f32, updated}]}
+
+// -----
+
+// A result that there is not, and one twice.
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @result_beyond() attributes {attn.arguments = [{name = "o", output = true, result = 1, type = f32}]}
+
+// -----
+
+// expected-error @+1 {{expected attn.arguments to be an array}}
+func.func private @result_twice() attributes {attn.arguments = [
+    {name = "o", output = true, result = 0, type = f32}, {name = "p", output = true, result = 0, type = f32}]}
+
+// -----
+
+// A number where lowering reads a tile.
+// expected-error @+1 {{expected attn.schedule to be a schedule, #attn.schedule<…>, found 1 : i64}}
+func.func private @schedule() attributes {attn.schedule = 1}
 
 // -----
 

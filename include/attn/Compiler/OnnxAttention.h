@@ -1,8 +1,8 @@
 //===- OnnxAttention.h - one Attention node, checked ------------*- C++ -*-===//
 //
 // Between reader and printer: inputs, attributes and types of a node against
-// the operator's definition (onnx 1.23, Attention-23 to 25), and the
-// sizes that they agree on.
+// the operator's definition (onnx 1.23, Attention-23 to 25), and the sizes
+// that they agree on.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

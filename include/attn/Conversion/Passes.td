@@ -18,9 +18,9 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
     that have no destination among them. Other functions stay what they are,
     unless `all-functions` makes kernels of them too. An output is `updated`
     where old values of its destination are read or kept; `result` says which
-    result it holds where outputs are in another order. A name is the argument's `attn.name`, or what the first
-    attn op calls the operand. Runs before bufferisation, which drops what is a
-    result and what is an argument.
+    result it holds where outputs are in another order. A name is the argument's
+    `attn.name`, or what the first attn op calls the operand. Runs before
+    bufferisation, which drops what is a result and what is an argument.
 
     Dynamic sizes that the ops take to be equal are one name in `attn.sizes`,
     and `sizes` of an argument says which of them each of its dimensions is.
