@@ -13,6 +13,7 @@
 #include "attn/Compiler/OutputFile.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Transforms/Passes.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -171,6 +172,8 @@ LogicalResult Compiler::runPhase(Phase phase) {
         materialized.insert(op->getParentOfType<func::FuncOp>());
     });
     pm.clear();
+    if (!target.gpu)
+      pm.addNestedPass<func::FuncOp>(createTileChainPass({options.target}));
     ReferenceOptions fallback;
     fallback.chainOnly = true;
     fallback.failOnFallback = options.failOnFallback;

@@ -12,6 +12,8 @@
 #include "ExternalModels.h"
 #include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
@@ -36,15 +38,10 @@ bool isAlignedGroup(OpFoldResult size, int64_t groupSize) {
   return numHeads && *numHeads > 0 && (*numHeads % groupSize == 0 || groupSize % *numHeads == 0);
 }
 
-/// What an op counts over the whole problem without a region that a tile could shift; empty where there is nothing.
-StringRef getWholeCount(Operation *op) {
-  auto sdpa = dyn_cast<SdpaOp>(op);
-  if (isa<DropoutOp>(op) || (sdpa && sdpa.getDropoutSeed()))
-    return "dropout";
-  auto softmax = dyn_cast<SoftmaxOp>(op);
-  if (softmax && softmax.getSink())
-    return "sink";
-  return softmax && softmax.getQLengths() ? "q_lengths" : "";
+/// True where a tile is all batch dimensions, rows and keys: all that a mask, a length, a sink or dropout may ask for.
+bool isWholeProblem(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  return llvm::all_of(llvm::seq<unsigned>(0, getNumBatchDims(op) + 2),
+                      [&](unsigned position) { return coversDim(op, position, offsets[position], sizes[position]); });
 }
 
 /// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step; the value columns of
@@ -60,10 +57,9 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
   }
   if (writesRowStatistics(op) && !isWhole[getDomainPosition(op, DimKind::ValueSize)])
     return op->emitOpError("cannot be tiled over the value columns: each tile would write the row statistics again");
-  bool isWholeProblem = llvm::all_of(ArrayRef(isWhole).take_front(getNumBatchDims(op) + 2), [](bool is) { return is; });
-  if (StringRef name = getWholeCount(op); !name.empty() && !isWholeProblem)
-    return op->emitOpError("cannot be tiled through TilingInterface: its ")
-           << name << " counts heads and rows of the whole problem; attn-tile can, after attn-fuse";
+  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getDropoutSeed() && !isWholeProblem(op, offsets, sizes))
+    return op->emitOpError("cannot be tiled through TilingInterface: its dropout counts heads and rows of the whole "
+                           "problem; attn-tile can, after attn-fuse");
   for (AffineMap map : getMaps(op))
     for (AffineExpr expr : map.getResults()) {
       auto group = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -86,22 +82,44 @@ LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<
 /// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
 void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
                 ArrayRef<OpFoldResult> sizes) {
-  if (!hasSpelledOutMask(op))
-    return;
-  // Batch dimensions, rows and keys: all that a mask, a length or a sink may ask for.
-  bool isWhole = true;
-  for (unsigned position = 0, e = getNumBatchDims(op) + 2; position < e; ++position)
-    isWhole &= coversDim(op, position, offsets[position], sizes[position]);
-  if (isWhole)
-    return;
-  expandSpelledOutMasks(builder, op, tiled);
+  if (hasSpelledOutMask(op) && !isWholeProblem(op, offsets, sizes))
+    expandSpelledOutMasks(builder, op, tiled);
 }
 
-/// Operands beyond the table go to a tile as they are, but for the scales of the keys that it holds.
-bool isKvScale(OpOperand &operand) {
-  auto sdpa = dyn_cast<SdpaOp>(operand.getOwner());
-  auto isSame = [&](OpOperand &other) { return &other == &operand; };
-  return sdpa && (llvm::any_of(sdpa.getKeyScaleMutable(), isSame) || llvm::any_of(sdpa.getValueScaleMutable(), isSame));
+/// The map of an operand that a tile takes a slice of; null for one that goes to every tile as it is.
+AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
+  Operation *op = operand.getOwner();
+  if (operand.getOperandNumber() < maps.size())
+    return maps[operand.getOperandNumber()];
+  auto isOne = [&](MutableOperandRange range) {
+    return llvm::any_of(range, [&](OpOperand &other) { return &other == &operand; });
+  };
+  if (auto sdpa = dyn_cast<SdpaOp>(op))
+    return isOne(sdpa.getKeyScaleMutable()) || isOne(sdpa.getValueScaleMutable()) ? getKvScaleMap(sdpa) : AffineMap();
+  auto softmax = dyn_cast<SoftmaxOp>(op);
+  if (!softmax)
+    return {};
+  // A sink a head, a length a batch index.
+  unsigned position = isOne(softmax.getSinkMutable()) ? getNumBatchDims(op) - 1 : 0;
+  return AffineMap::get(maps.front().getNumDims(), 0, {getAffineDimExpr(position, op->getContext())},
+                        op->getContext());
+}
+
+/// lengths - offset: which rows of a tile that starts at row `offset` the length still covers.
+Value shiftLengths(OpBuilder &builder, Location loc, Value lengths, OpFoldResult offset) {
+  if (isConstantIntValue(offset, 0))
+    return lengths;
+  Type type = getElementTypeOrSelf(lengths.getType());
+  Value shift = getValueOrCreateConstantIndexOp(builder, loc, offset);
+  shift = arith::IndexCastOp::create(builder, loc, type, shift);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, lengths);
+  Value empty = tensor::EmptyOp::create(builder, loc, sizes, type);
+  return linalg::MapOp::create(builder, loc, lengths, empty,
+                               [&](OpBuilder &nested, Location, ValueRange elements) {
+                                 Value left = arith::SubIOp::create(nested, loc, elements.front(), shift);
+                                 linalg::YieldOp::create(nested, loc, left);
+                               })
+      ->getResult(0);
 }
 
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
@@ -117,10 +135,7 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
   ArrayAttr maps = getIndexingMaps(op);
   SmallVector<AffineMap> mapArray = getMaps(op);
   for (OpOperand &operand : op->getOpOperands()) {
-    unsigned i = operand.getOperandNumber();
-    AffineMap map = i < mapArray.size()  ? mapArray[i]
-                    : isKvScale(operand) ? getKvScaleMap(cast<SdpaOp>(op))
-                                         : AffineMap();
+    AffineMap map = getSliceMap(operand, mapArray);
     if (!map) {
       operands.push_back(operand.get());
       continue;
@@ -132,11 +147,24 @@ FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayR
     if (dps.isDpsInit(&operand) && isa<RankedTensorType>(operands.back().getType()))
       resultTypes.push_back(operands.back().getType());
   }
-  OperationState state(loc, op->getName(), operands, resultTypes, op->getAttrs());
-  for (unsigned i = 0; i < op->getNumRegions(); ++i)
-    state.addRegion();
-  Operation *tiled = builder.create(state);
-  tiled->setAttr("maps", maps);
+  if (auto softmax = dyn_cast<SoftmaxOp>(op); softmax && softmax.getQLengths())
+    operands.back() = shiftLengths(builder, loc, operands.back(), offsets[getNumBatchDims(op)]);
+  Operation *tiled;
+  auto dropout = dyn_cast<DropoutOp>(op);
+  if (dropout && !isWholeProblem(op, offsets, sizes)) {
+    // A function of the place of each weight, as a region, which can be shifted.
+    auto modify = ModifyOp::create(builder, loc, resultTypes, operands[0], operands[1], maps);
+    buildDropout(builder, op, dropout.getDropoutSeed(), dropout.getDropoutOffset(),
+                 dropout.getDropoutP().convertToDouble(),
+                 getAccumulationType(getElementTypeOrSelf(operands[0].getType())), modify.getScoreMod());
+    tiled = modify;
+  } else {
+    OperationState state(loc, op->getName(), operands, resultTypes, op->getAttrs());
+    for (unsigned i = 0; i < op->getNumRegions(); ++i)
+      state.addRegion();
+    tiled = builder.create(state);
+    tiled->setAttr("maps", maps);
+  }
   for (auto [from, to] : llvm::zip(op->getRegions(), tiled->getRegions())) {
     // Bounds of the whole problem do not hold for its tiles.
     if (Region *ranges = getKeyRangesRegion(op); ranges == &from)
@@ -298,8 +326,8 @@ template <typename... OpTys> void attachModels(MLIRContext *ctx) {
 
 void attn::registerTilingModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
-    attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, ApplyOp, SdpaOp, InitStateOp, OnlineStepOp,
-                 MergeStatesOp, FinalizeOp, PackOp>(ctx);
+    attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
+                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp>(ctx);
     OnlineStepOp::attachInterface<OnlineStepReduction>(*ctx);
   });
 }

@@ -143,6 +143,7 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
+  pm.addNestedPass<func::FuncOp>(createLowerElementwiseToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   // bf16 by its bits: few targets convert it, and not every C library does.
   arith::ArithExpandOpsPassOptions expand;

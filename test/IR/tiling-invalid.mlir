@@ -103,19 +103,3 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
-
-// -----
-
-func.func @sink(%s: tensor<2x4x6xf32>, %sink: tensor<2xf32>, %o: tensor<2x4x6xf32>) -> tensor<2x4x6xf32> {
-  // expected-error @below {{cannot be tiled through TilingInterface: its sink counts heads and rows of the whole problem}}
-  %r = attn.softmax ins(%s : tensor<2x4x6xf32>) sink(%sink : tensor<2xf32>) outs(%o : tensor<2x4x6xf32>)
-      -> tensor<2x4x6xf32>
-  return %r : tensor<2x4x6xf32>
-}
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
-    %op = transform.structured.match ops{["attn.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
-    transform.structured.tile_using_for %op tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
-    transform.yield
-  }
-}

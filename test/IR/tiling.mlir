@@ -218,3 +218,52 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// A sink is its head's. A length is that of the rows from the tile's first one on.
+// CHECK-LABEL: func @sink_over_head_and_query(
+//  CHECK-SAME:     %[[SINK:[^:]*]]: tensor<3xf32>, %[[LENGTHS:[^:]*]]: tensor<2xi32>
+//       CHECK:   scf.forall (%[[B:.*]], %[[H:.*]], %[[T:.*]]) in (2, 3, 2)
+//   CHECK-DAG:     %[[ST:.*]] = tensor.extract_slice %[[SINK]][%[[H]]] [1] [1]
+//   CHECK-DAG:     %[[LT:.*]] = tensor.extract_slice %[[LENGTHS]][%[[B]]] [1] [1]
+//   CHECK-DAG:     %[[FIRST:.*]] = arith.index_cast %{{.*}} : index to i32
+//       CHECK:     %[[LEFT:.*]] = linalg.map ins(%[[LT]] : tensor<1xi32>)
+//       CHECK:       arith.subi %{{.*}}, %[[FIRST]]
+//       CHECK:     attn.softmax ins(%{{.*}} : tensor<1x1x2x6xf32>) sink(%[[ST]] : tensor<1xf32>) q_lengths(%[[LEFT]] : tensor<1xi32>)
+func.func @sink_over_head_and_query(%s: tensor<2x3x4x6xf32>, %sink: tensor<3xf32>, %lengths: tensor<2xi32>,
+                                    %o: tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32> {
+  %r = attn.softmax ins(%s : tensor<2x3x4x6xf32>) sink(%sink : tensor<3xf32>) q_lengths(%lengths : tensor<2xi32>)
+      outs(%o : tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  return %r : tensor<2x3x4x6xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_forall %op tile_sizes [1, 1, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Which weights are kept is a function of their place in the whole problem: a region, shifted by the tile's offsets.
+// CHECK-LABEL: func @dropout_over_query(
+//       CHECK:   scf.forall (%[[T:.*]]) in (2)
+//       CHECK:     attn.modify ins(%{{.*}} : tensor<2x2x6xf32>)
+//       CHECK:       attn.index query
+//       CHECK:       arith.addi
+//   CHECK-NOT:   attn.dropout ins
+func.func @dropout_over_query(%p: tensor<2x4x6xf32>, %seed: i64, %offset: i64, %o: tensor<2x4x6xf32>)
+    -> tensor<2x4x6xf32> {
+  %r = attn.dropout ins(%p : tensor<2x4x6xf32>) dropout(%seed, %offset : i64, i64) outs(%o : tensor<2x4x6xf32>)
+      {dropout_p = 0.5 : f64} -> tensor<2x4x6xf32>
+  return %r : tensor<2x4x6xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.dropout"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_forall %op tile_sizes [0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -6,7 +6,8 @@ import pytest
 import attn
 from helpers import TYPES, Shape, check, draw
 
-SHAPE = Shape(33, 65, 16, 8, b=2, hq=4, hkv=2)
+# Large enough for blocks of rows, which do not divide the rows.
+SHAPE = Shape(133, 203, 16, 8, b=2, hq=4, hkv=2)
 RNG = np.random.default_rng(5)
 OPTIONS = {
     "plain": {},
@@ -14,14 +15,15 @@ OPTIONS = {
     "causal": dict(causal="bottom_right"),
     "window": dict(window=(7, 3), align="top_left"),
     "softcap": dict(softcap=0.7),
-    "bias": dict(bias=RNG.standard_normal((1, 4, 33, 65))),
-    "mask": dict(mask=RNG.random((2, 1, 33, 65)) < 0.4),
+    "bias": dict(bias=RNG.standard_normal((1, 4, 133, 203))),
+    "mask": dict(mask=RNG.random((2, 1, 133, 203)) < 0.4),
     "sink": dict(sink=RNG.standard_normal(4)),
-    "lengths": dict(q_lengths=[33, 5], kv_lengths=[0, 60]),
+    "sink and lengths": dict(sink=RNG.standard_normal(4), q_lengths=[133, 70]),
+    "lengths": dict(q_lengths=[133, 70], kv_lengths=[0, 150]),
     "offsets": dict(causal=[-3, 20]),
     "dropout": dict(dropout=(0.3, 1, 2)),
     "mods": dict(score_mod=lambda s, b, h, i, j: s - 0.1 * (i - j), mask_mod=lambda b, h, i, j: (i + j) % 2 == h % 2),
-    "empty rows": dict(mask=np.arange(33).reshape(1, 1, 33, 1) % 3 != 0),
+    "empty rows": dict(mask=np.arange(133).reshape(1, 1, 133, 1) % 3 != 0),
 }
 
 

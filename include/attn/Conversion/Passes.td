@@ -140,6 +140,36 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
+def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::mlir::func::FuncOp"> {
+  let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
+  let description = [{
+    The steps of a chain that runs materialised (scale, masks, softmax, dropout)
+    and a user's own elementwise ops. Lanes are the innermost dimension of the
+    result, or the one that is reduced by a sum or a maximum; what does not
+    depend on them stays scalar, reads that depend on them in no row are
+    gathers. Lanes beyond the last element have a mask. A large op that stands
+    in no parallel loop becomes an `scf.forall`.
+
+    Rejects nothing: ops of another form are left to `convert-linalg-to-loops`.
+
+    ```mlir
+    // before
+    linalg.generic {…} ins(%s, %m : memref<64x1024xf32>, memref<64xf32>) outs(%p : memref<64x1024xf32>) { … math.exp … }
+    // after
+    scf.for %i = … {
+      scf.for %j = … step %c16 {
+        %x = vector.load %s[%i, %j] : memref<64x1024xf32>, vector<16xf32>
+        …
+        vector.store %y, %p[%i, %j] : memref<64x1024xf32>, vector<16xf32>
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect", "::mlir::math::MathDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
   let summary = "turn copies between strided buffers into linalg";
   let description = [{

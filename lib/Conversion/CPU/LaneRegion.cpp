@@ -14,7 +14,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis) : vb(vb), region(region), axis(axis) {
+LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis)
+    : vb(vb), cloner(vb, /*loadsRows=*/axis == LaneAxis::Keys), region(region), axis(axis) {
   if (region.empty())
     return;
   for (BlockArgument argument : region.getArguments())
@@ -27,8 +28,6 @@ LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis) : vb(vb
       late.insert(op.getResults().begin(), op.getResults().end());
   }
 }
-
-Value LaneRegion::toVector(Value value) { return isa<VectorType>(value.getType()) ? value : vb.broadcast(value); }
 
 void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   prepared.clear();
@@ -51,114 +50,22 @@ Value LaneRegion::evaluate(unsigned v, Value key, Value argument, Value mask) {
   for (Operation &op : region.front().without_terminator())
     if (late.contains(op.getResult(0)))
       emit(op, mapping, /*query=*/Value(), key, mask);
-  return toVector(mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue()));
-}
-
-/// first, first + 1, …
-Value LaneRegion::emitVectorOf(Value first) {
-  Value steps = vector::StepOp::create(vb.b, vb.loc, VectorType::get({vb.lanes}, vb.b.getIndexType()));
-  Value positions = arith::AddIOp::create(vb.b, vb.loc, vb.broadcast(first), steps);
-  firstOf[positions] = first;
-  return positions;
+  return cloner.toVector(mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue()));
 }
 
 void LaneRegion::emit(Operation &op, IRMapping &mapping, Value query, Value key, Value mask) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
   if (auto index = dyn_cast<IndexOp>(op)) {
     Value value = vb.index(0); // a tile holds one batch index; attn-tile added the offsets
     if (index.getKind() == IndexKind::Key)
-      value = axis == LaneAxis::Keys ? emitVectorOf(key) : key;
+      value = axis == LaneAxis::Keys ? cloner.getPositions(key) : key;
     else if (index.getKind() == IndexKind::Query)
-      value = axis == LaneAxis::Queries ? emitVectorOf(query) : query;
+      value = axis == LaneAxis::Queries ? cloner.getPositions(query) : query;
     else if (index.getKind() == IndexKind::Head && head)
       value = head;
     mapping.map(index.getResult(), value);
     return;
   }
-  SmallVector<Value> operands =
-      llvm::map_to_vector(op.getOperands(), [&](Value operand) { return mapping.lookupOrDefault(operand); });
-  bool isVector = llvm::any_of(operands, [](Value value) { return isa<VectorType>(value.getType()); });
-  if (!isVector) {
-    b.clone(op, mapping);
-    return;
-  }
-  if (auto load = dyn_cast<memref::LoadOp>(op)) {
-    ArrayRef<Value> indices = ArrayRef(operands).drop_front();
-    Value row = emitRow(operands.front(), indices, mask);
-    mapping.map(load.getResult(), row ? row : emitGather(operands.front(), indices, mask));
-    return;
-  }
-  for (Value &operand : operands)
-    operand = toVector(operand);
-  SmallVector<Type> types =
-      llvm::map_to_vector(op.getResultTypes(), [&](Type type) -> Type { return VectorType::get({vb.lanes}, type); });
-  OperationState state(loc, op.getName(), operands, types, op.getAttrs());
-  mapping.map(op.getResults(), b.create(state)->getResults());
-  // Consecutive positions plus an offset are consecutive.
-  if (auto sum = dyn_cast<arith::AddIOp>(op))
-    for (auto [x, y] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
-      Value offset = mapping.lookupOrDefault(y);
-      if (Value first = firstOf.lookup(mapping.lookupOrDefault(x)); first && !isa<VectorType>(offset.getType()))
-        firstOf[mapping.lookup(op.getResult(0))] = vb.add(first, offset);
-    }
-}
-
-/// memref[…, i, i + 1, …], a load of consecutive keys; null where it is not one.
-Value LaneRegion::emitRow(Value memref, ArrayRef<Value> indices, Value mask) {
-  auto type = cast<MemRefType>(memref.getType());
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  bool isContiguous = succeeded(type.getStridesAndOffset(strides, offset)) && !strides.empty() && strides.back() == 1;
-  // Query rows beyond the last one read what the last one reads: their positions are not consecutive.
-  if (axis != LaneAxis::Keys || !isContiguous || type.getElementType().isInteger(1) || indices.empty() ||
-      llvm::any_of(indices.drop_back(), [](Value index) { return isa<VectorType>(index.getType()); }))
-    return {};
-  Value first = firstOf.lookup(indices.back());
-  if (!first)
-    return {};
-  Values at(indices);
-  at.back() = first;
-  return vb.loadMasked(memref, at, mask);
-}
-
-/// memref[indices], where some of the indices are vectors.
-Value LaneRegion::emitGather(Value memref, ArrayRef<Value> indices, Value mask) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
-  auto type = cast<MemRefType>(memref.getType());
-  bool isBool = type.getElementType().isInteger(1);
-  if (isBool)
-    memref = viewAsBytes(b, loc, memref);
-  // The number of the element from the first one on.
-  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memref);
-  Value position;
-  for (auto [index, stride] : llvm::zip_equal(indices, metadata.getConstifiedMixedStrides())) {
-    Value scaled = index;
-    if (!isConstantIntValue(stride, 1)) {
-      Value factor = getValueOrCreateConstantIndexOp(b, loc, stride);
-      if (isa<VectorType>(index.getType()))
-        factor = vb.broadcast(factor);
-      scaled = arith::MulIOp::create(b, loc, index, factor);
-    }
-    if (!position)
-      position = scaled;
-    else if (isa<VectorType>(position.getType()) || isa<VectorType>(scaled.getType()))
-      position = arith::AddIOp::create(b, loc, toVector(position), toVector(scaled));
-    else
-      position = arith::AddIOp::create(b, loc, position, scaled);
-  }
-  Type elementType = getElementTypeOrSelf(memref.getType());
-  auto vectorType = VectorType::get({vb.lanes}, elementType);
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vectorType));
-  auto maskType = VectorType::get({vb.lanes}, b.getI1Type());
-  if (!mask)
-    mask = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(maskType, true));
-  SmallVector<Value> origin(indices.size(), vb.index(0));
-  Value result = vector::GatherOp::create(b, loc, vectorType, memref, origin, toVector(position), mask, zero);
-  if (isBool)
-    result = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
-  return result;
+  cloner.clone(op, mapping, mask);
 }
 
 //===----------------------------------------------------------------------===//

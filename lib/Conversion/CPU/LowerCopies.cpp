@@ -32,6 +32,9 @@ namespace {
 struct LowerCopiesPass : public attn::impl::LowerCopiesPassBase<LowerCopiesPass> {
   void runOnOperation() override {
     getOperation().walk([](memref::CopyOp copy) {
+      // Bufferisation leaves copies of a slice onto itself.
+      if (copy.getSource() == copy.getTarget())
+        return copy.erase();
       if (isContiguous(copy.getSource()) && isContiguous(copy.getTarget()))
         return;
       // target[i] = source[i]

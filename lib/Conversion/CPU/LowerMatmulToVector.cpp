@@ -146,14 +146,7 @@ private:
     if (depth)
       position[m.depth] = depth;
     position[m.column] = column;
-    Values indices;
-    for (AffineExpr expr : operand.map.getResults()) {
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        indices.push_back(position[dim.getPosition()]);
-      else // shared heads, broadcast dimensions
-        indices.push_back(affine::AffineApplyOp::create(b, loc, AffineMap::get(sizes.size(), 0, expr), position));
-    }
-    return indices;
+    return operand.getIndices(vb, position);
   }
 
   Value widen(Value value) { return vb.convert(value, vb.elementType); }
@@ -247,8 +240,10 @@ private:
     Values rowIndices, zeros(rows * panelVectors, vb.splat(0));
     for (int64_t r = 0; r < rows; ++r)
       rowIndices.push_back(vb.add(row, r));
+    // In this order it is one multiply-add under a mask.
     auto skipZero = [&](Value, Value scalar, Value vector, Value old) {
-      return vb.select(vb.isEqual(scalar, 0), old, vb.multiplyAdd(scalar, vector, old));
+      Value isTaken = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, scalar, vb.splat(0));
+      return vb.select(isTaken, vb.multiplyAdd(scalar, vector, old), old);
     };
     Values sums = emitRegisterKernel(
         vb, rows, panelVectors, depth, zeros,

@@ -23,6 +23,12 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+void cpu::populateLaneMathPatterns(RewritePatternSet &patterns) {
+  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+    return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
+  });
+}
+
 namespace {
 /// x as f32 (f64): LLVM has no f8E4M3FN to convert.
 struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
@@ -100,11 +106,8 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       if (failed(result))
         return signalPassFailure();
     }
-    // Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane.
     RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
-    });
+    cpu::populateLaneMathPatterns(patterns);
     patterns.add<WidenFloat8, WidenBFloat16>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

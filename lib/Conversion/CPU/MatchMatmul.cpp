@@ -69,9 +69,9 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   SmallVector<unsigned> reductions;
   op.getReductionDims(reductions);
   Matmul m;
-  m.a = {op.getDpsInputs()[0], maps[0]};
-  m.b = {op.getDpsInputs()[1], maps[1]};
-  m.c = {op.getDpsInits()[0], maps[2]};
+  m.a = {op.getDpsInputs()[0], maps[0], /*isWhole=*/true};
+  m.b = {op.getDpsInputs()[1], maps[1], /*isWhole=*/true};
+  m.c = {op.getDpsInits()[0], maps[2], /*isWhole=*/true};
   Type type = getElementTypeOrSelf(m.c.memref.getType());
   if ((!type.isF32() && !type.isF64()) || reductions.size() != 1 || maps[2].getNumResults() == 0)
     return failure();

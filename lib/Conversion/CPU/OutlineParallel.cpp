@@ -39,8 +39,7 @@ public:
     // Constants go along; everything else that the body reads from outside travels in the context.
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
-    for (Value bound : forall.getDynamicUpperBound())
-      used.insert(bound);
+    used.insert_range(forall->getOperands()); // bounds and steps
     SmallVector<Value> captures;
     SmallVector<Operation *> constants;
     SmallVector<Type> fields;

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "attn/IR/Decompose.h"
 
 using namespace mlir;
@@ -175,6 +176,8 @@ Values Operand::getIndices(VectorBuilder &vb, ArrayRef<Value> domain) const {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     // Shared heads and broadcast dimensions have size 1 in a tile.
     Value position = dim ? domain[dim.getPosition()] : Value();
+    if (!dim && isWhole)
+      position = affine::AffineApplyOp::create(vb.b, vb.loc, AffineMap::get(map.getNumDims(), 0, expr), domain);
     indices.push_back(position ? position : vb.index(0));
   }
   return indices;

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
 #include <functional>
 
 namespace attn::cpu {
@@ -111,6 +112,7 @@ public:
 struct Operand {
   mlir::Value memref;
   mlir::AffineMap map;
+  bool isWhole = false; ///< no tile: shared heads and broadcast dimensions may have any size
 
   /// Indices of the element at `domain`, one value a domain dimension; null values are tile dimensions of size 1.
   Values getIndices(VectorBuilder &vb, llvm::ArrayRef<mlir::Value> domain) const;
@@ -145,6 +147,27 @@ mlir::Value viewAsBytes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memr
 /// Which positions the lanes of a vector of scores are: the query rows of one key, or the keys of one query row.
 enum class LaneAxis { Queries, Keys };
 
+/// Scalar ops cloned as ops on vectors of lanes where they depend on one (LaneCloner.cpp).
+class LaneCloner {
+public:
+  /// `loadsRows`: positions may be taken as consecutive where they are in form. Query rows of a tile may not: those
+  /// beyond the last one read what it reads.
+  LaneCloner(VectorBuilder &vb, bool loadsRows) : vb(vb), loadsRows(loadsRows) {}
+  /// first, first + 1, …
+  mlir::Value getPositions(mlir::Value first);
+  /// Its results, in `mapping`; only lanes of `mask` read memory, where it is given.
+  void clone(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value mask);
+  mlir::Value toVector(mlir::Value value);
+
+private:
+  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+  mlir::Value emitRow(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
+
+  VectorBuilder &vb;
+  bool loadsRows;
+  llvm::DenseMap<mlir::Value, mlir::Value> firstOf; // of a vector of consecutive positions: the first
+};
+
 /// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
 class LaneRegion {
 public:
@@ -159,18 +182,14 @@ public:
 
 private:
   void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
-  mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
-  mlir::Value emitRow(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
-  mlir::Value emitVectorOf(mlir::Value first);
-  mlir::Value toVector(mlir::Value value);
 
   VectorBuilder &vb;
+  LaneCloner cloner;
   mlir::Region &region;
   LaneAxis axis;
   mlir::Value head;
   llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
   llvm::SmallVector<mlir::IRMapping> prepared;
-  llvm::DenseMap<mlir::Value, mlir::Value> firstOf; // of a vector of consecutive positions: the first
 };
 
 /// Score modifications of a vector of scores: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
@@ -219,6 +238,9 @@ void emitUnpack(VectorBuilder &vb, const TransposeSide &lanes, const TransposeSi
 
 /// pairs[p][c] = (rows[2 p][c], rows[2 p + 1][c]) of bf16, 0 for a row beyond `count`.
 void emitPairRows(VectorBuilder &vb, const TransposeSide &rows, mlir::Value count, mlir::Value pairs, int64_t columns);
+
+/// Functions of softcaps and regions on f32 lanes, by upstream's approximations; f64 stays a call a lane.
+void populateLaneMathPatterns(mlir::RewritePatternSet &patterns);
 
 // One function an op; an error where the op has not the form that attn-tile leaves.
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);

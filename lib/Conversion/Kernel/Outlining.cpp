@@ -11,27 +11,53 @@
 
 using namespace mlir;
 
+/// A bound as a value, as `mapping` has it.
+static Value getBound(OpBuilder &b, Location loc, OpFoldResult bound, const IRMapping &mapping) {
+  if (auto value = dyn_cast<Value>(bound))
+    return mapping.lookupOrDefault(value);
+  return getValueOrCreateConstantIndexOp(b, loc, bound);
+}
+
+/// ceil((upper - lower) / step) of each dimension.
+static SmallVector<Value> createRoundCounts(OpBuilder &b, scf::ForallOp forall, const IRMapping &mapping) {
+  Location loc = forall.getLoc();
+  auto toValue = [&](OpFoldResult bound) { return getBound(b, loc, bound, mapping); };
+  SmallVector<Value> counts;
+  for (auto [lower, upper, step] :
+       llvm::zip_equal(forall.getMixedLowerBound(), forall.getMixedUpperBound(), forall.getMixedStep())) {
+    counts.push_back(toValue(upper));
+    if (!isConstantIntValue(lower, 0))
+      counts.back() = b.createOrFold<arith::SubIOp>(loc, counts.back(), toValue(lower));
+    if (!isConstantIntValue(step, 1))
+      counts.back() = b.createOrFold<arith::CeilDivSIOp>(loc, counts.back(), toValue(step));
+  }
+  return counts;
+}
+
 Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall) {
   Location loc = forall.getLoc();
   Value count = arith::ConstantIndexOp::create(b, loc, 1);
-  for (OpFoldResult bound : forall.getMixedUpperBound())
-    count = b.createOrFold<arith::MulIOp>(loc, count, getValueOrCreateConstantIndexOp(b, loc, bound));
+  for (Value rounds : createRoundCounts(b, forall, {}))
+    count = b.createOrFold<arith::MulIOp>(loc, count, rounds);
   return count;
 }
 
 void attn::cloneTile(OpBuilder &b, scf::ForallOp forall, Value tile, IRMapping &mapping) {
   Location loc = forall.getLoc();
-  SmallVector<OpFoldResult> bounds = forall.getMixedUpperBound();
-  SmallVector<Value> ivs = forall.getInductionVars();
+  SmallVector<Value> counts = createRoundCounts(b, forall, mapping), ivs = forall.getInductionVars();
+  SmallVector<OpFoldResult> lowers = forall.getMixedLowerBound(), steps = forall.getMixedStep();
+  auto toValue = [&](OpFoldResult bound) { return getBound(b, loc, bound, mapping); };
   Value rest = tile;
-  for (int i = bounds.size() - 1; i >= 0; --i) {
-    OpFoldResult bound = bounds[i];
-    if (auto value = dyn_cast<Value>(bound))
-      bound = mapping.lookupOrDefault(value);
-    Value size = getValueOrCreateConstantIndexOp(b, loc, bound);
-    mapping.map(ivs[i], i == 0 ? rest : b.createOrFold<arith::RemUIOp>(loc, rest, size));
+  for (int i = counts.size() - 1; i >= 0; --i) {
+    Value position = i == 0 ? rest : b.createOrFold<arith::RemUIOp>(loc, rest, counts[i]);
     if (i > 0)
-      rest = b.createOrFold<arith::DivUIOp>(loc, rest, size);
+      rest = b.createOrFold<arith::DivUIOp>(loc, rest, counts[i]);
+    // lower + number * step
+    if (!isConstantIntValue(steps[i], 1))
+      position = b.createOrFold<arith::MulIOp>(loc, position, toValue(steps[i]));
+    if (!isConstantIntValue(lowers[i], 0))
+      position = b.createOrFold<arith::AddIOp>(loc, position, toValue(lowers[i]));
+    mapping.map(ivs[i], position);
   }
   for (Operation &op : forall.getBody()->without_terminator())
     b.clone(op, mapping);

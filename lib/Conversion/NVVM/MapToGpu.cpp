@@ -77,8 +77,7 @@ private:
     rebuilt.clear();
     llvm::SetVector<Value> used;
     getUsedValuesDefinedAbove(forall.getRegion(), used);
-    for (Value bound : forall.getDynamicUpperBound())
-      used.insert(bound);
+    used.insert_range(forall->getOperands()); // bounds and steps
     for (Value value : used)
       visit(value);
   }

@@ -104,9 +104,9 @@ func.func @rows_of_a_batch(%x: memref<?x3x32xf32>, %w: memref<32x16xf32>, %y: me
 // Weights by values: a weight of zero takes nothing, whatever V holds.
 // CHECK-LABEL: func @zeros_take_nothing(
 //       CHECK:   %[[P:.*]] = vector.broadcast
-//       CHECK:   %[[IS_ZERO:.*]] = arith.cmpf oeq, %[[P]], %{{.*}} : vector<8xf32>
+//       CHECK:   %[[IS_TAKEN:.*]] = arith.cmpf une, %[[P]], %{{.*}} : vector<8xf32>
 //       CHECK:   %[[SUM:.*]] = vector.fma %[[P]], %{{.*}}, %[[OLD:.*]] : vector<8xf32>
-//       CHECK:   arith.select %[[IS_ZERO]], %[[OLD]], %[[SUM]]
+//       CHECK:   arith.select %[[IS_TAKEN]], %[[SUM]], %[[OLD]]
 func.func @zeros_take_nothing(%p: memref<4x16xf32>, %v: memref<16x8xf32>, %o: memref<4x8xf32>) {
   %zero = arith.constant 0.0 : f32
   linalg.generic {

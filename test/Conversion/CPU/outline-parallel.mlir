@@ -52,3 +52,22 @@ func.func @two_loops(%x: memref<2xf32>, %s: f32) {
   }
   return
 }
+
+// -----
+
+// A loop from 3 to 20 in steps of 5 has four rounds, and begins them at 3.
+// CHECK-LABEL: func @steps(
+//       CHECK:   %[[COUNT:.*]] = arith.index_cast %c4
+//       CHECK:   call @attn_parallel_for(%{{.*}}, %{{.*}}, %[[COUNT]])
+// CHECK-LABEL: func private @steps_tile(
+//   CHECK-DAG:   %[[FIVE:.*]] = arith.constant 5 : index
+//   CHECK-DAG:   %[[THREE:.*]] = arith.constant 3 : index
+//       CHECK:   %[[DONE:.*]] = arith.muli %{{.*}}, %[[FIVE]]
+//       CHECK:   %[[I:.*]] = arith.addi %[[DONE]], %[[THREE]]
+//       CHECK:   memref.store %{{.*}}, %{{.*}}[%[[I]]]
+func.func @steps(%x: memref<20xf32>, %s: f32) {
+  scf.forall (%i) = (3) to (20) step (5) {
+    memref.store %s, %x[%i] : memref<20xf32>
+  }
+  return
+}

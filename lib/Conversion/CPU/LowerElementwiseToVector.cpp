@@ -1,0 +1,334 @@
+//===- LowerElementwiseToVector.cpp - attn-lower-elementwise-to-vector ----===//
+//
+// Before: linalg ops on memrefs that work element by element, or reduce one
+// dimension to a sum or a maximum. After: scf loops over vectors of the target's
+// width: the innermost dimension of the result is the lanes, in a reduction the
+// dimension that is reduced. Ops of another form are left to
+// convert-linalg-to-loops.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Matmul.h"
+#include "RowTile.h"
+#include "attn/Conversion/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+namespace attn {
+#define GEN_PASS_DEF_LOWERELEMENTWISETOVECTORPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Vectors that a reduction folds side by side: a maximum that respects NaN takes ten cycles after the last one.
+static constexpr int64_t kReductionVectors = 4;
+/// Elements below which starting threads costs more than it saves.
+static constexpr int64_t kMinParallelElements = 1 << 16;
+
+namespace {
+
+/// What is known of an op that has a vector form.
+struct LaneForm {
+  unsigned lane = 0;             ///< the dimension that lanes are
+  Operation *combiner = nullptr; ///< of a reduction: the op that folds a number into the result
+  Value folded;                  ///< of a reduction: what it folds
+};
+
+/// Values that differ from lane to lane. Failure where an op that has no vector form depends on them.
+LogicalResult collectLaneValues(linalg::LinalgOp op, const LaneForm &form, llvm::DenseSet<Value> &values) {
+  for (auto [argument, map] : llvm::zip_equal(op.getBlock()->getArguments(), op.getIndexingMapsArray()))
+    if (map.isFunctionOfDim(form.lane))
+      values.insert(argument);
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (inner.getNumRegions() != 0 || inner.getNumResults() != 1)
+      return failure();
+    auto index = dyn_cast<linalg::IndexOp>(inner);
+    bool isLane = index && index.getDim() == form.lane;
+    if (!isLane && llvm::none_of(inner.getOperands(), [&](Value operand) { return values.contains(operand); }))
+      continue;
+    if (!isLane && !isa<memref::LoadOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
+      return failure();
+    values.insert(inner.getResult(0));
+  }
+  return success();
+}
+
+bool hasVectorElements(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() <= 64;
+}
+
+FailureOr<LaneForm> matchLanes(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1 || succeeded(matchMatmul(op)) ||
+      !llvm::all_of(op->getOperandTypes(), hasVectorElements))
+    return failure();
+  Value output = op.getDpsInits().front();
+  AffineMap map = op.getIndexingMapsArray().back();
+  Type element = getElementTypeOrSelf(output.getType());
+  if (element.isInteger(1) || !map.isProjectedPermutation())
+    return failure();
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  if (reduced.size() > 1)
+    return failure();
+
+  LaneForm form;
+  Operand result{output, map};
+  if (reduced.empty()) {
+    auto innermost = dyn_cast_if_present<AffineDimExpr>(map.isEmpty() ? AffineExpr() : map.getResults().back());
+    if (!innermost || !result.isInnermost(innermost.getPosition()))
+      return failure();
+    form.lane = innermost.getPosition();
+  } else {
+    SmallVector<Operation *> combiners;
+    form.lane = reduced.front();
+    form.folded = matchReduction(op.getRegionOutputArgs(), 0, combiners);
+    if (!form.folded || combiners.size() != 1 || !isa<arith::AddFOp, arith::MaximumFOp>(combiners.front()))
+      return failure();
+    form.combiner = combiners.front();
+  }
+  // A dimension of the memory is the lanes, or has nothing to do with them.
+  for (AffineMap operandMap : op.getIndexingMapsArray())
+    for (AffineExpr expr : operandMap.getResults())
+      if (!isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(form.lane))
+        return failure();
+  llvm::DenseSet<Value> values;
+  if (failed(collectLaneValues(op, form, values)))
+    return failure();
+  return form;
+}
+
+/// f64 where a number of the op is, otherwise f32: how many lanes there are.
+FloatType getWidestFloat(linalg::LinalgOp op) {
+  Builder b(op->getContext());
+  bool hasDouble = llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
+  return hasDouble ? b.getF64Type() : b.getF32Type();
+}
+
+/// Emits the loops of one op.
+class LaneLowering {
+public:
+  LaneLowering(VectorBuilder &vb, linalg::LinalgOp op, const LaneForm &form)
+      : vb(vb), b(vb.b), loc(vb.loc), op(op), form(form), cloner(vb, /*loadsRows=*/true),
+        ranges(op.createLoopRanges(vb.b, vb.loc)),
+        domain(op.getNumLoops()) {}
+
+  void emit() {
+    SmallVector<unsigned> outer;
+    for (unsigned dim = 0; dim < op.getNumLoops(); ++dim)
+      if (dim != form.lane)
+        outer.push_back(dim);
+    emitOuter(outer);
+  }
+
+private:
+  /// Rows of a parallel loop's last dimension go one after the other.
+  void emitOuter(ArrayRef<unsigned> dims) {
+    if (dims.empty())
+      return emitLanes();
+    if (isSerial()) {
+      vb.loop(vb.index(0), getSize(dims.front()), 1, {}, [&](Value i, ValueRange) {
+        domain[dims.front()] = i;
+        emitOuter(dims.drop_front());
+        return Values();
+      });
+      // Unrolled, short loops over rows would be thousands of stores in one block.
+      keepRolled(domain[dims.front()].getParentBlock()->getParentOp());
+      return;
+    }
+    ArrayRef<unsigned> inner = dims.size() > 1 ? dims.take_back(1) : ArrayRef<unsigned>();
+    SmallVector<OpFoldResult> counts;
+    ArrayRef<unsigned> shared = dims.drop_back(inner.size());
+    for (unsigned dim : shared)
+      counts.push_back(ranges[dim].size);
+    auto forall = scf::ForallOp::create(b, loc, counts, ValueRange(), /*mapping=*/std::nullopt);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(forall.getTerminator());
+    for (auto [dim, iv] : llvm::zip_equal(shared, forall.getInductionVars()))
+      domain[dim] = iv;
+    isParallel = true;
+    emitOuter(inner);
+  }
+
+  /// Little work, or inside a loop that is parallel already.
+  bool isSerial() {
+    if (isParallel || op->getParentOfType<scf::ForallOp>())
+      return true;
+    int64_t elements = 1;
+    for (int64_t size : op.getStaticLoopRanges())
+      if (ShapedType::isDynamic(size) || llvm::MulOverflow(elements, size, elements))
+        return false;
+    return elements < kMinParallelElements;
+  }
+
+  void emitLanes() {
+    std::optional<int64_t> count = getConstantIntValue(ranges[form.lane].size);
+    Value size = getSize(form.lane);
+    Values state = form.combiner ? Values(kReductionVectors, getNeutral()) : Values();
+    // Whole vectors, of a reduction some side by side, then what is left.
+    auto forEach = [&](Value lower, Value upper, int64_t vectors) {
+      state = vb.loop(lower, upper, vectors * vb.lanes, state, [&](Value first, ValueRange carried) {
+        Values next(carried);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value result = emitVector(vb.add(first, v * vb.lanes), {}, carried.empty() ? Value() : carried[v]);
+          if (result)
+            next[v] = result;
+        }
+        return next;
+      });
+    };
+    auto roundDown = [&](int64_t step) -> Value {
+      return arith::SubIOp::create(b, loc, size,
+                                   arith::RemUIOp::create(b, loc, size, vb.index(step)).getResult());
+    };
+    Value done = vb.index(0);
+    if (form.combiner && (!count || *count >= kReductionVectors * vb.lanes)) {
+      Value whole = roundDown(kReductionVectors * vb.lanes);
+      forEach(done, whole, kReductionVectors);
+      done = whole;
+    }
+    Value whole = roundDown(vb.lanes);
+    forEach(done, whole, 1);
+    // The rest: once or never.
+    if (!count || *count % vb.lanes != 0)
+      state = vb.loop(whole, size, vb.lanes, state, [&](Value first, ValueRange carried) {
+        Values next(carried);
+        auto type = VectorType::get({vb.lanes}, b.getI1Type());
+        Value left = arith::SubIOp::create(b, loc, size, first);
+        Value mask = vector::CreateMaskOp::create(b, loc, type, left);
+        if (Value result = emitVector(first, mask, carried.empty() ? Value() : carried.front()))
+          next.front() = result;
+        return next;
+      });
+    if (form.combiner)
+      storeReduced(state);
+  }
+
+  /// What changes nothing: -inf of a maximum, 0 of a sum.
+  Value getNeutral() {
+    double infinity = std::numeric_limits<double>::infinity();
+    Type type = getElementTypeOrSelf(form.folded.getType());
+    FloatAttr value = b.getFloatAttr(type, isa<arith::MaximumFOp>(form.combiner) ? -infinity : 0.0);
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(VectorType::get({vb.lanes}, type), value));
+  }
+
+  Value combine(Value x, Value y) {
+    OperationState state(loc, form.combiner->getName(), {x, y}, x.getType(), form.combiner->getAttrs());
+    return b.create(state)->getResult(0);
+  }
+
+  /// One vector of lanes from `first` on. Of a reduction, `sum` with it; otherwise it is stored.
+  Value emitVector(Value first, Value mask, Value sum) {
+    domain[form.lane] = first;
+    IRMapping mapping;
+    Block *block = op.getBlock();
+    for (OpOperand &operand : op->getOpOperands())
+      if (BlockArgument argument = op.getMatchingBlockArgument(&operand); !argument.use_empty())
+        mapping.map(argument, load(operand, mask));
+    for (Operation &inner : block->without_terminator()) {
+      if (&inner == form.combiner)
+        continue;
+      if (auto index = dyn_cast<linalg::IndexOp>(inner))
+        mapping.map(index.getResult(),
+                    index.getDim() == form.lane ? cloner.getPositions(first) : domain[index.getDim()]);
+      else
+        cloner.clone(inner, mapping, mask);
+    }
+    if (form.combiner) {
+      Value next = combine(sum, cloner.toVector(mapping.lookupOrDefault(form.folded)));
+      return mask ? vb.select(mask, next, sum) : next;
+    }
+    Value result = cloner.toVector(mapping.lookupOrDefault(block->getTerminator()->getOperand(0)));
+    Operand output = getOperand(*op.getDpsInitOperand(0));
+    vb.storeMasked(result, output.memref, output.getIndices(vb, domain), mask);
+    return {};
+  }
+
+  /// The result's old value, and all that was folded.
+  void storeReduced(ArrayRef<Value> state) {
+    Values sums(state);
+    for (size_t distance = sums.size() / 2; distance > 0; distance /= 2)
+      for (size_t v = 0; v < distance; ++v)
+        sums[v] = combine(sums[v], sums[v + distance]);
+    Value lanes = reduceLanes(vb, sums.front(), [&](Value x, Value y) { return combine(x, y); });
+    Operand output = getOperand(*op.getDpsInitOperand(0));
+    Values indices = output.getIndices(vb, domain);
+    Value old = memref::LoadOp::create(b, loc, output.memref, indices);
+    Value sum = combine(old, vector::ExtractOp::create(b, loc, lanes, 0));
+    memref::StoreOp::create(b, loc, sum, output.memref, indices);
+  }
+
+  Operand getOperand(OpOperand &operand) {
+    return {operand.get(), op.getMatchingIndexingMap(&operand), /*isWhole=*/true};
+  }
+
+  /// A vector where the operand has the dimension of the lanes, otherwise one number for all of them.
+  Value load(OpOperand &operand, Value mask) {
+    Value memory = operand.get();
+    if (!isa<MemRefType>(memory.getType()))
+      return memory;
+    Operand source = getOperand(operand);
+    if (!source.map.isFunctionOfDim(form.lane))
+      return memref::LoadOp::create(b, loc, memory, source.getIndices(vb, domain));
+    bool isBool = getElementTypeOrSelf(memory.getType()).isInteger(1);
+    source.memref = viewAsBytes(b, loc, memory);
+    Value result = source.isInnermost(form.lane)
+                       ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
+                       : vb.loadStrided(source, form.lane, domain, mask);
+    if (!isBool)
+      return result;
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
+  }
+
+  Value getSize(unsigned dim) { return getValueOrCreateConstantIndexOp(b, loc, ranges[dim].size); }
+
+  VectorBuilder &vb;
+  OpBuilder &b;
+  Location loc;
+  linalg::LinalgOp op;
+  const LaneForm &form;
+  LaneCloner cloner;
+  SmallVector<Range, 4> ranges;
+  SmallVector<Value> domain; ///< the position in each dimension, of the lanes the first
+  bool isParallel = false;
+};
+
+struct LowerElementwiseToVectorPass
+    : public attn::impl::LowerElementwiseToVectorPassBase<LowerElementwiseToVectorPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
+    if (!info) {
+      getOperation().emitError("attn-lower-elementwise-to-vector: ") << llvm::toString(info.takeError());
+      return signalPassFailure();
+    }
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : ops) {
+      FailureOr<LaneForm> form = matchLanes(op);
+      if (failed(form))
+        continue;
+      rewriter.setInsertionPoint(op);
+      VectorBuilder vb(rewriter, op.getLoc(), *info, getWidestFloat(op));
+      LaneLowering(vb, op, *form).emit();
+      rewriter.eraseOp(op);
+    }
+    RewritePatternSet patterns(&getContext());
+    populateLaneMathPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
