@@ -30,7 +30,7 @@ static bool isRow(const Matmul &m, unsigned dim) {
 
 /// The argument of the body that `value` is, or is widened from.
 static BlockArgument getElement(Value value) {
-  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+  while (auto widened = value.getDefiningOp<arith::ExtFOp>()) // bf16 to f64 by way of f32
     value = widened.getIn();
   return dyn_cast<BlockArgument>(value);
 }

@@ -138,6 +138,8 @@ Value VectorBuilder::convert(Value value, Type to) {
     return value;
   if (isQuantised(from))
     return convertQuantised(b, loc, value, cast<FloatType>(to), target.hasHalf);
+  if (from.isBF16() && to.isF64()) // LLVM would do it by calls
+    return convert(convert(value, b.getF32Type()), to);
   Type type = to;
   if (auto vector = dyn_cast<VectorType>(value.getType()))
     type = vector.clone(to);
