@@ -53,7 +53,7 @@ def main() -> None:
         ("full, bf16", "", None, torch.bfloat16),
     ):
         name = "bf16" if dtype == torch.bfloat16 else "f32"
-        kernel = attn.compile(f"hq{HEADS} hkv{HEADS} sq{ROWS} sk{ROWS} d{HEAD_SIZE} {name}{mask} out=out,weights")
+        kernel = attn.compile(f"hq{HEADS} hkv{HEADS} sq{ROWS} sk{ROWS} d{HEAD_SIZE} {name}{mask} out=weights")
         tensors = [torch.from_numpy(x).to(dtype) for x in arrays]
         expected, found = by_hand(*tensors, keep), kernel(*tensors)
         tolerance = 2e-2 if name == "bf16" else 1e-5

@@ -19,6 +19,7 @@ StringRef TargetInfo::getKnownNames() { return "host x86-64 x86-64-v2 x86-64-v3 
 
 /// Vector facts follow from the features alone.
 static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
+  target.prefetchesIntoL2 = target.cpu == "znver4";
   if (features.contains("avx512vl") && features.contains("avx512dq")) {
     target.vectorBits = 512;
     target.vectorRegisters = 32;

@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace attn;
 
 /// Memory waits while scores become weights: for one block of rows a tile has as few keys as pay for the softmax. In
-/// one step it walks through K and V, and hardware prefetches; steps of a tile each ask for the next one.
+/// one step it walks through K and V, and hardware prefetches, on some processors with our help; steps of a tile each
+/// ask for the next one.
 static constexpr int64_t kMinKeyTile = 16;
 /// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
 /// and for several blocks of rows or steps of a tile, the K that follows and the V of this tile are asked for beside
@@ -83,7 +84,8 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
-  int64_t prefetch = isWalked ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
+  bool asksForNothing = isWalked && !target.prefetchesIntoL2;
+  int64_t prefetch = asksForNothing ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(gather, keyTile) : 0) {
     prefetch = keyTile;
     keyTile = pageTile;

@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64 | FileCheck %s --check-prefixes=CHECK,V1
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64-v3 | FileCheck %s --check-prefixes=CHECK,V3
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,V4
+// RUN: attn-opt %s --attn-select-schedule=target=znver4 | FileCheck %s --check-prefix=ZEN4
 
 // Lanes fill a vector register.
 // CHECK-LABEL: func @f32(
@@ -46,9 +47,12 @@ func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64
   return %r : tensor<1x64xf32>
 }
 
-// Four rows walk through K and V, which hardware prefetches; eight multiply as long as memory takes, and ask for them.
+// Four rows walk through K and V, which hardware prefetches, on Zen 4 with our help; eight multiply as long as memory
+// takes, and ask for them.
 // CHECK-LABEL: func @four_rows(
 //     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048>
+// ZEN4-LABEL: func @four_rows(
+//   ZEN4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 16>
 func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
                      %o: tensor<4x1x64xf32>) -> tensor<4x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)

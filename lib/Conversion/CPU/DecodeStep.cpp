@@ -281,7 +281,7 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
                       column == numBatch + 2 ? headSize : valueSize};
     tile.firstRow = vb.add(start, row);
     // Rows far apart compete for the same few lines of the first-level cache.
-    tile.locality = isDense(page) ? 3 : 2;
+    tile.locality = isDense(page) && !vb.target.prefetchesIntoL2 ? 3 : 2;
     emitPrefetchPart(vb, tile, part, passes * rounds);
   }
 }
