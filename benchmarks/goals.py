@@ -202,9 +202,16 @@ def main() -> None:
     for goal in GOALS:
         if not re.search(only, goal.name):
             continue
-        value = goal.measure()
-        texts = [f"{number:.3g} {goal.unit}".strip() for number in (goal.must, goal.stretch, value)]
-        print(f"| {goal.name} | " + " | ".join(texts) + f" | {goal.verdict(value)} |", flush=True)
+        try:
+            value = goal.measure()
+        except FileNotFoundError as error:
+            if Path(error.filename or "") != COMPARED:
+                raise
+            measured, verdict = "–", "run compare.py first"
+        else:
+            measured, verdict = f"{value:.3g} {goal.unit}".strip(), goal.verdict(value)
+        texts = [f"{number:.3g} {goal.unit}".strip() for number in (goal.must, goal.stretch)]
+        print(f"| {goal.name} | " + " | ".join([*texts, measured, verdict]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -101,8 +101,7 @@ AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
     return {};
   // A sink a head, a length a batch index.
   unsigned position = isOne(softmax.getSinkMutable()) ? getNumBatchDims(op) - 1 : 0;
-  return AffineMap::get(maps.front().getNumDims(), 0, {getAffineDimExpr(position, op->getContext())},
-                        op->getContext());
+  return AffineMap::get(maps.front().getNumDims(), 0, {getAffineDimExpr(position, op->getContext())}, op->getContext());
 }
 
 /// lengths - offset: which rows of a tile that starts at row `offset` the length still covers.

@@ -15,6 +15,9 @@ using namespace attn;
 /// one step it walks through K and V, and hardware prefetches, on some processors with our help; steps of a tile each
 /// ask for the next one.
 static constexpr int64_t kMinKeyTile = 16;
+/// Where such a walk asks for the next tile, that is so many bytes of K, of 8 keys at least: longer bursts of requests
+/// find no free buffer.
+static constexpr int64_t kAskedTileBytes = 4 * 1024, kMinAskedKeys = 8;
 /// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
 /// and for several blocks of rows or steps of a tile, the K that follows and the V of this tile are asked for beside
 /// the products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for
@@ -84,6 +87,8 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
     return std::nullopt;
+  if (isWalked && target.prefetchesIntoL2)
+    keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);
   bool asksForNothing = isWalked && !target.prefetchesIntoL2;
   int64_t prefetch = asksForNothing ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(gather, keyTile) : 0) {

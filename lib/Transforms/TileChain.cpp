@@ -124,15 +124,15 @@ static void takeSizesOfDestinations(const llvm::SetVector<Operation *> &ops) {
           user->setOperand(0, cast<DestinationStyleOpInterface>(op).getTiedOpOperand(result)->get());
 }
 
-static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root,
-                               const llvm::SetVector<Operation *> &rowOps, const TargetInfo &target) {
+static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root, const llvm::SetVector<Operation *> &rowOps,
+                               const TargetInfo &target) {
   SmallVector<OpFoldResult> sizes = getTileSizes(root, selectRows(root, target));
   if (llvm::all_of(sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }))
     return success();
   scf::SCFTileAndFuseOptions options;
   options.tilingOptions.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp).setTileSizes(sizes);
-  options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer, bool isDestination)
-                                 -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
+  options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer,
+                                 bool isDestination) -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
     Operation *op = producer.getOwner();
     if (isDestination || !rowOps.contains(op))
       return std::nullopt;
@@ -176,8 +176,7 @@ struct TileChainPass : public attn::impl::TileChainPassBase<TileChainPass> {
         continue;
       llvm::SetVector<Operation *> rowOps = collectRowOps(root);
       done.insert_range(rowOps);
-      if (llvm::any_of(rowOps, hasMuchWork) &&
-          failed(tileChain(rewriter, cast<TilingInterface>(root), rowOps, *info)))
+      if (llvm::any_of(rowOps, hasMuchWork) && failed(tileChain(rewriter, cast<TilingInterface>(root), rowOps, *info)))
         return signalPassFailure();
     }
     RewritePatternSet patterns(&getContext());

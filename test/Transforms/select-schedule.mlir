@@ -60,6 +60,17 @@ func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tens
   return %r : tensor<4x1x64xf32>
 }
 
+// The tile that is asked for is 4 KB of K.
+// ZEN4-LABEL: func @four_long_rows(
+//   ZEN4:   key_tile = 8, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 8>
+//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048>
+func.func @four_long_rows(%q: tensor<4x1x128xf32>, %k: tensor<1x4096x128xf32>, %o: tensor<4x1x128xf32>)
+    -> tensor<4x1x128xf32> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<4x1x128xf32>, tensor<1x4096x128xf32>, tensor<1x4096x128xf32>)
+      outs(%o : tensor<4x1x128xf32>) -> tensor<4x1x128xf32>
+  return %r : tensor<4x1x128xf32>
+}
+
 // A bias says which key a score is of: steps are of a tile each, which ask for the next one.
 // CHECK-LABEL: func @biased_rows(
 //     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 16>

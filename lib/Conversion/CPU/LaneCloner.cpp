@@ -108,4 +108,3 @@ Value LaneCloner::emitGather(Value memref, ArrayRef<Value> indices, Value mask) 
     result = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, result, zero);
   return result;
 }
-

@@ -119,8 +119,7 @@ class LaneLowering {
 public:
   LaneLowering(VectorBuilder &vb, linalg::LinalgOp op, const LaneForm &form)
       : vb(vb), b(vb.b), loc(vb.loc), op(op), form(form), cloner(vb, /*loadsRows=*/true),
-        ranges(op.createLoopRanges(vb.b, vb.loc)),
-        domain(op.getNumLoops()) {}
+        ranges(op.createLoopRanges(vb.b, vb.loc)), domain(op.getNumLoops()) {}
 
   void emit() {
     SmallVector<unsigned> outer;
@@ -187,8 +186,7 @@ private:
       });
     };
     auto roundDown = [&](int64_t step) -> Value {
-      return arith::SubIOp::create(b, loc, size,
-                                   arith::RemUIOp::create(b, loc, size, vb.index(step)).getResult());
+      return arith::SubIOp::create(b, loc, size, arith::RemUIOp::create(b, loc, size, vb.index(step)).getResult());
     };
     Value done = vb.index(0);
     if (form.combiner && (!count || *count >= kReductionVectors * vb.lanes)) {
@@ -281,9 +279,8 @@ private:
       return memref::LoadOp::create(b, loc, memory, source.getIndices(vb, domain));
     bool isBool = getElementTypeOrSelf(memory.getType()).isInteger(1);
     source.memref = viewAsBytes(b, loc, memory);
-    Value result = source.isInnermost(form.lane)
-                       ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
-                       : vb.loadStrided(source, form.lane, domain, mask);
+    Value result = source.isInnermost(form.lane) ? vb.loadMasked(source.memref, source.getIndices(vb, domain), mask)
+                                                 : vb.loadStrided(source, form.lane, domain, mask);
     if (!isBool)
       return result;
     Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(result.getType()));

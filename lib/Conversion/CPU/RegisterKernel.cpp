@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "VectorTile.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 
 using namespace mlir;
 using namespace attn::cpu;
