@@ -25,8 +25,10 @@ using namespace mlir;
 namespace attn {
 
 /// Buffers up to this size go on the stack: those of a tile, which its schedule keeps below it, and small ones of a
-/// whole function, which nothing bounds the number of.
-static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxFunctionBufferBytes = 64 * 1024;
+/// whole function, which nothing bounds the number of. A block of rows of a chain may have several matrices of scores: where
+/// all of a tile are more than a thread's stack should hold (4 MB for OpenMP's), only small ones go there as well.
+static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxTileBytes = 2 * 1024 * 1024,
+                         kMaxFunctionBufferBytes = 64 * 1024;
 /// A cache line, and the widest vector.
 static constexpr unsigned kBufferAlignment = 64;
 
@@ -65,16 +67,33 @@ std::optional<Phase> parsePhase(StringRef name) {
   return std::nullopt;
 }
 
-static bool isOfTile(Value buffer) {
-  return buffer.getDefiningOp() && buffer.getDefiningOp()->getParentOfType<scf::ForallOp>();
+static scf::ForallOp getTile(Value buffer) {
+  return buffer.getDefiningOp() ? buffer.getDefiningOp()->getParentOfType<scf::ForallOp>() : scf::ForallOp();
+}
+
+/// Of a buffer of static size, otherwise 0.
+static int64_t countBytes(Value buffer) {
+  auto type = dyn_cast<MemRefType>(buffer.getType());
+  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return 0;
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 static bool belongsOnStack(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
     return false;
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  return type.getNumElements() <= (isOfTile(buffer) ? kMaxTileBufferBytes : kMaxFunctionBufferBytes) / bytes;
+  int64_t most = kMaxFunctionBufferBytes;
+  if (scf::ForallOp tile = getTile(buffer)) {
+    int64_t total = 0;
+    tile.walk([&](Operation *op) {
+      if (isa<memref::AllocOp, memref::AllocaOp>(op))
+        total += countBytes(op->getResult(0));
+    });
+    if (total <= kMaxTileBytes)
+      most = kMaxTileBufferBytes;
+  }
+  return countBytes(buffer) <= most;
 }
 
 static void addVerification(OpPassManager &pm, Phase phase) {
@@ -134,7 +153,7 @@ void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(
-      [isGpu](Value buffer) { return belongsOnStack(buffer) && (!isGpu || isOfTile(buffer)); }));
+      [isGpu](Value buffer) { return belongsOnStack(buffer) && (!isGpu || getTile(buffer)); }));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }

@@ -130,7 +130,9 @@ static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root, con
   if (llvm::all_of(sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }))
     return success();
   scf::SCFTileAndFuseOptions options;
-  options.tilingOptions.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp).setTileSizes(sizes);
+  using LoopType = scf::SCFTilingOptions::LoopType;
+  bool isParallel = root->getParentOfType<scf::ForallOp>() != nullptr;
+  options.tilingOptions.setLoopType(isParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
   options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer,
                                  bool isDestination) -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
     Operation *op = producer.getOwner();
