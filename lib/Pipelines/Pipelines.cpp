@@ -25,8 +25,9 @@ using namespace mlir;
 namespace attn {
 
 /// Buffers up to this size go on the stack: those of a tile, which its schedule keeps below it, and small ones of a
-/// whole function, which nothing bounds the number of. A block of rows of a chain may have several matrices of scores: where
-/// all of a tile are more than a thread's stack should hold (4 MB for OpenMP's), only small ones go there as well.
+/// whole function, which nothing bounds the number of. A block of rows of a chain may have several matrices of scores:
+/// where all of a tile are more than a thread's stack should hold (4 MB for OpenMP's), only small ones go there as
+/// well.
 static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxTileBytes = 2 * 1024 * 1024,
                          kMaxFunctionBufferBytes = 64 * 1024;
 /// A cache line, and the widest vector.
