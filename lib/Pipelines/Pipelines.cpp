@@ -72,29 +72,29 @@ static scf::ForallOp getTile(Value buffer) {
   return buffer.getDefiningOp() ? buffer.getDefiningOp()->getParentOfType<scf::ForallOp>() : scf::ForallOp();
 }
 
-/// Of a buffer of static size, otherwise 0.
-static int64_t countBytes(Value buffer) {
+/// Of a buffer of static size.
+static std::optional<int64_t> countBytes(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
-    return 0;
+    return std::nullopt;
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
 static bool belongsOnStack(Value buffer) {
-  auto type = dyn_cast<MemRefType>(buffer.getType());
-  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+  std::optional<int64_t> bytes = countBytes(buffer);
+  if (!bytes)
     return false;
   int64_t most = kMaxFunctionBufferBytes;
   if (scf::ForallOp tile = getTile(buffer)) {
     int64_t total = 0;
     tile.walk([&](Operation *op) {
       if (isa<memref::AllocOp, memref::AllocaOp>(op))
-        total += countBytes(op->getResult(0));
+        total += countBytes(op->getResult(0)).value_or(0);
     });
     if (total <= kMaxTileBytes)
       most = kMaxTileBufferBytes;
   }
-  return countBytes(buffer) <= most;
+  return *bytes <= most;
 }
 
 static void addVerification(OpPassManager &pm, Phase phase) {

@@ -131,8 +131,8 @@ static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root, con
     return success();
   scf::SCFTileAndFuseOptions options;
   using LoopType = scf::SCFTilingOptions::LoopType;
-  bool isParallel = root->getParentOfType<scf::ForallOp>() != nullptr;
-  options.tilingOptions.setLoopType(isParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
+  bool isInParallel = root->getParentOfType<scf::ForallOp>() != nullptr;
+  options.tilingOptions.setLoopType(isInParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
   options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer,
                                  bool isDestination) -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
     Operation *op = producer.getOwner();

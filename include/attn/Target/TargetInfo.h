@@ -51,8 +51,8 @@ struct TargetInfo {
   static constexpr int64_t kTileRows = 16, kTileDepth = 32;
   int64_t l2Bytes = 512 * 1024;
   /// Decode kernels ask for K and V by instructions that name the second-level cache, also where these are walked line
-  /// by line. Otherwise they name the first, and where K and V are walked ask for nothing. Measured: 8 to 40 % less
-  /// time on Zen 4, where requests for the first level change nothing; 5 to 15 % more on Zen 5, which keeps more lines
+  /// by line. Otherwise they name the first, and where K and V are walked ask for nothing. Measured: 8 to 28 % less
+  /// time on Zen 4, where requests for the first level gain little; 5 to 15 % more on Zen 5, which keeps more lines
   /// on their way.
   bool prefetchesIntoL2 = false;
   std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; the vector facts mean nothing then

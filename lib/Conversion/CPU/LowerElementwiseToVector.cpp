@@ -43,23 +43,24 @@ struct LaneForm {
   Value folded;                  ///< of a reduction: what it folds
 };
 
-/// Values that differ from lane to lane. Failure where an op that has no vector form depends on them.
-LogicalResult collectLaneValues(linalg::LinalgOp op, const LaneForm &form, llvm::DenseSet<Value> &values) {
+/// False where an op of the body that has no vector form depends on what differs from lane to lane.
+bool canBeVectors(linalg::LinalgOp op, const LaneForm &form) {
+  llvm::DenseSet<Value> values; // that differ
   for (auto [argument, map] : llvm::zip_equal(op.getBlock()->getArguments(), op.getIndexingMapsArray()))
     if (map.isFunctionOfDim(form.lane))
       values.insert(argument);
   for (Operation &inner : op.getBlock()->without_terminator()) {
     if (inner.getNumRegions() != 0 || inner.getNumResults() != 1)
-      return failure();
+      return false;
     auto index = dyn_cast<linalg::IndexOp>(inner);
     bool isLane = index && index.getDim() == form.lane;
     if (!isLane && llvm::none_of(inner.getOperands(), [&](Value operand) { return values.contains(operand); }))
       continue;
     if (!isLane && !isa<memref::LoadOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner))
-      return failure();
+      return false;
     values.insert(inner.getResult(0));
   }
-  return success();
+  return true;
 }
 
 bool hasVectorElements(Type type) {
@@ -101,8 +102,7 @@ FailureOr<LaneForm> matchLanes(linalg::LinalgOp op) {
     for (AffineExpr expr : operandMap.getResults())
       if (!isa<AffineDimExpr>(expr) && expr.isFunctionOfDim(form.lane))
         return failure();
-  llvm::DenseSet<Value> values;
-  if (failed(collectLaneValues(op, form, values)))
+  if (!canBeVectors(op, form))
     return failure();
   return form;
 }
