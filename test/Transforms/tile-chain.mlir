@@ -78,3 +78,24 @@ func.func @little(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %x: tensor<8x512x5
       -> tensor<8x512x512xf32>
   return %r, %y : tensor<4x6xf32>, tensor<8x512x512xf32>
 }
+
+// -----
+
+// In a loop that is parallel already, blocks go one after the other.
+// CHECK-LABEL: func @in_parallel(
+//       CHECK:   scf.forall
+//   CHECK-NOT:   scf.forall (
+//       CHECK:     scf.for {{.*}} step %c64
+//       CHECK:       attn.scores ins(%{{.*}} : tensor<64x32xf32>, tensor<512x32xf32>)
+func.func @in_parallel(%q: tensor<256x32xf32>, %k: tensor<512x32xf32>, %o: tensor<2x256x512xf32>) -> tensor<2x256x512xf32> {
+  %r = scf.forall (%i) in (2) shared_outs(%out = %o) -> (tensor<2x256x512xf32>) {
+    %e = tensor.empty() : tensor<256x512xf32>
+    %s = attn.scores ins(%q, %k : tensor<256x32xf32>, tensor<512x32xf32>) outs(%e : tensor<256x512xf32>)
+        -> tensor<256x512xf32>
+    %p = attn.softmax ins(%s : tensor<256x512xf32>) outs(%e : tensor<256x512xf32>) -> tensor<256x512xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p into %out[%i, 0, 0] [1, 256, 512] [1, 1, 1] : tensor<256x512xf32> into tensor<2x256x512xf32>
+    }
+  }
+  return %r : tensor<2x256x512xf32>
+}
