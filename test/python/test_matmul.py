@@ -1,5 +1,6 @@
 """Products around attention: contractions of matmul form in an IR file, against NumPy in f64."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -29,9 +30,13 @@ MAPS = {
 }
 
 
-def product(left: str, right: str, out: str, element: str, operation: str) -> str:
-    """A kernel `product` on %a and %b: `operation`, in which INS and OUT stand for its operands and its type."""
-    a, b, c = (f"tensor<{shape}x{element}>" for shape in (left, right, out))
+def product(left: str, right: str, out: str, element: str, operation: str, *, factor: str | None = None) -> str:
+    """A kernel `product` on %a and %b: `operation`, in which INS and OUT stand for its operands and its type.
+
+    The operands are of type `factor` where that is another than the result's, `element`.
+    """
+    a, b = (f"tensor<{shape}x{factor or element}>" for shape in (left, right))
+    c = f"tensor<{out}x{element}>"
     return f"""func.func @product(%a: {a} {{attn.name = "a"}}, %b: {b} {{attn.name = "b"}}) -> {c} {{
   %cst = arith.constant 0.0 : {element}
   %empty = tensor.empty() : {c}
@@ -96,10 +101,49 @@ def test_a_batch_that_threads_share(parallel):
 def test_factors_narrower_than_the_sum(maps):
     left, right, left_map, right_map, subscripts = (x.format(m=50, k=59, n=37) for x in MAPS[maps])
     operation = f"linalg.matmul indexing_maps = [{affine(left_map, right_map)}] INS -> OUT"
-    text = product(left, right, "50x37", "f64", operation)
-    a, b = draw(shape(left), shape(right), dtype=np.float32)
-    narrow = text.replace(f"{left}xf64", f"{left}xf32").replace(f"{right}xf64", f"{right}xf32")
-    check(narrow, subscripts, a, b, limit=1e-12)
+    text = product(left, right, "50x37", "f64", operation, factor="f32")
+    check(text, subscripts, *draw(shape(left), shape(right), dtype=np.float32), limit=1e-12)
+
+
+@pytest.mark.parametrize("maps", ["rows", "transposed", "columns"])
+@pytest.mark.parametrize("size", [*SIZES, (113, 58, 37), (40, 2, 3), (16, 2050, 64), (70, 513, 48)], ids=str)
+def test_bf16_is_multiplied_exactly(size, maps):
+    m, k, n = size
+    left, right, left_map, right_map, subscripts = (x.format(m=m, k=k, n=n) for x in MAPS[maps])
+    operation = f"linalg.matmul indexing_maps = [{affine(left_map, right_map)}] INS -> OUT"
+    text = product(left, right, f"{m}x{n}", "f32", operation, factor="bf16")
+    check(text, subscripts, *draw(shape(left), shape(right), dtype=ml_dtypes.bfloat16), limit=1e-5)
+
+
+APPLY = """func.func @apply(%p: tensor<1x2x50xKxT>, %v: tensor<1x2xKx40xT>) -> tensor<1x2x50x40xT> {
+  %empty = tensor.empty() : tensor<1x2x50x40xT>
+  %out = attn.apply ins(%p, %v : tensor<1x2x50xKxT>, tensor<1x2xKx40xT>) outs(%empty : tensor<1x2x50x40xT>)
+      -> tensor<1x2x50x40xT>
+  return %out : tensor<1x2x50x40xT>
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v3", "host"])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("keys", [64, 203, 2047])
+def test_weights_of_zero_take_nothing_of_values(keys, dtype, target):
+    p, v = draw((1, 2, 50, keys), (1, 2, keys, 40), dtype=dtype)
+    # Keys that are not finite: beside one another as a pair, alone, the last one.
+    for key, value in ((6, np.nan), (7, np.inf), (20, -np.inf), (keys - 1, np.nan)):
+        v[:, 1, key] = value
+        p[:, 1, :, key] = 0
+    v[0, 1, 33, 5] = np.nan  # one column of a key that row 8 alone has a weight for
+    p[0, 1, :, 33] = 0
+    p[0, 1, 8, 33] = 1
+    name = "f32" if dtype == np.float32 else "bf16"
+    found = attn.compile(APPLY.replace("T", name).replace("K", str(keys)), target=target)(p, v)
+    finite = np.where(np.isfinite(v.astype(np.float64)), v.astype(np.float64), 0)
+    expected = p.astype(np.float64) @ finite
+    bound = np.abs(p.astype(np.float64)) @ np.abs(finite)
+    assert np.isnan(found[0, 1, 8, 5])
+    expected[0, 1, 8, 5] = found[0, 1, 8, 5] = 0
+    assert (np.abs(found - expected) <= (1e-5 if name == "f32" else 2.0**-8) * bound + 1e-30).all()
 
 
 DYNAMIC = """func.func @product(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %c: tensor<?x?xf32>) -> tensor<?x?xf32> {

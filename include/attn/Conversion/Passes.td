@@ -76,7 +76,9 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
     B's part of a panel is copied to the stack for a block of the depth, so that
     all rows of the tile find it in the first-level cache. With few rows it is
     read in place. What is left of rows and columns has loops and masks of its
-    own; any number of batch dimensions and any dynamic size will do.
+    own; any number of batch dimensions and any dynamic size will do. bf16 stays
+    bf16 in a panel, pairs of its rows together, where the target multiplies
+    pairs faster (denormals are 0 there). Weights of 0 are skipped only in panels with NaN or infinity.
 
     Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
     that form whose C is f32 or f64 with j innermost; B may be transposed, A and
@@ -99,7 +101,8 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
     ```
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect"];
+                           "::mlir::arith::ArithDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::x86vector::X86VectorDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 

@@ -49,6 +49,24 @@ Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {
   return x86vector::DotBF16Op::create(b, loc, acc.getType(), acc, operand, pairs);
 }
 
+Value VectorBuilder::multiplyAddNonZeroPairs(Value pair, Value pairs, Value acc) {
+  auto bits = VectorType::get({lanes}, b.getI32Type());
+  Value both = vector::BitCastOp::create(b, loc, bits, pairs);
+  // A bf16 is the upper half of a float.
+  auto constant = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bits, value));
+  };
+  auto even = [&](Value of) -> Value { return arith::ShLIOp::create(b, loc, of, constant(16)); };
+  auto odd = [&](Value of) -> Value { return arith::AndIOp::create(b, loc, of, constant(~0xffff)); };
+  auto add = [&](Value x, Value y) {
+    Value scalar = vector::BitCastOp::create(b, loc, vectorType, x);
+    acc = multiplyAddNonZero(scalar, vector::BitCastOp::create(b, loc, vectorType, y), acc);
+  };
+  add(even(pair), even(both));
+  add(odd(pair), odd(both));
+  return acc;
+}
+
 //===----------------------------------------------------------------------===//
 // Packing
 //===----------------------------------------------------------------------===//

@@ -3,8 +3,8 @@
 // Before: linalg contractions of matmul form on memrefs. After: scf loops over
 // vectors of the target's width, C[i][j] += sum_k A[i][k] B[k][j] with columns j
 // as lanes. A tile is a block of rows by a panel of a few vectors of columns; the
-// part of B that it needs is copied to the stack, a block of the depth at a time,
-// so that it is contiguous and stays in the first-level cache for all rows.
+// part of B that it needs is copied to the stack, a block of the depth at a time
+// (MatmulPanel), as pairs of bf16 where the target multiplies those faster.
 // Ops of another form are left to convert-linalg-to-loops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matmul.h"
+#include "MatmulPanel.h"
 #include "attn/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,13 +62,17 @@ public:
     if (!ShapedType::isDynamic(numRows))
       registerRows = std::clamp<int64_t>(numRows, 1, registerRows);
     tileRows = kTileRows / registerRows * registerRows;
-    int64_t elementBytes = vb.elementType.getWidth() / 8;
+    bool usesPairs = isPacked && canUsePairs();
+    int64_t elementBytes = vb.elementType.getWidth() / 8, perRow = usesPairs ? 2 : 1;
     tileColumns = isPacked ? panelColumns : llvm::alignTo(kStreamBytes / elementBytes, panelColumns);
-    panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) : kStreamDepth;
+    panelDepth = isPacked ? kPanelBytes / (panelColumns * elementBytes) * perRow : kStreamDepth;
     if (isPacked && numDepth > panelDepth) // blocks that are about equal
       panelDepth = llvm::divideCeil(numDepth, llvm::divideCeil(numDepth, panelDepth));
     else if (!ShapedType::isDynamic(numDepth))
       panelDepth = std::clamp<int64_t>(numDepth, 1, panelDepth);
+    panelDepth = llvm::alignTo(panelDepth, perRow);
+    if (isPacked)
+      panel.emplace(vb, m.b, /*isTransposed=*/!m.b.isInnermost(m.column), usesPairs, panelDepth, panelVectors);
   }
 
   void emit() {
@@ -80,11 +85,11 @@ public:
     b.setInsertionPoint(forall.getTerminator());
     // In the loop: each thread has its own.
     if (isPacked)
-      panel = vb.stackBuffer({panelDepth, panelColumns});
+      panel->allocate();
     SmallVector<Value> ivs = forall.getInductionVars();
     for (auto [dim, iv] : llvm::zip(m.batch, ivs))
       domain[dim] = iv;
-    emitTile(multiply(ivs[ivs.size() - 2], tileRows), multiply(ivs.back(), tileColumns));
+    emitTile(vb.multiply(ivs[ivs.size() - 2], tileRows), vb.multiply(ivs.back(), tileColumns));
     b.setInsertionPointAfter(forall);
     if (isSerial()) {
       IRRewriter rewriter(b);
@@ -94,6 +99,15 @@ public:
   }
 
 private:
+  /// Both operands hold bf16, and the pairs of one lie together: in A those of a row, in B at least those of a column.
+  bool canUsePairs() const {
+    auto isBF16 = [](const Operand &operand) { return getElementTypeOrSelf(operand.memref.getType()).isBF16(); };
+    if (vb.target.bf16DotRate <= 1 || !vb.elementType.isF32() || !isBF16(m.a) || !isBF16(m.b))
+      return false;
+    bool isEven = !ShapedType::isDynamic(numDepth) && numDepth % 2 == 0;
+    return m.a.isInnermost(m.depth) && (m.b.isInnermost(m.column) || isEven);
+  }
+
   int64_t selectPanelVectors() const {
     int64_t registers = vb.target.vectorRegisters;
     int64_t most = std::min<int64_t>(kMaxPanelVectors, registers / kRegistersPerPanelVector);
@@ -124,7 +138,6 @@ private:
     return arith::CeilDivUIOp::create(b, loc, getSize(dim), vb.index(step)).getResult();
   }
 
-  Value multiply(Value x, int64_t factor) { return arith::MulIOp::create(b, loc, x, vb.index(factor)); }
   Value minimum(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
 
   /// Little work, or inside a loop that is parallel already.
@@ -153,7 +166,7 @@ private:
 
   /// Lanes beyond the last column read as zero, and are not touched in memory.
   Value loadColumns(const Operand &operand, ArrayRef<Value> indices, int64_t v) {
-    return widen(vb.loadMasked(operand.memref, indices, isPartial ? masks[v] : Value()));
+    return widen(vb.loadMasked(operand.memref, indices, masks[v]));
   }
 
   /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
@@ -165,12 +178,12 @@ private:
     auto emitBlock = [&](Value first, Value depth) {
       if (isPacked) {
         pack(first, depth, column);
-        emitRows(row, lastRow, first, depth, column);
+        emitRowsOfPanel(row, lastRow, first, depth, column);
         return Values();
       }
       return vb.loop(column, lastColumn, panelColumns, {}, [&](Value panelColumn, ValueRange) {
         createMasks(panelColumn);
-        emitRows(row, lastRow, first, depth, panelColumn);
+        emitRows(row, lastRow, first, depth, panelColumn, m.skipsZeros);
         return Values();
       });
     };
@@ -188,9 +201,9 @@ private:
 
   /// Of the columns of a panel that are there.
   void createMasks(Value column) {
+    masks.assign(isPartial ? 0 : panelVectors, Value());
     if (!isPartial)
       return;
-    masks.clear();
     Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
     auto type = VectorType::get({vb.lanes}, b.getI1Type());
     for (int64_t v = 0; v < panelVectors; ++v) {
@@ -201,31 +214,30 @@ private:
 
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
   void pack(Value first, Value depth, Value column) {
-    if (m.b.isInnermost(m.column)) {
-      vb.loop(vb.index(0), depth, 1, {}, [&](Value k, ValueRange) {
-        for (int64_t v = 0; v < panelVectors; ++v) {
-          Values indices = getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes));
-          vb.store(loadColumns(m.b, indices, v), panel, {k, vb.index(v * vb.lanes)});
-        }
-        return Values();
-      });
-      return;
-    }
-    TransposeSide source{m.b, {}, /*columnsContiguous=*/true}, lanes{{panel, {}}, {}};
-    source.getIndices = [&](Value j, Value k) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
-    lanes.getIndices = [](Value j, Value k) { return Values{k, j}; };
-    Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
-    emitPack(vb, source, lanes, count, panelColumns, depth);
+    auto at = [&](Value k, Value j) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
+    panel->pack(depth, arith::SubIOp::create(b, loc, getSize(m.column), column), at, masks);
+  }
+
+  /// Where zeros are skipped, and the panel holds something to keep them from, which is rare, by slower code.
+  void emitRowsOfPanel(Value row, Value lastRow, Value first, Value depth, Value column) {
+    if (!m.skipsZeros)
+      return emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/false);
+    auto branch = scf::IfOp::create(b, loc, panel->isFinite(depth), /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/false);
+    b.setInsertionPointToStart(branch.elseBlock());
+    emitRows(row, lastRow, first, depth, column, /*skipsZeros=*/true);
   }
 
   /// Blocks of rows of the register kernel's height, then what is left: known where the number of rows is, else singly.
-  void emitRows(Value row, Value lastRow, Value first, Value depth, Value column) {
+  void emitRows(Value row, Value lastRow, Value first, Value depth, Value column, bool skipsZeros) {
     Value count = arith::SubIOp::create(b, loc, lastRow, row);
     Value rest = arith::RemUIOp::create(b, loc, count, vb.index(registerRows));
     Value lastWhole = arith::SubIOp::create(b, loc, lastRow, rest);
     auto loop = [&](Value begin, Value end, int64_t rows) {
       vb.loop(begin, end, rows, {}, [&](Value i, ValueRange) {
-        emitRegisterBlock(i, rows, first, depth, column);
+        emitRegisterBlock(i, rows, first, depth, column, skipsZeros);
         return Values();
       });
     };
@@ -236,33 +248,31 @@ private:
   }
 
   /// C[row + r][column + j] += sum_k A[row + r][first + k] B[first + k][column + j] for `rows` rows and a panel's j.
-  void emitRegisterBlock(Value row, int64_t rows, Value first, Value depth, Value column) {
-    Values rowIndices, zeros(rows * panelVectors, vb.splat(0));
+  void emitRegisterBlock(Value row, int64_t rows, Value first, Value depth, Value column, bool skipsZeros) {
+    Values rowIndices;
     for (int64_t r = 0; r < rows; ++r)
       rowIndices.push_back(vb.add(row, r));
-    // In this order it is one multiply-add under a mask.
-    auto skipZero = [&](Value, Value scalar, Value vector, Value old) {
-      Value isTaken = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, scalar, vb.splat(0));
-      return vb.select(isTaken, vb.multiplyAdd(scalar, vector, old), old);
+    auto scalarAt = [&](int64_t r, Value k, bool isPair) -> Value {
+      Values indices = getIndices(m.a, rowIndices[r], vb.add(first, k), column);
+      if (isPair)
+        return vb.loadPair(m.a.memref, indices);
+      return memref::LoadOp::create(b, loc, m.a.memref, indices);
     };
-    Values sums = emitRegisterKernel(
-        vb, rows, panelVectors, depth, zeros,
-        [&](int64_t r, Value k) {
-          return widen(
-              memref::LoadOp::create(b, loc, m.a.memref, getIndices(m.a, rowIndices[r], vb.add(first, k), column)));
-        },
-        [&](Value k, int64_t v) {
-          if (isPacked)
-            return vb.load(panel, {k, vb.index(v * vb.lanes)});
-          return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
-        },
-        m.skipsZeros ? Combine(skipZero) : Combine());
+    Values sums;
+    if (isPacked) {
+      sums = panel->multiply(rows, depth, scalarAt, skipsZeros);
+    } else {
+      auto vectorAt = [&](Value k, int64_t v) {
+        return loadColumns(m.b, getIndices(m.b, {}, vb.add(first, k), vb.add(column, v * vb.lanes)), v);
+      };
+      sums = emitProducts(vb, rows, panelVectors, depth, scalarAt, vectorAt, skipsZeros);
+    }
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < panelVectors; ++v) {
         Values indices = getIndices(m.c, rowIndices[r], {}, vb.add(column, v * vb.lanes));
         Value old = loadColumns(m.c, indices, v);
         Value sum = arith::AddFOp::create(b, loc, old, sums[r * panelVectors + v]);
-        vb.storeMasked(sum, m.c.memref, indices, isPartial ? masks[v] : Value());
+        vb.storeMasked(sum, m.c.memref, indices, masks[v]);
       }
   }
 
@@ -276,7 +286,7 @@ private:
   int64_t numRows, numColumns, numDepth;
   int64_t panelVectors, panelColumns, panelDepth, registerRows, tileRows, tileColumns;
   bool isPartial, isPacked;
-  Value panel;
+  std::optional<MatmulPanel> panel; ///< where B is copied
   Values masks;
 };
 

@@ -79,13 +79,12 @@ Value VectorBuilder::loadMasked(Value memref, ValueRange indices, Value mask) {
   if (!mask)
     return load(memref, indices);
   auto type = VectorType::get({lanes}, getElementTypeOrSelf(memref.getType()));
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero);
+  return vector::MaskedLoadOp::create(b, loc, type, memref, indices, mask, zero(type));
 }
 
 Value VectorBuilder::loadStrided(const Operand &operand, unsigned position, ArrayRef<Value> domain, Value mask) {
   auto type = VectorType::get({lanes}, getElementTypeOrSelf(operand.memref.getType()));
-  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  Value result = zero(type);
   for (int64_t lane = 0; lane < lanes; ++lane) {
     SmallVector<Value> at(domain);
     at[position] = add(domain[position], lane);
@@ -121,6 +120,12 @@ Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {
   if (target.hasFma)
     return vector::FMAOp::create(b, loc, x, y, z);
   return arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, x, y), z);
+}
+
+Value VectorBuilder::multiplyAddNonZero(Value x, Value y, Value z) {
+  // In this order it is one multiply-add under a mask.
+  Value isTaken = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, x, splat(0));
+  return select(isTaken, multiplyAdd(x, y, z), z);
 }
 
 Value VectorBuilder::max(Value x, Value y) {

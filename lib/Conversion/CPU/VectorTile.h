@@ -53,6 +53,7 @@ public:
 
   /// The same float in every lane.
   mlir::Value splat(double value);
+  mlir::Value zero(mlir::Type type) { return mlir::arith::ConstantOp::create(b, loc, b.getZeroAttr(type)); }
   mlir::Value broadcast(mlir::Value scalar);
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices);
   /// Lanes of `mask` alone, others 0; all of them where it is null.
@@ -67,6 +68,8 @@ public:
 
   /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
+  /// a * b + c in lanes where a is not 0, c in others, whatever b is there.
+  mlir::Value multiplyAddNonZero(mlir::Value a, mlir::Value b, mlir::Value c);
   /// One max instruction: (a > b) ? a : b, which is b where either is NaN.
   mlir::Value max(mlir::Value a, mlir::Value b);
   /// Lane-wise a == constant.
@@ -90,6 +93,8 @@ public:
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
   /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
   mlir::Value multiplyAddPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
+  /// The same without products of zeros of `pair`, in full precision; `pair` is in all lanes.
+  mlir::Value multiplyAddNonZeroPairs(mlir::Value pair, mlir::Value pairs, mlir::Value acc);
 
   /// for i = 0 to count step `step`, with carried values; count is static.
   Values loop(int64_t count, int64_t step, mlir::ValueRange init,

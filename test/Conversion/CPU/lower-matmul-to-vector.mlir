@@ -1,6 +1,7 @@
 // RUN: attn-opt %s --attn-lower-matmul-to-vector=target=x86-64-v3 --canonicalize --cse | FileCheck %s
 // RUN: not attn-opt %s --attn-lower-matmul-to-vector=target=i8086 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: attn-lower-matmul-to-vector: unknown target 'i8086'
+// RUN: attn-opt %s --attn-lower-matmul-to-vector=target=znver4 --canonicalize --cse | FileCheck %s --check-prefix=PAIRS
 
 // Two vectors of columns by six rows in registers, from a panel of B on the stack; 200 rows are 33 blocks and two rows.
 // CHECK-LABEL: func @blocks_and_rest(
@@ -118,6 +119,71 @@ func.func @zeros_take_nothing(%p: memref<4x16xf32>, %v: memref<16x8xf32>, %o: me
     %product = arith.mulf %x, %y : f32
     %taken = arith.select %is_zero, %zero, %product : f32
     %t = arith.addf %z, %taken : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// With enough rows for a panel: those panels that hold no NaN are multiplied without a look at the weights.
+// CHECK-LABEL: func @zeros_of_many_rows(
+//       CHECK:   %[[PANEL:.*]] = memref.alloca()
+//       CHECK:   %[[SUM:.*]] = scf.for {{.*}} -> (vector<8xf32>)
+//       CHECK:     vector.fma
+//       CHECK:   %[[IS_ZERO:.*]] = arith.cmpf oeq, %[[SUM]]
+//       CHECK:   %[[IS_FINITE:.*]] = vector.reduction <and>, %[[IS_ZERO]]
+//       CHECK:   scf.if %[[IS_FINITE]] {
+//   CHECK-NOT:     arith.select
+//       CHECK:   } else {
+//       CHECK:     arith.select
+func.func @zeros_of_many_rows(%p: memref<16x16xf32>, %v: memref<16x8xf32>, %o: memref<16x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {
+      indexing_maps = [affine_map<(i, e, j) -> (i, j)>, affine_map<(i, e, j) -> (j, e)>, affine_map<(i, e, j) -> (i, e)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%p, %v : memref<16x16xf32>, memref<16x8xf32>) outs(%o : memref<16x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %is_zero = arith.cmpf oeq, %x, %zero : f32
+    %product = arith.mulf %x, %y : f32
+    %taken = arith.select %is_zero, %zero, %product : f32
+    %t = arith.addf %z, %taken : f32
+    linalg.yield %t : f32
+  }
+  return
+}
+
+// bf16 where the target multiplies pairs: 59 rows of B are 29 pairs and one beside 0.
+// PAIRS-LABEL: func @pairs_of_rows(
+//       PAIRS:   %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<30x64xbf16>
+//       PAIRS:   scf.for %{{.*}} = %c0 to %c29 step %c1 {
+//       PAIRS:     vector.maskedload %arg1
+//       PAIRS:     vector.interleave
+//       PAIRS:     vector.store %{{.*}}, %[[PANEL]]
+//       PAIRS:   scf.for %{{.*}} = %c0 to %c29 step %c1 iter_args
+//       PAIRS:     vector.load %arg0[{{.*}}] : memref<24x59xbf16>, vector<2xbf16>
+//       PAIRS:     x86vector.avx512.dot
+//       PAIRS:   memref.load %arg0[{{.*}}] : memref<24x59xbf16>
+//       PAIRS:   arith.extui
+//       PAIRS:   x86vector.avx512.dot
+func.func @pairs_of_rows(%a: memref<24x59xbf16>, %b: memref<59x20xbf16>, %c: memref<24x20xf32>) {
+  linalg.matmul ins(%a, %b : memref<24x59xbf16>, memref<59x20xbf16>) outs(%c : memref<24x20xf32>)
+  return
+}
+
+// Rows of B transposed: a pair is two elements that lie together.
+// PAIRS-LABEL: func @pairs_of_a_transpose(
+//       PAIRS:   vector.load %arg1[{{.*}}] : memref<16x32xbf16>, vector<8xbf16>
+//       PAIRS:   vector.bitcast %{{.*}} : vector<8xbf16> to vector<4xi32>
+//       PAIRS:   x86vector.avx512.dot
+func.func @pairs_of_a_transpose(%a: memref<24x32xbf16>, %b: memref<16x32xbf16>, %c: memref<24x16xf32>) {
+  linalg.generic {
+      indexing_maps = [affine_map<(i, j, d) -> (i, d)>, affine_map<(i, j, d) -> (j, d)>, affine_map<(i, j, d) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<24x32xbf16>, memref<16x32xbf16>) outs(%c : memref<24x16xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %z: f32):
+    %x0 = arith.extf %x : bf16 to f32
+    %y0 = arith.extf %y : bf16 to f32
+    %p = arith.mulf %x0, %y0 : f32
+    %t = arith.addf %z, %p : f32
     linalg.yield %t : f32
   }
   return

@@ -1,0 +1,106 @@
+//===- MatmulPanel.cpp - a block of the right matrix of a product ---------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "MatmulPanel.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+void MatmulPanel::allocate() {
+  buffer = usesPairs ? vb.stackBuffer({depth / 2, 2 * vectors * vb.lanes}, vb.b.getBF16Type())
+                     : vb.stackBuffer({depth, vectors * vb.lanes});
+}
+
+void MatmulPanel::pack(Value rows, Value columns, const At &at, ArrayRef<Value> masks) {
+  if (isTransposed)
+    return packTransposed(rows, columns, at);
+  if (usesPairs)
+    return packPairs(rows, at, masks);
+  vb.loop(vb.index(0), rows, 1, {}, [&](Value k, ValueRange) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value vector = vb.loadMasked(source.memref, at(k, vb.index(v * vb.lanes)), masks[v]);
+      vb.store(vb.convert(vector, vb.elementType), buffer, {k, vb.index(v * vb.lanes)});
+    }
+    return Values();
+  });
+}
+
+void MatmulPanel::packTransposed(Value rows, Value columns, const At &at) {
+  int64_t perElement = usesPairs ? 2 : 1;
+  TransposeSide from{source, {}, /*columnsContiguous=*/true, usesPairs};
+  TransposeSide to{{buffer, {}}, {}, /*columnsContiguous=*/false, usesPairs};
+  from.getIndices = [&](Value j, Value k) { return at(vb.multiply(k, perElement), j); };
+  to.getIndices = [&](Value j, Value k) { return Values{k, vb.multiply(j, perElement)}; };
+  emitPack(vb, from, to, columns, vectors * vb.lanes, divide(rows, perElement));
+}
+
+void MatmulPanel::packPairs(Value rows, const At &at, ArrayRef<Value> masks) {
+  auto packPair = [&](Value pair, bool hasOdd) {
+    Value k = vb.multiply(pair, 2);
+    for (int64_t v = 0; v < vectors; ++v) {
+      auto load = [&](Value row) { return vb.loadMasked(source.memref, at(row, vb.index(v * vb.lanes)), masks[v]); };
+      Value even = load(k);
+      Value odd = hasOdd ? load(vb.add(k, 1)) : vb.zero(even.getType());
+      Value both = vector::InterleaveOp::create(vb.b, vb.loc, even, odd);
+      vb.store(both, buffer, {pair, vb.index(2 * v * vb.lanes)});
+    }
+    return Values();
+  };
+  Value whole = divide(rows, 2), all = divide(vb.add(rows, 1), 2);
+  vb.loop(vb.index(0), whole, 1, {}, [&](Value pair, ValueRange) { return packPair(pair, /*hasOdd=*/true); });
+  vb.loop(whole, all, 1, {}, [&](Value pair, ValueRange) { return packPair(pair, /*hasOdd=*/false); });
+}
+
+Value MatmulPanel::isFinite(Value rows) {
+  Type element = usesPairs ? vb.b.getBF16Type() : vb.elementType;
+  auto zeroAt = [&](int64_t, Value, bool isPair) { return vb.zero(isPair ? vb.b.getI32Type() : element); };
+  Values sums = multiply(1, rows, zeroAt);
+  Value sum = sums.front();
+  for (Value next : llvm::drop_begin(sums))
+    sum = arith::AddFOp::create(vb.b, vb.loc, sum, next);
+  return vector::ReductionOp::create(vb.b, vb.loc, vector::CombiningKind::AND, vb.isEqual(sum, 0));
+}
+
+Values attn::cpu::emitProducts(VectorBuilder &vb, int64_t rows, int64_t vectors, Value count, const ScalarAt &scalarAt,
+                               function_ref<Value(Value, int64_t)> vectorAt, bool skipsZeros) {
+  auto addNonZero = [&](Value, Value scalar, Value vector, Value sum) {
+    return vb.multiplyAddNonZero(scalar, vector, sum);
+  };
+  auto widened = [&](int64_t r, Value k) { return vb.convert(scalarAt(r, k, /*isPair=*/false), vb.elementType); };
+  return emitRegisterKernel(vb, rows, vectors, count, Values(rows * vectors, vb.splat(0)), widened, vectorAt,
+                            skipsZeros ? Combine(addNonZero) : Combine());
+}
+
+Values MatmulPanel::multiply(int64_t rows, Value count, const ScalarAt &scalarAt, bool skipsZeros) {
+  auto vectorAt = [&](Value k, int64_t v) { return vb.load(buffer, {k, vb.index(v * vb.lanes)}); };
+  if (!usesPairs)
+    return emitProducts(vb, rows, vectors, count, scalarAt, vectorAt, skipsZeros);
+  auto add = [&](Value, Value pair, Value pairs, Value sum) {
+    return skipsZeros ? vb.multiplyAddNonZeroPairs(pair, pairs, sum) : vb.multiplyAddPairs(pair, pairs, sum);
+  };
+  Value whole = divide(count, 2);
+  Values sums = emitRegisterKernel(
+      vb, rows, vectors, whole, Values(rows * vectors, vb.splat(0)),
+      [&](int64_t r, Value pair) { return scalarAt(r, vb.multiply(pair, 2), /*isPair=*/true); },
+      [&](Value pair, int64_t v) { return vb.loadPairs(buffer, {pair, vb.index(2 * v * vb.lanes)}); }, add);
+  // The last of an odd number: 0 beside it.
+  Value rest = vb.b.createOrFold<arith::RemUIOp>(vb.loc, count, vb.index(2));
+  if (isConstantIntValue(rest, 0))
+    return sums;
+  return emitRegisterKernel(
+      vb, rows, vectors, rest, sums,
+      [&](int64_t r, Value) {
+        Value bits = arith::BitcastOp::create(vb.b, vb.loc, vb.b.getI16Type(),
+                                              scalarAt(r, vb.multiply(whole, 2), /*isPair=*/false));
+        return arith::ExtUIOp::create(vb.b, vb.loc, vb.b.getI32Type(), bits);
+      },
+      [&](Value, int64_t v) { return vb.loadPairs(buffer, {whole, vb.index(2 * v * vb.lanes)}); }, add);
+}
+
+Value MatmulPanel::divide(Value x, int64_t divisor) {
+  return vb.b.createOrFold<arith::DivUIOp>(vb.loc, x, vb.index(divisor));
+}

@@ -1,0 +1,56 @@
+//===- MatmulPanel.h - a block of the right matrix of a product -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_MATMULPANEL_H
+#define ATTN_LIB_CONVERSION_CPU_MATMULPANEL_H
+
+#include "VectorTile.h"
+
+namespace attn::cpu {
+
+/// Element k of row `row` of the left matrix, or the bits of its elements k and k + 1.
+using ScalarAt = std::function<mlir::Value(int64_t row, mlir::Value k, bool isPair)>;
+
+/// sums[r][v] = sum_k scalarAt(r, k) vectorAt(k, v), for k in [0, count); where `skipsZeros`, a zero scalar takes
+/// nothing of its vector, which may hold NaN.
+Values emitProducts(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir::Value count, const ScalarAt &scalarAt,
+                    llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, bool skipsZeros);
+
+/// `depth` rows by `vectors` vectors of columns of a matrix, copied to the stack, where they are contiguous and stay in
+/// the first-level cache for all rows of the left matrix. In the element type of the product; or bf16, pairs of rows
+/// together as VectorBuilder::multiplyAddPairs takes them.
+class MatmulPanel {
+public:
+  /// Indices of the element of `source` in a row and a column of the panel.
+  using At = std::function<Values(mlir::Value row, mlir::Value column)>;
+  /// `isTransposed`: rows of the panel lie along the contiguous dimension of `source`; pairs want an even number then.
+  MatmulPanel(VectorBuilder &vb, const Operand &source, bool isTransposed, bool usesPairs, int64_t depth,
+              int64_t vectors)
+      : vb(vb), source(source), isTransposed(isTransposed), usesPairs(usesPairs), depth(depth), vectors(vectors) {}
+
+  void allocate();
+  /// Of `rows` rows, with 0 in columns from `columns` on, which `masks` leave out where they are given.
+  void pack(mlir::Value rows, mlir::Value columns, const At &at, llvm::ArrayRef<mlir::Value> masks);
+  /// True where the first `rows` rows hold no NaN and no infinity: those alone times 0 are not 0.
+  mlir::Value isFinite(mlir::Value rows);
+  /// emitProducts with the panel's vectors.
+  Values multiply(int64_t rows, mlir::Value count, const ScalarAt &scalarAt, bool skipsZeros = false);
+
+private:
+  void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
+  void packPairs(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
+  mlir::Value divide(mlir::Value x, int64_t divisor);
+
+  VectorBuilder &vb;
+  Operand source;
+  bool isTransposed, usesPairs;
+  int64_t depth, vectors;
+  mlir::Value buffer;
+};
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_MATMULPANEL_H
