@@ -38,7 +38,7 @@ bool hasPhase(Phase phase, bool isGpu);
 llvm::StringRef getPhaseName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
-/// Phases AnalyzeMask to Tile.
+/// Phases Canonicalize to Tile.
 struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
                              llvm::cl::init("host")};
@@ -58,7 +58,7 @@ struct CPUOptions : public mlir::PassPipelineOptions<CPUOptions> {
                           llvm::cl::init(true)};
 };
 
-/// Phases Gpu and Nvvm.
+/// Phases Bufferize to Llvm with Gpu and Nvvm.
 struct GPUOptions : public mlir::PassPipelineOptions<GPUOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
                              llvm::cl::init("sm_80")};
@@ -77,6 +77,8 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
 
 void buildCanonicalizePhase(mlir::OpPassManager &pm, bool allFunctions = false);
 void buildFusePhase(mlir::OpPassManager &pm);
+/// What is left of chains after Fuse: materialised, on a CPU in blocks of rows.
+void buildFallbackPhase(mlir::OpPassManager &pm, llvm::StringRef target, bool failOnFallback = false);
 void buildAnalyzeMaskPhase(mlir::OpPassManager &pm);
 void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &options);
 void buildOnlinePhase(mlir::OpPassManager &pm);
@@ -94,9 +96,10 @@ void buildLlvmPhase(mlir::OpPassManager &pm, bool isGpu = false);
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
                 const GPUOptions &gpu);
 
-/// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm and --attn-to-reference.
+/// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm, --attn-to-gpu and --attn-to-reference.
 void buildFlashPipeline(mlir::OpPassManager &pm, const FlashOptions &options);
 void buildCPUPipeline(mlir::OpPassManager &pm, const CPUOptions &options);
+void buildGPUPipeline(mlir::OpPassManager &pm, const GPUOptions &options);
 void buildReferencePipeline(mlir::OpPassManager &pm, const ReferenceOptions &options);
 
 void registerPipelines();

@@ -13,7 +13,6 @@
 #include "attn/Compiler/OutputFile.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
-#include "attn/Transforms/Passes.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -172,12 +171,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
         materialized.insert(op->getParentOfType<func::FuncOp>());
     });
     pm.clear();
-    if (!target.gpu)
-      pm.addNestedPass<func::FuncOp>(createTileChainPass({options.target}));
-    ReferenceOptions fallback;
-    fallback.chainOnly = true;
-    fallback.failOnFallback = options.failOnFallback;
-    buildReferencePhase(pm, fallback);
+    buildFallbackPhase(pm, options.target, options.failOnFallback);
   } else {
     // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
     // pipelines, which run in compilers of others, private functions stay.

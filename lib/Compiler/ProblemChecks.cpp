@@ -7,6 +7,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "ProblemIR.h"
 #include "ProblemParser.h"
 #include "ProblemText.h"
 
@@ -211,5 +212,7 @@ llvm::Error ProblemParser::check() {
     return failure;
   if (llvm::Error failure = checkScoreShape("mask", problem.mask))
     return failure;
-  return checkSizes();
+  if (llvm::Error failure = checkSizes())
+    return failure;
+  return checkCaptureNames(problem);
 }

@@ -31,7 +31,10 @@ IRPrinter::IRPrinter(const Problem &problem)
       wide(problem.element == Problem::Element::F64 ? "f64" : "f32"),
       isHeadMajor(problem.layout == Problem::Layout::BHSD), isKeyHeadMajor(isHeadMajor || problem.paged),
       b(getDim(problem.b, "b")), hq(getDim(problem.hq, "hq")), hkv(getDim(problem.hkv, "hq")),
-      sq(getDim(problem.sq, "sq")), sk(getDim(problem.sk, "sk")) {}
+      sq(getDim(problem.sq, "sq")), sk(getDim(problem.sk, "sk")) {
+  addArguments();
+  addResults();
+}
 
 std::string IRPrinter::printType(llvm::ArrayRef<Dim> dims, StringRef element) {
   std::string text = "tensor<";
@@ -56,6 +59,14 @@ SmallVector<Dim> IRPrinter::scoreDims(const Problem::ScoreShape &shape) const {
   for (auto [dim, size] : llvm::zip_equal(dims, shape))
     dim.size = size;
   return dims;
+}
+
+llvm::StringSet<> IRPrinter::getOwnNames() const {
+  llvm::StringSet<> names;
+  for (const TypedValue &value :
+       llvm::concat<const TypedValue>(llvm::ArrayRef(arguments).drop_back(problem.captures.size()), results))
+    names.insert(value.name);
+  return names;
 }
 
 const TypedValue *IRPrinter::find(StringRef name) const {
@@ -137,13 +148,13 @@ void IRPrinter::addSizes() {
   }
 }
 
-/// A tensor.empty named NAME_init of the type of `like`.
+/// A tensor.empty named NAME.init of the type of `like`.
 TypedValue IRPrinter::addEmpty(StringRef name, const TypedValue &like) {
   SmallVector<std::string> sizes;
   for (const Dim &dim : like.dims)
     if (dim.size == Problem::kDynamic)
       sizes.push_back(dim.value);
-  TypedValue empty = {(name + "_init").str(), like.type, like.dims};
+  TypedValue empty = {(name + ".init").str(), like.type, like.dims};
   line(formatv("%{0} = tensor.empty({1}) : {2}", empty.name, llvm::join(sizes, ", "), empty.type));
   return empty;
 }
@@ -162,15 +173,14 @@ void IRPrinter::addPages(TypedValue &view, StringRef cache) {
 TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns) {
   SmallVector<Dim> dims = {b, length, {heads, ""}, {columns, ""}};
   StringRef type = packed.type;
-  TypedValue split = tensor(packed.name + "_heads", dims, type.drop_back().rsplit('x').second);
+  TypedValue split = tensor(packed.name + ".heads", dims, type.drop_back().rsplit('x').second);
   auto printDim = [](const Dim &dim) { return dim.size == Problem::kDynamic ? dim.value : std::to_string(dim.size); };
   line(formatv("%{0} = tensor.expand_shape %{1} [[0], [1], [2, 3]] output_shape [{2}] : {3} into {4}", split.name,
                packed.name, llvm::join(llvm::map_range(dims, printDim), ", "), packed.type, split.type));
   return split;
 }
 
-std::string IRPrinter::print(StringRef name) {
-  addArguments();
+void IRPrinter::addResults() {
   results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
   if (problem.lse && problem.layout == Problem::Layout::Varlen)
     results.push_back(tensor("lse", {hq, sq}, wide));
@@ -178,7 +188,9 @@ std::string IRPrinter::print(StringRef name) {
     results.push_back(tensor("lse", {b, hq, sq}, wide));
   if (problem.weights)
     results.push_back(tensor("weights", {b, hq, sq, sk}, element));
+}
 
+std::string IRPrinter::print(StringRef name) {
   addSizes();
   query = arguments[0];
   key = arguments[1];
@@ -191,20 +203,30 @@ std::string IRPrinter::print(StringRef name) {
     }
   }
   if (problem.paged) {
-    key = tensor("keys", {b, hkv, sk, {problem.d, ""}}, kvElement);
-    value = tensor("values", {b, hkv, sk, {problem.dv, ""}}, kvElement);
+    key = tensor("k.rows", {b, hkv, sk, {problem.d, ""}}, kvElement);
+    value = tensor("v.rows", {b, hkv, sk, {problem.dv, ""}}, kvElement);
     addPages(key, "k");
     addPages(value, "v");
   }
   problem.weights ? addChain() : addSdpa();
   if (problem.layout == Problem::Layout::BSD)
-    line(formatv("%out = tensor.collapse_shape %out_heads [[0], [1], [2, 3]] : {0} into {1}",
+    line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",
                  printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
 
   std::string text = "// " + printProblemLine(problem) + "\n";
   text += ("func.func @" + name + "(").str() + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ") {\n";
   return text + body + "  return " + printOperands(results) + "\n}\n";
+}
+
+llvm::Error attn::checkCaptureNames(const Problem &problem) {
+  llvm::StringSet<> names = IRPrinter(problem).getOwnNames();
+  for (const Problem::Capture &capture : problem.captures)
+    if (names.contains(capture.name))
+      return llvm::createStringError("problem captures: expected another name than those of the kernel's arguments and "
+                                     "results, found %" +
+                                     capture.name + "; write one as %captured_" + capture.name);
+  return llvm::Error::success();
 }
 
 std::string attn::problemToMLIR(const Problem &problem, StringRef name) { return IRPrinter(problem).print(name); }

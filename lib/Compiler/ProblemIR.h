@@ -10,6 +10,7 @@
 #include "ProblemText.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace attn {
 
@@ -31,6 +32,8 @@ class IRPrinter {
 public:
   explicit IRPrinter(const Problem &problem);
   std::string print(llvm::StringRef name);
+  /// Of the arguments and results but for captures. All other SSA names have a dot, which no capture has.
+  llvm::StringSet<> getOwnNames() const;
 
 private:
   // Types
@@ -43,8 +46,9 @@ private:
   llvm::SmallVector<Dim> scoreDims(const Problem::ScoreShape &shape) const;
   TypedValue lengths(llvm::StringRef name) { return tensor(name, {b}, "i32"); }
 
-  // Arguments, in their order
+  // Arguments and results, in their order
   void addArguments();
+  void addResults();
   const TypedValue *find(llvm::StringRef name) const;
 
   // Body
@@ -55,7 +59,6 @@ private:
   void addPages(TypedValue &view, llvm::StringRef cache);
   TypedValue addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns);
   std::string clause(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> arguments) const;
-  std::string maskClauses() const;
   std::string maskAttributes() const;
   void addSdpa();
   void addChain();
@@ -86,6 +89,9 @@ private:
   TypedValue query, key, value;
   std::string body;
 };
+
+/// An error where a captured array is named as an argument or a result is.
+llvm::Error checkCaptureNames(const Problem &problem);
 
 /// Joins what the format makes of each name {0} and type {1}.
 std::string joinEach(llvm::ArrayRef<TypedValue> values, const char *format);

@@ -111,7 +111,7 @@ void IRPrinter::addSdpa() {
     inits.push_back(addEmpty(output.name, output));
   if (problem.layout == Problem::Layout::BSD) {
     inits.front() = addSplitHeads(inits.front(), sq, problem.hq, problem.dv);
-    outputs.front() = {"out_heads", inits.front().type, inits.front().dims};
+    outputs.front() = {"out.heads", inits.front().type, inits.front().dims};
   }
   line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
   for (StringRef name : {"bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset"})
@@ -159,37 +159,39 @@ static std::string withoutKeyHeads(StringRef region, int64_t group) {
 /// linalg.generic over four dimensions, element by element: its operands, its body, its type.
 static constexpr const char *kElementwise =
     "%{0} = linalg.generic {{indexing_maps = [{1}], iterator_types = [\"parallel\", \"parallel\", \"parallel\", "
-    "\"parallel\"]}\n      ins({2}) outs({3}) {{\n  ^bb0({4}):\n{5}    linalg.yield %result : {6}\n  } -> {7}";
+    "\"parallel\"]}\n      ins({2}) outs({3}) {{\n  ^bb0({4}):\n{5}    linalg.yield %each.result : {6}\n  } -> {7}";
 
 TypedValue IRPrinter::addCast(StringRef name, const TypedValue &value, StringRef from, StringRef to,
                               const TypedValue &init) {
   TypedValue result = {name.str(), init.type, init.dims};
   std::string map = "affine_map<(b, h, i, j) -> (b, h, i, j)>";
   bool isNarrower = to == "bf16" || to == "f16";
-  line(formatv(false, kElementwise, name, map + ", " + map, printOperands(value), printOperands(init),
-               formatv("%from: {0}, %old: {1}", from, to),
-               formatv("    %result = arith.{0} %from : {1} to {2}\n", isNarrower ? "truncf" : "extf", from, to), to,
-               result.type));
+  line(formatv(
+      false, kElementwise, name, map + ", " + map, printOperands(value), printOperands(init),
+      formatv("%each.from: {0}, %each.old: {1}", from, to),
+      formatv("    %each.result = arith.{0} %each.from : {1} to {2}\n", isNarrower ? "truncf" : "extf", from, to), to,
+      result.type));
   return result;
 }
 
 TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, StringRef to) {
-  TypedValue init = addEmpty(rows.name + "_wide", tensor(rows.name, rows.dims, to));
+  TypedValue init = addEmpty(rows.name + ".wide", tensor(rows.name, rows.dims, to));
   if (!problem.isQuantised())
-    return addCast(rows.name + "_wide", rows, kvElement, to, init);
+    return addCast(rows.name + ".wide", rows, kvElement, to, init);
   // scale[h], or scale[b, h, j]
   std::string domain = isKeyHeadMajor ? "b, h, j, d" : "b, j, h, d",
               same = formatv("affine_map<({0}) -> ({0})>", domain);
   std::string scaleMap = formatv("affine_map<({0}) -> ({1})>", domain, problem.hasTokenScales ? "b, h, j" : "h");
-  std::string body = formatv("    %number = arith.{0} %narrow : {1} to {2}\n",
+  std::string body = formatv("    %each.number = arith.{0} %each.narrow : {1} to {2}\n",
                              problem.kv == Problem::KvElement::I8 ? "sitofp" : "extf", kvElement, to);
   if (to != "f32")
-    body += formatv("    %wide_factor = arith.extf %factor : f32 to {0}\n", to);
-  body += formatv("    %result = arith.mulf %number, %{0} : {1}\n", to == "f32" ? "factor" : "wide_factor", to);
-  line(formatv(false, kElementwise, rows.name + "_wide", same + ", " + scaleMap + ", " + same,
+    body += formatv("    %each.wide_factor = arith.extf %each.factor : f32 to {0}\n", to);
+  body += formatv("    %each.result = arith.mulf %each.number, %each.{0} : {1}\n",
+                  to == "f32" ? "factor" : "wide_factor", to);
+  line(formatv(false, kElementwise, rows.name + ".wide", same + ", " + scaleMap + ", " + same,
                printOperands({rows, *find(scaleName)}), printOperands(init),
-               formatv("%narrow: {0}, %factor: f32, %old: {1}", kvElement, to), body, to, init.type));
-  return {rows.name + "_wide", init.type, init.dims};
+               formatv("%each.narrow: {0}, %each.factor: f32, %each.old: {1}", kvElement, to), body, to, init.type));
+  return {rows.name + ".wide", init.type, init.dims};
 }
 
 /// The formula of docs/Semantics.md step by step, with the weights in memory.
@@ -204,19 +206,19 @@ void IRPrinter::addChain() {
     value = addWideRows(value, "v_scale", wide);
   }
   if (widens)
-    query = addCast("q_wide", query, element, wide, addEmpty("q_wide", tensor("q", query.dims, wide)));
+    query = addCast("q.wide", query, element, wide, addEmpty("q.wide", tensor("q", query.dims, wide)));
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
-  TypedValue scores = addStep("scores", "scores", {query, key}, "", scoreShape, wide, maps);
+  TypedValue scores = addStep("scores", "chain.scores", {query, key}, "", scoreShape, wide, maps);
   double scale = problem.scale.value_or(1 / std::sqrt(double(problem.d)));
-  scores = addStep("scale", "scaled", {scores}, "", scoreShape, wide, {"scale = " + printRealAttr(scale)});
+  scores = addStep("scale", "chain.scaled", {scores}, "", scoreShape, wide, {"scale = " + printRealAttr(scale)});
   if (!problem.scoreMod.empty())
-    scores = addStep("modify", "modified", {scores}, "", scoreShape, wide, {},
+    scores = addStep("modify", "chain.modified", {scores}, "", scoreShape, wide, {},
                      " score_mod " + withoutKeyHeads(problem.scoreMod, group));
   if (problem.softcap)
-    scores =
-        addStep("softcap", "capped", {scores}, "", scoreShape, wide, {"softcap = " + printRealAttr(*problem.softcap)});
+    scores = addStep("softcap", "chain.capped", {scores}, "", scoreShape, wide,
+                     {"softcap = " + printRealAttr(*problem.softcap)});
   std::string clauses, region = problem.maskMod.empty() ? "" : " mask_mod " + withoutKeyHeads(problem.maskMod, group);
   for (StringRef name : {"bias", "mask", "q_lengths", "kv_lengths", "causal_offset"})
     clauses += clause(name, name);
@@ -224,10 +226,10 @@ void IRPrinter::addChain() {
   if (std::string masks = maskAttributes(); !masks.empty())
     attributes.push_back(masks);
   if (!clauses.empty() || !attributes.empty() || !region.empty())
-    scores = addStep("mask", "masked", {scores}, clauses, scoreShape, wide, attributes, region);
+    scores = addStep("mask", "chain.masked", {scores}, clauses, scoreShape, wide, attributes, region);
 
   // The last step writes what is returned, unless it has to be rounded first.
-  TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "probabilities", scoreShape, wide);
+  TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "chain.probabilities", scoreShape, wide);
   SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
   if (problem.lse) {
     outputs.push_back(results[1]);
@@ -239,7 +241,7 @@ void IRPrinter::addChain() {
     body += clause("q_lengths", StringRef("q_lengths"));
   body += "      outs(" + printOperands(inits) + ") -> " + joinEach(outputs, "{1}") + "\n";
   if (problem.dropout)
-    weights = addStep("dropout", isWide ? "weights" : "dropped", {weights}, clause("dropout", {"seed", "offset"}),
+    weights = addStep("dropout", isWide ? "weights" : "chain.dropped", {weights}, clause("dropout", {"seed", "offset"}),
                       scoreShape, wide, {"dropout_p = " + printRealAttr(*problem.dropout)});
   if (!isWide)
     weights = addCast("weights", weights, wide, element, addEmpty("weights", tensor("weights", scoreShape, element)));
@@ -256,9 +258,9 @@ void IRPrinter::addChain() {
   TypedValue init = addEmpty("out", results.front());
   if (isSplit)
     init = addSplitHeads(init, sq, problem.hq, problem.dv);
-  StringRef name = isSplit ? "out_heads" : "out";
+  StringRef name = isSplit ? "out.heads" : "out";
   if (widens) {
-    TypedValue out = addStep("apply", "out_wide", {weights, value}, "", init.dims, wide, maps);
+    TypedValue out = addStep("apply", "out.wide", {weights, value}, "", init.dims, wide, maps);
     addCast(name, out, wide, element, init);
     return;
   }

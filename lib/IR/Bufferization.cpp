@@ -23,8 +23,7 @@ namespace {
 template <typename OpTy>
 struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<StructuredModel<OpTy>, OpTy> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand, const AnalysisState &) const {
-    bool readsInits = isa<OnlineStepOp, MergeStatesOp, KvAppendOp>(op);
-    return readsInits || !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
+    return readsInits(op) || !cast<DestinationStyleOpInterface>(op).isDpsInit(&operand);
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,

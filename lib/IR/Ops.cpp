@@ -47,24 +47,24 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
 }
 
 /// Inputs are read, destinations written; those that hold a running state are read as well.
-static void getStructuredEffects(Operation *op, bool readsInits,
+static void getStructuredEffects(Operation *op,
                                  SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   auto dps = cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
     bool isInit = dps.isDpsInit(&operand);
-    if (!isInit || readsInits)
+    if (!isInit || readsInits(op))
       effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
     if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
   }
 }
 
-#define ATTN_STRUCTURED_OP(OP, NUM_INITS, READS_INITS)                                                                 \
+#define ATTN_STRUCTURED_OP(OP, NUM_INITS)                                                                              \
   MutableOperandRange OP::getDpsInitsMutable() { return getInits(*this, NUM_INITS); }                                  \
   void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
-    getStructuredEffects(*this, READS_INITS, effects);                                                                 \
+    getStructuredEffects(*this, effects);                                                                              \
   }                                                                                                                    \
   LogicalResult OP::reifyResultShapes(OpBuilder &builder, ReifiedRankedShapedTypeDims &shapes) {                       \
     for (Value init : cast<DestinationStyleOpInterface>(getOperation()).getDpsInits())                                 \
@@ -73,27 +73,27 @@ static void getStructuredEffects(Operation *op, bool readsInits,
     return success();                                                                                                  \
   }
 
-ATTN_STRUCTURED_OP(ScoresOp, 1, false)
-ATTN_STRUCTURED_OP(ScaleOp, 1, false)
-ATTN_STRUCTURED_OP(ModifyOp, 1, false)
-ATTN_STRUCTURED_OP(SoftcapOp, 1, false)
-ATTN_STRUCTURED_OP(MaskOp, 1, false)
-ATTN_STRUCTURED_OP(SoftmaxOp, getLse() ? 2 : 1, false)
-ATTN_STRUCTURED_OP(DropoutOp, 1, false)
-ATTN_STRUCTURED_OP(ApplyOp, 1, false)
-ATTN_STRUCTURED_OP(SdpaOp, getLse() ? 2 : 1, false)
-ATTN_STRUCTURED_OP(InitStateOp, 3, false)
-ATTN_STRUCTURED_OP(OnlineStepOp, 3, true)
-ATTN_STRUCTURED_OP(MergeStatesOp, 3, true)
-ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1, false)
-ATTN_STRUCTURED_OP(PackOp, 1, false)
+ATTN_STRUCTURED_OP(ScoresOp, 1)
+ATTN_STRUCTURED_OP(ScaleOp, 1)
+ATTN_STRUCTURED_OP(ModifyOp, 1)
+ATTN_STRUCTURED_OP(SoftcapOp, 1)
+ATTN_STRUCTURED_OP(MaskOp, 1)
+ATTN_STRUCTURED_OP(SoftmaxOp, getLse() ? 2 : 1)
+ATTN_STRUCTURED_OP(DropoutOp, 1)
+ATTN_STRUCTURED_OP(ApplyOp, 1)
+ATTN_STRUCTURED_OP(SdpaOp, getLse() ? 2 : 1)
+ATTN_STRUCTURED_OP(InitStateOp, 3)
+ATTN_STRUCTURED_OP(OnlineStepOp, 3)
+ATTN_STRUCTURED_OP(MergeStatesOp, 3)
+ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1)
+ATTN_STRUCTURED_OP(PackOp, 1)
 #undef ATTN_STRUCTURED_OP
 
-#define ATTN_LAYER_OP(OP, READS_INITS)                                                                                 \
+#define ATTN_LAYER_OP(OP)                                                                                              \
   void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
-    getStructuredEffects(*this, READS_INITS, effects);                                                                 \
+    getStructuredEffects(*this, effects);                                                                              \
   }
-ATTN_LAYER_OP(GatherPagesOp, false)
-ATTN_LAYER_OP(KvAppendOp, true)
-ATTN_LAYER_OP(MultiHeadOp, false)
+ATTN_LAYER_OP(GatherPagesOp)
+ATTN_LAYER_OP(KvAppendOp)
+ATTN_LAYER_OP(MultiHeadOp)
 #undef ATTN_LAYER_OP

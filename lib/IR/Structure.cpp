@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,6 +32,23 @@ bool isStructuredOp(Operation *op) {
 
 bool isChainOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp>(op);
+}
+
+bool readsInits(Operation *op) { return isa<OnlineStepOp, MergeStatesOp, KvAppendOp>(op); }
+
+bool isUnreadInit(OpOperand &operand) {
+  auto dps = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
+  if (!dps || !dps.isDpsInit(&operand))
+    return false;
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(operand.getOwner()))
+    return !linalgOp.payloadUsesValueFromOperand(&operand);
+  return isa<AttnDialect>(operand.getOwner()->getDialect()) && !readsInits(operand.getOwner());
+}
+
+Value getDestination(Value value) {
+  while (auto op = value.getDefiningOp<DestinationStyleOpInterface>())
+    value = op.getTiedOpOperand(cast<OpResult>(value))->get();
+  return value;
 }
 
 static constexpr DimKind kQueryKeyHead[] = {Query, Key, HeadSize};

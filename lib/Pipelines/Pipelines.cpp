@@ -115,6 +115,24 @@ void buildFusePhase(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
 }
 
+/// An unknown target is refused by the first pass that reads it.
+static bool isGpuTarget(StringRef name) {
+  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
+  if (info)
+    return info->gpu.has_value();
+  llvm::consumeError(info.takeError());
+  return false;
+}
+
+void buildFallbackPhase(OpPassManager &pm, StringRef target, bool failOnFallback) {
+  if (!isGpuTarget(target))
+    pm.addNestedPass<func::FuncOp>(createTileChainPass({target.str()}));
+  ReferenceOptions options;
+  options.chainOnly = true;
+  options.failOnFallback = failOnFallback;
+  buildReferencePhase(pm, options);
+}
+
 void buildAnalyzeMaskPhase(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createAnalyzeMaskPass());
   addVerification(pm, Phase::AnalyzeMask);
@@ -165,6 +183,14 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createLowerElementwiseToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  // Functions that neither LLVM nor the C library has, and arithmetic of users on 16-bit types.
+  math::MathExpandOpsPassOptions functions;
+  functions.opMnemonics = {"clampf", "fpowi"};
+  pm.addNestedPass<func::FuncOp>(math::createMathExpandOpsPass(functions));
+  pm.addNestedPass<func::FuncOp>(math::createMathExtendToSupportedTypes());
+  arith::ArithEmulateUnsupportedFloatsOptions emulate;
+  emulate.sourceTypeStrs = {"bf16"};
+  pm.addNestedPass<func::FuncOp>(arith::createArithEmulateUnsupportedFloats(emulate));
   // bf16 by its bits: few targets convert it, and not every C library does.
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = true;
@@ -209,13 +235,14 @@ static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
+  // In front of vectors: what is left to the C library is called for each lane.
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = vectors.amx = true; // products of pairs of bf16
   pm.addPass(createConvertVectorToLLVMPass(vectors));
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
@@ -236,15 +263,6 @@ void buildLlvmPhase(OpPassManager &pm, bool isGpu) {
   }
   addLlvmConversions(pm);
   pm.addPass(createEmitCheckedEntryPass());
-}
-
-/// An unknown target is refused by the first pass that reads it.
-static bool isGpuTarget(StringRef name) {
-  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
-  if (info)
-    return info->gpu.has_value();
-  llvm::consumeError(info.takeError());
-  return false;
 }
 
 void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
@@ -281,6 +299,13 @@ void buildCPUPipeline(OpPassManager &pm, const CPUOptions &options) {
   buildLlvmPhase(pm);
 }
 
+void buildGPUPipeline(OpPassManager &pm, const GPUOptions &options) {
+  buildBufferizePhase(pm, /*isGpu=*/true);
+  buildGpuPhase(pm, options);
+  buildNvvmPhase(pm, options);
+  buildLlvmPhase(pm, /*isGpu=*/true);
+}
+
 void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {
   buildCanonicalizePhase(pm);
   buildReferencePhase(pm, options);
@@ -290,6 +315,8 @@ void registerPipelines() {
   PassPipelineRegistration<FlashOptions>("attn-to-flash", "attention ops to tiled loops over the online form",
                                          buildFlashPipeline);
   PassPipelineRegistration<CPUOptions>("attn-to-llvm", "tiled loops to the LLVM dialect on a CPU", buildCPUPipeline);
+  PassPipelineRegistration<GPUOptions>("attn-to-gpu", "tiled loops to NVVM kernels and the functions that launch them",
+                                       buildGPUPipeline);
   PassPipelineRegistration<ReferenceOptions>("attn-to-reference", "attention ops to plain linalg, scores materialised",
                                              buildReferencePipeline);
 }

@@ -59,10 +59,10 @@ static TargetInfo getHost() {
 static constexpr StringLiteral kPTXFeature = "+ptx78";
 
 static constexpr std::pair<StringLiteral, GpuInfo> kGpus[] = {
-    {"sm_80", {80, 163 * 1024, 164 * 1024, 64 * 1024, 108}},
-    {"sm_86", {86, 99 * 1024, 100 * 1024, 64 * 1024, 84}},
-    {"sm_89", {89, 99 * 1024, 100 * 1024, 64 * 1024, 142}},
-    {"sm_90", {90, 227 * 1024, 228 * 1024, 64 * 1024, 132}},
+    {"sm_80", {80, 163 * 1024, 108}},
+    {"sm_86", {86, 99 * 1024, 84}},
+    {"sm_89", {89, 99 * 1024, 142}},
+    {"sm_90", {90, 227 * 1024, 132}},
 };
 
 Expected<TargetInfo> TargetInfo::get(StringRef name) {

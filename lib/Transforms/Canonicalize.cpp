@@ -11,6 +11,7 @@
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <cmath>
@@ -112,6 +113,27 @@ struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
   }
 };
 
+/// A result that is read elsewhere as well is no destination of another op, which would be written over it: one-shot
+/// bufferisation finds no conflict in what an empty tensor holds. Arguments are what their user has asked for.
+struct DetachDestination : public OpInterfaceRewritePattern<DestinationStyleOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(DestinationStyleOpInterface op, PatternRewriter &rewriter) const override {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      bool isShared = llvm::any_of(init.get().getUsers(), [&](Operation *user) { return user != op; });
+      Value destination = getDestination(init.get());
+      if (!isShared || destination == init.get() || isa<BlockArgument>(destination) || !isUnreadInit(init))
+        continue;
+      Value empty =
+          tensor::EmptyOp::create(rewriter, op.getLoc(), tensor::getMixedSizes(rewriter, op.getLoc(), destination),
+                                  getElementTypeOrSelf(destination.getType()));
+      rewriter.modifyOpInPlace(op, [&] { init.set(empty); });
+      return success();
+    }
+    return failure();
+  }
+};
+
 struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -124,6 +146,6 @@ struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePa
 } // namespace
 
 void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {
-  patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask>(
-      patterns.getContext());
+  patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask,
+               DetachDestination>(patterns.getContext());
 }

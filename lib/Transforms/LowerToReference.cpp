@@ -10,7 +10,9 @@
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LOWERTOREFERENCEPASS
@@ -70,6 +72,9 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
         IRRewriter rewriter(op);
         rewriter.replaceOp(op, decomposeClassifyTile(rewriter, op));
       });
+    expandSoftmax();
+    if (chainOnly)
+      splitGathers();
     SmallVector<Operation *> worklist;
     getOperation().walk([&](Operation *op) {
       if ((isStructuredOp(op) || isa<GatherPagesOp>(op)) && !(chainOnly && belongsToFlashPath(op)))
@@ -105,10 +110,44 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
   }
 
+  /// A user's own, over any dimension: no step of attention.
+  void expandSoftmax() {
+    SmallVector<linalg::SoftmaxOp> ops;
+    getOperation().walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
+    for (linalg::SoftmaxOp op : ops) {
+      IRRewriter rewriter(op);
+      // Cannot fail on tensors; on memrefs it is for others.
+      if (FailureOr<SmallVector<Value>> values = op.decomposeOperation(rewriter); succeeded(values))
+        rewriter.replaceOp(op, *values);
+    }
+  }
+
+  /// True where the rows of a cache have to lie one after another: kernels read pages through the view.
+  static bool readsDenseRows(Operation *user) {
+    if (isa<tensor::ExtractSliceOp>(user))
+      return llvm::any_of(user->getUsers(), readsDenseRows);
+    return !isa<SdpaOp, OnlineStepOp, PackOp, tensor::DimOp>(user);
+  }
+
+  /// A view that both read becomes two.
+  void splitGathers() {
+    SmallVector<GatherPagesOp> gathers;
+    getOperation().walk([&](GatherPagesOp op) { gathers.push_back(op); });
+    for (GatherPagesOp gather : gathers) {
+      if (llvm::all_of(gather->getUsers(), readsDenseRows) || llvm::none_of(gather->getUsers(), readsDenseRows))
+        continue;
+      OpBuilder builder(gather);
+      Operation *dense = builder.clone(*gather);
+      gather->replaceUsesWithIf(dense, [](OpOperand &use) { return readsDenseRows(use.getOwner()); });
+    }
+  }
+
   /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
   static bool belongsToFlashPath(Operation *op) {
-    if (isa<SdpaOp, PackOp, GatherPagesOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
+    if (isa<SdpaOp, PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
       return true;
+    if (isa<GatherPagesOp>(op))
+      return llvm::none_of(op->getUsers(), readsDenseRows);
     if (auto step = dyn_cast<OnlineStepOp>(op))
       return step.getSchedule().has_value();
     auto function = op->getParentOfType<FunctionOpInterface>();
@@ -124,7 +163,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
   /// is elementwise, and linalg is what it ought to be.
   LogicalResult reportFallback(ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
-      if (isa<InitStateOp, MergeStatesOp, FinalizeOp>(op))
+      if (isa<InitStateOp, MergeStatesOp, FinalizeOp, GatherPagesOp>(op))
         continue;
       if (failOnFallback)
         return op->emitOpError(

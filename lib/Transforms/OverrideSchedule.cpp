@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Target/BlockLayout.h"
+#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,8 +22,6 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// A query tile, its scores and its accumulators lie on a thread's stack, where the policy leaves as much.
-static constexpr int64_t kMaxTileBytes = 1024 * 1024;
 /// Fields beyond it are nothing that a kernel could want, and their products must not overflow.
 static constexpr int64_t kMaxNumber = int64_t(1) << 24;
 /// Warps of a block: those of a multiprocessor's four schedulers, a few times.
@@ -209,10 +208,12 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
     return failure();
   if (fields.product == ProductKind::AMX && failed(checkTileProducts(op, target)))
     return failure();
-  int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + fields.keyTile;
-  if (int64_t tileBytes = fields.queryTile * columns * bytes; tileBytes > kMaxTileBytes)
+  // Query heads that share a head of K are rows of one decode tile.
+  int64_t rows = fields.queryTile * (fields.kernel == KernelKind::Decode ? getGroupSize(op) : 1);
+  int64_t tileBytes = getTileStackBytes(op, rows, fields.keyTile), maxBytes = getMaxTileStackBytes(fields.kernel);
+  if (tileBytes > maxBytes)
     return op.emitOpError("schedule: expected query_tile and key_tile of at most ")
-           << kMaxTileBytes << " bytes of Q, scores and accumulators, found " << fields.queryTile << " and "
+           << maxBytes << " bytes of Q, scores and accumulators, found " << fields.queryTile << " and "
            << fields.keyTile << " that need " << tileBytes;
   return success();
 }
@@ -239,11 +240,9 @@ struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<Overri
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-override-schedule: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     WalkResult result = getOperation().walk([&](SdpaOp op) {
       if (!op.getSchedule())
         return WalkResult(op.emitOpError("expected a schedule to write over; run attn-select-schedule"));

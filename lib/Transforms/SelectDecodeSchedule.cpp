@@ -36,8 +36,6 @@ static constexpr int64_t kSplitKeys = 2048, kMaxSplitKeys = 8192;
 static constexpr int64_t kMaxInt8Rows = 4;
 /// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
 static constexpr int64_t kManyTiles = 64;
-/// Bytes of a thread's stack for Q, the scores and the state of a tile.
-static constexpr int64_t kMaxStackBytes = 512 * 1024;
 
 /// The largest part of a page that is a tile; 0 where pages are too short.
 static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
@@ -51,8 +49,7 @@ static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
 std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetInfo &target) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
-  int64_t queries = domain[numBatch], keys = domain[numBatch + 1], headSize = domain[numBatch + 2],
-          valueSize = domain[numBatch + 3];
+  int64_t queries = domain[numBatch], keys = domain[numBatch + 1], headSize = domain[numBatch + 2];
   if (ShapedType::isDynamic(queries) || queries < 1 || op.getCuSeqlensQ() || op.getScoreWeight())
     return std::nullopt;
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
@@ -85,7 +82,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool usesBytes =
       target.hasByteDot && canUseByteDotProducts(op) && (!gather || getPageTile(gather, getKeys(kKeyTileBytes)) > 0);
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
-  if (rows * (headSize + 2 * valueSize + keyTile) * elementBytes > kMaxStackBytes)
+  if (getTileStackBytes(op, rows, keyTile) > getMaxTileStackBytes(KernelKind::Decode))
     return std::nullopt;
   if (isWalked && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);

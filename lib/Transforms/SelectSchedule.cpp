@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SelectPrefillTile.h"
+#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 
@@ -30,8 +31,6 @@ static constexpr int64_t kFewTiles = 32;
 static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
-/// Bytes of a thread's stack for the buffers of a tile: those above, and the quotient that finalize transposes.
-static constexpr int64_t kMaxStackBytes = 1024 * 1024;
 
 /// True where the products read K and V where the caller has them, not a widened or gathered tile.
 static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
@@ -71,7 +70,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   PrefillShape shape{getStaticSize(op, DimKind::Query), kKeyTile, headSize, valueSize, elementBytes};
   shape.isPacked = !readsKeysInPlace(op, product);
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
-  auto stackBytes = [&](int64_t rows) { return tileBytes(rows) + rows * valueSize * elementBytes; };
+  auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
+  const int64_t maxStackBytes = getMaxTileStackBytes(KernelKind::Prefill);
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
   // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
@@ -83,11 +83,11 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   else if (!ShapedType::isDynamic(shape.queries))
     maxRows = isMasked ? maxRows * 3 / 2 : maxRows * 7 / 4;
   // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
-  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxStackBytes))
+  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > maxStackBytes))
     maxRows -= lanes;
-  if (stackBytes(lanes) > kMaxStackBytes)
+  if (stackBytes(lanes) > maxStackBytes)
     return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)
-                                         << " bytes for the smallest tile, expected at most " << kMaxStackBytes
+                                         << " bytes for the smallest tile, expected at most " << maxStackBytes
                                          << "; compile with --reference, or lower with attn-lower-to-reference";
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t keyTile = kKeyTile;
@@ -99,16 +99,24 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
                            /*warps=*/0);
 }
 
+int64_t attn::getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile) {
+  int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + keyTile;
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  return rows * columns * (type.getIntOrFloatBitWidth() / 8);
+}
+
+int64_t attn::getMaxTileStackBytes(KernelKind kernel) {
+  return kernel == KernelKind::Decode ? 512 * 1024 : 1024 * 1024;
+}
+
 namespace {
 struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSchedulePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-select-schedule: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     WalkResult result = getOperation().walk([&](SdpaOp op) {
       if (op.getSchedule())
         return WalkResult::advance();
@@ -116,16 +124,7 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
       if (failed(schedule))
         return WalkResult::interrupt();
       op.setScheduleAttr(*schedule);
-      if (schedule->isGpu()) {
-        emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << ScheduleFields(*schedule).print();
-        return WalkResult::advance();
-      }
-      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected")
-          << llvm::formatv("query tile {0}, key tile {1}, {2} lanes, register kernel {3} x {4}{5}",
-                           schedule->getQueryTile(), schedule->getKeyTile(), schedule->getLanes(),
-                           schedule->getRowBlock(), schedule->getLaneVectors(),
-                           schedule->getProduct() == ProductKind::Dot ? ", pairs of bf16" : "")
-                 .str();
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << ScheduleFields(*schedule).print();
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

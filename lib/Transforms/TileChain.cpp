@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
-#include "attn/Target/TargetInfo.h"
+#include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
@@ -35,47 +35,89 @@ static constexpr int64_t kCacheShare = 4;
 /// Multiply-adds below which there is nothing to gain, and how many the softmax of a score counts for.
 static constexpr int64_t kMinWork = 1 << 20, kSoftmaxWork = 16;
 
-/// The operands of `op` that a block of its rows needs the same rows of.
-static SmallVector<Value> getRowOperands(Operation *op) {
-  if (isa<ScoresOp>(op))
-    return {};
-  if (isChainOp(op))
-    return {op->getOperand(0)};
-  auto linalgOp = cast<linalg::LinalgOp>(op);
-  SmallVector<Value> operands;
-  for (OpOperand *operand : linalgOp.getDpsInputOperands())
-    if (linalgOp.getMatchingIndexingMap(operand).isIdentity())
-      operands.push_back(operand->get());
-  return operands;
+static bool isElementwise(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.hasPureTensorSemantics() && linalg::isElementwise(linalgOp);
 }
 
-/// The ops that a block of rows of `root` is computed by: back from it, all that work row by row. An op that is read in
-/// front of `root` by others cannot move into its loop.
+static bool isRowOp(Operation *op) {
+  return (isChainOp(op) && isa<RankedTensorType>(op->getOperand(0).getType())) || isElementwise(op);
+}
+
+/// True where a block of rows of the owner needs the same rows of the operand, and nothing else of it.
+static bool isRowOperand(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
+    auto isIdentity = [](AffineMap map) { return map.isIdentity(); };
+    return linalgOp.isDpsInput(&operand) && linalgOp.getMatchingIndexingMap(&operand).isIdentity() &&
+           llvm::all_of(ArrayRef(linalgOp.getIndexingMapsArray()).drop_front(linalgOp.getNumDpsInputs()), isIdentity);
+  }
+  if (!isChainOp(op) || isa<ScoresOp>(op) || operand.getOperandNumber() != 0)
+    return false;
+  return llvm::all_of(llvm::enumerate(getMaps(op).front().getResults()),
+                      [&](auto dim) { return dim.value() == getAffineDimExpr(dim.index(), op->getContext()); });
+}
+
+//===----------------------------------------------------------------------===//
+// Destinations
+//===----------------------------------------------------------------------===//
+
+/// Sizes of what the ops result in are those of their destinations, which are there in front of a loop.
+static void takeSizesOfDestinations(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    for (OpResult result : op->getResults())
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
+        if (isa<tensor::DimOp>(user))
+          user->setOperand(0, getDestination(result));
+}
+
+/// Destinations of their own, where they are results of others of the chain, whose rows are needed no longer then, or
+/// shared: of one loop, they are put together side by side.
+static void detachDestinations(RewriterBase &rewriter, const llvm::SetVector<Operation *> &ops) {
+  for (Operation *op : ops)
+    for (OpOperand &init : cast<DestinationStyleOpInterface>(op).getDpsInitsMutable()) {
+      Operation *producer = init.get().getDefiningOp();
+      bool isShared = isa_and_nonnull<tensor::EmptyOp>(producer) && !producer->hasOneUse();
+      if (!isUnreadInit(init) || !producer || (!isRowOp(producer) && !isShared))
+        continue;
+      rewriter.setInsertionPoint(op);
+      Value destination = getDestination(init.get());
+      init.set(tensor::EmptyOp::create(rewriter, op->getLoc(),
+                                       tensor::getMixedSizes(rewriter, op->getLoc(), destination),
+                                       getElementTypeOrSelf(destination.getType())));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of rows
+//===----------------------------------------------------------------------===//
+
+/// The ops that a block of rows of `root` is computed by, from it to the first: all of which others of them read the
+/// same rows, and which no other op reads in front of `root`.
 static llvm::SetVector<Operation *> collectRowOps(Operation *root) {
   llvm::SetVector<Operation *> ops;
-  llvm::DenseSet<Value> read;
-  auto add = [&](Operation *op) {
-    ops.insert(op);
-    read.insert_range(getRowOperands(op));
-  };
-  add(root);
+  ops.insert(root);
   for (Operation *op = root->getPrevNode(); op; op = op->getPrevNode()) {
-    auto isRead = [&](Value result) { return read.contains(result); };
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (llvm::none_of(op->getResults(), isRead) || !(isChainOp(op) || (linalgOp && linalg::isElementwise(linalgOp))))
+    if (!isRowOp(op))
       continue;
-    bool canMove = llvm::all_of(op->getUsers(), [&](Operation *user) {
-      Operation *ancestor = root->getBlock()->findAncestorOpInBlock(*user);
-      return ops.contains(ancestor) || root->isBeforeInBlock(ancestor);
+    bool isRead = false;
+    bool canMove = llvm::all_of(op->getUses(), [&](OpOperand &use) {
+      Operation *user = root->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      if (!ops.contains(user))
+        return root->isBeforeInBlock(user);
+      isRead |= isRowOperand(use);
+      return user == use.getOwner() && (isRowOperand(use) || isUnreadInit(use));
     });
-    if (canMove)
-      add(op);
+    if (canMove && isRead)
+      ops.insert(op);
   }
   return ops;
 }
 
 static bool hasMuchWork(Operation *op) {
   if (!isa<ScoresOp, SoftmaxOp, ApplyOp>(op))
+    return false;
+  if (llvm::is_contained(getStaticDomain(op), 0))
     return false;
   int64_t work = isa<SoftmaxOp>(op) ? kSoftmaxWork : 1;
   for (int64_t size : getStaticDomain(op))
@@ -115,41 +157,67 @@ static SmallVector<OpFoldResult> getTileSizes(Operation *root, int64_t rows) {
   });
 }
 
-/// Sizes of what the ops result in are those of their destinations, which are there in front of the loop.
-static void takeSizesOfDestinations(const llvm::SetVector<Operation *> &ops) {
-  for (Operation *op : ops)
-    for (OpResult result : op->getResults())
-      for (Operation *user : llvm::make_early_inc_range(result.getUsers()))
-        if (isa<tensor::DimOp>(user))
-          user->setOperand(0, cast<DestinationStyleOpInterface>(op).getTiedOpOperand(result)->get());
+/// Slices of the op's results in the loop: all of them are its rows of the block. In their order.
+static SmallVector<tensor::ExtractSliceOp> getSlices(Operation *op, LoopLikeOpInterface loop) {
+  SmallVector<tensor::ExtractSliceOp> slices;
+  for (Operation *user : op->getUsers())
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user); slice && loop->isProperAncestor(slice))
+      slices.push_back(slice);
+  llvm::sort(slices, [](Operation *x, Operation *y) { return x->isBeforeInBlock(y); });
+  return slices;
+}
+
+/// Moves one block's rows of `op` into the loops. Results that are used behind them are put together by further results
+/// of the loops, which `numbers` tells.
+static void fuseRows(RewriterBase &rewriter, Operation *op, SmallVector<LoopLikeOpInterface> &loops,
+                     llvm::MapVector<Value, unsigned> &numbers) {
+  SmallVector<tensor::ExtractSliceOp> slices = getSlices(op, loops.back());
+  if (slices.empty())
+    return;
+  std::optional<scf::SCFFuseProducerOfSliceResult> fused =
+      scf::tileAndFuseProducerOfSlice(rewriter, slices.front(), loops);
+  if (!fused)
+    return;
+  SmallVector<unsigned> usedBehind;
+  for (OpResult result : op->getResults())
+    if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+          return loops.front()->isBeforeInBlock(op->getBlock()->findAncestorOpInBlock(*user));
+        }))
+      usedBehind.push_back(result.getResultNumber());
+  unsigned count = loops.front()->getNumResults();
+  if (!usedBehind.empty() &&
+      succeeded(scf::yieldReplacementForFusedProducer(rewriter, slices.front(), *fused, loops, usedBehind)))
+    for (auto [i, number] : llvm::enumerate(usedBehind))
+      numbers[op->getResult(number)] = count + i;
+  for (tensor::ExtractSliceOp slice : slices) {
+    unsigned number = cast<OpResult>(slice.getSource()).getResultNumber();
+    rewriter.replaceOp(slice, fused->tiledOps.front()->getResult(number));
+  }
 }
 
 static LogicalResult tileChain(RewriterBase &rewriter, TilingInterface root, const llvm::SetVector<Operation *> &rowOps,
                                const TargetInfo &target) {
   SmallVector<OpFoldResult> sizes = getTileSizes(root, selectRows(root, target));
-  if (llvm::all_of(sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }))
+  if (llvm::all_of(sizes, [](OpFoldResult size) { return isConstantIntValue(size, 0); }) ||
+      llvm::is_contained(getStaticDomain(root), 0))
     return success();
-  scf::SCFTileAndFuseOptions options;
+  detachDestinations(rewriter, rowOps);
   using LoopType = scf::SCFTilingOptions::LoopType;
   bool isInParallel = root->getParentOfType<scf::ForallOp>() != nullptr;
-  options.tilingOptions.setLoopType(isInParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
-  options.setFusionControlFn([&](tensor::ExtractSliceOp, OpResult producer,
-                                 bool isDestination) -> std::optional<scf::SCFTileAndFuseOptions::ControlFnResult> {
-    Operation *op = producer.getOwner();
-    if (isDestination || !rowOps.contains(op))
-      return std::nullopt;
-    bool isUsedBehind = llvm::any_of(op->getUsers(), [&](Operation *user) {
-      return root->isBeforeInBlock(root->getBlock()->findAncestorOpInBlock(*user));
-    });
-    return scf::SCFTileAndFuseOptions::ControlFnResult{/*yieldProducerReplacement=*/isUsedBehind};
-  });
-  rewriter.setInsertionPoint(root);
-  FailureOr<scf::SCFTileAndFuseResult> result = scf::tileConsumerAndFuseProducersUsingSCF(rewriter, root, options);
-  if (failed(result))
+  scf::SCFTilingOptions options;
+  options.setLoopType(isInParallel ? LoopType::ForOp : LoopType::ForallOp).setTileSizes(sizes);
+  // The loops are built behind it.
+  FailureOr<scf::SCFTilingResult> tiled = scf::tileUsingSCF(rewriter, root, options);
+  if (failed(tiled))
     return failure();
-  takeSizesOfDestinations(rowOps);
-  for (auto [value, replacement] : result->replacements)
-    rewriter.replaceAllUsesWith(value, replacement);
+  llvm::MapVector<Value, unsigned> numbers;
+  for (OpResult result : root->getResults())
+    numbers[result] = result.getResultNumber();
+  for (Operation *op : llvm::drop_begin(rowOps))
+    fuseRows(rewriter, op, tiled->loops, numbers);
+  takeSizesOfDestinations(rowOps.getArrayRef());
+  for (auto [value, number] : numbers)
+    rewriter.replaceAllUsesWith(value, tiled->loops.front()->getResult(number));
   for (Operation *op : rowOps)
     if (op->use_empty())
       rewriter.eraseOp(op);
@@ -161,20 +229,19 @@ struct TileChainPass : public attn::impl::TileChainPassBase<TileChainPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-tile-chain: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isChainOp(op) && isa<RankedTensorType>(op->getOperand(0).getType()))
+      if (isRowOp(op))
         ops.push_back(op);
     });
+    takeSizesOfDestinations(ops);
     IRRewriter rewriter(&getContext());
     llvm::DenseSet<Operation *> done;
     for (Operation *root : llvm::reverse(ops)) {
-      if (done.contains(root))
+      if (!isChainOp(root) || done.contains(root))
         continue;
       llvm::SetVector<Operation *> rowOps = collectRowOps(root);
       done.insert_range(rowOps);

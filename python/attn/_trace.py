@@ -23,12 +23,10 @@ Array = npt.NDArray[Any]
 
 INDICES = {"b": "batch", "h": "head", "i": "query", "j": "key"}
 DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": "i4", "i64": "i8"}
-# Names that are taken in a kernel of a problem line: its other arguments, the steps of the chain (ProblemOps.cpp), and
-# what a region calls its own values.
-RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset", "cu_seqlens_q"}
-RESERVED |= {"cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights", "score", *INDICES}
-RESERVED |= {"keys", "values", "scores", "scaled", "modified", "capped", "masked", "probabilities", "dropped"}
-TEMPORARY = re.compile(r"t\d+|.*_(init|heads)|wide|narrow|rounded")
+# Names that are taken in a kernel: its other arguments, its results, and what a region calls its own values.
+RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal_offset"}
+RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights", "score", *INDICES}
+TEMPORARY = re.compile(r"t\d+")
 
 
 class Traced(NamedTuple):

@@ -269,7 +269,7 @@ TEST(Problem, RegionsFollowTheLine) {
   std::string owned = problemToMLIR(*problem);
   llvm::StringRef ir = owned;
   EXPECT_TRUE(ir.contains("%slopes: tensor<8xf32> {attn.name = \"slopes\"}, %doc: tensor<1x3xi32>"));
-  EXPECT_TRUE(ir.contains("outs(%out_init : tensor<1x8x3x4xf32>) score_mod {"));
+  EXPECT_TRUE(ir.contains("outs(%out.init : tensor<1x8x3x4xf32>) score_mod {"));
   EXPECT_TRUE(ir.contains("} mask_mod { %t = arith.constant true attn.yield %t : i1 } -> tensor<1x8x3x4xf32>"));
 }
 
@@ -317,9 +317,9 @@ TEST(Problem, IR) {
   EXPECT_EQ(problemToMLIR(*parseProblem("sq3 d4")), R"(// b1 hq1 hkv1 sq3 sk3 d4 dv4 f32
 func.func @sdpa(%q: tensor<1x1x3x4xf32> {attn.name = "q"}, %k: tensor<1x1x3x4xf32> {attn.name = "k"}, %v: tensor<1x1x3x4xf32> {attn.name = "v"})
     -> (tensor<1x1x3x4xf32> {attn.name = "out"}) {
-  %out_init = tensor.empty() : tensor<1x1x3x4xf32>
+  %out.init = tensor.empty() : tensor<1x1x3x4xf32>
   %out = attn.sdpa ins(%q, %k, %v : tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>)
-      outs(%out_init : tensor<1x1x3x4xf32>) -> tensor<1x1x3x4xf32>
+      outs(%out.init : tensor<1x1x3x4xf32>) -> tensor<1x1x3x4xf32>
   return %out : tensor<1x1x3x4xf32>
 }
 )");
@@ -333,12 +333,12 @@ TEST(Problem, IROfEverything) {
       R"(// b2 hq4 hkv2 sq3 sk5 d8 dv7 f64 causal=bottom_right softcap=30 scale=1e-05 bias=1,4,3,5 mask=2,4,3,5 out=lse
 func.func @sdpa(%q: tensor<2x4x3x8xf64> {attn.name = "q"}, %k: tensor<2x2x5x8xf64> {attn.name = "k"}, %v: tensor<2x2x5x7xf64> {attn.name = "v"}, %bias: tensor<1x4x3x5xf64> {attn.name = "bias"}, %mask: tensor<2x4x3x5xi1> {attn.name = "mask"})
     -> (tensor<2x4x3x7xf64> {attn.name = "out"}, tensor<2x4x3xf64> {attn.name = "lse"}) {
-  %out_init = tensor.empty() : tensor<2x4x3x7xf64>
-  %lse_init = tensor.empty() : tensor<2x4x3xf64>
+  %out.init = tensor.empty() : tensor<2x4x3x7xf64>
+  %lse.init = tensor.empty() : tensor<2x4x3xf64>
   %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x4x3x8xf64>, tensor<2x2x5x8xf64>, tensor<2x2x5x7xf64>)
       bias(%bias : tensor<1x4x3x5xf64>)
       mask(%mask : tensor<2x4x3x5xi1>)
-      outs(%out_init, %lse_init : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>) {causal = #attn.causal<bottom_right>, scale = 1.0e-05 : f64, softcap = 30.0 : f64} -> tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
+      outs(%out.init, %lse.init : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>) {causal = #attn.causal<bottom_right>, scale = 1.0e-05 : f64, softcap = 30.0 : f64} -> tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
   return %out, %lse : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
 }
 )");
@@ -356,14 +356,14 @@ std::string bodyOf(llvm::StringRef line) {
 TEST(Problem, IROfPackedHeads) {
   EXPECT_EQ(bodyOf("b? hq4 hkv2 sq3 sk5 d8 layout=bsd"), R"(  %index.q0 = arith.constant 0 : index
   %size.b = tensor.dim %q, %index.q0 : tensor<?x3x32xf32>
-  %q_heads = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
-  %k_heads = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
-  %v_heads = tensor.expand_shape %v [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
-  %out_init = tensor.empty(%size.b) : tensor<?x3x32xf32>
-  %out_init_heads = tensor.expand_shape %out_init [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
-  %out_heads = attn.sdpa ins(%q_heads, %k_heads, %v_heads : tensor<?x3x4x8xf32>, tensor<?x5x2x8xf32>, tensor<?x5x2x8xf32>)
-      outs(%out_init_heads : tensor<?x3x4x8xf32>) {maps = [affine_map<(b, h, i, j, d, e) -> (b, i, h, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, e)>, affine_map<(b, h, i, j, d, e) -> (b, i, h, e)>]} -> tensor<?x3x4x8xf32>
-  %out = tensor.collapse_shape %out_heads [[0], [1], [2, 3]] : tensor<?x3x4x8xf32> into tensor<?x3x32xf32>
+  %q.heads = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
+  %k.heads = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
+  %v.heads = tensor.expand_shape %v [[0], [1], [2, 3]] output_shape [%size.b, 5, 2, 8] : tensor<?x5x16xf32> into tensor<?x5x2x8xf32>
+  %out.init = tensor.empty(%size.b) : tensor<?x3x32xf32>
+  %out.init.heads = tensor.expand_shape %out.init [[0], [1], [2, 3]] output_shape [%size.b, 3, 4, 8] : tensor<?x3x32xf32> into tensor<?x3x4x8xf32>
+  %out.heads = attn.sdpa ins(%q.heads, %k.heads, %v.heads : tensor<?x3x4x8xf32>, tensor<?x5x2x8xf32>, tensor<?x5x2x8xf32>)
+      outs(%out.init.heads : tensor<?x3x4x8xf32>) {maps = [affine_map<(b, h, i, j, d, e) -> (b, i, h, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, d)>, affine_map<(b, h, i, j, d, e) -> (b, j, h floordiv 2, e)>, affine_map<(b, h, i, j, d, e) -> (b, i, h, e)>]} -> tensor<?x3x4x8xf32>
+  %out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : tensor<?x3x4x8xf32> into tensor<?x3x32xf32>
   return %out : tensor<?x3x32xf32>
 }
 )");
@@ -371,16 +371,16 @@ TEST(Problem, IROfPackedHeads) {
 
 TEST(Problem, IROfPages) {
   EXPECT_EQ(bodyOf("b2 hq4 hkv2 sq3 sk9 d8 dv7 kv_lengths causal=bottom_right paged=4,hnd"),
-            R"(  %keys_init = tensor.empty() : tensor<2x2x9x8xf32>
-  %keys = attn.gather_pages ins(%k, %block_table : tensor<6x2x4x8xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
-      outs(%keys_init : tensor<2x2x9x8xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x8xf32>
-  %values_init = tensor.empty() : tensor<2x2x9x7xf32>
-  %values = attn.gather_pages ins(%v, %block_table : tensor<6x2x4x7xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
-      outs(%values_init : tensor<2x2x9x7xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x7xf32>
-  %out_init = tensor.empty() : tensor<2x4x3x7xf32>
-  %out = attn.sdpa ins(%q, %keys, %values : tensor<2x4x3x8xf32>, tensor<2x2x9x8xf32>, tensor<2x2x9x7xf32>)
+            R"(  %k.rows.init = tensor.empty() : tensor<2x2x9x8xf32>
+  %k.rows = attn.gather_pages ins(%k, %block_table : tensor<6x2x4x8xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
+      outs(%k.rows.init : tensor<2x2x9x8xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x8xf32>
+  %v.rows.init = tensor.empty() : tensor<2x2x9x7xf32>
+  %v.rows = attn.gather_pages ins(%v, %block_table : tensor<6x2x4x7xf32>, tensor<2x3xi32>) lengths(%kv_lengths : tensor<2xi32>)
+      outs(%v.rows.init : tensor<2x2x9x7xf32>) {page_layout = #attn.page_layout<hnd>} -> tensor<2x2x9x7xf32>
+  %out.init = tensor.empty() : tensor<2x4x3x7xf32>
+  %out = attn.sdpa ins(%q, %k.rows, %v.rows : tensor<2x4x3x8xf32>, tensor<2x2x9x8xf32>, tensor<2x2x9x7xf32>)
       kv_lengths(%kv_lengths : tensor<2xi32>)
-      outs(%out_init : tensor<2x4x3x7xf32>) {causal = #attn.causal<bottom_right>} -> tensor<2x4x3x7xf32>
+      outs(%out.init : tensor<2x4x3x7xf32>) {causal = #attn.causal<bottom_right>} -> tensor<2x4x3x7xf32>
   return %out : tensor<2x4x3x7xf32>
 }
 )");
@@ -388,13 +388,13 @@ TEST(Problem, IROfPages) {
 
 TEST(Problem, IROfSequences) {
   EXPECT_EQ(bodyOf("b3 hq4 hkv2 sq9 sk8 d8 sink causal=offset layout=varlen out=lse"),
-            R"(  %out_init = tensor.empty() : tensor<9x4x8xf32>
-  %lse_init = tensor.empty() : tensor<4x9xf32>
+            R"(  %out.init = tensor.empty() : tensor<9x4x8xf32>
+  %lse.init = tensor.empty() : tensor<4x9xf32>
   %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<9x4x8xf32>, tensor<8x2x8xf32>, tensor<8x2x8xf32>)
       sink(%sink : tensor<4xf32>)
       causal_offset(%causal_offset : tensor<3xi32>)
       cu_seqlens(%cu_seqlens_q, %cu_seqlens_k : tensor<4xi32>, tensor<4xi32>)
-      outs(%out_init, %lse_init : tensor<9x4x8xf32>, tensor<4x9xf32>) {causal = #attn.causal<offset>} -> tensor<9x4x8xf32>, tensor<4x9xf32>
+      outs(%out.init, %lse.init : tensor<9x4x8xf32>, tensor<4x9xf32>) {causal = #attn.causal<offset>} -> tensor<9x4x8xf32>, tensor<4x9xf32>
   return %out, %lse : tensor<9x4x8xf32>, tensor<4x9xf32>
 }
 )");
@@ -403,17 +403,35 @@ TEST(Problem, IROfSequences) {
 TEST(Problem, IROfWeights) {
   std::string text = bodyOf("b2 hq4 hkv4 sq3 sk5 d4 bf16 mask=bool sink q_lengths dropout=0.5 out=weights");
   for (llvm::StringRef step :
-       {"%scores = attn.scores ins(%q, %k : tensor<2x4x3x4xbf16>, tensor<2x4x5x4xbf16>)",
-        "%scaled = attn.scale ins(%scores : tensor<2x4x3x5xf32>)", "{scale = 0.5 : f64}",
-        "%masked = attn.mask ins(%scaled : tensor<2x4x3x5xf32>)\n      mask(%mask : tensor<2x4x3x5xi1>)\n"
+       {"%chain.scores = attn.scores ins(%q, %k : tensor<2x4x3x4xbf16>, tensor<2x4x5x4xbf16>)",
+        "%chain.scaled = attn.scale ins(%chain.scores : tensor<2x4x3x5xf32>)", "{scale = 0.5 : f64}",
+        "%chain.masked = attn.mask ins(%chain.scaled : tensor<2x4x3x5xf32>)\n      mask(%mask : tensor<2x4x3x5xi1>)\n"
         "      q_lengths(%q_lengths : tensor<2xi32>)",
-        "%probabilities = attn.softmax ins(%masked : tensor<2x4x3x5xf32>)\n      sink(%sink : tensor<4xf32>)\n"
+        "%chain.probabilities = attn.softmax ins(%chain.masked : tensor<2x4x3x5xf32>)\n      sink(%sink : "
+        "tensor<4xf32>)\n"
         "      q_lengths(%q_lengths : tensor<2xi32>)",
-        "%dropped = attn.dropout ins(%probabilities : tensor<2x4x3x5xf32>)\n      dropout(%seed, %offset : i64, i64)",
-        "%result = arith.truncf %from : f32 to bf16",
+        "%chain.dropped = attn.dropout ins(%chain.probabilities : tensor<2x4x3x5xf32>)\n      dropout(%seed, %offset : "
+        "i64, i64)",
+        "%each.result = arith.truncf %each.from : f32 to bf16",
         "%out = attn.apply ins(%weights, %v :", "return %out, %weights : tensor<2x4x3x4xbf16>, tensor<2x4x3x5xbf16>"}) {
     EXPECT_TRUE(llvm::StringRef(text).contains(step)) << step.str() << "\n" << text;
   }
+}
+
+/// Captured arrays may have any other name than the arguments and results; what is printed beside them has a dot.
+TEST(Problem, NamesOfCapturedArrays) {
+  auto refusal = [](llvm::StringRef line, llvm::StringRef name) {
+    llvm::Expected<Problem> problem = parseProblem(
+        (line + "\ncaptures(%" + name + " : tensor<4xf32>)\nscore_mod {\n^bb0(%s: f32):\n  attn.yield %s : f32\n}")
+            .str());
+    return problem ? "" : llvm::toString(problem.takeError());
+  };
+  EXPECT_EQ(refusal("hq4 hkv4 sq3 sk5 d4", "k_scale"), "");
+  EXPECT_EQ(refusal("hq4 hkv4 sq3 sk5 d4 bf16 out=weights", "result"), "");
+  EXPECT_EQ(refusal("hq4 hkv4 sq3 sk5 d4 kv=int8", "k_scale"),
+            "problem captures: expected another name than those of the kernel's arguments and results, found %k_scale; "
+            "write one as %captured_k_scale");
+  EXPECT_NE(refusal("hq4 hkv4 sq3 sk5 d4 out=lse", "lse"), "");
 }
 
 TEST(Problem, IROfQuantisedKeys) {

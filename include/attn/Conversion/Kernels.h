@@ -82,9 +82,6 @@ llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);
 /// The names of its dynamic sizes: int64 parameters of the plain C entry, after the arguments.
 llvm::SmallVector<std::string> getKernelSizes(mlir::Operation *function);
 
-/// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
-mlir::Value getDestination(mlir::Value value);
-
 } // namespace attn
 
 #endif // ATTN_CONVERSION_KERNELS_H

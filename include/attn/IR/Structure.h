@@ -60,6 +60,13 @@ bool isStructuredOp(mlir::Operation *op);
 /// True for those that work on a whole matrix of scores.
 bool isChainOp(mlir::Operation *op);
 
+/// True for the attn ops that read what their destinations hold: they add to it, or write a part of it.
+bool readsInits(mlir::Operation *op);
+/// True for a destination of an attn or linalg op that is written without being read: an empty tensor would do.
+bool isUnreadInit(mlir::OpOperand &operand);
+/// The tensor that a value is written to: through ops in destination-passing style, to an argument or a tensor.empty.
+mlir::Value getDestination(mlir::Value value);
+
 unsigned getNumBatchDims(mlir::Operation *op);
 unsigned getDomainPosition(mlir::Operation *op, DimKind kind);
 llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *op);

@@ -17,14 +17,12 @@
 
 namespace attn {
 
-/// Facts of a GPU: what a kernel of one block may take, and how much of it fits a multiprocessor (CUDA C++ Programming
+/// Facts of a GPU: what a kernel of one block may take (CUDA C++ Programming
 /// Guide, "Technical specifications per compute capability").
 struct GpuInfo {
   unsigned computeCapability = 80;          ///< 80 for sm_80
   int64_t sharedBytesPerBlock = 163 * 1024; ///< opt-in maximum
-  int64_t sharedBytesPerMultiprocessor = 164 * 1024;
-  int64_t registersPerMultiprocessor = 64 * 1024;
-  unsigned multiprocessors = 108; ///< of the largest chip of its kind; only sets how finely keys are split
+  unsigned multiprocessors = 108;           ///< of the largest chip of its kind; only sets how finely keys are split
   unsigned warpLanes = 32;
 };
 

@@ -47,12 +47,15 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
 def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let summary = "bring attn ops into the form that later passes match";
   let description = [{
-    Three rewrites, each exact:
+    Rewrites, each exact:
 
     * the default scale of `attn.sdpa` is written out as 1/sqrt(D);
     * a `linalg.transpose` of an input is folded into the input's indexing map;
     * a boolean mask that is constantly true and a bias that is constantly zero
-      are dropped.
+      are dropped;
+    * an `attn.mask` that does nothing is its input;
+    * a destination that is the result of another op, read elsewhere as well, is
+      a `tensor.empty` instead.
 
     Rejects nothing: what does not match is left as it is.
 
@@ -65,7 +68,7 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
         {maps = [(i, j, d, e) -> (i, d), (i, j, d, e) -> (d, j), …], scale = 2.5e-01 : f64}
     ```
   }];
-  let dependentDialects = ["::attn::AttnDialect"];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {

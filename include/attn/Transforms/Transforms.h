@@ -1,6 +1,6 @@
 //===- Transforms.h - the steps of the passes, as functions -----*- C++ -*-===//
 //
-// Each pass is a loop over one of these; another compiler may call them alone.
+// What the passes on single ops do; another compiler may call them alone.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,6 +26,12 @@ void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
+
+/// Bytes of a thread's stack for Q, the scores, the accumulator and the quotient that finalize transposes, of a CPU
+/// tile of `rows` query rows (of a decode kernel those of all heads that share one of K); and how many a schedule may
+/// need.
+int64_t getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile);
+int64_t getMaxTileStackBytes(KernelKind kernel);
 
 /// The one for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);

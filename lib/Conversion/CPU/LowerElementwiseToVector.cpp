@@ -13,6 +13,7 @@
 #include "Matmul.h"
 #include "RowTile.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/PassTarget.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -305,11 +306,9 @@ struct LowerElementwiseToVectorPass
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-lower-elementwise-to-vector: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());

@@ -14,6 +14,7 @@
 #include "Matmul.h"
 #include "MatmulPanel.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
@@ -294,11 +295,9 @@ struct LowerMatmulToVectorPass : public attn::impl::LowerMatmulToVectorPassBase<
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-lower-matmul-to-vector: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     SmallVector<linalg::LinalgOp> ops;
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     IRRewriter rewriter(&getContext());

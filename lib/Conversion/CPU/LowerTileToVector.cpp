@@ -11,6 +11,7 @@
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -64,11 +65,9 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info) {
-      getOperation().emitError("attn-lower-tile-to-vector: ") << llvm::toString(info.takeError());
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     IRRewriter rewriter(&getContext());
     if (failed(cpu::lowerPageSteps(rewriter, getOperation(), *info)))
       return signalPassFailure();

@@ -24,16 +24,6 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-Value attn::getDestination(Value value) {
-  while (auto result = dyn_cast<OpResult>(value)) {
-    auto dps = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
-    if (!dps)
-      break;
-    value = dps.getTiedOpOperand(result)->get();
-  }
-  return value;
-}
-
 namespace {
 
 /// Bytes of an argument, at most: what a process can address.

@@ -11,6 +11,7 @@
 #include "WarpTile.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -249,12 +250,9 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
   using Base::Base;
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info || !info->gpu) {
-      getOperation().emitError("attn-lower-tile-to-nvvm: expected a GPU as target, found '") << target << "'";
-      llvm::consumeError(info.takeError());
+    FailureOr<TargetInfo> info = getGpuTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     IRRewriter rewriter(&getContext());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<gpu::GPUFuncOp>())) {
       if (!kernel->hasAttr(kScheduleAttr))

@@ -18,7 +18,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "attn/Target/BlockLayout.h"
-#include "attn/Target/TargetInfo.h"
+#include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -311,15 +311,9 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   }
 
   void runOnOperation() override {
-    llvm::Expected<TargetInfo> info = TargetInfo::get(target);
-    if (!info || !info->gpu) {
-      InFlightDiagnostic diagnostic = getOperation().emitError("attn-map-to-gpu: ");
-      if (!info)
-        diagnostic << llvm::toString(info.takeError());
-      else
-        diagnostic << "expected a GPU as target, found '" << target << "'";
+    FailureOr<TargetInfo> info = getGpuTarget(getOperation(), getArgument(), target);
+    if (failed(info))
       return signalPassFailure();
-    }
     for (func::FuncOp host : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (!host.isExternal() && failed(mapFunction(host, *info)))
         return signalPassFailure();
