@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
-#include "Formula.h"
+#include "FormulaSteps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,123 +26,6 @@ namespace {
 const double kInfinity = std::numeric_limits<double>::infinity();
 
 using enum DimKind;
-
-//===----------------------------------------------------------------------===//
-// Steps of the formula
-//===----------------------------------------------------------------------===//
-
-/// out[i, j] += sum_d q[i, d] * k[j, d], or with a weight sum_d w[d] * tanh(q[i, d] + k[j, d])
-Value buildScores(Formula &f, Value query, AffineMap queryMap, Value key, AffineMap keyMap, Value output,
-                  AffineMap outputMap, Value weight = {}) {
-  if (weight) {
-    AffineMap weightMap =
-        AffineMap::get(f.sizes.size(), 0, {getAffineDimExpr(f.numBatch + 2, f.op->getContext())}, f.op->getContext());
-    return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key, weight}, {queryMap, keyMap, weightMap},
-                     f.fill(output, 0), outputMap, [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                       Value tanh = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, x[0], x[1]));
-                       return arith::AddFOp::create(b, loc, x[3], arith::MulFOp::create(b, loc, x[2], tanh));
-                     });
-  }
-  return f.generic({Query, Key, HeadSize}, {HeadSize}, {query, key}, {queryMap, keyMap}, f.fill(output, 0), outputMap,
-                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     Value product = arith::MulFOp::create(b, loc, x[0], f.widen(b, x[1]));
-                     return arith::AddFOp::create(b, loc, x[2], product);
-                   });
-}
-
-/// out[i, e] += sum_j p[i, j] * v[j, e]
-Value buildApply(Formula &f, Value weights, AffineMap weightsMap, Value value, AffineMap valueMap, Value output,
-                 AffineMap outputMap) {
-  return f.generic({Query, Key, DimKind::ValueSize}, {Key}, {weights, value}, {weightsMap, valueMap}, output, outputMap,
-                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     // A weight of 0 takes nothing: beyond the length V may hold NaN.
-                     Value zero = createFloatConstant(b, loc, f.type, 0);
-                     Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
-                     Value product = arith::MulFOp::create(b, loc, x[0], f.widen(b, x[1]));
-                     product = arith::SelectOp::create(b, loc, isRemoved, zero, product);
-                     return arith::AddFOp::create(b, loc, x[2], product);
-                   });
-}
-
-/// x * scale, where the scale is an attribute or a value.
-Value scaleElement(Formula &f, OpBuilder &b, Location loc, Value x, Value scaleValue, std::optional<APFloat> scale) {
-  Value factor =
-      scaleValue ? f.convert(b, scaleValue, f.type) : createFloatConstant(b, loc, f.type, scale->convertToDouble());
-  return arith::MulFOp::create(b, loc, x, factor);
-}
-
-/// c * tanh(x / c)
-Value softcapElement(Formula &f, OpBuilder &b, Location loc, Value x, double cap) {
-  Value c = createFloatConstant(b, loc, f.type, cap);
-  Value ratio = arith::DivFOp::create(b, loc, x, c);
-  return arith::MulFOp::create(b, loc, c, math::TanhOp::create(b, loc, ratio));
-}
-
-/// (x + bias), or -inf where a bias of -inf, the boolean mask or the region removes the key
-Value maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, Value mask, Region &region) {
-  Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-  if (bias) {
-    Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, minusInf);
-    x = arith::SelectOp::create(b, loc, isRemoved, minusInf, arith::AddFOp::create(b, loc, x, bias));
-  }
-  // A packed tile holds its booleans as bytes.
-  if (mask && !mask.getType().isInteger(1)) {
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(mask.getType()));
-    mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, mask, zero);
-  }
-  if (mask)
-    x = arith::SelectOp::create(b, loc, mask, x, minusInf);
-  if (region.empty())
-    return x;
-  Value keep = inlineRegion(b, region, {}, [&](IndexOp index) { return f.getIndex(b, index); }).front();
-  return arith::SelectOp::create(b, loc, keep, x, minusInf);
-}
-
-/// score_mod or weight_mod of x, in the type that the region is written in
-Value modifyElement(Formula &f, OpBuilder &b, Value x, Region &region) {
-  if (region.empty())
-    return x;
-  Value argument = f.convert(b, x, region.getArgument(0).getType());
-  Value result = inlineRegion(b, region, argument, [&](IndexOp index) { return f.getIndex(b, index); }).front();
-  return f.convert(b, result, f.type);
-}
-
-/// (m == -inf) ? 0 : exp(x - m)
-Value guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m) {
-  Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity), zero = createFloatConstant(b, loc, f.type, 0);
-  Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, m, minusInf);
-  Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x, m));
-  return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
-}
-
-/// max_j s[i, j], into `init`
-Value buildRowMax(Formula &f, Value scores, AffineMap scoresMap, Value init, AffineMap initMap) {
-  return f.generic(
-      {Query, Key}, {Key}, {scores}, {scoresMap}, init, initMap,
-      [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::MaximumFOp::create(b, loc, x[1], x[0]); });
-}
-
-/// init[i] + sum_j p[i, j]
-Value buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value init, AffineMap initMap) {
-  return f.generic(
-      {Query, Key}, {Key}, {weights}, {weightsMap}, init, initMap,
-      [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[1], x[0]); });
-}
-
-/// (l == 0) ? -inf : m + ln l
-Value buildLse(Formula &f, Value max, AffineMap maxMap, Value sum, AffineMap sumMap, Value output, AffineMap map) {
-  return f.generic(
-      {Query}, {}, {max, sum}, {maxMap, sumMap}, output, map, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-        Value lse = arith::AddFOp::create(b, loc, x[0], math::LogOp::create(b, loc, x[1]));
-        Value isEmpty =
-            arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], createFloatConstant(b, loc, f.type, 0));
-        return arith::SelectOp::create(b, loc, isEmpty, createFloatConstant(b, loc, f.type, -kInfinity), lse);
-      });
-}
-
-//===----------------------------------------------------------------------===//
-// The ops
-//===----------------------------------------------------------------------===//
 
 Values decomposeScores(Formula &f, ScoresOp op) {
   // Accumulated wide, then rounded to the type of the scores.

@@ -126,8 +126,8 @@ void attn::cpu::emitPairRows(VectorBuilder &vb, const TransposeSide &rows, Value
     interleaveRows(vb, even, hasOdd ? vb.add(even, 1) : Value(), rows.getIndices, rows.operand.memref, pairs, toAt,
                    columns, rows.columnsContiguous);
   };
-  Value whole = vb.b.createOrFold<arith::DivUIOp>(vb.loc, count, vb.index(2));
-  Value all = vb.b.createOrFold<arith::DivUIOp>(vb.loc, vb.add(count, 1), vb.index(2));
+  Value whole = vb.divide(count, 2);
+  Value all = vb.divide(vb.add(count, 1), 2);
   vb.loop(vb.index(0), whole, 1, {}, [&](Value pair, ValueRange) {
     emitPair(pair, /*hasOdd=*/true);
     return Values();

@@ -149,8 +149,7 @@ Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row
   int64_t rounds = llvm::divideCeil(headSize, bytes.width);
   auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
     if (digit == 0)
-      prefetch(askedValuePages, places, numBatch + 3, row, block, first,
-               b.createOrFold<arith::DivUIOp>(loc, column, vb.index(bytes.width)), rounds);
+      prefetch(askedValuePages, places, numBatch + 3, row, block, first, vb.divide(column, bytes.width), rounds);
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
       keyVectors.push_back(bytes.flipTopBits(loadBytes(getPage(keyPages, k), at({}, keyIndex, column, {}), columns)));
@@ -211,7 +210,7 @@ void DecodeStepLowering::emitByteOutputOf(Value first, int64_t count) {
   int64_t rounds = llvm::divideCeil(valueSize, width) * passes.size();
   for (auto [number, halves] : llvm::enumerate(passes)) {
     auto addColumns = [&, number = number, &halves = halves](Value column, int64_t columns) {
-      Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(width));
+      Value round = vb.divide(column, width);
       emitByteColumns(first, count, column, columns, halves, vb.add(vb.multiply(round, passes.size()), number), rounds);
     };
     vb.loop(whole, width, {}, [&](Value column, ValueRange) {
@@ -241,16 +240,14 @@ void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value colum
     if (!numKeys || *numKeys < kBytes)
       return;
     int64_t numRows = kBytes / places.size();
-    Value part =
-        vb.add(b.createOrFold<arith::DivUIOp>(loc, key, vb.index(kBytes)), vb.multiply(round, *numKeys / kBytes));
-    Value row = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, part, vb.index(rounds)), numRows);
-    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, kBytes, first,
-             b.createOrFold<arith::RemUIOp>(loc, part, vb.index(rounds)), rounds);
+    Value part = vb.add(vb.divide(key, kBytes), vb.multiply(round, *numKeys / kBytes));
+    Value row = vb.multiply(vb.divide(part, rounds), numRows);
+    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, kBytes, first, vb.remainder(part, rounds), rounds);
   };
   // Weights of keys that there are not are 0: the last one stands for them.
   Values sums = vb.loop(vb.index(0), keyCount, kBytes, init, [&](Value key, ValueRange carried) {
     prefetchNextKeys(key);
-    Value row = b.createOrFold<arith::DivUIOp>(loc, key, vb.index(places.size()));
+    Value row = vb.divide(key, places.size());
     Values keyRows, values, next(carried);
     for (int64_t k = 0; k < kBytes; ++k) {
       Value index = limitKey(getKey(row, k), lastKey);

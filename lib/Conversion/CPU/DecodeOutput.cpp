@@ -24,7 +24,7 @@ void DecodeStepLowering::emitOutput() {
   };
   Value end = getRowsOfPlace(), whole = end;
   if (rowsPerRound > 1)
-    whole = vb.multiply(b.createOrFold<arith::DivUIOp>(loc, end, vb.index(rowsPerRound)), rowsPerRound);
+    whole = vb.multiply(vb.divide(end, rowsPerRound), rowsPerRound);
   forEachRowBlock([&](Value first, int64_t count) {
     addRounds(first, count, vb.index(0), whole, rowsPerRound);
     if (rowsPerRound > 1 && !(numKeys && *numKeys % block == 0))
@@ -61,7 +61,7 @@ void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int
   };
   int64_t rest = valueSize - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
   auto prefetchKeys = [&](Value column, int64_t firstColumn, int64_t step) {
-    Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
+    Value round = vb.divide(column, step);
     prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   auto keepLoopRolled = [&](int64_t columns, int64_t step, function_ref<Values(Value, ValueRange)> body) {

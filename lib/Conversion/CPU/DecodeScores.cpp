@@ -63,7 +63,7 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
   auto prefetchValues = [&](Value column, int64_t firstColumn, int64_t step) {
     if (rounds == 0)
       return;
-    Value round = b.createOrFold<arith::DivUIOp>(loc, column, vb.index(step));
+    Value round = vb.divide(column, step);
     prefetch(askedValuePages, places, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {

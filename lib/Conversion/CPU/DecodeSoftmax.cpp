@@ -11,14 +11,11 @@
 #include "DecodeStep.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Enough for the coefficients of 2^x beside several vectors.
-static constexpr unsigned kManyRegisters = 32;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
 /// for each vector of keys: body(first key, mask of the keys that there are, carried).
@@ -26,9 +23,7 @@ Values DecodeStepLowering::forEachKeyVector(ValueRange init, function_ref<Values
   if (numKeys)
     return keepRolled(forEachVector(vb, *numKeys, init, body));
   return keepRolled(vb.loop(vb.index(0), keyCount, vb.lanes, init, [&](Value first, ValueRange carried) {
-    Value rest = arith::SubIOp::create(b, loc, keyCount, first);
-    Value mask = vector::CreateMaskOp::create(b, loc, VectorType::get({vb.lanes}, b.getI1Type()), rest);
-    return body(first, mask, carried);
+    return body(first, vb.createMask(vb.subtract(keyCount, first)), carried);
   }));
 }
 
@@ -42,11 +37,6 @@ Values DecodeStepLowering::keepRolled(Values results) {
 Value DecodeStepLowering::isAnyGreater(Value x, Value y) {
   Value greater = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
   return vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, greater);
-}
-
-Value DecodeStepLowering::scaledExp(Value x, Value max, Type roundedTo) {
-  Value difference = arith::SubFOp::create(b, loc, x, max);
-  return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(std::numbers::log2e)), roundedTo);
 }
 
 void DecodeStepLowering::beginSums() {
@@ -71,7 +61,7 @@ Value DecodeStepLowering::moveMaximum(Value row, Value best, Value oldMax) {
   Values position = at(row, {}, {}, {});
   Value newMax = vb.max(reduceLanes(vb, best, [&](Value x, Value y) { return vb.max(x, y); }), oldMax);
   storeRowScalar(vb, newMax, rowMax, position);
-  Value alpha = scaledExp(oldMax, newMax);
+  Value alpha = vb.expDifference(oldMax, newMax);
   auto scale = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, alpha); };
   storeRowScalar(vb, scale(loadRowScalar(vb, rowSum, position)), rowSum, position);
   vb.store(scale(vb.load(laneSums, {row, vb.index(0)})), laneSums, {row, vb.index(0)});
@@ -108,7 +98,7 @@ Value DecodeStepLowering::emitSoftmax(Value row) {
     max = vb.select(vb.isEqual(max, kMinusInf), vb.splat(0), max);
   Type weightType = getElementTypeOrSelf(weights.getType());
   Values sums = forEachKeyVector(vb.splat(0), [&](Value first, Value mask, ValueRange carried) {
-    Value score = vb.load(scores, {row, first}), weight = scaledExp(score, max, weightType);
+    Value score = vb.load(scores, {row, first}), weight = vb.expDifference(score, max, weightType);
     if (mask || laneCode.isPartial())
       weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
     Value modified = laneCode.modifyWeight(weight, vb.add(places[0], first), 0, mask);

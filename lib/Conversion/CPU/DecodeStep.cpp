@@ -187,12 +187,10 @@ Value DecodeStepLowering::getKey(Value row, int64_t k) {
 
 Value DecodeStepLowering::getLastKey(int64_t block) {
   bool isWhole = numKeys && *numKeys % block == 0;
-  return isWhole ? Value() : vb.add(places[0], arith::SubIOp::create(b, loc, keyCount, vb.index(1)));
+  return isWhole ? Value() : vb.add(places[0], vb.subtract(keyCount, vb.index(1)));
 }
 
-Value DecodeStepLowering::limitKey(Value key, Value lastKey) {
-  return lastKey ? arith::MinSIOp::create(b, loc, key, lastKey).getResult() : key;
-}
+Value DecodeStepLowering::limitKey(Value key, Value lastKey) { return lastKey ? vb.minimum(key, lastKey) : key; }
 
 Value DecodeStepLowering::getRowsOfPlace() {
   return getValueOrCreateConstantIndexOp(
@@ -273,7 +271,7 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
   if (schedule.getPrefetch() == 0 || pages.empty() || !pages.front().isInnermost(column))
     return;
   int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(rows.getCount(), rowBlock);
-  Value pass = b.createOrFold<arith::DivUIOp>(loc, firstTileRow, vb.index(rowBlock));
+  Value pass = vb.divide(firstTileRow, rowBlock);
   Value part = vb.add(vb.multiply(pass, rounds), round);
   for (auto [place, start] : llvm::enumerate(starts)) {
     const Operand &page = getPage(pages, place);

@@ -84,7 +84,6 @@ private:
   /// p of one row in the place of s, its sum, and its maximum where that moves. Returns the largest score of each lane.
   mlir::Value emitSoftmax(mlir::Value row);
   mlir::Value moveMaximum(mlir::Value row, mlir::Value best, mlir::Value oldMax);
-  mlir::Value scaledExp(mlir::Value x, mlir::Value max, mlir::Type roundedTo = {});
   mlir::Value isAnyGreater(mlir::Value x, mlir::Value y);
   Values forEachKeyVector(mlir::ValueRange init,
                           llvm::function_ref<Values(mlir::Value, mlir::Value, mlir::ValueRange)> body);

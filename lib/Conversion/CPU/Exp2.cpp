@@ -17,6 +17,7 @@
 
 #include "VectorTile.h"
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace attn::cpu;
@@ -64,4 +65,9 @@ Value VectorBuilder::exp2(Value x, Type roundedTo) {
   Value power = arith::BitcastOp::create(b, loc, vectorType, arith::ShLIOp::create(b, loc, exponent, shift));
   // 2^f * 2^n. Adding n to the exponent bits of 2^f would make a number of a NaN with low payload bits.
   return arith::MulFOp::create(b, loc, polynomial, power);
+}
+
+Value VectorBuilder::expDifference(Value x, Value max, Type roundedTo) {
+  Value difference = arith::SubFOp::create(b, loc, x, max);
+  return exp2(arith::MulFOp::create(b, loc, difference, splat(std::numbers::log2e)), roundedTo);
 }

@@ -186,9 +186,7 @@ private:
         return next;
       });
     };
-    auto roundDown = [&](int64_t step) -> Value {
-      return arith::SubIOp::create(b, loc, size, arith::RemUIOp::create(b, loc, size, vb.index(step)).getResult());
-    };
+    auto roundDown = [&](int64_t step) -> Value { return vb.subtract(size, vb.remainder(size, step)); };
     Value done = vb.index(0);
     if (form.combiner && (!count || *count >= kReductionVectors * vb.lanes)) {
       Value whole = roundDown(kReductionVectors * vb.lanes);
@@ -201,9 +199,7 @@ private:
     if (!count || *count % vb.lanes != 0)
       state = vb.loop(whole, size, vb.lanes, state, [&](Value first, ValueRange carried) {
         Values next(carried);
-        auto type = VectorType::get({vb.lanes}, b.getI1Type());
-        Value left = arith::SubIOp::create(b, loc, size, first);
-        Value mask = vector::CreateMaskOp::create(b, loc, type, left);
+        Value mask = vb.createMask(vb.subtract(size, first));
         if (Value result = emitVector(first, mask, carried.empty() ? Value() : carried.front()))
           next.front() = result;
         return next;

@@ -139,8 +139,6 @@ private:
     return arith::CeilDivUIOp::create(b, loc, getSize(dim), vb.index(step)).getResult();
   }
 
-  Value minimum(Value x, Value y) { return arith::MinSIOp::create(b, loc, x, y); }
-
   /// Little work, or inside a loop that is parallel already.
   bool isSerial() {
     if (op->getParentOfType<scf::ForallOp>())
@@ -172,10 +170,10 @@ private:
 
   /// Rows from `row`, columns from `column`: all of the depth, a block at a time.
   void emitTile(Value row, Value column) {
-    Value lastRow = m.row ? minimum(vb.add(row, tileRows), getSize(*m.row)) : vb.add(row, 1);
+    Value lastRow = m.row ? vb.minimum(vb.add(row, tileRows), getSize(*m.row)) : vb.add(row, 1);
     if (isPacked)
       createMasks(column);
-    Value lastColumn = isPacked ? Value() : minimum(vb.add(column, tileColumns), getSize(m.column));
+    Value lastColumn = isPacked ? Value() : vb.minimum(vb.add(column, tileColumns), getSize(m.column));
     auto emitBlock = [&](Value first, Value depth) {
       if (isPacked) {
         pack(first, depth, column);
@@ -191,7 +189,7 @@ private:
     if (ShapedType::isDynamic(numDepth)) {
       Value end = getSize(m.depth);
       vb.loop(vb.index(0), end, panelDepth, {}, [&](Value first, ValueRange) {
-        Value depth = minimum(vb.index(panelDepth), arith::SubIOp::create(b, loc, end, first));
+        Value depth = vb.minimum(vb.index(panelDepth), vb.subtract(end, first));
         return emitBlock(first, depth);
       });
       return;
@@ -202,21 +200,18 @@ private:
 
   /// Of the columns of a panel that are there.
   void createMasks(Value column) {
-    masks.assign(isPartial ? 0 : panelVectors, Value());
+    masks.assign(panelVectors, Value());
     if (!isPartial)
       return;
-    Value count = arith::SubIOp::create(b, loc, getSize(m.column), column);
-    auto type = VectorType::get({vb.lanes}, b.getI1Type());
-    for (int64_t v = 0; v < panelVectors; ++v) {
-      Value left = arith::SubIOp::create(b, loc, count, vb.index(v * vb.lanes));
-      masks.push_back(vector::CreateMaskOp::create(b, loc, type, left));
-    }
+    Value count = vb.subtract(getSize(m.column), column);
+    for (int64_t v = 0; v < panelVectors; ++v)
+      masks[v] = vb.createMask(vb.subtract(count, vb.index(v * vb.lanes)));
   }
 
   /// panel[k][j] = B[first + k][column + j], 0 beyond the last column.
   void pack(Value first, Value depth, Value column) {
     auto at = [&](Value k, Value j) { return getIndices(m.b, {}, vb.add(first, k), vb.add(column, j)); };
-    panel->pack(depth, arith::SubIOp::create(b, loc, getSize(m.column), column), at, masks);
+    panel->pack(depth, vb.subtract(getSize(m.column), column), at, masks);
   }
 
   /// Where zeros are skipped, and the panel holds something to keep them from, which is rare, by slower code.
@@ -233,9 +228,7 @@ private:
 
   /// Blocks of rows of the register kernel's height, then what is left: known where the number of rows is, else singly.
   void emitRows(Value row, Value lastRow, Value first, Value depth, Value column, bool skipsZeros) {
-    Value count = arith::SubIOp::create(b, loc, lastRow, row);
-    Value rest = arith::RemUIOp::create(b, loc, count, vb.index(registerRows));
-    Value lastWhole = arith::SubIOp::create(b, loc, lastRow, rest);
+    Value lastWhole = vb.subtract(lastRow, vb.remainder(vb.subtract(lastRow, row), registerRows));
     auto loop = [&](Value begin, Value end, int64_t rows) {
       vb.loop(begin, end, rows, {}, [&](Value i, ValueRange) {
         emitRegisterBlock(i, rows, first, depth, column, skipsZeros);

@@ -35,7 +35,7 @@ void MatmulPanel::packTransposed(Value rows, Value columns, const At &at) {
   TransposeSide to{{buffer, {}}, {}, /*columnsContiguous=*/false, usesPairs};
   from.getIndices = [&](Value j, Value k) { return at(vb.multiply(k, perElement), j); };
   to.getIndices = [&](Value j, Value k) { return Values{k, vb.multiply(j, perElement)}; };
-  emitPack(vb, from, to, columns, vectors * vb.lanes, divide(rows, perElement));
+  emitPack(vb, from, to, columns, vectors * vb.lanes, vb.divide(rows, perElement));
 }
 
 void MatmulPanel::packPairs(Value rows, const At &at, ArrayRef<Value> masks) {
@@ -50,7 +50,7 @@ void MatmulPanel::packPairs(Value rows, const At &at, ArrayRef<Value> masks) {
     }
     return Values();
   };
-  Value whole = divide(rows, 2), all = divide(vb.add(rows, 1), 2);
+  Value whole = vb.divide(rows, 2), all = vb.divide(vb.add(rows, 1), 2);
   vb.loop(vb.index(0), whole, 1, {}, [&](Value pair, ValueRange) { return packPair(pair, /*hasOdd=*/true); });
   vb.loop(whole, all, 1, {}, [&](Value pair, ValueRange) { return packPair(pair, /*hasOdd=*/false); });
 }
@@ -82,13 +82,13 @@ Values MatmulPanel::multiply(int64_t rows, Value count, const ScalarAt &scalarAt
   auto add = [&](Value, Value pair, Value pairs, Value sum) {
     return skipsZeros ? vb.multiplyAddNonZeroPairs(pair, pairs, sum) : vb.multiplyAddPairs(pair, pairs, sum);
   };
-  Value whole = divide(count, 2);
+  Value whole = vb.divide(count, 2);
   Values sums = emitRegisterKernel(
       vb, rows, vectors, whole, Values(rows * vectors, vb.splat(0)),
       [&](int64_t r, Value pair) { return scalarAt(r, vb.multiply(pair, 2), /*isPair=*/true); },
       [&](Value pair, int64_t v) { return vb.loadPairs(buffer, {pair, vb.index(2 * v * vb.lanes)}); }, add);
   // The last of an odd number: 0 beside it.
-  Value rest = vb.b.createOrFold<arith::RemUIOp>(vb.loc, count, vb.index(2));
+  Value rest = vb.remainder(count, 2);
   if (isConstantIntValue(rest, 0))
     return sums;
   return emitRegisterKernel(
@@ -99,8 +99,4 @@ Values MatmulPanel::multiply(int64_t rows, Value count, const ScalarAt &scalarAt
         return arith::ExtUIOp::create(vb.b, vb.loc, vb.b.getI32Type(), bits);
       },
       [&](Value, int64_t v) { return vb.loadPairs(buffer, {whole, vb.index(2 * v * vb.lanes)}); }, add);
-}
-
-Value MatmulPanel::divide(Value x, int64_t divisor) {
-  return vb.b.createOrFold<arith::DivUIOp>(vb.loc, x, vb.index(divisor));
 }

@@ -42,7 +42,6 @@ public:
 private:
   void packTransposed(mlir::Value rows, mlir::Value columns, const At &at);
   void packPairs(mlir::Value rows, const At &at, llvm::ArrayRef<mlir::Value> masks);
-  mlir::Value divide(mlir::Value x, int64_t divisor);
 
   VectorBuilder &vb;
   Operand source;

@@ -16,18 +16,13 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Enough for the coefficients of 2^x beside several vectors of lanes.
-static constexpr unsigned kManyRegisters = 32;
-
 namespace {
 
-constexpr double kLog2e = std::numbers::log2e;
 const double kMinusInf = -std::numeric_limits<double>::infinity();
 
 class OnlineStepLowering {
@@ -117,7 +112,7 @@ private:
   }
 
   Value twice(Value i) { return vb.multiply(i, 2); }
-  Value getBlock(Value lane) { return b.createOrFold<arith::DivUIOp>(loc, lane, vb.index(blockLanes)); }
+  Value getBlock(Value lane) { return vb.divide(lane, blockLanes); }
 
   /// Of a memref of pairs, collapsed: tiles have one batch index and head.
   Values atPair(Value pairs, Value pair, Value other) {
@@ -187,23 +182,19 @@ private:
   /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
   void emitSoftmax(Value lane, ValueRange oldMax, ValueRange newMax) {
     Values maxima, factors; // m', and alpha
-    auto scaledExp = [&](Value x, Value max, Type roundedTo = {}) {
-      Value difference = arith::SubFOp::create(b, loc, x, max);
-      return vb.exp2(arith::MulFOp::create(b, loc, difference, vb.splat(kLog2e)), roundedTo);
-    };
     for (auto [before, after] : llvm::zip(oldMax, newMax)) {
       // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
       Value max = after;
       if (laneCode.isPartial())
         max = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), after);
       // alpha = 2^((m - m') log2 e); for m = -inf it scales a state of zeros.
-      factors.push_back(scaledExp(before, max));
+      factors.push_back(vb.expDifference(before, max));
       maxima.push_back(max);
     }
     // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
     auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
       Value score = vb.load(scores, {keyIndex, vb.add(lane, v * vb.lanes)});
-      Value weight = scaledExp(score, maxima[v], weightType);
+      Value weight = vb.expDifference(score, maxima[v], weightType);
       sum = arith::AddFOp::create(b, loc, sum, weight);
       return laneCode.modifyWeight(weight, keyIndex, v);
     };
@@ -227,7 +218,7 @@ private:
               }
               // The last of an odd number of keys has 0 beside it.
               Value odd = rows == 2 ? emitWeight(vb.add(first, 1), v, next[i]) : vb.splat(0);
-              Value pair = b.createOrFold<arith::DivUIOp>(loc, first, vb.index(2));
+              Value pair = vb.divide(first, 2);
               vb.store(vb.makePairs(weight, odd), weightPairs, {pair, twice(vectorLane)});
             }
             return next;
@@ -269,7 +260,7 @@ private:
       return storeOutput(init);
     Value depth = keyCount;
     if (usesPairs)
-      depth = b.createOrFold<arith::DivUIOp>(loc, vb.add(keyCount, 1), vb.index(2));
+      depth = vb.divide(vb.add(keyCount, 1), 2);
     storeOutput(emitRegisterKernel(
         vb, rows, vectors, depth, init,
         [&](int64_t row, Value keyIndex) -> Value {

@@ -51,8 +51,7 @@ Values attn::cpu::forEachBlock(VectorBuilder &vb, OpFoldResult count, int64_t bl
     inBlocks(total);
     return state;
   }
-  Value rest = arith::RemUIOp::create(vb.b, vb.loc, total, vb.index(block));
-  Value whole = arith::SubIOp::create(vb.b, vb.loc, total, rest);
+  Value whole = vb.subtract(total, vb.remainder(total, block));
   inBlocks(whole);
   return vb.loop(whole, total, 1, state, [&](Value first, ValueRange carried) { return body(first, 1, carried); });
 }
@@ -114,6 +113,10 @@ Value VectorBuilder::getMask(int64_t count) {
   std::fill_n(bits.begin(), count, true);
   auto type = VectorType::get({lanes}, b.getI1Type());
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, bits));
+}
+
+Value VectorBuilder::createMask(Value count) {
+  return vector::CreateMaskOp::create(b, loc, VectorType::get({lanes}, b.getI1Type()), count);
 }
 
 Value VectorBuilder::multiplyAdd(Value x, Value y, Value z) {

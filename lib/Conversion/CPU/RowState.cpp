@@ -10,7 +10,6 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
-#include <numbers>
 
 using namespace mlir;
 using namespace attn;
@@ -81,9 +80,7 @@ LogicalResult attn::cpu::lowerMergeStates(RewriterBase &rewriter, MergeStatesOp 
     Value mine = loadRowScalar(vb, max, at), other = loadRowScalar(vb, otherMax, at), both = vb.max(mine, other);
     // f = (m == -inf) ? 0 : 2^((m - n) log2 e)
     auto getFactor = [&](Value m) {
-      Value difference = arith::SubFOp::create(rewriter, loc, m, both);
-      Value factor = vb.exp2(arith::MulFOp::create(rewriter, loc, difference, vb.splat(std::numbers::log2e)));
-      return vb.select(vb.isEqual(m, kMinusInf), vb.splat(0), factor);
+      return vb.select(vb.isEqual(m, kMinusInf), vb.splat(0), vb.expDifference(m, both));
     };
     Value factor = getFactor(mine), otherFactor = getFactor(other);
     auto merge = [&](Value x, Value y) {

@@ -21,13 +21,13 @@ TileRows::TileRows(VectorBuilder &vb, Operation *op) : vb(vb), numBatch(getNumBa
 Value TileRows::getHead(Value row) const {
   if (heads == 1)
     return {};
-  return queries == 1 ? row : arith::DivUIOp::create(vb.b, vb.loc, row, vb.index(queries)).getResult();
+  return queries == 1 ? row : vb.divide(row, queries);
 }
 
 Value TileRows::getQuery(Value row) const {
   if (heads == 1)
     return row;
-  return queries == 1 ? vb.index(0) : arith::RemUIOp::create(vb.b, vb.loc, row, vb.index(queries)).getResult();
+  return queries == 1 ? vb.index(0) : vb.remainder(row, queries);
 }
 
 Values TileRows::getDomain(Value row, ValueRange tail) const {

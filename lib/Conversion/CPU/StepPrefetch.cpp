@@ -59,7 +59,7 @@ void StepPrefetch::startAtNextKeys(PrefetchTile &tile, OnlineStepOp step, int64_
     return;
   Value key = loop.getInductionVar(), next = vb.add(key, loop.getStep());
   Value isThere = arith::CmpIOp::create(b, vb.loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
-  Value back = arith::SubIOp::create(b, vb.loc, loop.getLowerBound(), key);
+  Value back = vb.subtract(loop.getLowerBound(), key);
   tile.firstRow = vb.select(isThere, vb.index(0), vb.index(lanes));
   tile.firstColumn = vb.select(isThere, tile.firstColumn, back);
 }
@@ -101,14 +101,12 @@ void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Va
   int64_t rowsPerPart = llvm::divideCeil(tile.rows, parts);
   int64_t partsPerRow = std::clamp<int64_t>(parts / tile.rows, 1, lines);
   int64_t linesPerPart = llvm::divideCeil(lines, partsPerRow);
-  auto divide = [&](Value value, int64_t by) { return b.createOrFold<arith::DivUIOp>(vb.loc, value, vb.index(by)); };
-  auto takeRest = [&](Value value, int64_t by) { return b.createOrFold<arith::RemUIOp>(vb.loc, value, vb.index(by)); };
   if (tile.rows * partsPerRow < parts)
-    part = takeRest(part, tile.rows * partsPerRow);
-  Value row = vb.multiply(divide(part, partsPerRow), rowsPerPart);
+    part = vb.remainder(part, tile.rows * partsPerRow);
+  Value row = vb.multiply(vb.divide(part, partsPerRow), rowsPerPart);
   if (tile.firstRow)
     row = vb.add(row, tile.firstRow);
-  Value column = vb.multiply(takeRest(part, partsPerRow), linesPerPart * perLine);
+  Value column = vb.multiply(vb.remainder(part, partsPerRow), linesPerPart * perLine);
   if (tile.firstColumn)
     column = vb.add(column, tile.firstColumn);
   for (int64_t r = 0; r < rowsPerPart; ++r)

@@ -55,7 +55,7 @@ public:
     if (hasSquares && constant)
       squares = vb.index(*constant / vb.lanes * vb.lanes);
     else if (hasSquares)
-      squares = arith::SubIOp::create(b, loc, columns, arith::RemUIOp::create(b, loc, columns, vb.index(vb.lanes)));
+      squares = vb.subtract(columns, vb.remainder(columns, vb.lanes));
     vb.loop(paddedRows, vb.lanes, {}, [&](Value first, ValueRange) {
       Value last = vb.add(first, vb.lanes);
       Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, rows);
@@ -72,7 +72,7 @@ public:
       if (toLanes) {
         copyElements(first, last, vb.index(0), columns, rows);
       } else {
-        Value end = arith::MinSIOp::create(b, loc, last, rows);
+        Value end = vb.minimum(last, rows);
         copyElements(first, end, vb.index(0), columns, /*rows=*/Value());
       }
       return Values();

@@ -28,6 +28,8 @@ using Values = llvm::SmallVector<mlir::Value>;
 
 /// Bytes to which stack buffers are aligned: a cache line, and the widest vector.
 constexpr int64_t kBufferAlignment = 64;
+/// Registers that hold the coefficients of 2^x beside several vectors.
+constexpr unsigned kManyRegisters = 32;
 
 struct Operand;
 
@@ -47,9 +49,17 @@ public:
   mlir::Value index(int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::AddIOp>(loc, lhs, rhs); }
   mlir::Value add(mlir::Value lhs, int64_t rhs) { return rhs == 0 ? lhs : add(lhs, index(rhs)); }
+  mlir::Value subtract(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::SubIOp>(loc, lhs, rhs); }
   mlir::Value multiply(mlir::Value lhs, int64_t rhs) {
     return b.createOrFold<mlir::arith::MulIOp>(loc, lhs, index(rhs));
   }
+  mlir::Value divide(mlir::Value lhs, int64_t rhs) {
+    return b.createOrFold<mlir::arith::DivUIOp>(loc, lhs, index(rhs));
+  }
+  mlir::Value remainder(mlir::Value lhs, int64_t rhs) {
+    return b.createOrFold<mlir::arith::RemUIOp>(loc, lhs, index(rhs));
+  }
+  mlir::Value minimum(mlir::Value lhs, mlir::Value rhs) { return b.createOrFold<mlir::arith::MinSIOp>(loc, lhs, rhs); }
 
   /// The same float in every lane.
   mlir::Value splat(double value);
@@ -65,6 +75,8 @@ public:
   void storeMasked(mlir::Value vector, mlir::Value memref, mlir::ValueRange indices, mlir::Value mask);
   /// The first `count` lanes; null for all of them.
   mlir::Value getMask(int64_t count);
+  /// The same for a number that the call knows.
+  mlir::Value createMask(mlir::Value count);
 
   /// a * b + c, in one instruction where the target has it: fma in software would be a call a lane.
   mlir::Value multiplyAdd(mlir::Value a, mlir::Value b, mlir::Value c);
@@ -82,6 +94,8 @@ public:
 
   /// 2^x lane-wise, as exact as the element type, or `roundedTo` where the result is rounded to that, needs (Exp2.cpp).
   mlir::Value exp2(mlir::Value x, mlir::Type roundedTo = {});
+  /// exp(x - max) lane-wise, as 2^((x - max) log2 e).
+  mlir::Value expDifference(mlir::Value x, mlir::Value max, mlir::Type roundedTo = {});
 
   // Pairs of bf16, as their dot products take them. `pairs` holds them innermost, (…, pair, 2 * other).
   /// The last two dimensions as one.

@@ -1,0 +1,53 @@
+//===- FormulaSteps.h - what several ops are decomposed into ----*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_IR_FORMULASTEPS_H
+#define ATTN_LIB_IR_FORMULASTEPS_H
+
+#include "Formula.h"
+
+namespace attn {
+
+/// out[i, j] += sum_d q[i, d] * k[j, d], or with a weight sum_d w[d] * tanh(q[i, d] + k[j, d])
+mlir::Value buildScores(Formula &f, mlir::Value query, mlir::AffineMap queryMap, mlir::Value key,
+                        mlir::AffineMap keyMap, mlir::Value output, mlir::AffineMap outputMap, mlir::Value weight = {});
+
+/// out[i, e] += sum_j p[i, j] * v[j, e]
+mlir::Value buildApply(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value value,
+                       mlir::AffineMap valueMap, mlir::Value output, mlir::AffineMap outputMap);
+
+/// x * scale, where the scale is an attribute or a value.
+mlir::Value scaleElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value scaleValue,
+                         std::optional<llvm::APFloat> scale);
+
+/// c * tanh(x / c)
+mlir::Value softcapElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, double cap);
+
+/// (x + bias), or -inf where a bias of -inf, the boolean mask or the region removes the key
+mlir::Value maskElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value bias,
+                        mlir::Value mask, mlir::Region &region);
+
+/// score_mod or weight_mod of x, in the type that the region is written in
+mlir::Value modifyElement(Formula &f, mlir::OpBuilder &b, mlir::Value x, mlir::Region &region);
+
+/// (m == -inf) ? 0 : exp(x - m)
+mlir::Value guardedExp(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value m);
+
+/// max_j s[i, j], into `init`
+mlir::Value buildRowMax(Formula &f, mlir::Value scores, mlir::AffineMap scoresMap, mlir::Value init,
+                        mlir::AffineMap initMap);
+
+/// init[i] + sum_j p[i, j]
+mlir::Value buildRowSum(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value init,
+                        mlir::AffineMap initMap);
+
+/// (l == 0) ? -inf : m + ln l
+mlir::Value buildLse(Formula &f, mlir::Value max, mlir::AffineMap maxMap, mlir::Value sum, mlir::AffineMap sumMap,
+                     mlir::Value output, mlir::AffineMap map);
+
+} // namespace attn
+
+#endif // ATTN_LIB_IR_FORMULASTEPS_H
