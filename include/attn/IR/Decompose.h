@@ -1,8 +1,9 @@
 //===- Decompose.h - attn ops in terms of simpler ones ----------*- C++ -*-===//
 //
-// The formulas of the ops as linalg on tensors, and the two rewrites between
-// levels of the dialect that more than one layer needs: spelled-out masks to
-// one mask_mod region, and sdpa to the online form.
+// The formulas of the ops as linalg on tensors, the rewrites between levels of
+// the dialect that more than one layer needs (spelled-out masks to one mask_mod
+// region, sdpa to the online form), and what they are made of: regions inlined,
+// floats converted, random bits of dropout.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -100,6 +100,39 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect"];
 }
 
+def TileChainPass : Pass<"attn-tile-chain", "::mlir::func::FuncOp"> {
+  let summary = "cut chains that are not fused into blocks of query rows";
+  let description = [{
+    A chain that could not be fused is tiled as a whole, by upstream's tile and
+    fuse through the ops' TilingInterface: one `scf.forall` over batch indices,
+    heads and blocks of rows, with the scores of one block in it. What is used
+    behind the chain (returned weights, lse) is put together by the loop. Ops
+    between those of the chain go along where they are elementwise and the others
+    read the same rows of them. One that is read otherwise (transposed, by a
+    region, in front of the last one of the chain) stays where it is, and so does
+    a chain with little work.
+
+    Rejects nothing.
+
+    ```mlir
+    // before
+    %s = attn.scores ins(%q, %k : tensor<8x1024x64xf32>, tensor<8x1024x64xf32>) outs(…)
+    %p = attn.softmax ins(%s : tensor<8x1024x1024xf32>) outs(…)
+    %o = attn.apply ins(%p, %v : tensor<8x1024x1024xf32>, tensor<8x1024x64xf32>) outs(…)
+    // after
+    %r = scf.forall (%h, %i) in (8, 16) shared_outs(…) {
+      %s = attn.scores ins(%q_rows, %k_head : tensor<1x64x64xf32>, tensor<1x1024x64xf32>) outs(…)
+      %p = attn.softmax ins(%s : tensor<1x64x1024xf32>) outs(…)
+      %o = attn.apply ins(%p, %v_head : tensor<1x64x1024xf32>, tensor<1x1024x64xf32>) outs(…)
+      scf.forall.in_parallel { … }
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
   let summary = "turn the masks of attn.sdpa into one predicate and find the key ranges of a query tile";
   let description = [{
@@ -234,38 +267,6 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def TileChainPass : Pass<"attn-tile-chain", "::mlir::func::FuncOp"> {
-  let summary = "cut chains that are not fused into blocks of query rows";
-  let description = [{
-    A chain that could not be fused is tiled as a whole, by upstream's tile and
-    fuse through the ops' TilingInterface: one `scf.forall` over batch indices,
-    heads and blocks of rows, with the scores of one block in it. What is used
-    behind the chain (returned weights, lse) is put together by the loop. Ops
-    between those of the chain go along where they are elementwise; an op that is
-    read in front of the last one of the chain stays where it is, and so does a chain
-    with little work.
-
-    Rejects nothing.
-
-    ```mlir
-    // before
-    %s = attn.scores ins(%q, %k : tensor<8x1024x64xf32>, tensor<8x1024x64xf32>) outs(…)
-    %p = attn.softmax ins(%s : tensor<8x1024x1024xf32>) outs(…)
-    %o = attn.apply ins(%p, %v : tensor<8x1024x1024xf32>, tensor<8x1024x64xf32>) outs(…)
-    // after
-    %r = scf.forall (%h, %i) in (8, 16) shared_outs(…) {
-      %s = attn.scores ins(%q_rows, %k_head : tensor<1x64x64xf32>, tensor<1x1024x64xf32>) outs(…)
-      %p = attn.softmax ins(%s : tensor<1x64x1024xf32>) outs(…)
-      %o = attn.apply ins(%p, %v_head : tensor<1x64x1024xf32>, tensor<1x1024x64xf32>) outs(…)
-      scf.forall.in_parallel { … }
-    }
-    ```
-  }];
-  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
-                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
-}
-
 def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp"> {
   let summary = "lower every attn op to plain linalg, scores materialised: the oracle";
   let description = [{
@@ -307,10 +308,11 @@ def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
     present. This pass says which op breaks the contract of `phase`, so that a
     missing step is an error where it happened, not a crash three passes later.
 
-    Rejects: a chain op after `online` that the flash path cannot take, an
-    `attn.sdpa` without key ranges after `analyze-mask` or without schedule
-    after `select-schedule`, an untiled `attn.online_step` after `tile`, a
-    tensor after `bufferize`, any attn op after `vector`.
+    Rejects: an `attn.sdpa` without scale after `canonicalize`, without key
+    ranges or with a spelled-out mask after `analyze-mask`, without schedule
+    after `select-schedule`, and any `attn.sdpa` or op of a chain after
+    `online`; an untiled `attn.online_step` after `tile`, a tensor after
+    `bufferize`, any attn op after `vector` or `nvvm`.
 
     ```mlir
     // attn-verify-phase{phase=select-schedule}
