@@ -192,12 +192,14 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
       head = 1;
     }
   }
-  // Heads of K and V: h floordiv G with G = Hq / Hkv.
+  // Heads of K and V: h floordiv G with G = Hq / Hkv; one head is that of all.
   if (spec.role == SharedHead && numBatch > 0 && shape.size() == exprs.size()) {
     int64_t queryHeads = queryShape[head], kvHeads = shape[head];
     bool isStatic = !ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(kvHeads);
     if (isStatic && kvHeads > 0 && queryHeads > kvHeads)
       exprs[head] = exprs[head].floorDiv(queryHeads / kvHeads);
+    else if (kvHeads == 1 && queryHeads != 1)
+      exprs[head] = getAffineConstantExpr(0, ctx);
   }
   if (spec.role == Broadcast && shape.size() <= exprs.size()) {
     exprs.erase(exprs.begin(), exprs.end() - shape.size());

@@ -213,6 +213,34 @@ def test_pages(fused):
             np.testing.assert_allclose(out[b], weights @ v, atol=1e-5)
 
 
+def test_one_head_of_keys_for_any_number_of_queries():
+    s, o = tensor("2x?x113x203"), tensor("2x?x113x40")
+    text = f"""func.func @f(%q: tensor<2x?x113x16xf32>, %k: tensor<2x1x203x16xf32>, %v: tensor<2x1x203x40xf32>)
+    -> ({o}, {s}, {o}) {{
+  %c1 = arith.constant 1 : index
+  %h = tensor.dim %q, %c1 : tensor<2x?x113x16xf32>
+  %es = tensor.empty(%h) : {s}
+  %eo = tensor.empty(%h) : {o}
+  %s = attn.scores ins(%q, %k : tensor<2x?x113x16xf32>, tensor<2x1x203x16xf32>) outs(%es : {s}) -> {s}
+  %p = attn.softmax ins(%s : {s}) outs(%es : {s}) -> {s}
+  %o = attn.apply ins(%p, %v : {s}, tensor<2x1x203x40xf32>) outs(%eo : {o}) -> {o}
+  %o2 = attn.sdpa ins(%q, %k, %v : tensor<2x?x113x16xf32>, tensor<2x1x203x16xf32>, tensor<2x1x203x40xf32>)
+      outs(%eo : {o}) {{scale = 1.0 : f64}} -> {o}
+  return %o, %p, %o2 : {o}, {s}, {o}
+}}
+"""
+    kernel = attn.compile(text)
+    rng = np.random.default_rng(0)
+    for heads in (1, 3, 8):
+        shapes = (2, heads, 113, 16), (2, 1, 203, 16), (2, 1, 203, 40)
+        q, k, v = (rng.standard_normal(x, dtype=np.float32) for x in shapes)
+        out, weights, fused = kernel(q, k, v)
+        expected = softmax(q.astype(np.float64) @ k.swapaxes(2, 3))
+        np.testing.assert_allclose(weights, expected, atol=1e-5)
+        for each in (out, fused):
+            np.testing.assert_allclose(each, expected @ v, atol=1e-5)
+
+
 def test_values_without_columns():
     s, o = tensor("2x4x113x203"), tensor("2x4x113x0")
     text = f"""func.func @f(%q: tensor<2x4x113x59xf32>, %k: tensor<2x2x203x59xf32>, %v: tensor<2x2x203x0xf32>)

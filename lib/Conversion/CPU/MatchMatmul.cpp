@@ -115,7 +115,8 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
 }
 
 FailureOr<linalg::LinalgOp> attn::cpu::collapseRows(RewriterBase &rewriter, linalg::LinalgOp op, const Matmul &matmul) {
-  if (!matmul.row || !isa<linalg::GenericOp>(op))
+  // Upstream drops what is no dimension, as one head of B that is that of all rows.
+  if (!matmul.row || !isa<linalg::GenericOp>(op) || !matmul.b.map.isProjectedPermutation())
     return failure();
   // The run of row dimensions around the longest one, as C has them.
   ReassociationIndices run;
