@@ -1,13 +1,17 @@
 """Products of matrices, as the projections around attention are, on one thread beside NumPy's BLAS; best of the runs.
 
-OPENBLAS_NUM_THREADS=1 PYTHONPATH=python build/venv/bin/python benchmarks/projections.py
+Those of bf16 beside PyTorch where it is installed, as in the environment of setup_peers.sh.
+
+    OPENBLAS_NUM_THREADS=1 PYTHONPATH=python build/peers/bin/python benchmarks/projections.py
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -27,31 +31,54 @@ PRODUCT = """func.func @product(%a: A, %b: B) -> C {
 """
 
 
-def best_time(call: Callable[[], object]) -> float:
-    """Seconds of the fastest call."""
-    times = []
+def best_times(*calls: Callable[[], object]) -> list[float]:
+    """Seconds of the fastest run of each, run in turn."""
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(RUNS):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        for call, runs in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            runs.append(time.perf_counter() - start)
+    return [min(runs) for runs in times]
 
 
-def measure(m: int, k: int, n: int) -> tuple[float, float]:
-    """GFLOP/s of the kernel and of NumPy."""
+def compile_product(m: int, k: int, n: int, factor: str) -> attn.Kernel:
+    """The kernel C = A B in f32, of A and B in the type `factor`."""
+    text = PRODUCT
+    for name, shape, element in (("A", (m, k), factor), ("B", (k, n), factor), ("C", (m, n), "f32")):
+        for mark in (": ", "-> ", ", "):
+            text = text.replace(mark + name, f"{mark}tensor<{shape[0]}x{shape[1]}x{element}>")
+    return attn.compile(text, parallel="none")
+
+
+def measure(m: int, k: int, n: int, torch: Any) -> tuple[float, float]:
+    """GFLOP/s of the kernel and of NumPy, or of PyTorch in bf16 where it is given."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
     out = np.empty((m, n), np.float32)
-    text = PRODUCT
-    for name, array in (("A", a), ("B", b), ("C", out)):
-        for mark in (": ", "-> ", ", "):
-            text = text.replace(mark + name, f"{mark}tensor<{array.shape[0]}x{array.shape[1]}xf32>")
-    calls = partial(attn.compile(text, parallel="none"), a, b, out=out), partial(np.matmul, a, b, out=out)
-    ours, theirs = (2e-9 * m * k * n / best_time(call) for call in calls)
+    if torch:
+        left, right = (torch.from_numpy(x).bfloat16() for x in (a, b))
+        calls = partial(compile_product(m, k, n, "bf16"), left, right, out=out), partial(torch.matmul, left, right)
+    else:
+        calls = partial(compile_product(m, k, n, "f32"), a, b, out=out), partial(np.matmul, a, b, out=out)
+    ours, theirs = (2e-9 * m * k * n / seconds for seconds in best_times(*calls))
     return ours, theirs
 
 
+def main() -> None:
+    """Prints a line a size, f32 first."""
+    libraries = [None]
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+        libraries.append(torch)
+    for torch in libraries:
+        for m, k, n in SIZES:
+            ours, theirs = measure(m, k, n, torch)
+            name, element = ("PyTorch", "bf16") if torch else ("NumPy", "f32")
+            print(f"{m} x {k} x {n} {element}: {ours:.1f} GFLOP/s, {name} {theirs:.1f}, ratio {ours / theirs:.2f}")
+
+
 if __name__ == "__main__":
-    for m, k, n in SIZES:
-        ours, theirs = measure(m, k, n)
-        print(f"{m} x {k} x {n} f32: {ours:.1f} GFLOP/s, NumPy {theirs:.1f}, ratio {ours / theirs:.2f}")
+    main()
