@@ -37,8 +37,9 @@ static constexpr int64_t kMaxPanelVectors = 4, kRegistersPerPanelVector = 8;
 static constexpr int64_t kMaxRegisterRows = 8;
 /// Rows of a tile: copying the panel is a hundredth of its work.
 static constexpr int64_t kTileRows = 128;
-/// With fewer rows B is read where it is, once: a few of its rows at a time, along runs of this many bytes.
-static constexpr int64_t kMinPackedRows = 16, kStreamDepth = 8, kStreamBytes = 4096;
+/// With fewer rows B is read where it is, once: a few of its rows at a time, along runs of this many bytes. Fewer rows
+/// than a first-level cache has ways, as those a power of two apart lie in one set of it.
+static constexpr int64_t kMinPackedRows = 16, kStreamDepth = 6, kStreamBytes = 4096;
 /// Multiply-adds below which starting threads costs more than it saves.
 static constexpr int64_t kMinParallelWork = 1 << 20;
 
@@ -182,6 +183,7 @@ private:
       }
       return vb.loop(column, lastColumn, panelColumns, {}, [&](Value panelColumn, ValueRange) {
         createMasks(panelColumn);
+        prefetchRows(first, panelColumn);
         emitRows(row, lastRow, first, depth, panelColumn, m.skipsZeros);
         return Values();
       });
@@ -196,6 +198,18 @@ private:
     }
     forEachBlock(vb, b.getIndexAttr(numDepth), panelDepth, {},
                  [&](Value first, int64_t depth, ValueRange) { return emitBlock(first, vb.index(depth)); });
+  }
+
+  /// Asks for the same columns of the next rows of B, which no prefetcher of the processor finds: runs are short.
+  void prefetchRows(Value first, Value column) {
+    int64_t perLine = kBufferAlignment / (getElementTypeOrSelf(m.b.memref.getType()).getIntOrFloatBitWidth() / 8);
+    Value last = vb.subtract(getSize(m.depth), vb.index(1));
+    unsigned locality = vb.target.prefetchesIntoL2 ? 2 : 3;
+    for (int64_t r = 0; r < panelDepth; ++r)
+      for (int64_t j = 0; j < panelColumns; j += perLine) {
+        Values indices = getIndices(m.b, {}, vb.minimum(vb.add(first, panelDepth + r), last), vb.add(column, j));
+        memref::PrefetchOp::create(b, loc, m.b.memref, indices, /*isWrite=*/false, locality, /*isDataCache=*/true);
+      }
   }
 
   /// Of the columns of a panel that are there.

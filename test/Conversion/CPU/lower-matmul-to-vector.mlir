@@ -22,19 +22,22 @@ func.func @blocks_and_rest(%a: memref<200x256xf32>, %b: memref<256x64xf32>, %c: 
   return
 }
 
-// Little work: no threads. One row: B is read where it is, eight of its rows along the columns; 59 are seven such blocks
-// and three rows. Lanes beyond the last column are masked.
+// Little work: no threads. One row: B is read where it is, six of its rows along the columns; 59 are nine such blocks
+// and five rows. The next rows are asked for, the last one at most. Lanes beyond the last column are masked.
 // CHECK-LABEL: func @one_row(
 //   CHECK-NOT:   scf.forall
 //   CHECK-NOT:   memref.alloca
-//       CHECK:   scf.for %[[K:.*]] = %c0 to %c56 step %c8 {
+//       CHECK:   scf.for %[[K:.*]] = %c0 to %c54 step %c6 {
 //       CHECK:     scf.for %[[J:.*]] = %c0 to %c37 step %c16 {
 //       CHECK:       vector.create_mask
-//       CHECK:       scf.for %{{.*}} = %c0 to %c8 step %c1
+//       CHECK:       %[[NEXT:.*]] = arith.addi %[[K]], %c6
+//       CHECK:       %[[ROW:.*]] = arith.minsi %[[NEXT]], %c58
+//       CHECK:       memref.prefetch %arg1[%[[ROW]], %[[J]]], read, locality<3>
+//       CHECK:       scf.for %{{.*}} = %c0 to %c6 step %c1
 //       CHECK:         vector.maskedload %arg1[%{{.*}}, %[[J]]]
 //       CHECK:       vector.maskedstore %arg2[%c0, %[[J]]]
 //       CHECK:   scf.for %{{.*}} = %c0 to %c37 step %c16 {
-//       CHECK:       scf.for %{{.*}} = %c0 to %c3 step %c1
+//       CHECK:       scf.for %{{.*}} = %c0 to %c5 step %c1
 func.func @one_row(%a: memref<1x59xf32>, %b: memref<59x37xf32>, %c: memref<1x37xf32>) {
   linalg.matmul ins(%a, %b : memref<1x59xf32>, memref<59x37xf32>) outs(%c : memref<1x37xf32>)
   return
