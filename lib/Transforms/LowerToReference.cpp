@@ -122,19 +122,21 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
   }
 
-  /// True where the rows of a cache have to lie one after another: kernels read pages through the view.
-  static bool readsDenseRows(Operation *user) {
+  /// Kernels read pages through the view.
+  static bool readsPages(Operation *user) {
     if (isa<tensor::ExtractSliceOp>(user))
-      return llvm::any_of(user->getUsers(), readsDenseRows);
-    return !isa<SdpaOp, OnlineStepOp, PackOp, tensor::DimOp>(user);
+      return llvm::none_of(user->getUsers(), readsDenseRows);
+    return isa<SdpaOp, OnlineStepOp, PackOp>(user);
   }
+  /// All others want rows that lie one after another.
+  static bool readsDenseRows(Operation *user) { return !isa<tensor::DimOp>(user) && !readsPages(user); }
 
   /// A view that both read becomes two.
   void splitGathers() {
     SmallVector<GatherPagesOp> gathers;
     getOperation().walk([&](GatherPagesOp op) { gathers.push_back(op); });
     for (GatherPagesOp gather : gathers) {
-      if (llvm::all_of(gather->getUsers(), readsDenseRows) || llvm::none_of(gather->getUsers(), readsDenseRows))
+      if (llvm::none_of(gather->getUsers(), readsPages) || llvm::none_of(gather->getUsers(), readsDenseRows))
         continue;
       OpBuilder builder(gather);
       Operation *dense = builder.clone(*gather);

@@ -241,7 +241,7 @@ struct TileChainPass : public attn::impl::TileChainPassBase<TileChainPass> {
     IRRewriter rewriter(&getContext());
     llvm::DenseSet<Operation *> done;
     for (Operation *root : llvm::reverse(ops)) {
-      if (!isChainOp(root) || done.contains(root))
+      if (done.contains(root) || !isChainOp(root)) // those that are done are gone
         continue;
       llvm::SetVector<Operation *> rowOps = collectRowOps(root);
       done.insert_range(rowOps);
