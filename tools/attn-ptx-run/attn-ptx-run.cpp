@@ -119,13 +119,10 @@ Expected<int> executeProblem() {
   run.arguments.seed = seed;
   run.schedule = schedule;
   run.ptx = (*buffer)->getBuffer().str();
-  for (StringRef text : sizes) {
-    auto [name, number] = text.split('=');
-    int64_t size;
-    if (name.empty() || number.getAsInteger(10, size) || size < 0)
-      return createStringError("expected --size=NAME=N with a number of at least 0, found '" + text + "'");
-    run.arguments.sizes[name.str()] = size;
-  }
+  Expected<std::map<std::string, int64_t>> given = driver::parseSizes(std::vector<std::string>(sizes));
+  if (!given)
+    return given.takeError();
+  run.arguments.sizes = std::move(*given);
   Expected<bool> isFine = runProblem(run);
   if (!isFine)
     return isFine.takeError();

@@ -23,8 +23,6 @@ using namespace attn::driver;
 
 /// Rounds of each problem, at least; the ceiling is measured again in every one.
 static constexpr unsigned kMinRounds = 5;
-/// Copies of the arguments of a small problem, at most.
-static constexpr int64_t kMaxCopies = 4096;
 
 using Arguments = std::vector<NpyArray>;
 
@@ -57,8 +55,7 @@ static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
   for (const std::string &name : kernel.sizes) {
     auto found = sizes.find(name);
     if (found == sizes.end())
-      return createStringError("expected --size of every dynamic size of '" + printProblemLine(problem) +
-                               "', found none of " + name + "; write --size=" + join(kernel.sizes, "=N,") + "=N");
+      return createMissingSizeError(printProblemLine(problem), kernel, name);
     for (auto [ours, size] :
          {std::pair("b", &problem.b), {"hq", &problem.hq}, {"sq", &problem.sq}, {"sk", &problem.sk}})
       if (name == ours)
@@ -68,18 +65,6 @@ static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
       problem.sk = found->second * problem.paged->size;
   }
   return problem;
-}
-
-Expected<Arguments> driver::copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
-  Arguments copy;
-  for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
-    Expected<NpyArray> target = createZeros(argument, array.shape);
-    if (!target)
-      return target.takeError();
-    std::memcpy(target->data, array.data, getNpyTypeSize(array.type) * getNumElements(array.shape));
-    copy.push_back(std::move(*target));
-  }
-  return copy;
 }
 
 static Expected<Case> createCase(const BenchCommand &command, const std::string &line) {
@@ -104,14 +89,11 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
     return arguments.takeError();
   Cost cost = getCost(*resolved, description, *arguments);
   Case result{*resolved, std::move(*kernel), std::nullopt, {}, cost};
-  result.copies.push_back(std::move(*arguments));
-  int64_t numCopies = cost.isDecode ? divideCeil(kReadBytes, std::max<int64_t>(cost.bytes, 1)) : 1;
-  while (int64_t(result.copies.size()) < std::min(numCopies, kMaxCopies)) {
-    Expected<Arguments> copy = copyArguments(result.kernel.getDescription(), result.copies.front());
-    if (!copy)
-      return copy.takeError();
-    result.copies.push_back(std::move(*copy));
-  }
+  Expected<std::vector<Arguments>> copies =
+      createCopies(result.kernel.getDescription(), std::move(*arguments), cost.bytes, cost.isDecode);
+  if (!copies)
+    return copies.takeError();
+  result.copies = std::move(*copies);
   if (command.compareUnfused) {
     CompileOptions options = command.options;
     options.unfused = true;

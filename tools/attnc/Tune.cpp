@@ -29,8 +29,6 @@ static constexpr unsigned kMinRounds = 3;
 static constexpr double kSampleSeconds = 0.0005;
 /// Of a problem's time: what the last two are timed for, and what one group is timed for at most.
 static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
-/// Sets of the arguments of a small problem, at most.
-static constexpr int64_t kMaxSets = 4096;
 /// A schedule must be faster by this to take the place of another: less is noise.
 static constexpr double kMinGain = 0.01;
 
@@ -133,8 +131,7 @@ private:
     for (const std::string &name : kernel.sizes) {
       auto found = command.sizes.find(name);
       if (found == command.sizes.end())
-        return createStringError("expected --size of every dynamic size of '" + line + "', found none of " + name +
-                                 "; write --size=" + join(kernel.sizes, "=N,") + "=N");
+        return createMissingSizeError(line, kernel, name);
       options.sizes[name] = found->second;
     }
     options.fullLengths = true;
@@ -144,15 +141,11 @@ private:
     int64_t bytes = 1;
     for (const NpyArray &array : *arguments)
       bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
-    buffers.push_back(std::move(*arguments));
-    // As many sets as no cache holds: a kernel that reads each key once is bound by memory.
-    int64_t numSets = policy().fields.kernel == KernelKind::Decode ? divideCeil(kReadBytes, bytes) : 1;
-    while (int64_t(buffers.size()) < std::min(numSets, kMaxSets)) {
-      Expected<std::vector<NpyArray>> copy = copyArguments(kernel, buffers.front());
-      if (!copy)
-        return copy.takeError();
-      buffers.push_back(std::move(*copy));
-    }
+    bool isDecode = policy().fields.kernel == KernelKind::Decode;
+    Expected<std::vector<std::vector<NpyArray>>> copies = createCopies(kernel, std::move(*arguments), bytes, isDecode);
+    if (!copies)
+      return copies.takeError();
+    buffers = std::move(*copies);
     start = getSeconds(); // drawing the values is no part of the budget
     return Error::success();
   }

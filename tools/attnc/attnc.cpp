@@ -210,27 +210,13 @@ int runCompile() {
   return compile(command);
 }
 
-/// NAME=N, each name once.
-Expected<std::map<std::string, int64_t>> getSizes() {
-  std::map<std::string, int64_t> parsed;
-  for (StringRef text : sizes) {
-    auto [name, number] = text.split('=');
-    int64_t size;
-    if (name.empty() || number.getAsInteger(10, size) || size < 0)
-      return createStringError("expected --size=NAME=N with a number of at least 0, found '" + text + "'");
-    if (!parsed.try_emplace(name.str(), size).second)
-      return createStringError("expected each name once in --size, found '" + name + "' twice");
-  }
-  return parsed;
-}
-
 int runRun() {
   if (!cudaDriver.empty() && attn_cuda_load_driver(cudaDriver.c_str()) != 0)
     return reportError(createStringError(attn_cuda_message()));
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
-  Expected<std::map<std::string, int64_t>> given = getSizes();
+  Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
   return driver::run(
@@ -262,7 +248,7 @@ int runTune() {
     return reportError(createStringError("expected -o FILE.json for the schedules, found none"));
   if (!(budget > 0) || !std::isfinite(budget))
     return reportError(createStringError("expected --budget of more than 0 seconds, found " + std::to_string(budget)));
-  Expected<std::map<std::string, int64_t>> given = getSizes();
+  Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
   return tune({*lines, getOptions(), *given, threads, budget, output});
@@ -272,7 +258,7 @@ int runBench() {
   Expected<std::vector<std::string>> lines = getLines();
   if (!lines)
     return reportError(lines.takeError());
-  Expected<std::map<std::string, int64_t>> given = getSizes();
+  Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
   return bench({*lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});

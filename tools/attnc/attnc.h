@@ -89,8 +89,12 @@ llvm::Expected<std::string> compileObject(const Source &source, const CompileOpt
 /// Prints "attnc: error: …" and returns 1.
 int reportError(llvm::Error error);
 
-/// Buffers of their own with the same values.
-llvm::Expected<std::vector<NpyArray>> copyArguments(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
+/// An error of a dynamic size of the problem that no --size gives.
+llvm::Error createMissingSizeError(llvm::StringRef line, const Kernel &kernel, llvm::StringRef name);
+/// The arguments, `bytes` in all, and as many copies of them as no cache holds, where a kernel reads each once
+/// (`isDecode`) and is bound by memory.
+llvm::Expected<std::vector<std::vector<NpyArray>>> createCopies(const Kernel &kernel, std::vector<NpyArray> arguments,
+                                                                int64_t bytes, bool isDecode);
 
 } // namespace attn::driver
 

@@ -34,6 +34,19 @@ static NpyType getNpyType(const KernelArgument &argument) {
   llvm_unreachable("all element kinds are handled");
 }
 
+Expected<std::map<std::string, int64_t>> driver::parseSizes(ArrayRef<std::string> texts) {
+  std::map<std::string, int64_t> sizes;
+  for (StringRef text : texts) {
+    auto [name, number] = text.split('=');
+    int64_t size;
+    if (name.empty() || number.getAsInteger(10, size) || size < 0)
+      return createStringError("expected --size=NAME=N with a number of at least 0, found '" + text + "'");
+    if (!sizes.try_emplace(name.str(), size).second)
+      return createStringError("expected each name once in --size, found '" + name + "' twice");
+  }
+  return sizes;
+}
+
 int64_t driver::getNumElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape)

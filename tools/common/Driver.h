@@ -70,6 +70,8 @@ private:
 /// Buffers for a kernel's arguments: inputs, then outputs that are updated, from the files (checked against the
 /// kernel), or random; other outputs zero.
 llvm::Expected<std::vector<NpyArray>> createArguments(const Kernel &kernel, const ArgumentOptions &options);
+/// NAME=N of each --size; an error for what is no number, and for a name given twice.
+llvm::Expected<std::map<std::string, int64_t>> parseSizes(llvm::ArrayRef<std::string> texts);
 /// A buffer of zeros for one argument.
 llvm::Expected<NpyArray> createZeros(const KernelArgument &argument, llvm::ArrayRef<int64_t> shape);
 /// Random values for the inputs and updated outputs of a kernel, within what its checks allow.

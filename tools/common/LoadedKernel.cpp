@@ -6,6 +6,7 @@
 
 #include "Driver.h"
 #include "attn-c/attn_cuda.h"
+#include "attn-c/attn_runtime.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -16,8 +17,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// What dlpack.h before 0.8 has no name for.
-static constexpr uint8_t kDLBool = 6;
+/// Of the text of an error.
 static constexpr size_t kMessageSize = 2048;
 
 Expected<std::string> driver::emitObject(Compiler &compiler) {
@@ -97,7 +97,7 @@ std::vector<DLTensor> LoadedKernel::describe(ArrayRef<NpyArray> arguments) const
     tensor.data = array.data;
     tensor.device = {kDLCPU, 0};
     tensor.ndim = array.shape.size();
-    tensor.dtype = {uint8_t(element.dlpackCode == kDLBool ? uint8_t(kDLUInt) : element.dlpackCode),
+    tensor.dtype = {uint8_t(element.dlpackCode == ATTN_DLPACK_BOOL ? uint8_t(kDLUInt) : element.dlpackCode),
                     uint8_t(element.bytes * 8), 1};
     tensor.shape = const_cast<int64_t *>(array.shape.data());
     tensors.push_back(tensor);
