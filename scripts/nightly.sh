@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The test suite under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
+# A minute of each small fuzzer, then the test suite under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go
+# to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,5 +9,11 @@ if ! [[ -f build/asan/build.ninja ]]; then
   cmake --preset asan
 fi
 jobs=$(nproc)
-ninja -C build/asan -j "$((jobs < 2 ? jobs : 2))"
+jobs=$((jobs < 2 ? jobs : 2))
+cmake --preset release -B build/fuzzers -DATTN_BUILD_FUZZERS=ON
+ninja -C build/fuzzers -j "$jobs" npy_fuzzer onnx_fuzzer problem_fuzzer
+for fuzzer in npy onnx problem; do
+  "build/fuzzers/bin/${fuzzer}_fuzzer" -max_total_time=60 -max_len=4096
+done
+ninja -C build/asan -j "$jobs"
 exec ctest --preset asan "$@"
