@@ -124,10 +124,7 @@ struct DetachDestination : public OpInterfaceRewritePattern<DestinationStyleOpIn
       Value destination = getDestination(init.get());
       if (!isShared || destination == init.get() || isa<BlockArgument>(destination) || !isUnreadInit(init))
         continue;
-      Value empty =
-          tensor::EmptyOp::create(rewriter, op.getLoc(), tensor::getMixedSizes(rewriter, op.getLoc(), destination),
-                                  getElementTypeOrSelf(destination.getType()));
-      rewriter.modifyOpInPlace(op, [&] { init.set(empty); });
+      rewriter.modifyOpInPlace(op, [&] { detachDestination(rewriter, init); });
       return success();
     }
     return failure();
@@ -144,6 +141,16 @@ struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePa
 };
 
 } // namespace
+
+void attn::detachDestination(OpBuilder &builder, OpOperand &init) {
+  Operation *op = init.getOwner();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  // Not the sizes of what it is a result of, which may be about to move.
+  Value destination = getDestination(init.get());
+  init.set(tensor::EmptyOp::create(builder, op->getLoc(), tensor::getMixedSizes(builder, op->getLoc(), destination),
+                                   getElementTypeOrSelf(destination.getType())));
+}
 
 void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {
   patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask,

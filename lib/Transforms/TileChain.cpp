@@ -13,6 +13,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
@@ -73,18 +74,13 @@ static void takeSizesOfDestinations(ArrayRef<Operation *> ops) {
 
 /// Destinations of their own, where they are results of others of the chain, whose rows are needed no longer then, or
 /// shared: of one loop, they are put together side by side.
-static void detachDestinations(RewriterBase &rewriter, const llvm::SetVector<Operation *> &ops) {
+static void detachDestinations(OpBuilder &builder, const llvm::SetVector<Operation *> &ops) {
   for (Operation *op : ops)
     for (OpOperand &init : cast<DestinationStyleOpInterface>(op).getDpsInitsMutable()) {
       Operation *producer = init.get().getDefiningOp();
       bool isShared = isa_and_nonnull<tensor::EmptyOp>(producer) && !producer->hasOneUse();
-      if (!isUnreadInit(init) || !producer || (!isRowOp(producer) && !isShared))
-        continue;
-      rewriter.setInsertionPoint(op);
-      Value destination = getDestination(init.get());
-      init.set(tensor::EmptyOp::create(rewriter, op->getLoc(),
-                                       tensor::getMixedSizes(rewriter, op->getLoc(), destination),
-                                       getElementTypeOrSelf(destination.getType())));
+      if (isUnreadInit(init) && producer && (isRowOp(producer) || isShared))
+        detachDestination(builder, init);
     }
 }
 

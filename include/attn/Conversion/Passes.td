@@ -78,7 +78,8 @@ def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func:
     read in place. What is left of rows and columns has loops and masks of its
     own; any number of batch dimensions and any dynamic size will do. bf16 stays
     bf16 in a panel, pairs of its rows together, where the target multiplies
-    pairs faster (denormals are 0 there). Weights of 0 are skipped only in panels with NaN or infinity.
+    pairs faster (denormals are 0 there). Weights of 0 are skipped only in panels
+    with NaN or infinity.
 
     Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
     that form whose C is f32 or f64 with j innermost; B may be transposed, A and
