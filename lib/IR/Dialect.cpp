@@ -48,8 +48,8 @@ void attn::AttnDialect::initialize() {
 LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
                                          int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors,
                                          KernelKind kernel, ProductKind product, int64_t splitKeys, int64_t prefetch,
-                                         int64_t warps) {
-  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1)
+                                         int64_t warps, int64_t kvHeads) {
+  if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1 || kvHeads < 1)
     return emitError() << "expected every size of a schedule to be at least 1";
   if (splitKeys < 0 || prefetch < 0 || warps < 0)
     return emitError() << "expected split_keys, prefetch and warps of a schedule to be 0 or greater";
@@ -73,6 +73,8 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
     return emitError() << "expected query_tile to be a multiple of lanes = " << lanes << ", found " << queryTile;
   if (kernel == KernelKind::Prefill && splitKeys != 0)
     return emitError() << "expected split_keys only with kernel = decode, found it with kernel = prefill";
+  if (kvHeads > 1 && (kernel != KernelKind::Decode || warps > 0))
+    return emitError() << "expected kv_heads = 1 but for kernel = decode without warps, found " << kvHeads;
   if (splitKeys % keyTile != 0)
     return emitError() << "expected split_keys to be a multiple of key_tile = " << keyTile << ", found " << splitKeys;
   return success();

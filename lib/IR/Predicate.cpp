@@ -149,6 +149,17 @@ Region *attn::getKeyRangesRegion(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
+bool attn::visitsKeysBy(Operation *op, ArrayRef<IndexKind> kinds) {
+  return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>([&](auto ranged) {
+    Region &region = ranged.getKeyRanges().empty() ? ranged.getMaskMod() : ranged.getKeyRanges();
+    return region
+        .walk([&](IndexOp index) {
+          return llvm::is_contained(kinds, index.getKind()) ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  });
+}
+
 SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments,
                                       function_ref<Value(IndexOp)> getIndex) {
   IRMapping mapping;

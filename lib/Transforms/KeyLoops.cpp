@@ -94,8 +94,8 @@ State TileBuilder::foldKeys(State state) {
 
 /// Decode kernels of a CPU take rows of K and V that lie one behind the other tile by tile themselves.
 bool TileBuilder::foldsManyTiles() {
-  return isDecode && !schedule.isGpu() && !isDense && !step.getKey().getDefiningOp<GatherPagesOp>() &&
-         !asksForKeys(step);
+  return isDecode && !schedule.isGpu() && schedule.getKvHeads() == 1 && !isDense &&
+         !step.getKey().getDefiningOp<GatherPagesOp>() && !asksForKeys(step);
 }
 
 bool TileBuilder::needsAlignedTiles() {

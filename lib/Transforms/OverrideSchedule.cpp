@@ -48,6 +48,7 @@ static constexpr NumberField kNumbers[] = {
     {"split_keys", &ScheduleFields::splitKeys, 0},
     {"prefetch", &ScheduleFields::prefetch, 0},
     {"warps", &ScheduleFields::warps, 0},
+    {"kv_heads", &ScheduleFields::kvHeads, 1},
 };
 
 /// Stores one value; the error completes "NAME: ".
@@ -97,7 +98,7 @@ ScheduleFields::ScheduleFields(ScheduleAttr schedule)
     : queryTile(schedule.getQueryTile()), keyTile(schedule.getKeyTile()), lanes(schedule.getLanes()),
       rowBlock(schedule.getRowBlock()), laneVectors(schedule.getLaneVectors()), kernel(schedule.getKernel()),
       product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), prefetch(schedule.getPrefetch()),
-      warps(schedule.getWarps()) {}
+      warps(schedule.getWarps()), kvHeads(schedule.getKvHeads()) {}
 
 std::string ScheduleFields::print() const {
   std::string text;
@@ -204,12 +205,16 @@ static LogicalResult checkSchedule(SdpaOp op, const ScheduleFields &fields, cons
       return op.emitOpError("schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, ")
              << lanes << ", found " << fields.rowBlock << " times " << fields.laneVectors;
   }
+  if (fields.kvHeads > 1 && !canShareKeyLoop(op, fields.kvHeads))
+    return op.emitOpError(
+               "schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")
+           << fields.kvHeads << "; write kv_heads=1";
   if (fields.product == ProductKind::Dot && failed(checkDotProducts(op, fields, target)))
     return failure();
   if (fields.product == ProductKind::AMX && failed(checkTileProducts(op, target)))
     return failure();
   // Query heads that share a head of K are rows of one decode tile.
-  int64_t rows = fields.queryTile * (fields.kernel == KernelKind::Decode ? getGroupSize(op) : 1);
+  int64_t rows = fields.queryTile * (fields.kernel == KernelKind::Decode ? getGroupSize(op) * fields.kvHeads : 1);
   int64_t tileBytes = getTileStackBytes(op, rows, fields.keyTile), maxBytes = getMaxTileStackBytes(fields.kernel);
   if (tileBytes > maxBytes)
     return op.emitOpError("schedule: expected query_tile and key_tile of at most ")
@@ -229,7 +234,7 @@ FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const 
   auto schedule =
       ScheduleAttr::getChecked([&] { return op.emitOpError("schedule: "); }, op.getContext(), fields->queryTile,
                                fields->keyTile, fields->lanes, fields->rowBlock, fields->laneVectors, fields->kernel,
-                               fields->product, fields->splitKeys, fields->prefetch, fields->warps);
+                               fields->product, fields->splitKeys, fields->prefetch, fields->warps, fields->kvHeads);
   if (!schedule)
     return failure();
   return schedule;

@@ -29,8 +29,13 @@ static constexpr int64_t kMaxKeyTile = 128;
 static constexpr int64_t kMinPage = 16;
 /// Keys of a range that is folded on its own, at least: the two states that it costs are less than a thousandth of its
 /// K and V. But until memory is at its full rate at the places of a new range, 2 to 3 us pass: so where ranges are
-/// many, they are longer.
-static constexpr int64_t kSplitKeys = 2048, kMaxSplitKeys = 8192;
+/// many, they are longer; where they are of several heads of K, they are shorter.
+static constexpr int64_t kSplitKeys = 2048, kMinSplitKeys = 512, kMaxSplitKeys = 8192;
+/// Heads of K that lie side by side are read in runs so long, a page of the processor's, where rows have so many lines
+/// that hardware does not fetch their neighbours anyway.
+static constexpr int64_t kRunBytes = 4096, kMinRowBytes = 256;
+/// Rows of a tile of several heads of K, at most: their state stays in caches of the core.
+static constexpr int64_t kMaxTileRows = 64;
 /// Rows of a block of int8 keys, at most. Those take two instructions to widen: to widen them again for more rows costs
 /// less than blocks of fewer keys do.
 static constexpr int64_t kMaxInt8Rows = 4;
@@ -44,6 +49,41 @@ static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
     if (page % tile == 0)
       return tile;
   return 0;
+}
+
+bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
+  // The only batch dimension is that of the heads.
+  SmallVector<IndexKind> kinds = {IndexKind::Head, IndexKind::KvHead};
+  if (numBatch == 1)
+    kinds.push_back(IndexKind::Batch);
+  return !ShapedType::isDynamic(heads) && heads % (getGroupSize(op) * kvHeads) == 0 && !visitsKeysBy(op, kinds);
+}
+
+/// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
+static bool hasHeadsSideBySide(SdpaOp op) {
+  if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
+    return gather.getCacheDims().row < gather.getCacheDims().head;
+  unsigned numBatch = getNumBatchDims(op);
+  bool isAfterKey = false;
+  for (AffineExpr expr : getMaps(op)[1].getResults()) {
+    if (numBatch > 0 && isAfterKey && expr.isFunctionOfDim(numBatch - 1))
+      return true;
+    isAfterKey |= expr.isFunctionOfDim(numBatch + 1);
+  }
+  return false;
+}
+
+/// Heads of K in the loop over keys: with rows side by side, as many as a run of memory has.
+static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t keyBits) {
+  // Too much is prepared for a step of integers to take few keys.
+  if (rowBytes < kMinRowBytes || keyBits <= 8 || !hasHeadsSideBySide(op))
+    return 1;
+  for (int64_t kvHeads = std::min(kRunBytes / rowBytes, kMaxTileRows / rows); kvHeads > 1; --kvHeads)
+    if (canShareKeyLoop(op, kvHeads))
+      return kvHeads;
+  return 1;
 }
 
 std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetInfo &target) {
@@ -94,17 +134,20 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
+  int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
   int64_t tiles = 1;
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
-  int64_t split = 0, kvTiles = tiles / getGroupSize(op);
-  if (kvTiles < kManyTiles && (ShapedType::isDynamic(keys) || keys > kSplitKeys)) {
-    int64_t wanted = ShapedType::isDynamic(keys) ? kSplitKeys : keys * kvTiles / kManyTiles;
-    split = llvm::alignTo(std::clamp(wanted, kSplitKeys, kMaxSplitKeys), keyTile);
+  int64_t split = 0, kvTiles = tiles / (getGroupSize(op) * kvHeads);
+  int64_t shortest = std::max(kSplitKeys / kvHeads, kMinSplitKeys);
+  if (kvTiles < kManyTiles && (ShapedType::isDynamic(keys) || keys > shortest)) {
+    int64_t wanted = ShapedType::isDynamic(keys) ? shortest : keys * kvTiles / kManyTiles;
+    split = llvm::alignTo(std::clamp(wanted, shortest, kMaxSplitKeys), keyTile);
   }
   // Pairs along the keys are made of rows of V.
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0);
+                           usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0,
+                           kvHeads);
 }

@@ -129,5 +129,5 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   return ScheduleAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
                            target.gpu->warpLanes, tile.rowBlock, /*lane_vectors=*/1,
                            isDecode ? KernelKind::Decode : KernelKind::Prefill, product, split, /*prefetch=*/0,
-                           tile.warps);
+                           tile.warps, /*kv_heads=*/1);
 }

@@ -96,7 +96,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   return ScheduleAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock, tile.laneVectors,
                            KernelKind::Prefill, product, /*split_keys=*/0,
                            /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0,
-                           /*warps=*/0);
+                           /*warps=*/0, /*kv_heads=*/1);
 }
 
 int64_t attn::getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile) {

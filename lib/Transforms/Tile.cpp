@@ -120,6 +120,9 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))
     return step.emitOpError("expected static head sizes, found dynamic ones");
 
+  if (int64_t kvHeads = step.getSchedule()->getKvHeads(); kvHeads > 1 && !canShareKeyLoop(step, kvHeads))
+    return step.emitOpError("cannot be tiled with kv_heads = ")
+           << kvHeads << ": expected a divisor of the heads of K, all of which visit the same keys; write kv_heads = 1";
   bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
   ProductKind product = step.getSchedule()->getProduct();
   if (product == ProductKind::AMX && !canUseTileProducts(step))

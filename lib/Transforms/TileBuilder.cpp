@@ -31,16 +31,12 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
                   ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
                   : stateType) {
   if (isDecode && numBatch > 0)
-    headsPerTile = getHeadsPerTile();
+    headsPerStep = getHeadsPerStep();
+  headsPerTile = headsPerStep * schedule.getKvHeads();
 }
 
 /// The heads that share a head of K, or 1 where they do not visit the same keys.
-int64_t TileBuilder::getHeadsPerTile() {
-  bool asksForHead = false;
-  Region &ranges = step.getKeyRanges().empty() ? step.getMaskMod() : step.getKeyRanges();
-  ranges.walk([&](IndexOp op) { asksForHead |= op.getKind() == IndexKind::Head; });
-  return asksForHead ? 1 : getGroupSize(step);
-}
+int64_t TileBuilder::getHeadsPerStep() { return visitsKeysBy(step, {IndexKind::Head}) ? 1 : getGroupSize(step); }
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -145,13 +141,53 @@ void TileBuilder::setDecodeTile(ValueRange batch, Value split) {
 State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial, ValueRange state) {
   offsets[keyPos] = firstKey;
   sizes[keyPos] = count;
+  if (headsPerTile == headsPerStep)
+    return createStepOfHeads(packedQuery, isPartial, state);
+  OpFoldResult firstHead = offsets[numBatch - 1];
+  sizes[numBatch - 1] = b.getIndexAttr(headsPerStep);
+  auto loop = scf::ForOp::create(
+      b, loc, index(0), index(schedule.getKvHeads()), index(1), state,
+      [&](OpBuilder &nested, Location at, Value kvHead, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(nested.getInsertionBlock());
+        AffineExpr first = b.getAffineDimExpr(0), head = b.getAffineDimExpr(1);
+        OpFoldResult inTile =
+            affine::makeComposedFoldedAffineApply(b, at, first * headsPerStep, {OpFoldResult(kvHead)});
+        offsets[numBatch - 1] = affine::makeComposedFoldedAffineApply(b, at, first + head * headsPerStep,
+                                                                      {firstHead, OpFoldResult(kvHead)});
+        auto getPart = [&](Value whole) {
+          Slice slice;
+          slice.sizes = tensor::getMixedSizes(b, at, whole);
+          slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
+          slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
+          slice.offsets[numBatch - 1] = inTile;
+          slice.sizes[numBatch - 1] = b.getIndexAttr(headsPerStep);
+          return slice;
+        };
+        State parts, next(carried);
+        for (Value whole : carried)
+          parts.push_back(createSlice(b, at, whole, getPart(whole)));
+        parts = createStepOfHeads(createSlice(b, at, packedQuery, getPart(packedQuery)), isPartial, parts);
+        for (auto [part, whole] : llvm::zip_equal(parts, next)) {
+          Slice slice = getPart(whole);
+          whole = tensor::InsertSliceOp::create(b, at, part, whole, slice.offsets, slice.sizes, slice.strides);
+        }
+        scf::YieldOp::create(b, at, next);
+      });
+  offsets[numBatch - 1] = firstHead;
+  sizes[numBatch - 1] = b.getIndexAttr(headsPerTile);
+  return State(loop.getResults());
+}
+
+/// The step of the heads that share one of K, over the current keys.
+State TileBuilder::createStepOfHeads(Value query, bool isPartial, ValueRange state) {
   SmallVector<AffineMap> stepMaps = {isRowMajor ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
                                      maps[1], maps[2]};
   Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
   ScheduleAttr stepSchedule = schedule;
   if (usesPairs) {
     stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
-    stepSchedule = packValue(value, stepMaps[2], count);
+    stepSchedule = packValue(value, stepMaps[2], sizes[keyPos]);
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
@@ -169,7 +205,7 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
   };
   Value bias = isDense ? addDense(step.getBias()) : Value(), mask = isDense ? addDense(step.getMask()) : Value();
   stepMaps.append({getTileMap(getAccDims()), getTileMap({queryPos}), getTileMap({queryPos})});
-  auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), packedQuery, key, value, bias, mask, state[0], state[1],
+  auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), query, key, value, bias, mask, state[0], state[1],
                                     state[2], /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScoreWeight(),
                                     step.getScaleValue(), step.getScaleAttr(), step.getSoftcapAttr(),
                                     b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), stepSchedule);

@@ -53,7 +53,7 @@ public:
 
   const llvm::SmallVector<mlir::OpFoldResult> &getSizes() const { return domainSizes; }
   unsigned getNumBatch() const { return numBatch; }
-  /// Query heads of a tile: 1, or in a decode tile those that share a head of K.
+  /// Query heads of a tile: 1, or in a decode tile those that share the schedule's heads of K.
   int64_t getNumHeads() const { return headsPerTile; }
   mlir::FloatType getStateType() const { return stateType; }
 
@@ -82,7 +82,7 @@ private:
   mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
   mlir::Value loadPage(GatherPagesOp gather, const Slice &slice, mlir::AffineMap &map, unsigned column);
   static bool readsPages(OnlineStepOp step, GatherPagesOp gather);
-  int64_t getHeadsPerTile();
+  int64_t getHeadsPerStep();
   bool needsAlignedTiles();
   bool foldsManyTiles();
   mlir::Value getLength(mlir::Value lower, mlir::Value upper);
@@ -98,6 +98,7 @@ private:
   State createLoop(mlir::Value lower, mlir::Value upper, State state,
                    llvm::function_ref<State(mlir::Value, State)> body);
   State createStep(mlir::Value firstKey, mlir::OpFoldResult count, bool isPartial, mlir::ValueRange state);
+  State createStepOfHeads(mlir::Value query, bool isPartial, mlir::ValueRange state);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -108,8 +109,8 @@ private:
   unsigned numBatch, queryPos, keyPos, headPos, valuePos;
   int64_t keyTile;
   bool isDecode, isRowMajor, hasPredicate, isDense;
-  int64_t headsPerTile = 1;
-  bool usesPairs;                     ///< the products take pairs of elements: Q's along D, V's along the keys
+  int64_t headsPerTile = 1, headsPerStep = 1; ///< of Q
+  bool usesPairs;                             ///< the products take pairs of elements: Q's along D, V's along the keys
   mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
 
   // Of the current tile: its place in the domain, its rows, and where its sequence starts.

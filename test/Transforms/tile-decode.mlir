@@ -31,6 +31,37 @@ func.func @split(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: tensor<2x2
 
 // -----
 
+// Two heads of K and the four of Q that share them make a tile: its state is of all four, and each key tile goes
+// through the heads, with the part of the state that is theirs.
+// CHECK-LABEL: func @heads(
+//       CHECK:   scf.forall {{.*}} in (2, 2)
+//       CHECK:     attn.init_state {{.*}} tensor<1x4x1x16xf32>
+//       CHECK:     scf.for %[[KEY:[a-z0-9]*]] = {{.*}} iter_args(%[[ACC:[a-z0-9]*]] =
+//       CHECK:       scf.for %[[HEAD:[a-z0-9]*]] = %c0 to %c2 step %c1 iter_args(%[[PART:[a-z0-9]*]] = %[[ACC]]
+//       CHECK:         tensor.extract_slice %[[PART]][0, %{{.*}}, 0, 0] [1, 2, 1, 16]
+//       CHECK:         tensor.extract_slice {{.*}}[%{{.*}}, %[[KEY]], %{{.*}}, 0] [1, 4, 1, 16]
+//       CHECK:         attn.online_step
+//       CHECK:         tensor.insert_slice {{.*}} into %[[PART]][0, %{{.*}}, 0, 0] [1, 2, 1, 16]
+//       CHECK:     attn.finalize
+func.func @heads(%q: tensor<2x8x1x16xf32>, %k: tensor<2x24x4x16xf32>, %v: tensor<2x24x4x16xf32>, %o: tensor<2x8x1x16xf32>,
+                 %a: tensor<2x8x1x16xf32>, %m: tensor<2x8x1xf32>, %l: tensor<2x8x1xf32>) -> tensor<2x8x1x16xf32> {
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>)
+      -> tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>
+  %t:3 = attn.online_step ins(%q, %k, %v : tensor<2x8x1x16xf32>, tensor<2x24x4x16xf32>, tensor<2x24x4x16xf32>)
+      outs(%s#0, %s#1, %s#2 : tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>)
+      {scale = 0.25 : f64,
+       maps = [affine_map<(b, h, q, k, d, v) -> (b, h, q, d)>, affine_map<(b, h, q, k, d, v) -> (b, k, h floordiv 2, d)>,
+               affine_map<(b, h, q, k, d, v) -> (b, k, h floordiv 2, v)>, affine_map<(b, h, q, k, d, v) -> (b, h, q, v)>,
+               affine_map<(b, h, q, k, d, v) -> (b, h, q)>, affine_map<(b, h, q, k, d, v) -> (b, h, q)>],
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 2>}
+      -> tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>
+  %r = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>)
+      outs(%o : tensor<2x8x1x16xf32>) -> tensor<2x8x1x16xf32>
+  return %r : tensor<2x8x1x16xf32>
+}
+
+// -----
+
 // A tile that divides the page is a view of the cache: nothing is gathered, and tiles start where pages do.
 // CHECK-LABEL: func @pages(
 //  CHECK-SAME:     %[[TABLE:[a-z0-9]*]]: tensor<2x3xi32>

@@ -88,3 +88,41 @@ func.func @f(%q: tensor<16x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x32xbf
       -> tensor<16x32xbf16>
   return %r : tensor<16x32xbf16>
 }
+
+// -----
+
+// Three heads of a tile of K, which has four; and heads that visit keys of their own.
+func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf32>, %m: tensor<4x1xf32>, %l: tensor<4x1xf32>,
+             %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  // expected-error @below {{cannot be tiled with kv_heads = 3: expected a divisor of the heads of K, all of which visit the same keys; write kv_heads = 1}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      {schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 3>}
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>) outs(%o : tensor<4x1x16xf32>)
+      -> tensor<4x1x16xf32>
+  return %r : tensor<4x1x16xf32>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf32>, %m: tensor<4x1xf32>, %l: tensor<4x1xf32>,
+             %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  // expected-error @below {{cannot be tiled with kv_heads = 2: expected}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      {schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 2>}
+      mask_mod {
+        %head = attn.index batch : index
+        %key = attn.index key : index
+        %kept = arith.cmpi ule, %key, %head : index
+        attn.yield %kept : i1
+      } -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>) outs(%o : tensor<4x1x16xf32>)
+      -> tensor<4x1x16xf32>
+  return %r : tensor<4x1x16xf32>
+}

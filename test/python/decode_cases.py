@@ -77,7 +77,8 @@ def run(case: Case, b: int, sk: int, words: str = "", target: str = "host") -> t
         options["sink"] = np.linspace(-2, 2, q.shape[1])
     extra = [options["sink"].astype("f8" if case.element == "f64" else "f4")] if "sink" in words else []
     if "bshd" in words:
-        q, given_k, given_v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, given_k, given_v))
+        q, k, v, given_k, given_v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v, given_k, given_v))
+        options["layout"] = "bshd"
     return kernel(case, words, target)(q, given_k, given_v, *extra, lengths), (q, k, v), options
 
 

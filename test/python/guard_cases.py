@@ -48,6 +48,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     cases |= {"pairs": functools.partial(pairs, target)}
     cases |= {"quantised": functools.partial(quantised, target, start)}
     cases |= {"bytes": functools.partial(bytes_of_keys, target)}
+    cases |= {"heads side by side": functools.partial(heads_side_by_side, target)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
 
@@ -106,6 +107,16 @@ def decode(target, index):
             decode_cases.run(case, b, sk, words, target)
 
     return f"{case} {words}", run
+
+
+def heads_side_by_side(target):
+    """Decode that goes through heads inside of the loop over keys: it asks for rows of the next keys, not for others."""
+    for element, sk in ("f32", 601), ("bf16", 17):
+        tensors = draw(Shape(1, sk, 128, 128, b=2, hq=8, hkv=4), TYPES[element])
+        q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in tensors)
+        attn.sdpa(q, k, v, kv_lengths=[sk, 3], layout="bshd", return_lse=True, target=target)
+        pages = Pages(16, "nhd", lengths=(sk, 16, 0), dtype=TYPES[element], extra=3, sizes=(128, 128), sq=1)
+        attn.paged_sdpa(*pages.arguments, page_layout="nhd", target=target)
 
 
 def pairs(target):

@@ -81,6 +81,33 @@ def test_layouts(layout):
     check(q, k, v, **options)
 
 
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("group", [1, 4, 5])
+def test_heads_side_by_side(element, group):
+    """The rows of a key's heads lie one behind the other: heads are gone through inside of the loop over keys."""
+    case = decode_cases.Case(1 if group > 1 else 3, group, 6, 128, 100, element)
+    for sk in KEYS[:3] + [17, 600, 1300]:
+        decode_cases.check(case, 3, sk, "layout=bshd sink")
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_features_of_heads_side_by_side(name):
+    element = list(TYPES)[list(OPTIONS).index(name) % 4]
+    tensors = draw(LONG._replace(d=128, dv=128, hkv=4), TYPES[element])
+    q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in tensors)
+    check(q, k, v, layout="bshd", **OPTIONS[name](TYPES[element]))
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("page", [5, 16, 24, 32, 64])
+def test_pages_of_heads_side_by_side(page, element):
+    # Rounds of several pages, of one, and of a part of one; two ranges and more.
+    for lengths in (1300, 0, 17, 512, 64), (SPLIT + 9, 4 * page, 0, 1):
+        pages = Pages(page, "nhd", lengths=lengths, dtype=TYPES[element], sq=1, sizes=(128, 128))
+        pages.check(causal="bottom_right", window=(1100, 0))
+        pages.check(dynamic=True)
+
+
 @pytest.mark.parametrize(("page", "layout"), [(1, "nhd"), (16, "hnd"), (48, "nhd"), (64, "hnd"), (128, "nhd")])
 @pytest.mark.parametrize("sq", [1, 4])
 def test_pages(page, layout, sq):

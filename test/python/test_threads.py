@@ -76,6 +76,8 @@ KINDS = {
     "few queries": lambda: dense("bottom_right", dtype=BF16, shape=Shape(5, 4100, 64, 80, hq=2, hkv=1)),
     "pages": paged,
     "pages of one query": lambda: paged(sq=1, lengths=(3000, 1024)),
+    "heads side by side": lambda: dense("bshd", shape=Shape(1, 1500, 64, 64, b=2, hq=8, hkv=4)),
+    "pages of heads side by side": lambda: paged(sq=1, lengths=(3000, 1024), sizes=(128, 128), layout="nhd"),
     "lengths at run time": lambda: lambda: decode_cases.run(decode_cases.CASES[7], 2, 3000)[0],
     "packed": packed,
     "append": appended,

@@ -24,13 +24,13 @@ static constexpr int64_t kPrefetches[] = {0, 8, 16, 32, 64, 128};
 static constexpr int64_t kMaxDecodeQueries = 16;
 
 TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
-    : queries(problem.sq), keys(problem.sk), registers(target.vectorRegisters),
+    : queries(problem.sq), keys(problem.sk), kvHeads(problem.hkv), registers(target.vectorRegisters),
       hasDotProducts(problem.element == Problem::Element::BF16 ||
                      (problem.element == Problem::Element::F16 && problem.kv == Problem::KvElement::I8)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel",     "product",  "key_tile", "query_tile",
-                                       "split_keys", "prefetch", "registers"};
+  static constexpr StringRef axes[] = {"kernel",   "product",    "key_tile", "query_tile",
+                                       "kv_heads", "split_keys", "prefetch", "registers"};
   return axes;
 }
 
@@ -43,6 +43,8 @@ std::vector<ScheduleFields> TuneSpace::getNeighbours(StringRef axis, const Field
     return changeQueryTile(fields);
   if (axis == "key_tile")
     return changeKeyTile(fields);
+  if (axis == "kv_heads")
+    return changeHeads(fields);
   if (axis == "split_keys")
     return changeSplit(fields);
   if (axis == "prefetch")
@@ -55,6 +57,7 @@ std::vector<ScheduleFields> TuneSpace::changeKernel(const Fields &fields) const 
     return {};
   Fields changed = fields;
   changed.splitKeys = 0;
+  changed.kvHeads = 1;
   if (fields.kernel == KernelKind::Decode) {
     changed.kernel = KernelKind::Prefill;
     changed.queryTile = alignTo(queries, fields.lanes);
@@ -143,6 +146,17 @@ std::vector<ScheduleFields> TuneSpace::changePrefetch(const Fields &fields) cons
   for (int64_t rows : kPrefetches) {
     list.push_back(fields);
     list.back().prefetch = rows;
+  }
+  return list;
+}
+
+std::vector<ScheduleFields> TuneSpace::changeHeads(const Fields &fields) const {
+  std::vector<Fields> list;
+  for (int64_t heads = 1; fields.kernel == KernelKind::Decode && heads <= kvHeads; ++heads) {
+    Fields changed = fields;
+    changed.kvHeads = heads;
+    if (kvHeads % heads == 0)
+      list.push_back(changed);
   }
   return list;
 }

@@ -32,8 +32,9 @@ private:
   std::vector<Fields> changeSplit(const Fields &fields) const;
   std::vector<Fields> changeProduct(const Fields &fields) const;
   std::vector<Fields> changePrefetch(const Fields &fields) const;
+  std::vector<Fields> changeHeads(const Fields &fields) const;
 
-  int64_t queries, keys; ///< Problem::kDynamic where a call says them
+  int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them
   int64_t registers;
   bool hasDotProducts; ///< pairs of bf16, or bytes beside 16 bits
 };

@@ -83,7 +83,9 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     * `decode`, for few query rows: lanes are columns of K and V. A tile holds the query heads that share a head of K,
       `query_tile` rows of each; the register kernels hold `row_block` keys, but at most 4 at once, times `lane_vectors`
       query rows. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged
-      (`attn.merge_states`).
+      (`attn.merge_states`). `kv_heads` greater than 1 puts so many heads of K, and those of Q that share them, into one
+      tile, and goes through them inside of the loop over key tiles: where a key's heads lie side by side, memory is then
+      read line by line. `attn-tile` refuses it where heads visit keys of their own.
 
     `product = dot` multiplies pairs of bf16 in one instruction where the target has it, and in decode kernels four bytes
     of int8 K and V beside a Q of 16 bits; `fma` widens to the type of the accumulation. `product = amx`, for `prefill`
@@ -109,7 +111,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
                         DefaultValuedParameter<"::attn::KernelKind", "::attn::KernelKind::Prefill">:$kernel,
                         DefaultValuedParameter<"::attn::ProductKind", "::attn::ProductKind::FMA">:$product,
                         DefaultValuedParameter<"int64_t", "0">:$split_keys, DefaultValuedParameter<"int64_t", "0">:$prefetch,
-                        DefaultValuedParameter<"int64_t", "0">:$warps);
+                        DefaultValuedParameter<"int64_t", "0">:$warps, DefaultValuedParameter<"int64_t", "1">:$kv_heads);
   let extraClassDeclaration = [{
     /// Rows of a block's fragments: as many as the tile has, or more.
     int64_t getBlockRows() const { return getRowBlock() * getWarps(); }
@@ -121,7 +123,7 @@ def Attn_ScheduleAttr : AttrDef<Attn_Dialect, "Schedule"> {
     }
     ScheduleAttr withProduct(ProductKind product) const {
       return get(getContext(), getQueryTile(), getKeyTile(), getLanes(), getRowBlock(), getLaneVectors(), getKernel(),
-                 product, getSplitKeys(), getPrefetch(), getWarps());
+                 product, getSplitKeys(), getPrefetch(), getWarps(), getKvHeads());
     }
   }];
   let assemblyFormat = "`<` struct(params) `>`";

@@ -54,6 +54,9 @@ void copySpelledOutMasks(MaskOp from, SdpaOp to);
 bool asksForKeys(OnlineStepOp step);
 bool asksForKeys(SdpaOp op);
 
+/// True where one of `kinds` of index decides which keys a sdpa or online_step visits.
+bool visitsKeysBy(mlir::Operation *op, llvm::ArrayRef<IndexKind> kinds);
+
 /// The region of key ranges of a sdpa or online_step, null for other ops.
 mlir::Region *getKeyRangesRegion(mlir::Operation *op);
 

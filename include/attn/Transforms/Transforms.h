@@ -35,6 +35,9 @@ mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target
 /// need.
 int64_t getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile);
 int64_t getMaxTileStackBytes(KernelKind kernel);
+/// True where a decode tile of a sdpa or online_step may have `kvHeads` heads of K: a divisor of all, and all of them
+/// visit the same keys.
+bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
 
 /// The one for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
@@ -54,7 +57,7 @@ struct ScheduleFields {
   int64_t queryTile = 1, keyTile = 1, lanes = 1, rowBlock = 1, laneVectors = 1;
   KernelKind kernel = KernelKind::Prefill;
   ProductKind product = ProductKind::FMA;
-  int64_t splitKeys = 0, prefetch = 0, warps = 0;
+  int64_t splitKeys = 0, prefetch = 0, warps = 0, kvHeads = 1;
 
   ScheduleFields() = default;
   ScheduleFields(ScheduleAttr schedule);

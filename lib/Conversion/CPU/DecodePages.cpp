@@ -14,6 +14,8 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -68,7 +70,7 @@ static SmallVector<OnlineStepOp> getPagesOfTile(OnlineStepOp first) {
 }
 
 SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step, ArrayRef<Operand> pages, int64_t rounds) {
-  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+  scf::ForOp loop = getKeyLoop(step);
   if (!loop)
     return {};
   Value next = vb.add(loop.getInductionVar(), vb.multiply(loop.getStep(), rounds));
@@ -78,7 +80,7 @@ SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step, ArrayR
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = options.omitBlockArguments = true;
-  options.filter = [&](Operation *op) { return op->getBlock() == loop.getBody(); };
+  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
   for (const Operand &page : pages)
     if (failed(getBackwardSlice(page.memref, &slice, options)) ||
         !llvm::all_of(slice, [](Operation *op) { return findsPages(*op); }))
@@ -93,7 +95,12 @@ void DecodeStepLowering::foldPages() {
   int64_t numPages = keyPages.size(), pageRows = schedule.getKeyTile(), tileRows = tileKeys / numPages;
   vb.loop(vb.index(0), vb.index(pageRows), tileRows, {}, [&](Value row, ValueRange) {
     setTile(Values(numPages, row), b.getIndexAttr(tileKeys));
-    if (!nextPages.empty()) {
+    if (isInterleaved && !nextPages.empty()) {
+      nextKeyPages = nextPages;
+      nextPlaces = places;
+      if (!nextValuePages.empty())
+        askedValuePages = nextValuePages;
+    } else if (!nextPages.empty()) {
       Value next = vb.add(row, tileRows);
       Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, next, vb.index(pageRows));
       nextPlaces.assign(numPages, vb.select(isThere, next, vb.index(0)));
@@ -105,24 +112,43 @@ void DecodeStepLowering::foldPages() {
   });
 }
 
+/// Loops over heads in a round of an unrolled loop over pages become one: each head folds all pages of the round.
+static void fuseHeadLoops(RewriterBase &rewriter, scf::ForOp pages) {
+  SmallVector<scf::ForOp> loops(pages.getBody()->getOps<scf::ForOp>());
+  if (loops.empty())
+    return;
+  scf::ForOp fused = loops.front();
+  for (scf::ForOp loop : llvm::drop_begin(loops))
+    fused = fuseIndependentSiblingForLoops(fused, loop, rewriter);
+  // So that the steps are seen to fold into the same state.
+  DominanceInfo dominance(pages);
+  eliminateCommonSubExpressions(rewriter, dominance, fused);
+}
+
 /// Loops over pages, unrolled so that a round has as many of them as a tile takes keys from.
-static void unrollPageLoops(Operation *root) {
+static void unrollPageLoops(RewriterBase &rewriter, Operation *root) {
   SmallVector<std::pair<scf::ForOp, int64_t>> loops;
   root->walk([&](OnlineStepOp step) {
-    auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+    scf::ForOp loop = getKeyLoop(step);
     if (!loop || !isWholePage(step) || loop.getNumResults() != 0)
       return;
-    for (Operation &op : loop.getBody()->without_terminator())
-      if (&op != step && !findsPages(op))
-        return;
-    loops.emplace_back(loop, getNumPlaces(step));
+    WalkResult result = loop.getBody()->walk([&](Operation *op) {
+      bool isLoop = op != loop.getBody()->getTerminator() && op->isProperAncestor(step);
+      return op == step || isLoop || findsPages(*op) || step->isProperAncestor(op) ? WalkResult::advance()
+                                                                                   : WalkResult::interrupt();
+    });
+    if (!result.wasInterrupted())
+      loops.emplace_back(loop, getNumPlaces(step));
   });
-  for (auto [loop, places] : loops)
-    (void)loopUnrollByFactor(loop, places); // a shorter loop stays as it is
+  for (auto [loop, places] : loops) {
+    FailureOr<UnrolledLoopInfo> unrolled = loopUnrollByFactor(loop, places); // a shorter loop stays as it is
+    if (succeeded(unrolled) && unrolled->mainLoopOp)
+      fuseHeadLoops(rewriter, *unrolled->mainLoopOp);
+  }
 }
 
 LogicalResult attn::cpu::lowerPageSteps(RewriterBase &rewriter, Operation *root, const TargetInfo &target) {
-  unrollPageLoops(root);
+  unrollPageLoops(rewriter, root);
   SmallVector<SmallVector<OnlineStepOp>> tiles;
   DenseSet<Operation *> taken;
   root->walk([&](OnlineStepOp step) {

@@ -64,7 +64,7 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
     if (rounds == 0)
       return;
     Value round = vb.divide(column, step);
-    prefetch(askedValuePages, places, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {

@@ -47,6 +47,11 @@ int64_t attn::cpu::getKeyBlock(OnlineStepOp step) {
   return std::min<int64_t>(schedule.getLanes() / llvm::PowerOf2Ceil(rows), kMaxKeyBlock);
 }
 
+scf::ForOp attn::cpu::getKeyLoop(OnlineStepOp step) {
+  Operation *loop = step->getParentOp();
+  return dyn_cast<scf::ForOp>(step.getSchedule()->getKvHeads() > 1 ? loop->getParentOp() : loop);
+}
+
 int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
   ScheduleAttr schedule = *step.getSchedule();
   int64_t block = getKeyBlock(step);
@@ -83,14 +88,16 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
   isPaged = isPage(step);
+  // What follows for the same head comes after all other heads.
+  isInterleaved = schedule.getKvHeads() > 1;
   if (!isPaged || schedule.getPrefetch() == 0)
     return;
   // Products of a short page's K are too short for its V to come meanwhile, and those of V for the next page.
   int64_t rounds = schedule.getPrefetch() / tileKeys;
-  bool isAlone = steps.size() == 1, isShort = isAlone && rounds >= kShortPageRounds;
+  bool isAlone = steps.size() == 1, isShort = isAlone && !isInterleaved && rounds >= kShortPageRounds;
   nextPages = findNextPages(step, keyPages, isShort ? rounds : 1);
-  if (isShort)
-    nextValuePages = findNextPages(step, valuePages, rounds);
+  if (isShort || isInterleaved)
+    nextValuePages = findNextPages(step, valuePages, isShort ? rounds : 1);
   if (isAlone)
     return;
   // Each tile asks for the next one: the distance is the keys of a tile.
@@ -122,7 +129,10 @@ void DecodeStepLowering::foldKeys() {
   std::optional<int64_t> numKeys = getConstantIntValue(keys);
   int64_t keyTile = schedule.getKeyTile();
   if (!isLong || (numKeys && *numKeys <= keyTile)) {
-    setTile({vb.index(0)}, keys);
+    Values starts{vb.index(0)};
+    while (isLong && numKeys == keyTile && int64_t(starts.size()) < numPlaces)
+      starts.push_back(vb.index(keyTile / numPlaces * starts.size()));
+    setTile(starts, keys);
     if (!nextPages.empty()) {
       nextKeyPages = nextPages;
       nextPlaces = {vb.index(0)};
@@ -172,12 +182,17 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   keyCount = getValueOrCreateConstantIndexOp(b, loc, count);
   nextKeyPages.clear();
   askedValuePages = valuePages;
+  askedPlaces = places;
   // The rows of a page end with it; those of a dense tensor go on in the next tile.
   if (isPaged)
     return;
   nextKeyPages = keyPages;
   int64_t rowsAhead = schedule.getPrefetch() / places.size();
+  if (isInterleaved)
+    rowsAhead = schedule.getPrefetch();
   nextPlaces = llvm::map_to_vector(places, [&](Value start) { return vb.add(start, rowsAhead); });
+  if (isInterleaved)
+    askedPlaces = nextPlaces;
 }
 
 Value DecodeStepLowering::getKey(Value row, int64_t k) {

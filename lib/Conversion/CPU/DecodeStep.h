@@ -23,6 +23,8 @@ struct ByteOperand {
 int64_t getKeyBlock(OnlineStepOp step);
 /// Places of memory that a tile takes its keys from.
 int64_t getNumPlaces(OnlineStepOp step);
+/// The loop over key tiles that a step is in, around that over heads of K where there is one; null for other steps.
+mlir::scf::ForOp getKeyLoop(OnlineStepOp step);
 
 /// Lowers one attn.online_step of a decode tile, or steps that fold the keys of several pages of a cache in turn into
 /// the same state: DecodeStep.cpp goes over the keys, DecodePages.cpp over those of pages, DecodeScores.cpp multiplies
@@ -132,20 +134,20 @@ private:
   Operand query, acc, rowMax, rowSum;
   llvm::SmallVector<Operand> keyPages, valuePages; ///< one, or of each place one
   llvm::SmallVector<Operand> nextPages;            ///< of K; none where they are not known
-  llvm::SmallVector<Operand> nextValuePages;       ///< likewise of V, where a page is a step alone
+  llvm::SmallVector<Operand> nextValuePages;       ///< likewise of V, where a page is short
   mlir::OpFoldResult keys;
   int64_t keyBlock, outputBlock; ///< keys of a block of products with Q, and with the weights
   int64_t numPlaces, tileKeys;
-  bool isLong, isPaged;
+  bool isLong, isPaged, isInterleaved;
   bool usesBytes; ///< products of integers: DecodeBytes.cpp
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys
   // Of the current tile.
   std::optional<int64_t> numKeys;
   mlir::Value keyCount;
   Values places;
-  // K of the next tile; no places where it is not known. V of this one, or of a later page.
+  // K of the next tile; no places where it is not known. V of this one, or of a later one.
   llvm::SmallVector<Operand> nextKeyPages, askedValuePages;
-  Values nextPlaces;
+  Values nextPlaces, askedPlaces;
   int64_t headSize, valueSize;
   mlir::Value scores, weights, laneSums; // (row, key), (row, key), (row, lane)
   ByteOperand queryBytes, weightBytes;

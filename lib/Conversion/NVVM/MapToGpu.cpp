@@ -252,7 +252,7 @@ ScheduleAttr getScheduleOfRows(FinalizeOp finalize) {
     rows *= size;
   return ScheduleAttr::get(finalize.getContext(), rows, /*key_tile=*/16, /*lanes=*/32, /*row_block=*/16,
                            /*lane_vectors=*/1, KernelKind::Prefill, ProductKind::FMA, /*split_keys=*/0, /*prefetch=*/0,
-                           /*warps=*/llvm::divideCeil(rows, 16));
+                           /*warps=*/llvm::divideCeil(rows, 16), /*kv_heads=*/1);
 }
 
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
