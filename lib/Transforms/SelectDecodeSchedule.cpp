@@ -86,6 +86,32 @@ static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t 
   return 1;
 }
 
+/// Rows of a block of products. As many products as lanes are added up together: rows times keys. Rows that are no power
+/// of two round up. All rows are one block if two keys are left for it; blocks of many rows are smaller.
+static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
+  int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
+  if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
+    maxRows = std::min<int64_t>(maxRows, kMaxInt8Rows);
+  if (rowBlock > maxRows)
+    rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
+  return std::min(rowBlock, lanes);
+}
+
+/// Keys of a range, or 0 where tiles are many or keys few.
+static int64_t selectSplitKeys(SdpaOp op, int64_t kvHeads, int64_t keyTile) {
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t keys = domain[numBatch + 1], tiles = 1;
+  for (int64_t size : ArrayRef(domain).take_front(numBatch))
+    tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
+  tiles /= getGroupSize(op) * kvHeads;
+  int64_t shortest = std::max(kSplitKeys / kvHeads, kMinSplitKeys);
+  if (tiles >= kManyTiles || (!ShapedType::isDynamic(keys) && keys <= shortest))
+    return 0;
+  int64_t wanted = ShapedType::isDynamic(keys) ? shortest : keys * tiles / kManyTiles;
+  return llvm::alignTo(std::clamp(wanted, shortest, kMaxSplitKeys), keyTile);
+}
+
 std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetInfo &target) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -101,20 +127,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t rows = queries * getGroupSize(op);
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
-  // As many products as lanes are added up together: rows times keys. Rows that are no power of two round up. All rows
-  // are one block if two keys are left for it; blocks of many rows are smaller.
-  int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
-  if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
-    maxRows = std::min<int64_t>(maxRows, kMaxInt8Rows);
-  if (rowBlock > maxRows)
-    rowBlock = std::clamp<int64_t>(lanes / 4, 2, 4);
-  rowBlock = std::min(rowBlock, lanes);
+  int64_t rowBlock = selectRowBlock(op, rows, lanes);
   // Where keys are in pages, scores depend on the place of their key, or any key may be masked, steps are of one tile
   // each.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
-  bool isShort = isOneBlock && !isLong && !gather, isWalked = isShort && isOneStep;
+  int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
+  bool isShort = isOneBlock && !isLong && !gather, isWalked = isShort && isOneStep && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
@@ -134,16 +154,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
-  int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
-  int64_t tiles = 1;
-  for (int64_t size : ArrayRef(domain).take_front(numBatch))
-    tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
-  int64_t split = 0, kvTiles = tiles / (getGroupSize(op) * kvHeads);
-  int64_t shortest = std::max(kSplitKeys / kvHeads, kMinSplitKeys);
-  if (kvTiles < kManyTiles && (ShapedType::isDynamic(keys) || keys > shortest)) {
-    int64_t wanted = ShapedType::isDynamic(keys) ? shortest : keys * kvTiles / kManyTiles;
-    split = llvm::alignTo(std::clamp(wanted, shortest, kMaxSplitKeys), keyTile);
-  }
+  int64_t split = selectSplitKeys(op, kvHeads, keyTile);
   // Pairs along the keys are made of rows of V.
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;

@@ -110,7 +110,7 @@ def decode(target, index):
 
 
 def heads_side_by_side(target):
-    """Decode that goes through heads inside of the loop over keys: it asks for rows of the next keys, not for others."""
+    """Decode that goes through heads inside of the loop over keys: its prefetches go beyond the last keys."""
     for element, sk in ("f32", 601), ("bf16", 17):
         tensors = draw(Shape(1, sk, 128, 128, b=2, hq=8, hkv=4), TYPES[element])
         q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in tensors)

@@ -86,7 +86,7 @@ def test_layouts(layout):
 def test_heads_side_by_side(element, group):
     """The rows of a key's heads lie one behind the other: heads are gone through inside of the loop over keys."""
     case = decode_cases.Case(1 if group > 1 else 3, group, 6, 128, 100, element)
-    for sk in KEYS[:3] + [17, 600, 1300]:
+    for sk in [*KEYS[:3], 17, 600, 1300]:
         decode_cases.check(case, 3, sk, "layout=bshd sink")
 
 
