@@ -83,6 +83,7 @@ def load() -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
     message = ctypes.POINTER(ctypes.c_void_p)
+    tensors = ctypes.c_void_p  # DLTensor **: a pointer object for each would take longer than a call of a small kernel
     signatures: dict[str, tuple[object, list[object]]] = {
         "attn_compile_bytes": (
             ctypes.c_int,
@@ -102,7 +103,7 @@ def load() -> ctypes.CDLL:
             [
                 ctypes.c_void_p,
                 ctypes.c_char_p,
-                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                tensors,
                 ctypes.c_int64,
                 ctypes.c_char_p,
                 ctypes.c_size_t,
@@ -113,7 +114,7 @@ def load() -> ctypes.CDLL:
             [
                 ctypes.c_void_p,
                 ctypes.c_char_p,
-                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                tensors,
                 ctypes.c_int64,
                 ctypes.c_char_p,
                 ctypes.c_size_t,
@@ -124,7 +125,7 @@ def load() -> ctypes.CDLL:
             [
                 ctypes.c_void_p,
                 ctypes.c_char_p,
-                ctypes.POINTER(ctypes.POINTER(DLTensor)),
+                tensors,
                 ctypes.c_int64,
                 ctypes.c_void_p,
                 ctypes.c_int64,

@@ -64,13 +64,12 @@ class Library:
             raise ValueError(
                 f"expected a shared library at {file}, which attnc --emit=shared writes, found: {error}"
             ) from error
-        tensors = ctypes.POINTER(ctypes.POINTER(_library.DLTensor))
         missing = [name for name in (entries["call_entry"], entries["use_target_entry"]) if not hasattr(code, name)]
         if missing:
             raise ValueError(f"expected {file} to be the library of the manifest, with {missing[0]}, found none")
         self._call = getattr(code, entries["call_entry"])
         self._call.restype = ctypes.c_int32
-        self._call.argtypes = [ctypes.c_char_p, tensors, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64]
+        self._call.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64]
         self._use_target = getattr(code, entries["use_target_entry"])
         self._use_target.restype = ctypes.c_int32
         self._use_target.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64]

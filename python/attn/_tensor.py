@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import sys
 from typing import Any
 
@@ -104,23 +105,20 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     Raises:
       TypeError: the type of the elements is not a native number or bool.
     """
-    element = _element(array.dtype)
-    if element is None:
+    strides = None if array.flags.c_contiguous else tuple(stride // array.itemsize for stride in array.strides)
+    form = _form(array.dtype, array.shape, strides)
+    if form is None:
         raise TypeError(f"expected {name} to hold native numbers or bool, found {array.dtype}")
-    strides = (
-        _canonical_strides(array.shape)
-        if array.flags.c_contiguous
-        else _sizes(tuple(stride // array.itemsize for stride in array.strides))
-    )
-    tensor = _library.DLTensor(array.ctypes.data, CPU, array.ndim, element, _sizes(array.shape), strides, 0)
+    tensor = _library.DLTensor.from_buffer_copy(form)
+    tensor.form = form  # it owns the sizes
     # A null pointer is an error to the kernel, an empty array without memory is not one to us.
-    tensor.data = tensor.data or ctypes.addressof(tensor)
+    tensor.data = array.ctypes.data or ctypes.addressof(tensor)
     return tensor
 
 
 def addresses(tensors: list[_library.DLTensor]) -> Any:
     """A C array of pointers to tensors, which must outlive it."""
-    return (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+    return (ctypes.c_void_p * len(tensors))(*map(ctypes.addressof, tensors))
 
 
 # What follows is remembered: a call of a small kernel takes no longer than asking NumPy and ctypes again.
@@ -140,18 +138,15 @@ def _element(dtype: np.dtype[Any]) -> _library.DLDataType | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _sizes(sizes: tuple[int, ...]) -> Any:
-    """A C array of sizes or strides, which nobody may write to."""
-    return (ctypes.c_int64 * len(sizes))(*sizes)
-
-
-@functools.lru_cache(maxsize=1024)
-def _canonical_strides(shape: tuple[int, ...]) -> Any:
-    """The strides of a contiguous array in elements, whatever NumPy has at sizes 0 and 1."""
-    strides = [1] * len(shape)
-    for dim in range(len(shape) - 1, 0, -1):
-        strides[dim - 1] = strides[dim] * shape[dim]
-    return _sizes(tuple(strides))
+def _form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...] | None) -> _library.DLTensor | None:
+    """A tensor without memory, which nobody may write to; strides in elements, None for contiguous ones."""
+    element = _element(dtype)
+    if element is None:
+        return None
+    if strides is None:  # whatever NumPy has at sizes 0 and 1
+        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+    sizes = ctypes.c_int64 * len(shape)
+    return _library.DLTensor(None, CPU, len(shape), element, sizes(*shape), sizes(*strides), 0)
 
 
 def _is_torch(value: Any) -> bool:

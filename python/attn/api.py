@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -93,6 +94,17 @@ def sdpa(
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
+    given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
+    if all(x is None for x in given) and not _cuda.is_target(target):
+        arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
+        types = tuple((x.dtype, x.shape) for x in arrays)
+        options = (scale, causal, window, softcap, align, layout, heads, return_lse, return_weights, dynamic)
+        try:
+            source = _plain_source(types, *options)
+        except TypeError:
+            pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
+        else:
+            return compiled(source, target).on_arrays(arrays, q)
     tensors = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "causal": causal, "align": align}
     tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     on_device: list[Any] | None = None
@@ -119,6 +131,41 @@ def sdpa(
     # Of dropout, seed and offset are numbers: the last of the others.
     words = others[len(others) - 2 :] if dropout is not None else []
     return compiled(source, target)(*on_device, *words)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _plain_source(
+    types: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...],
+    scale: Any,
+    causal: Any,
+    window: Any,
+    softcap: Any,
+    align: Any,
+    layout: str,
+    heads: Any,
+    return_lse: bool,
+    return_weights: bool,
+    dynamic: bool,
+) -> str:
+    """The source of a call of q, k and v of these types and shapes, and no other array: it is found once.
+
+    Raises:
+      TypeError: an option cannot be hashed; otherwise as `prepare`.
+    """
+    arrays = [np.broadcast_to(np.empty((), dtype), shape) for dtype, shape in types]
+    problem, _ = prepare(
+        *arrays,
+        scale=scale,
+        causal=causal,
+        window=window,
+        softcap=softcap,
+        align=align,
+        layout=layout,
+        heads=heads,
+        return_lse=return_lse,
+        return_weights=return_weights,
+    )
+    return traced(problem, problem.sizes.scores, None, None, dynamic=dynamic)[0]
 
 
 def prepare(

@@ -406,3 +406,16 @@ def test_masks_that_use_values_twice_compile_in_no_time(twice):
     out = attn.sdpa(q, k, v, mask_mod=mask)
     expected = attn.sdpa(q, k, v, causal="top_left")
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_options_that_are_remembered_stay_checked():
+    q, k, v = draw(Shape(5, 5, 8, 8))
+    expected = attn.sdpa(q, k, v, window=(2, 0), softcap=1.0)
+    np.testing.assert_array_equal(attn.sdpa(q, k, v, window=[2, 0], softcap=1.0), expected)  # no key of a cache
+    for _ in range(2):
+        with pytest.raises(TypeError, match="softcap"):
+            attn.sdpa(q, k, v, window=(2, 0), softcap=True)
+        with pytest.raises(TypeError, match="expected k to have the type of q"):
+            attn.sdpa(q, k.astype("f8"), v)
+        with pytest.raises(ValueError, match="expected k to have the head size of q"):
+            attn.sdpa(q, k[..., :4], v)

@@ -93,7 +93,7 @@ def test_heads_side_by_side(element, group):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_features_of_heads_side_by_side(name):
     element = list(TYPES)[list(OPTIONS).index(name) % 4]
-    tensors = draw(LONG._replace(d=128, dv=128, hkv=4), TYPES[element])
+    tensors = draw(LONG._replace(d=128, dv=128), TYPES[element])
     q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in tensors)
     check(q, k, v, layout="bshd", **OPTIONS[name](TYPES[element]))
 
