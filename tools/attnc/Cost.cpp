@@ -20,7 +20,14 @@ struct Shares {
 };
 } // namespace
 
-/// A causal problem has half of the scores, a window bounded on both sides its share of the keys (docs/Performance.md).
+/// The part of a rectangle of queries and keys below a diagonal from one of its corners: half of a square.
+static double getCausalShare(double sq, double sk, bool isBottomRight) {
+  double triangle = std::min(sq, sk) / (2 * std::max(sq, sk));
+  // Its other corner lies on the longer side: the triangle, or all but one.
+  return isBottomRight == (sk > sq) ? 1 - triangle : triangle;
+}
+
+/// A causal square has half of the scores, a window bounded on both sides its share of the keys (docs/Performance.md).
 /// One query sees what its window holds, or all keys of a causal mask at the bottom right.
 static Shares getShares(const Problem &problem) {
   Shares shares;
@@ -34,7 +41,9 @@ static Shares getShares(const Problem &problem) {
     shares.scores = std::min(1.0, double(*left + *right + 1) / sk);
     shares.keys = std::min(1.0, double(*left + *right + problem.sq) / sk);
   } else if (problem.causal && problem.sq > 1) {
-    shares.scores = 0.5;
+    bool isCorner = *problem.causal != Problem::Causal::Offset, isTopLeft = *problem.causal == Problem::Causal::TopLeft;
+    shares.scores = isCorner ? getCausalShare(problem.sq, sk, !isTopLeft) : 0.5;
+    shares.keys = isTopLeft ? std::min(1.0, problem.sq / sk) : 1;
   }
   return shares;
 }
