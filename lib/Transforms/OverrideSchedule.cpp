@@ -162,9 +162,10 @@ static LogicalResult checkDotProducts(SdpaOp op, const ScheduleFields &fields, c
   if (target.bf16DotRate == 0)
     return op.emitOpError("schedule: expected product=dot only on targets with dot products of bf16, found ")
            << target.name << "; write product=fma";
-  if (!canUseDotProducts(op))
-    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, of an even head size, or for "
-                          "kernel=decode Q has 16 bits and K and V are int8, of head sizes that are multiples of ")
+  if (!canUseDotProducts(op, fields.kernel))
+    return op.emitOpError("schedule: expected product=dot only where Q, K and V are bf16, of an even head size, for "
+                          "kernel=prefill also K and V of 8 bits; or where for kernel=decode Q has 16 bits and K and V "
+                          "are int8, of head sizes that are multiples of ")
            << TargetInfo::kByteDotColumns << ", found Q of " << getElementTypeOrSelf(op.getQuery().getType())
            << " and K of " << getElementTypeOrSelf(op.getKey().getType()) << "; write product=fma";
   return success();
@@ -176,9 +177,9 @@ static LogicalResult checkTileProducts(SdpaOp op, const TargetInfo &target) {
                "schedule: expected product=amx only on targets with tiles of bf16, as sapphirerapids, found ")
            << target.name << "; write product=dot or product=fma";
   if (!canUseTileProducts(op))
-    return op.emitOpError(
-               "schedule: expected product=amx only where Q, K and V are bf16, of head sizes that are multiples "
-               "of ")
+    return op.emitOpError("schedule: expected product=amx only where Q is bf16 and K and V are bf16 or of 8 bits, of "
+                          "head sizes that "
+                          "are multiples of ")
            << TargetInfo::kTileDepth << ", found Q of " << getElementTypeOrSelf(op.getQuery().getType()) << ", K of "
            << getElementTypeOrSelf(op.getKey().getType()) << " and head sizes " << getStaticSize(op, DimKind::HeadSize)
            << " and " << getStaticSize(op, DimKind::ValueSize) << "; write product=dot or product=fma";

@@ -86,8 +86,8 @@ static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t 
   return 1;
 }
 
-/// Rows of a block of products. As many products as lanes are added up together: rows times keys. Rows that are no power
-/// of two round up. All rows are one block if two keys are left for it; blocks of many rows are smaller.
+/// Rows of a block of products. As many products as lanes are added up together: rows times keys. Rows that are no
+/// power of two round up. All rows are one block if two keys are left for it; blocks of many rows are smaller.
 static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
   if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
@@ -157,7 +157,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t split = selectSplitKeys(op, kvHeads, keyTile);
   // Pairs along the keys are made of rows of V.
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
-  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op) && hasRows;
+  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op, KernelKind::Decode) && hasRows;
   return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
                            usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0,
                            kvHeads);

@@ -63,7 +63,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
   // Pairs of bf16 where the target multiplies them faster than it would after widening.
-  ProductKind product = target.bf16DotRate > 1 && canUseDotProducts(op) ? ProductKind::Dot : ProductKind::FMA;
+  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op, KernelKind::Prefill);
+  ProductKind product = usesPairs ? ProductKind::Dot : ProductKind::FMA;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");

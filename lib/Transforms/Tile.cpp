@@ -126,11 +126,14 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
   ProductKind product = step.getSchedule()->getProduct();
   if (product == ProductKind::AMX && !canUseTileProducts(step))
-    return step.emitOpError("cannot be tiled with product = amx: expected Q, K and V of bf16 with head sizes that are "
+    return step.emitOpError("cannot be tiled with product = amx: expected Q, K and V of bf16, or K and V of 8 bits, "
+                            "with head sizes that are "
                             "multiples of 32; write product = dot or product = fma");
-  if (product == ProductKind::Dot && !canUseDotProducts(step) && !(isDecode && canUseByteDotProducts(step)))
+  if (product == ProductKind::Dot && !canUseDotProducts(step, step.getSchedule()->getKernel()) &&
+      !(isDecode && canUseByteDotProducts(step)))
     return step.emitOpError(
-        "cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size, the "
+        "cannot be tiled with product = dot: expected Q, K and V of bf16, or K and V of 8 bits for kernel = prefill, "
+        "with an even head size, the "
         "innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of 16 bits, K and V of int8 "
         "and head sizes that are multiples of 16; write product = fma");
 

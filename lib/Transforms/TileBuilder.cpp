@@ -27,9 +27,11 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       isDecode(schedule.getKernel() == KernelKind::Decode), isRowMajor(isDecode || schedule.isGpu()),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
       usesPairs(schedule.usesPairs()), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(((schedule.getProduct() == ProductKind::Dot || usesPairs) && canUseDotProducts(step)) || schedule.isGpu()
-                  ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                  : stateType) {
+      rowType(
+          ((schedule.getProduct() == ProductKind::Dot || usesPairs) && canUseDotProducts(step, schedule.getKernel())) ||
+                  schedule.isGpu()
+              ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+              : stateType) {
   if (isDecode && numBatch > 0)
     headsPerStep = getHeadsPerStep();
   headsPerTile = headsPerStep * schedule.getKvHeads();

@@ -17,9 +17,10 @@ static bool hasScoreWeight(Operation *op) {
       [](auto attention) { return attention.getScoreWeight() != nullptr; });
 }
 
-bool attn::canUseDotProducts(Operation *op) {
-  for (Value operand : op->getOperands().take_front(3))
-    if (!getElementTypeOrSelf(operand.getType()).isBF16())
+bool attn::canUseDotProducts(Operation *op, KernelKind kernel) {
+  auto isMultiplied = [&](Type type) { return type.isBF16() || (kernel == KernelKind::Prefill && isQuantised(type)); };
+  for (auto [i, operand] : llvm::enumerate(op->getOperands().take_front(3)))
+    if (Type type = getElementTypeOrSelf(operand.getType()); i == 0 ? !type.isBF16() : !isMultiplied(type))
       return false;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize);
   if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
@@ -30,7 +31,8 @@ bool attn::canUseDotProducts(Operation *op) {
 }
 
 bool attn::canUseTileProducts(Operation *op) {
-  return canUseDotProducts(op) && getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
+  return canUseDotProducts(op, KernelKind::Prefill) &&
+         getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
 

@@ -50,3 +50,21 @@ func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64x
       outs(%o : tensor<256x64xf32>) -> tensor<256x64xf32>
   return %r : tensor<256x64xf32>
 }
+
+// Tiles hold K and V of 8 bits as bf16; beside f16 they are widened to f32.
+// CHECK-LABEL: func @bytes(
+//         ZEN:   query_tile = 128, {{.*}} product = dot
+//   INTEL-NOT:   product = dot
+func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xbf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
+      kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16>
+  return %r : tensor<1x256x64xbf16>
+}
+
+// CHECK-LABEL: func @bytes_beside_f16(
+//   CHECK-NOT:   product = dot
+func.func @bytes_beside_f16(%q: tensor<1x256x64xf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xf16>) -> tensor<1x256x64xf16> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
+      kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xf16>) -> tensor<1x256x64xf16>
+  return %r : tensor<1x256x64xf16>
+}

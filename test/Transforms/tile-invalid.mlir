@@ -63,7 +63,7 @@ func.func @f(%q: tensor<16x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %
              %l: tensor<16xf32>, %o: tensor<16x8xf32>) -> tensor<16x8xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
       -> tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
-  // expected-error @below {{cannot be tiled with product = dot: expected Q, K and V of bf16 with an even head size}}
+  // expected-error @below {{cannot be tiled with product = dot: expected Q, K and V of bf16, or K and V of 8 bits for kernel = prefill, with an even head size}}
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
       {schedule = #attn.schedule<query_tile = 16, key_tile = 2, lanes = 16, row_block = 1, lane_vectors = 1, product = dot>}
@@ -79,7 +79,7 @@ func.func @f(%q: tensor<16x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x32xbf
              %l: tensor<16xf32>, %o: tensor<16x32xbf16>) -> tensor<16x32xbf16> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
       -> tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>
-  // expected-error @below {{cannot be tiled with product = amx: expected Q, K and V of bf16 with head sizes that are multiples of 32; write product = dot or product = fma}}
+  // expected-error @below {{cannot be tiled with product = amx: expected Q, K and V of bf16, or K and V of 8 bits, with head sizes that are multiples of 32; write product = dot or product = fma}}
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xbf16>, tensor<64x16xbf16>, tensor<64x32xbf16>)
       outs(%i#0, %i#1, %i#2 : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
       {schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 1, lane_vectors = 1, product = amx>}

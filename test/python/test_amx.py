@@ -29,6 +29,8 @@ PROBLEMS = {
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 dropout=0.3 layout=bshd": True,
     "b2 hq4 hkv2 sq113 sk203 d128 bf16 q_lengths kv_lengths": True,
     "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv_lengths paged=16,hnd": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv=int8 kvscale=token": True,
+    "b2 hq4 hkv2 sq113 sk203 d64 bf16 kv=int8 kvscale=head kv_lengths paged=16": True,
     # All by vdpbf16ps.
     "sq40 sk33 d64 bf16": False,
 }

@@ -154,6 +154,37 @@ def test_every_number_is_exact_as_a_key(kind, target):
 
 
 @parametrize_kind
+@parametrize_scales
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        (Shape(113, 203, 64, 80, b=2, hq=4, hkv=2), dict(kv_lengths=[203, 58], causal="bottom_right")),
+        (Shape(70, 67, 40, 41, hq=3, hkv=1), dict(window=(20, 3), align="top_left")),
+        (Shape(33, 0, 64, 64, hq=2, hkv=2), {}),
+        (Shape(130, 129, 128, 96, b=2, hq=2, hkv=1), dict(softcap=20.0, layout="bshd")),
+    ],
+    ids=str,
+)
+def test_many_queries_of_bf16(shape, options, scales, kind):
+    """Where the target multiplies pairs of bf16 faster than f32, tiles hold K and V as those."""
+    (q, k, v), of_scales = quantised(shape, kind, scales, ml_dtypes.bfloat16)
+    if "layout" in options:
+        q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in (q, k, v))
+    check(q, k, v, **of_scales, **options)
+
+
+@parametrize_kind
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_number_is_exact_beside_bf16(kind, target):
+    """One key for 40 queries: out is its value."""
+    q, k = np.ones((1, 1, 40, 2), ml_dtypes.bfloat16), np.ones((1, 1, 1, 2), kind)
+    scale = np.array([0.5], np.float32)
+    out = attn.sdpa(q, k, codes(kind).reshape(1, 1, 1, 256), k_scale=scale, v_scale=scale, target=target)
+    expected = np.broadcast_to(codes(kind).astype(np.float32) / 2, (1, 1, 40, 256))
+    np.testing.assert_array_equal(out.astype(np.float32), expected)
+
+
+@parametrize_kind
 @pytest.mark.parametrize("sq", [1, 19])
 def test_nothing_beyond_the_length_is_used(sq, kind):
     (q, k, v), options = quantised(Shape(sq, 67, 33, 21, b=2, hq=4, hkv=2), kind, "token")

@@ -43,7 +43,8 @@ bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
 
 /// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
-bool canUseDotProducts(mlir::Operation *op);
+/// Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
+bool canUseDotProducts(mlir::Operation *op, KernelKind kernel);
 /// True where those of a decode kernel can: Q of 16 bits, rounded to integers of as many, times bytes of K, and the
 /// weights likewise times V, whose rows lie together.
 bool canUseByteDotProducts(mlir::Operation *op);
