@@ -100,6 +100,11 @@ ScheduleFields::ScheduleFields(ScheduleAttr schedule)
       product(schedule.getProduct()), splitKeys(schedule.getSplitKeys()), prefetch(schedule.getPrefetch()),
       warps(schedule.getWarps()), kvHeads(schedule.getKvHeads()) {}
 
+ScheduleAttr ScheduleFields::getAttr(MLIRContext *context) const {
+  return ScheduleAttr::get(context, queryTile, keyTile, lanes, rowBlock, laneVectors, kernel, product, splitKeys,
+                           prefetch, warps, kvHeads);
+}
+
 std::string ScheduleFields::print() const {
   std::string text;
   for (const NumberField &each : kNumbers)

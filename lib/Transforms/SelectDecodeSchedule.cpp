@@ -154,11 +154,19 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
-  int64_t split = selectSplitKeys(op, kvHeads, keyTile);
   // Pairs along the keys are made of rows of V.
   bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
   bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op, KernelKind::Decode) && hasRows;
-  return ScheduleAttr::get(op.getContext(), queries, keyTile, lanes, lanes / rowBlock, rowBlock, KernelKind::Decode,
-                           usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA, split, prefetch, /*warps=*/0,
-                           kvHeads);
+  ScheduleFields fields;
+  fields.queryTile = queries;
+  fields.keyTile = keyTile;
+  fields.lanes = lanes;
+  fields.rowBlock = lanes / rowBlock;
+  fields.laneVectors = rowBlock;
+  fields.kernel = KernelKind::Decode;
+  fields.product = usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA;
+  fields.splitKeys = selectSplitKeys(op, kvHeads, keyTile);
+  fields.prefetch = prefetch;
+  fields.kvHeads = kvHeads;
+  return fields.getAttr(op.getContext());
 }

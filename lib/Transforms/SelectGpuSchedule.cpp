@@ -122,12 +122,17 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     return op.emitOpError("needs ") << llvm::divideCeil(getBytes(), 1024)
                                     << " KiB of shared memory for the smallest tile, " << target.name << " has "
                                     << largest / 1024 << "; use smaller heads";
-  int64_t split = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
   // No more rows than there are: slices of a bias or mask have just those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
-  return ScheduleAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
-                           target.gpu->warpLanes, tile.rowBlock, /*lane_vectors=*/1,
-                           isDecode ? KernelKind::Decode : KernelKind::Prefill, product, split, /*prefetch=*/0,
-                           tile.warps, /*kv_heads=*/1);
+  ScheduleFields fields;
+  fields.queryTile = isDecode || isOneTile ? queries : blockRows;
+  fields.keyTile = tile.keyTile;
+  fields.lanes = target.gpu->warpLanes;
+  fields.rowBlock = tile.rowBlock;
+  fields.kernel = isDecode ? KernelKind::Decode : KernelKind::Prefill;
+  fields.product = product;
+  fields.splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
+  fields.warps = tile.warps;
+  return fields.getAttr(op.getContext());
 }

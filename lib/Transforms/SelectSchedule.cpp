@@ -94,10 +94,15 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   int64_t keyTile = kKeyTile;
   if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  return ScheduleAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock, tile.laneVectors,
-                           KernelKind::Prefill, product, /*split_keys=*/0,
-                           /*prefetch=*/readsKeysInPlace(op, product) ? kPrefetchRows : 0,
-                           /*warps=*/0, /*kv_heads=*/1);
+  ScheduleFields fields;
+  fields.queryTile = tile.queryTile;
+  fields.keyTile = keyTile;
+  fields.lanes = lanes;
+  fields.rowBlock = tile.rowBlock;
+  fields.laneVectors = tile.laneVectors;
+  fields.product = product;
+  fields.prefetch = readsKeysInPlace(op, product) ? kPrefetchRows : 0;
+  return fields.getAttr(op.getContext());
 }
 
 int64_t attn::getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile) {

@@ -53,7 +53,7 @@ bool canUseTileProducts(mlir::Operation *op);
 /// That of the decode kernel, where few query rows make it the faster one.
 std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
 
-/// A schedule as text, "query_tile=64 key_tile=64 …".
+/// A schedule by the names of its fields, and as text, "query_tile=64 key_tile=64 …".
 struct ScheduleFields {
   int64_t queryTile = 1, keyTile = 1, lanes = 1, rowBlock = 1, laneVectors = 1;
   KernelKind kernel = KernelKind::Prefill;
@@ -66,6 +66,7 @@ struct ScheduleFields {
   static llvm::Expected<ScheduleFields> parse(llvm::StringRef text, ScheduleFields fields);
   /// All of them.
   std::string print() const;
+  ScheduleAttr getAttr(mlir::MLIRContext *context) const;
 };
 
 /// The schedule of `op` with the fields that `text` names; an error where it becomes none that a kernel can have.
