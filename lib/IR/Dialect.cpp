@@ -45,12 +45,17 @@ void attn::AttnDialect::initialize() {
       >();
 }
 
+/// Larger sizes are nothing that a kernel could want, and products of them must not overflow.
+static constexpr int64_t kMaxSize = int64_t(1) << 24;
+
 LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
                                          int64_t keyTile, int64_t lanes, int64_t rowBlock, int64_t laneVectors,
                                          KernelKind kernel, ProductKind product, int64_t splitKeys, int64_t prefetch,
                                          int64_t warps, int64_t kvHeads) {
   if (queryTile < 1 || keyTile < 1 || lanes < 1 || rowBlock < 1 || laneVectors < 1 || kvHeads < 1)
     return emitError() << "expected every size of a schedule to be at least 1";
+  if (std::max({queryTile, keyTile, lanes, rowBlock, laneVectors, splitKeys, prefetch, warps, kvHeads}) > kMaxSize)
+    return emitError() << "expected every size of a schedule to be at most " << kMaxSize;
   if (splitKeys < 0 || prefetch < 0 || warps < 0)
     return emitError() << "expected split_keys, prefetch and warps of a schedule to be 0 or greater";
   bool isGpuProduct = product == ProductKind::MMA || product == ProductKind::TF32;

@@ -150,14 +150,41 @@ Region *attn::getKeyRangesRegion(Operation *op) {
 }
 
 bool attn::visitsKeysBy(Operation *op, ArrayRef<IndexKind> kinds) {
+  // The only batch dimension is that of the heads.
+  bool isBatchHead = getNumBatchDims(op) == 1 && llvm::is_contained(kinds, IndexKind::Head);
   return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>([&](auto ranged) {
     Region &region = ranged.getKeyRanges().empty() ? ranged.getMaskMod() : ranged.getKeyRanges();
     return region
         .walk([&](IndexOp index) {
-          return llvm::is_contained(kinds, index.getKind()) ? WalkResult::interrupt() : WalkResult::advance();
+          bool asks =
+              llvm::is_contained(kinds, index.getKind()) || (isBatchHead && index.getKind() == IndexKind::Batch);
+          return asks ? WalkResult::interrupt() : WalkResult::advance();
         })
         .wasInterrupted();
   });
+}
+
+/// True where `bound` + `offset` is at most lengths[batch].
+static bool isBoundedBy(Value bound, int64_t offset, Value lengths) {
+  Operation *op = bound.getDefiningOp();
+  if (isa_and_nonnull<arith::MinSIOp>(op))
+    return llvm::any_of(op->getOperands(), [&](Value value) { return isBoundedBy(value, offset, lengths); });
+  if (auto add = dyn_cast_or_null<arith::AddIOp>(op)) {
+    std::optional<int64_t> constant = getConstantIntValue(add.getRhs());
+    return constant && isBoundedBy(add.getLhs(), offset + *constant, lengths);
+  }
+  auto cast = dyn_cast_or_null<arith::IndexCastOp>(op);
+  auto length = cast ? cast.getIn().getDefiningOp<tensor::ExtractOp>() : tensor::ExtractOp();
+  auto batch = length && length.getIndices().size() == 1 ? length.getIndices()[0].getDefiningOp<IndexOp>() : IndexOp();
+  return offset <= 0 && batch && length.getTensor() == lengths && batch.getKind() == IndexKind::Batch;
+}
+
+bool attn::visitsOnly(Operation *op, GatherPagesOp gather, AffineMap map) {
+  Region *ranges = getKeyRangesRegion(op);
+  // Its sequences are those of the op.
+  bool isPlain = map.getNumResults() > 0 && map.getResult(0) == getAffineDimExpr(0, op->getContext());
+  return isPlain && getNumBatchDims(op) > 1 && ranges && !ranges->empty() &&
+         isBoundedBy(cast<YieldOp>(ranges->front().getTerminator()).getValues()[1], 0, gather.getLengths());
 }
 
 SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueRange arguments,

@@ -100,7 +100,7 @@ bool TileBuilder::foldsManyTiles() {
 
 bool TileBuilder::needsAlignedTiles() {
   auto gather = step.getKey().getDefiningOp<GatherPagesOp>();
-  return gather && readsPages(step, gather);
+  return gather && readsPages(step, gather, maps[1]);
 }
 
 State TileBuilder::createLoop(Value lower, Value upper, State state, function_ref<State(Value, State)> body) {

@@ -42,8 +42,11 @@ static constexpr int64_t kMaxInt8Rows = 4;
 /// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
-/// The largest part of a page that is a tile; 0 where pages are too short.
-static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
+/// The largest part of a page that is a tile; 0 where pages are too short, or gathered.
+static int64_t getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
+  auto gatherOfValue = op.getValue().getDefiningOp<GatherPagesOp>();
+  if (!visitsOnly(op, gather, getMaps(op)[1]) || !gatherOfValue || !visitsOnly(op, gatherOfValue, getMaps(op)[2]))
+    return 0;
   int64_t page = gather.getPageSize();
   for (int64_t tile = std::min(page, keyTile); tile >= kMinPage; --tile)
     if (page % tile == 0)
@@ -54,11 +57,8 @@ static int64_t getPageTile(GatherPagesOp gather, int64_t keyTile) {
 bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
   unsigned numBatch = getNumBatchDims(op);
   int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
-  // The only batch dimension is that of the heads.
-  SmallVector<IndexKind> kinds = {IndexKind::Head, IndexKind::KvHead};
-  if (numBatch == 1)
-    kinds.push_back(IndexKind::Batch);
-  return !ShapedType::isDynamic(heads) && heads % (getGroupSize(op) * kvHeads) == 0 && !visitsKeysBy(op, kinds);
+  return !ShapedType::isDynamic(heads) && heads % (getGroupSize(op) * kvHeads) == 0 &&
+         !visitsKeysBy(op, {IndexKind::Head, IndexKind::KvHead});
 }
 
 /// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
@@ -139,8 +139,8 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
   // Pages that are gathered are widened on the way.
-  bool usesBytes =
-      target.hasByteDot && canUseByteDotProducts(op) && (!gather || getPageTile(gather, getKeys(kKeyTileBytes)) > 0);
+  bool usesBytes = target.hasByteDot && canUseByteDotProducts(op) &&
+                   (!gather || getPageTile(op, gather, getKeys(kKeyTileBytes)) > 0);
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (getTileStackBytes(op, rows, keyTile) > getMaxTileStackBytes(KernelKind::Decode))
     return std::nullopt;
@@ -148,7 +148,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);
   bool asksForNothing = isWalked && !target.prefetchesIntoL2;
   int64_t prefetch = asksForNothing ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
-  if (int64_t pageTile = gather ? getPageTile(gather, keyTile) : 0) {
+  if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;
     keyTile = pageTile;
   }

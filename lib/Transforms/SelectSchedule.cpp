@@ -105,9 +105,9 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   return fields.getAttr(op.getContext());
 }
 
-int64_t attn::getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile) {
+int64_t attn::getTileStackBytes(Operation *op, int64_t rows, int64_t keyTile) {
   int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + keyTile;
-  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  Type type = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
   return rows * columns * (type.getIntOrFloatBitWidth() / 8);
 }
 

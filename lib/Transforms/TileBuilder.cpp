@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
@@ -37,8 +38,23 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
   headsPerTile = headsPerStep * schedule.getKvHeads();
 }
 
-/// The heads that share a head of K, or 1 where they do not visit the same keys.
-int64_t TileBuilder::getHeadsPerStep() { return visitsKeysBy(step, {IndexKind::Head}) ? 1 : getGroupSize(step); }
+/// Query heads that share a head of the operand of `map`; 0 where all of them do.
+static int64_t getSharingHeads(AffineMap map, unsigned head) {
+  for (AffineExpr expr : map.getResults())
+    if (expr.isFunctionOfDim(head)) {
+      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+      return group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+    }
+  return 0;
+}
+
+/// The heads that share one of K and one of V, or 1 where they do not visit the same keys.
+int64_t TileBuilder::getHeadsPerStep() {
+  if (visitsKeysBy(step, {IndexKind::Head}))
+    return 1;
+  int64_t shared = std::gcd(getSharingHeads(maps[1], numBatch - 1), getSharingHeads(maps[2], numBatch - 1));
+  return std::max<int64_t>(shared, 1);
+}
 
 //===----------------------------------------------------------------------===//
 // Values

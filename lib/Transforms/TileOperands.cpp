@@ -142,7 +142,7 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   // A decode kernel of a CPU widens in registers.
   if (!gather && (type == rowType || (isDecode && !schedule.isGpu())))
     return createSlice(b, loc, operand, slice);
-  if (gather && readsPages(step, gather))
+  if (gather && readsPages(step, gather, map))
     return loadPage(gather, slice, map, column);
   Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
@@ -163,10 +163,11 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   return packed->getResult(0);
 }
 
-bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather) {
+bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather, AffineMap map) {
   int64_t page = gather.getPageSize();
   ScheduleAttr schedule = *step.getSchedule();
-  return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0;
+  return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0 &&
+         visitsOnly(step, gather, map);
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.

@@ -85,7 +85,61 @@ func.func @pages(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %q: tensor<2x1x1x16xf32
       outs(%s#0, %s#1, %s#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
       {scale = 0.25 : f64,
        schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode>}
+      mask_mod {
+        %batch = attn.index batch : index
+        %key = attn.index key : index
+        %length = tensor.extract %n[%batch] : tensor<2xi32>
+        %end = arith.index_cast %length : i32 to index
+        %kept = arith.cmpi slt, %key, %end : index
+        attn.yield %kept : i1
+      } key_ranges {
+        %batch = attn.index batch : index
+        %length = tensor.extract %n[%batch] : tensor<2xi32>
+        %end = arith.index_cast %length : i32 to index
+        %zero = arith.constant 0 : index
+        attn.yield %zero, %end, %zero, %end : index, index, index, index
+      } -> tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
+  %r = attn.finalize ins(%u#0, %u#1, %u#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      outs(%o : tensor<2x1x1x16xf32>) -> tensor<2x1x1x16xf32>
+  return %r : tensor<2x1x1x16xf32>
+}
+
+// -----
+
+// Beyond the lengths of V, which are others, its rows are 0: they are gathered.
+// CHECK-LABEL: func @other_lengths(
+//       CHECK:   scf.for
+//   CHECK-NOT:     attn.gather_pages ins(%{{.*}} : tensor<6x8x1x16xf32>, tensor<2x3xi32>) lengths(%arg1
+//       CHECK:     attn.gather_pages
+//   CHECK-NOT:     attn.gather_pages
+//       CHECK:     attn.online_step
+func.func @other_lengths(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %fewer: tensor<2xi32>, %q: tensor<2x1x1x16xf32>, %kc: tensor<6x8x1x16xf32>,
+                 %vc: tensor<6x8x1x16xf32>, %o: tensor<2x1x1x16xf32>, %a: tensor<2x1x1x16xf32>, %m: tensor<2x1x1xf32>,
+                 %l: tensor<2x1x1xf32>, %i: tensor<2x1x24x16xf32>) -> tensor<2x1x1x16xf32> {
+  %k = attn.gather_pages ins(%kc, %t : tensor<6x8x1x16xf32>, tensor<2x3xi32>) lengths(%n : tensor<2xi32>)
+      outs(%i : tensor<2x1x24x16xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<2x1x24x16xf32>
+  %v = attn.gather_pages ins(%vc, %t : tensor<6x8x1x16xf32>, tensor<2x3xi32>) lengths(%fewer : tensor<2xi32>)
+      outs(%i : tensor<2x1x24x16xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<2x1x24x16xf32>
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
       -> tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
+  %u:3 = attn.online_step ins(%q, %k, %v : tensor<2x1x1x16xf32>, tensor<2x1x24x16xf32>, tensor<2x1x24x16xf32>)
+      outs(%s#0, %s#1, %s#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
+      {scale = 0.25 : f64,
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode>}
+      mask_mod {
+        %batch = attn.index batch : index
+        %key = attn.index key : index
+        %length = tensor.extract %n[%batch] : tensor<2xi32>
+        %end = arith.index_cast %length : i32 to index
+        %kept = arith.cmpi slt, %key, %end : index
+        attn.yield %kept : i1
+      } key_ranges {
+        %batch = attn.index batch : index
+        %length = tensor.extract %n[%batch] : tensor<2xi32>
+        %end = arith.index_cast %length : i32 to index
+        %zero = arith.constant 0 : index
+        attn.yield %zero, %end, %zero, %end : index, index, index, index
+      } -> tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>
   %r = attn.finalize ins(%u#0, %u#1, %u#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
       outs(%o : tensor<2x1x1x16xf32>) -> tensor<2x1x1x16xf32>
   return %r : tensor<2x1x1x16xf32>

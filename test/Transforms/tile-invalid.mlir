@@ -126,3 +126,54 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
       -> tensor<4x1x16xf32>
   return %r : tensor<4x1x16xf32>
 }
+
+// -----
+
+// A decode tile has all query rows.
+func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf32>, %m: tensor<4x1xf32>, %l: tensor<4x1xf32>,
+             %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  // expected-error @below {{cannot be tiled with kernel = decode and query_tile = 2: expected the number of query rows, found 1}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      {schedule = #attn.schedule<query_tile = 2, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>) outs(%o : tensor<4x1x16xf32>)
+      -> tensor<4x1x16xf32>
+  return %r : tensor<4x1x16xf32>
+}
+
+// -----
+
+// How many is not known.
+func.func @f(%q: tensor<4x?x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x?x16xf32>, %m: tensor<4x?xf32>, %l: tensor<4x?xf32>,
+             %o: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
+      -> tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>
+  // expected-error @below {{cannot be tiled with kernel = decode and query_tile = 2: expected the number of query rows, found a dynamic one; write kernel = prefill}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x?x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
+      {schedule = #attn.schedule<query_tile = 2, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
+      -> tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>) outs(%o : tensor<4x?x16xf32>)
+      -> tensor<4x?x16xf32>
+  return %r : tensor<4x?x16xf32>
+}
+
+// -----
+
+// Scores of a tile are on the stack.
+func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf32>, %m: tensor<4x1xf32>, %l: tensor<4x1xf32>,
+             %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  // expected-error @below {{cannot be tiled: expected query_tile and key_tile of at most 524288 bytes of Q, scores and accumulators, found 1 and 1000000 that need 4000192}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
+      {schedule = #attn.schedule<query_tile = 1, key_tile = 1000000, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
+      -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>) outs(%o : tensor<4x1x16xf32>)
+      -> tensor<4x1x16xf32>
+  return %r : tensor<4x1x16xf32>
+}

@@ -57,6 +57,10 @@ bool asksForKeys(SdpaOp op);
 /// True where one of `kinds` of index decides which keys a sdpa or online_step visits.
 bool visitsKeysBy(mlir::Operation *op, llvm::ArrayRef<IndexKind> kinds);
 
+/// True where a sdpa or online_step, which reads `gather` through `map`, visits no key beyond its lengths: pages can be
+/// read where they lie, as what stands behind a length is not asked for.
+bool visitsOnly(mlir::Operation *op, GatherPagesOp gather, mlir::AffineMap map);
+
 /// The region of key ranges of a sdpa or online_step, null for other ops.
 mlir::Region *getKeyRangesRegion(mlir::Operation *op);
 

@@ -33,7 +33,7 @@ mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target
 /// Bytes of a thread's stack for Q, the scores, the accumulator and the quotient that finalize transposes, of a CPU
 /// tile of `rows` query rows (of a decode kernel those of all heads that share one of K); and how many a schedule may
 /// need.
-int64_t getTileStackBytes(SdpaOp op, int64_t rows, int64_t keyTile);
+int64_t getTileStackBytes(mlir::Operation *op, int64_t rows, int64_t keyTile);
 int64_t getMaxTileStackBytes(KernelKind kernel);
 /// True where a decode tile of a sdpa or online_step may have `kvHeads` heads of K: a divisor of all, and all of them
 /// visit the same keys.

@@ -129,8 +129,8 @@ static void fuseHeadLoops(RewriterBase &rewriter, scf::ForOp pages) {
 static void unrollPageLoops(RewriterBase &rewriter, Operation *root) {
   SmallVector<std::pair<scf::ForOp, int64_t>> loops;
   root->walk([&](OnlineStepOp step) {
-    scf::ForOp loop = getKeyLoop(step);
-    if (!loop || !isWholePage(step) || loop.getNumResults() != 0)
+    scf::ForOp loop = isWholePage(step) ? getKeyLoop(step) : scf::ForOp();
+    if (!loop || loop.getNumResults() != 0)
       return;
     WalkResult result = loop.getBody()->walk([&](Operation *op) {
       bool isLoop = op != loop.getBody()->getTerminator() && op->isProperAncestor(step);

@@ -23,7 +23,8 @@ struct ByteOperand {
 int64_t getKeyBlock(OnlineStepOp step);
 /// Places of memory that a tile takes its keys from.
 int64_t getNumPlaces(OnlineStepOp step);
-/// The loop over key tiles that a step is in, around that over heads of K where there is one; null for other steps.
+/// The loop over key tiles that a step with a schedule is in, around that over heads of K where there is one; null for
+/// others.
 mlir::scf::ForOp getKeyLoop(OnlineStepOp step);
 
 /// Lowers one attn.online_step of a decode tile, or steps that fold the keys of several pages of a cache in turn into

@@ -1,0 +1,155 @@
+"""Decode kernels of IR files: operands that no problem line has, against NumPy."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import attn
+from paths import ATTNC
+
+# Queries (B, H, 1, D), or (H, 1, D), of 64 columns; K and V of 300 keys under the maps of a case.
+DIMS = {"b": 3, "h": 8, "k": 300, "d": 64, "v": 64}
+
+
+def letters(expr: str) -> list[str]:
+    """The dimensions of an operand, "b h/2 k d", each with its group."""
+    return [x.partition("/")[0] for x in expr.split()]
+
+
+def shape(expr: str) -> list[int]:
+    """Its sizes."""
+    return [DIMS[x] // int(group or 1) for x, _, group in (word.partition("/") for word in expr.split())]
+
+
+def affine(expr: str, domain: str) -> str:
+    """Its map."""
+    return f"affine_map<({domain}) -> ({', '.join(x.replace('/', ' floordiv ') for x in expr.split())})>"
+
+
+def source(batch: str, k: str, v: str, extra: str = "", region: str = "") -> str:
+    """An IR file of one attn.sdpa; `n` are the lengths of the sequences."""
+    domain, sizes = f"{batch}, q, k, d, v", {name: shape(name) for name in batch.split(", ")}
+    q = "x".join(str(x) for size in sizes.values() for x in size) + "x1x64xf32"
+    types = f"tensor<{q}>", *(f"tensor<{'x'.join(map(str, shape(x)))}xf32>" for x in (k, v))
+    query, out = (affine(f"{batch.replace(',', '')} q {x}", domain) for x in "dv")
+    lengths = f"tensor<{DIMS[batch[0]]}xi32>"
+    extra = extra.replace("LENGTHS", f"kv_lengths(%n : {lengths})")
+    return f"""func.func @f(%q: {types[0]}, %k: {types[1]}, %v: {types[2]}, %n: {lengths}) -> {types[0]} {{
+  %o = tensor.empty() : {types[0]}
+  %r = attn.sdpa ins(%q, %k, %v : {", ".join(types)}) {extra} outs(%o : {types[0]})
+      {{maps = [{query}, {affine(k, domain)}, {affine(v, domain)}, {out}]}} {region} -> {types[0]}
+  return %r : {types[0]}
+}}"""
+
+
+def expected(q, k, v, maps, kept):
+    """The formula in float64, K and V spread over all of (batch, head)."""
+    full = []
+    for x, expr in zip((k, v), maps, strict=True):
+        for dim, word in enumerate(expr.split()):
+            x = np.repeat(x, int(word.partition("/")[2] or 1), axis=dim)
+        names = letters(expr)
+        order = [names.index(x) for x in "bhkdv" if x in names]
+        x = x.transpose(order)
+        for dim, name in enumerate("bh"[2 - (q.ndim - 2) :]):
+            if name not in names:
+                x = np.expand_dims(x, dim)
+        full.append(x.astype(np.float64))
+    s = np.einsum("...qd,...kd->...qk", q.astype(np.float64), np.broadcast_to(full[0], (*q.shape[:-2], 300, 64))) / 8
+    p = np.where(kept, np.exp(s - s.max(axis=-1, keepdims=True)), 0)
+    total = p.sum(axis=-1, keepdims=True)
+    return np.divide(p, total, where=total > 0, out=np.zeros_like(p)) @ full[1]
+
+
+MASK_OF_HEAD = """mask_mod {
+  %b = attn.index batch : index
+  %j = attn.index key : index
+  %c = arith.constant 20 : index
+  %end = arith.muli %b, %c : index
+  %kept = arith.cmpi sle, %j, %end : index
+  attn.yield %kept : i1
+}"""
+CASES = {
+    "lengths of heads": ("h", "h/2 k d", "h/2 k v", "LENGTHS", ""),
+    "a mask of heads": ("h", "h/2 k d", "h/2 k v", "", MASK_OF_HEAD),
+    "one head of keys": ("h", "k d", "k v", "", ""),
+    "keys of all batch indices": ("b, h", "h/2 k d", "h/2 k v", "", ""),
+    "keys of all batch indices with lengths": ("b, h", "h/2 k d", "h/2 k v", "LENGTHS", ""),
+    "only keys of all batch indices": ("b, h", "h/2 k d", "b h/2 k v", "LENGTHS", ""),
+    "side by side, of all batch indices": ("b, h", "k h/2 d", "k h/2 v", "LENGTHS", ""),
+    "values of fewer heads each": ("b, h", "b h/4 k d", "b h/2 k v", "", ""),
+    "values of a head each": ("b, h", "b k h/4 d", "b h k v", "LENGTHS", ""),
+    "keys of fewer heads each": ("b, h", "b h/2 k d", "b h/4 k v", "LENGTHS", ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands(name):
+    batch, *maps, extra, region = CASES[name]
+    rng = np.random.default_rng(5)
+    lead = [DIMS[x] for x in batch.split(", ")]
+    q = rng.standard_normal((*lead, 1, 64), np.float32)
+    k, v = (rng.standard_normal(shape(x), np.float32) for x in maps)
+    lengths = np.array([300, 0, 17, 299, 1, 64, 120, 33], np.int32)[: lead[0]]
+    ends = lengths if extra else np.arange(lead[0]) * 20 + 1 if region else np.full(lead[0], 300)
+    kept = np.arange(300) < ends.reshape(-1, *[1] * q[..., 0].ndim)
+    found = attn.compile(source(batch, *maps, extra, region))(q, k, v, lengths)
+    np.testing.assert_allclose(found, expected(q, k, v, maps, kept), rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("page_lengths", ["lengths of K alone", "fewer rows of V", "lengths of both"])
+@pytest.mark.parametrize("layout", ["nhd", "hnd"])
+def test_rows_of_pages_beyond_the_length_are_zero(page_lengths, layout):
+    """Without kv_lengths, keys beyond the length of a sequence take part, as zeros; the table says nothing of them."""
+    cache = "tensor<24x16x2x64xf32>" if layout == "nhd" else "tensor<24x2x16x64xf32>"
+    view, rows = "tensor<2x2x192x64xf32>", "tensor<2x8x1x64xf32>"
+    lengths = "kv_lengths(%n : tensor<2xi32>)" if page_lengths == "fewer rows of V" else ""
+    of_value = "%n" if page_lengths == "lengths of both" else "%fewer"
+
+    def gather(x, n):
+        return f"""attn.gather_pages ins({x}, %table : {cache}, tensor<2x12xi32>) lengths({n} : tensor<2xi32>)
+      outs(%e : {view}) {{page_layout = #attn.page_layout<{layout}>}} -> {view}"""
+
+    kernel = attn.compile(f"""func.func @f(%q: {rows}, %kc: {cache}, %vc: {cache}, %table: tensor<2x12xi32>,
+    %n: tensor<2xi32>, %fewer: tensor<2xi32>) -> {rows} {{
+  %e = tensor.empty() : {view}
+  %k = {gather("%kc", "%n")}
+  %v = {gather("%vc", of_value)}
+  %o = tensor.empty() : {rows}
+  %r = attn.sdpa ins(%q, %k, %v : {rows}, {view}, {view}) {lengths} outs(%o : {rows}) -> {rows}
+  return %r : {rows}
+}}""")
+    rng = np.random.default_rng(1)
+    order, ends, fewer = rng.permutation(24), np.array([70, 33], np.int32), np.array([64, 5], np.int32)
+    table = np.full((2, 12), 1 << 30, np.int32)
+    k, v = np.zeros((2, 2, 2, 192, 64), np.float32)
+    caches = np.full((2, 24, 16, 2, 64), np.nan, np.float32)
+    for b, end in enumerate(ends):
+        for j in range(end):
+            page = table[b, j // 16] = order[b * 12 + j // 16]
+            k[b, :, j] = caches[0, page, j % 16] = rng.standard_normal((2, 64))
+            if of_value == "%n" or j < fewer[b]:
+                v[b, :, j] = caches[1, page, j % 16] = rng.standard_normal((2, 64))
+    if layout == "hnd":
+        caches = np.ascontiguousarray(caches.swapaxes(2, 3))
+    q = rng.standard_normal((2, 8, 1, 64), np.float32)
+    kept = np.arange(192) < (ends if lengths else np.full(2, 192)).reshape(2, 1, 1, 1)
+    s = np.where(kept, q.astype(np.float64) @ np.repeat(k, 4, axis=1).swapaxes(2, 3) / 8, -np.inf)
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    out = p / p.sum(axis=-1, keepdims=True) @ np.repeat(v, 4, axis=1)
+    arguments = q, *caches, table, ends, fewer
+    found = kernel(*arguments)
+    np.testing.assert_allclose(found, out, rtol=0, atol=3e-6)
+
+
+def test_sums_do_not_drift():
+    """A factor of 2^0 is 1: empty ranges leave the one key that is kept, many tiles their sum."""
+    command = [ATTNC, "run", "--problem=hq2 sq1 sk2000 d16 f32 causal=top_left", "--check"]
+    run = subprocess.run([*command, "--schedule=key_tile=2 split_keys=2"], capture_output=True, text=True)
+    assert re.search(r"largest error 0,", run.stdout), run.stdout + run.stderr
+    for sq in 1, 40:
+        k = np.zeros((1, 1, 100_000, 8), np.float32)
+        _, lse = attn.sdpa(np.ones((1, 1, sq, 8), np.float32), k, k, return_lse=True)
+        np.testing.assert_allclose(lse, np.log(100_000), rtol=0, atol=3e-6)
