@@ -188,6 +188,16 @@ def paged_sdpa(
         v_scale=v_scale,
         return_lse=return_lse,
     )
+    if dynamic:
+        by_key = [
+            name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1
+        ]
+        by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []
+        if by_key:
+            raise ValueError(
+                f"expected {by_key[0]} without dynamic=True: a kernel for any number of pages has no number of keys "
+                "for it; leave dynamic out"
+            )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
     return api.compiled(source, target)(q, k_cache, v_cache, *others, api.as_i32(table), *captured)

@@ -182,3 +182,14 @@ def test_bad_appends_write_nothing(rng):
     with pytest.raises(TypeError, match="cache to have the type of new, float64"):
         attn.kv_append(cache, new.astype(np.float64), [0, 0, 0])
     np.testing.assert_array_equal(cache, before)
+
+
+def test_dynamic_pages_know_no_number_of_keys():
+    q, k, v, table, lengths = Pages(16, lengths=(40, 20), sq=1).arguments
+    bias = np.zeros((1, 1, 1, table.shape[1] * 16), np.float32)
+    with pytest.raises(ValueError, match="expected a bias without dynamic=True: .*; leave dynamic out"):
+        attn.paged_sdpa(q, k, v, table, lengths, page_layout="nhd", bias=bias, dynamic=True)
+    scale = np.ones((2, 2, table.shape[1] * 16), np.float32)
+    quantised = [np.zeros(x.shape, np.int8) for x in (k, v)]
+    with pytest.raises(ValueError, match="expected k_scale and v_scale a token without dynamic=True"):
+        attn.paged_sdpa(q, *quantised, table, lengths, page_layout="nhd", k_scale=scale, v_scale=scale, dynamic=True)
