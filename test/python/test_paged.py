@@ -187,7 +187,7 @@ def test_bad_appends_write_nothing(rng):
 def test_dynamic_pages_know_no_number_of_keys():
     q, k, v, table, lengths = Pages(16, lengths=(40, 20), sq=1).arguments
     bias = np.zeros((1, 1, 1, table.shape[1] * 16), np.float32)
-    with pytest.raises(ValueError, match="expected a bias without dynamic=True: .*; leave dynamic out"):
+    with pytest.raises(ValueError, match="expected a bias without dynamic=True"):
         attn.paged_sdpa(q, k, v, table, lengths, page_layout="nhd", bias=bias, dynamic=True)
     scale = np.ones((2, 2, table.shape[1] * 16), np.float32)
     quantised = [np.zeros(x.shape, np.int8) for x in (k, v)]
