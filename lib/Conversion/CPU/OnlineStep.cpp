@@ -236,25 +236,33 @@ private:
 
   /// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V; tiles add the sum later.
   void emitOutput(Value column, int64_t rows, Value lane) {
-    Values columns, lanes, init;
+    Values columns, lanes;
     for (int64_t row = 0; row < rows; ++row)
       columns.push_back(vb.add(column, row));
     for (Value c : columns)
       prefetch->besideOutput(getBlock(lane), c);
-    Values factors;
-    for (int64_t v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < vectors; ++v)
       lanes.push_back(vb.add(lane, v * vb.lanes));
-      factors.push_back(vb.load(alpha, lanes[v]));
-    }
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value old = vb.load(acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
-        init.push_back(arith::MulFOp::create(b, loc, old, factors[v]));
-      }
-    auto storeOutput = [&](ValueRange result) {
+    // The sum of a tile starts at 0: added one by one to that of all keys, each product would be rounded as much as it.
+    // Of tiles of unknown length LLVM makes a version for no keys, which is shorter where only alpha is left of them.
+    bool startsAtZero = getConstantIntValue(numKeys).has_value() && !usesTiles;
+    auto forEachSum = [&](function_ref<void(int64_t, ArrayRef<Value>, Value)> body) {
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v)
-          vb.store(result[row * vectors + v], acc.memref, at(acc, lanes[v], {}, {}, columns[row]));
+          body(row * vectors + v, at(acc, lanes[v], {}, {}, columns[row]), lanes[v]);
+    };
+    auto getScaled = [&](ArrayRef<Value> position, Value ofLane, Value sum) -> Value {
+      Value old = vb.load(acc.memref, position), factor = vb.load(alpha, ofLane);
+      return sum ? vb.multiplyAdd(old, factor, sum) : arith::MulFOp::create(b, loc, old, factor).getResult();
+    };
+    Values init;
+    forEachSum([&](int64_t, ArrayRef<Value> position, Value ofLane) {
+      init.push_back(startsAtZero ? vb.splat(0) : getScaled(position, ofLane, {}));
+    });
+    auto storeOutput = [&](ValueRange sums) {
+      forEachSum([&](int64_t i, ArrayRef<Value> position, Value ofLane) {
+        vb.store(startsAtZero ? getScaled(position, ofLane, sums[i]) : sums[i], acc.memref, position);
+      });
     };
     if (usesTiles)
       return storeOutput(init);
