@@ -1,6 +1,5 @@
 """Decode kernels of IR files: operands that no problem line has, against NumPy."""
 
-
 import numpy as np
 import pytest
 
