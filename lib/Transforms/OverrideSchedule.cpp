@@ -183,8 +183,7 @@ static LogicalResult checkTileProducts(SdpaOp op, const TargetInfo &target) {
            << target.name << "; write product=dot or product=fma";
   if (!canUseTileProducts(op))
     return op.emitOpError("schedule: expected product=amx only where Q is bf16 and K and V are bf16 or of 8 bits, of "
-                          "head sizes that "
-                          "are multiples of ")
+                          "head sizes that are multiples of ")
            << TargetInfo::kTileDepth << ", found Q of " << getElementTypeOrSelf(op.getQuery().getType()) << ", K of "
            << getElementTypeOrSelf(op.getKey().getType()) << " and head sizes " << getStaticSize(op, DimKind::HeadSize)
            << " and " << getStaticSize(op, DimKind::ValueSize) << "; write product=dot or product=fma";

@@ -239,7 +239,8 @@ def block_table(
             "write a block_table with more columns"
         )
     starts = np.arange(table.shape[1]) * page
-    is_used = (starts < lengths[:, None]) & (starts + page > np.broadcast_to(first, lengths.shape)[:, None])
+    first = np.broadcast_to(first, lengths.shape)
+    is_used = (starts < lengths[:, None]) & (starts + page > first[:, None]) & (first < lengths)[:, None]
     bad = np.argwhere(is_used & ((table < 0) | (table >= pages)))
     if bad.size:
         b, m = map(int, bad[0])

@@ -193,3 +193,9 @@ def test_dynamic_pages_know_no_number_of_keys():
     quantised = [np.zeros(x.shape, np.int8) for x in (k, v)]
     with pytest.raises(ValueError, match="expected k_scale and v_scale a token without dynamic=True"):
         attn.paged_sdpa(q, *quantised, table, lengths, page_layout="nhd", k_scale=scale, v_scale=scale, dynamic=True)
+
+
+def test_no_new_rows_read_no_table():
+    cache, none = np.ones((4, 8, 2, 16), np.float32), np.ones((1, 2, 0, 16), np.float32)
+    attn.kv_append(cache, none, [3], block_table=np.array([[GARBAGE, GARBAGE]]), page_layout="nhd")
+    assert (cache == 1).all()

@@ -187,9 +187,8 @@ void DecodeStepLowering::setTile(Values starts, OpFoldResult count) {
   if (isPaged)
     return;
   nextKeyPages = keyPages;
-  int64_t rowsAhead = schedule.getPrefetch() / places.size();
-  if (isInterleaved)
-    rowsAhead = schedule.getPrefetch();
+  // A place is a part of all keys, of which a tile takes its share, or of the only tile of a step.
+  int64_t rowsAhead = schedule.getPrefetch() / (isInterleaved ? 1 : places.size());
   nextPlaces = llvm::map_to_vector(places, [&](Value start) { return vb.add(start, rowsAhead); });
   if (isInterleaved)
     askedPlaces = nextPlaces;
