@@ -247,21 +247,22 @@ private:
     // Of tiles of unknown length LLVM makes a version for no keys, which is shorter where only alpha is left of them.
     bool startsAtZero = getConstantIntValue(numKeys).has_value() && !usesTiles;
     auto forEachSum = [&](function_ref<void(int64_t, ArrayRef<Value>, Value)> body) {
+      Values factors = llvm::map_to_vector(lanes, [&](Value first) { return vb.load(alpha, first); });
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t v = 0; v < vectors; ++v)
-          body(row * vectors + v, at(acc, lanes[v], {}, {}, columns[row]), lanes[v]);
+          body(row * vectors + v, at(acc, lanes[v], {}, {}, columns[row]), factors[v]);
     };
-    auto getScaled = [&](ArrayRef<Value> position, Value ofLane, Value sum) -> Value {
-      Value old = vb.load(acc.memref, position), factor = vb.load(alpha, ofLane);
-      return sum ? vb.multiplyAdd(old, factor, sum) : arith::MulFOp::create(b, loc, old, factor).getResult();
-    };
-    Values init;
-    forEachSum([&](int64_t, ArrayRef<Value> position, Value ofLane) {
-      init.push_back(startsAtZero ? vb.splat(0) : getScaled(position, ofLane, {}));
-    });
+    Values init(rows * vectors, vb.splat(0));
+    if (!startsAtZero)
+      forEachSum([&](int64_t i, ArrayRef<Value> position, Value factor) {
+        init[i] = arith::MulFOp::create(b, loc, vb.load(acc.memref, position), factor);
+      });
     auto storeOutput = [&](ValueRange sums) {
-      forEachSum([&](int64_t i, ArrayRef<Value> position, Value ofLane) {
-        vb.store(startsAtZero ? getScaled(position, ofLane, sums[i]) : sums[i], acc.memref, position);
+      forEachSum([&](int64_t i, ArrayRef<Value> position, Value factor) {
+        Value sum = sums[i];
+        if (startsAtZero)
+          sum = vb.multiplyAdd(vb.load(acc.memref, position), factor, sum);
+        vb.store(sum, acc.memref, position);
       });
     };
     if (usesTiles)

@@ -1,7 +1,8 @@
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse | FileCheck %s
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize | FileCheck %s --check-prefix=STACK
 
-// alpha from the maxima, P in the place of the scores, then the sums; the state is stored once.
+// alpha from the maxima, P in the place of the scores, then the sums of the tile, which those of all keys are added to;
+// the state is stored once.
 // CHECK-LABEL: func @order(
 //  CHECK-SAME:     %[[A:[a-z0-9]*]]: memref<8x4xf32>, %[[M:[a-z0-9]*]]: memref<4xf32>, %[[L:[a-z0-9]*]]: memref<4xf32>)
 //       CHECK:   %[[S:.*]] = memref.alloca() {{.*}} : memref<6x4xf32>
@@ -16,9 +17,9 @@
 //       CHECK:     vector.store %{{.*}}, %[[S]]
 //       CHECK:   vector.store %{{.*}}, %[[L]]
 //       CHECK:   scf.for %{{.*}} = %c0 to %c8 step %c4
+//       CHECK:     scf.for {{.*}} = %c0 to %c6 step %c1
 //       CHECK:     vector.load %[[ALPHA]]
 //       CHECK:     vector.load %[[A]]
-//       CHECK:     scf.for {{.*}} = %c0 to %c6 step %c1
 //       CHECK:     vector.store %{{.*}}, %[[A]]
 
 // No buffer grows with the problem: the scores and alpha of one tile are all.
