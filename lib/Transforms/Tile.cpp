@@ -130,15 +130,13 @@ static LogicalResult verifySchedule(OnlineStepOp step) {
   ProductKind product = schedule.getProduct();
   if (product == ProductKind::AMX && !canUseTileProducts(step))
     return step.emitOpError("cannot be tiled with product = amx: expected Q, K and V of bf16, or K and V of 8 bits, "
-                            "with head sizes that are "
-                            "multiples of 32; write product = dot or product = fma");
+                            "with head sizes that are multiples of 32; write product = dot or product = fma");
   if (product == ProductKind::Dot && !canUseDotProducts(step, schedule.getKernel()) &&
       !(isDecode && canUseByteDotProducts(step)))
     return step.emitOpError(
         "cannot be tiled with product = dot: expected Q, K and V of bf16, or K and V of 8 bits for kernel = prefill, "
-        "with an even head size, the "
-        "innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of 16 bits, K and V of int8 "
-        "and head sizes that are multiples of 16; write product = fma");
+        "with an even head size, the innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of "
+        "16 bits, K and V of int8 and head sizes that are multiples of 16; write product = fma");
   return success();
 }
 

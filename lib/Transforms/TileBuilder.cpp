@@ -168,11 +168,10 @@ State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial
       [&](OpBuilder &nested, Location at, Value kvHead, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToEnd(nested.getInsertionBlock());
-        AffineExpr first = b.getAffineDimExpr(0), head = b.getAffineDimExpr(1);
-        OpFoldResult inTile =
-            affine::makeComposedFoldedAffineApply(b, at, first * headsPerStep, {OpFoldResult(kvHead)});
-        offsets[numBatch - 1] = affine::makeComposedFoldedAffineApply(b, at, first + head * headsPerStep,
-                                                                      {firstHead, OpFoldResult(kvHead)});
+        AffineExpr group = b.getAffineDimExpr(0) * headsPerStep, first = b.getAffineDimExpr(1);
+        OpFoldResult inTile = affine::makeComposedFoldedAffineApply(b, at, group, {OpFoldResult(kvHead)});
+        offsets[numBatch - 1] =
+            affine::makeComposedFoldedAffineApply(b, at, first + group, {OpFoldResult(kvHead), firstHead});
         auto getPart = [&](Value whole) {
           Slice slice;
           slice.sizes = tensor::getMixedSizes(b, at, whole);
