@@ -7,6 +7,7 @@ PyTorch's own call stands beside it where it is installed, as in the environment
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import timeit
 from collections.abc import Callable
@@ -27,6 +28,7 @@ def microseconds(call: Callable[[], object]) -> float:
 
 def main() -> None:
     """Prints a row a way to call."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, rows, 16), dtype=np.float32) for rows in (1, 8, 8))
     out = np.empty_like(q)

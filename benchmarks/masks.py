@@ -8,6 +8,8 @@ the one beside it are timed in turn; of both the best round counts.
 
 from __future__ import annotations
 
+import argparse
+
 from goals import bench
 
 FULL_1K, FULL_4K = "sq1024 d64", "sq4096 d64"
@@ -44,6 +46,7 @@ SIZES = "--size=b=1,hq=1,sq=1024,sk=1024"
 
 def main() -> None:
     """Prints a row a kernel as it is measured."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print("| kernel (f32, D = 64, one thread) | best | beside | ratio |\n| --- | --- | --- | --- |")
     for name, problem, other_name, other in CASES:
         figure, base = bench(problem, other, flags=(SIZES,))

@@ -92,9 +92,10 @@ function(attn_install_package)
   # In two parts: who only calls a kernel needs the tools and the runtime, and no MLIR.
   install(EXPORT AttnRuntimeTargets NAMESPACE Attn:: DESTINATION ${package_dir})
   install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})
+  # Where find_package does not look: it would take the build tree, whose bin may be in PATH, for an installation.
+  set(generated_dir ${PROJECT_BINARY_DIR}/cmake/package)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AttnConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/AttnConfig.cmake INSTALL_DESTINATION ${package_dir})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/AttnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/AttnConfig.cmake ${PROJECT_BINARY_DIR}/AttnConfigVersion.cmake
-    DESTINATION ${package_dir})
+    ${generated_dir}/AttnConfig.cmake INSTALL_DESTINATION ${package_dir})
+  write_basic_package_version_file(${generated_dir}/AttnConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${generated_dir}/AttnConfig.cmake ${generated_dir}/AttnConfigVersion.cmake DESTINATION ${package_dir})
 endfunction()

@@ -200,8 +200,12 @@ static int32_t refuseTensors(const attn_library *library, const attn_library_gro
     appendTensor(message, arguments[misfit]->dtype, arguments[misfit]->shape, arguments[misfit]->ndim);
     return ATTN_NO_SUCH_KERNEL;
   }
-  append(message, "expected tensors that one of the %" PRId64 " kernels of features '%s' takes, found ", group->count,
-         group->features);
+  append(message, "expected tensors that ");
+  if (group->count > 1)
+    append(message, "one of the %" PRId64 " kernels", group->count);
+  else
+    append(message, "the kernel");
+  append(message, " of features '%s' takes, found ", group->features);
   appendTensors(message, first, arguments, count);
   if (group->line[0]) {
     append(message, "; add the problem line '");

@@ -119,8 +119,7 @@ int32_t attn_check_processor(const attn_variants *variants, char *message, size_
   Message text = startMessage(message, size);
   if (attn_select_variant(variants) >= 0)
     return ATTN_OK;
-  append(&text,
-         "expected a processor for one of %lld targets, found none that runs here: ", (long long)variants->count);
+  append(&text, "expected a processor that runs a target of the kernel, found another: ");
   appendMissing(&text, &variants->variants[0]);
   return ATTN_WRONG_PROCESSOR;
 }

@@ -84,7 +84,7 @@ Levels = dict[str, str]
 
 @dataclass(frozen=True)
 class Rule:
-    """What lib/Compiler/ProblemChecks.cpp refuses: where it holds, its message, and the axes that may undo it."""
+    """What lib/Problem/ProblemChecks.cpp refuses: where it holds, its message, and the axes that may undo it."""
 
     message: str
     axes: tuple[str, ...]

@@ -11,12 +11,12 @@
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Bundle.h"
-#include "attn/Compiler/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
-#include "attn/Compiler/Onnx.h"
-#include "attn/Compiler/Problem.h"
-#include "attn/Compiler/Version.h"
+#include "attn/Onnx/Onnx.h"
+#include "attn/Problem/Problem.h"
+#include "attn/Support/Version.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -88,21 +88,14 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(options, diagnostics);
   if (!compiler)
     return compiler.takeError();
-  LLVMContext context;
-  std::unique_ptr<Module> code;
-  if (succeeded((*compiler)->parse(std::move(*source))) && succeeded((*compiler)->run()))
-    code = (*compiler)->translate(context);
-  if (!code)
+  if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getObjectTarget());
-  if (!machine)
-    return machine.takeError();
-  Expected<SmallVector<char, 0>> object = emitFile(*code, **machine, FileKind::Object);
+  Expected<std::string> object = (*compiler)->emit(FileKind::Object);
   if (!object)
     return object.takeError();
 
   auto result = std::make_unique<attn_module>();
-  Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(StringRef(object->data(), object->size()));
+  Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
   if (!loaded)
     return loaded.takeError();
   result->object = std::move(*loaded);

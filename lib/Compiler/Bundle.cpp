@@ -9,7 +9,7 @@
 
 #include "attn/Compiler/Bundle.h"
 #include "Dispatcher.h"
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/TunedFile.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
@@ -52,13 +52,10 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   std::unique_ptr<Module> entries = withEntries ? (*compiler)->translate(context, ModulePart::Entries) : nullptr;
   if (!module || (withEntries && !entries))
     return createStringError("translation to LLVM IR failed");
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine((*compiler)->getTarget());
-  if (!machine)
-    return machine.takeError();
-  Expected<SmallVector<char, 0>> object = emitFile(*module, **machine, FileKind::Object);
+  Expected<std::string> object = emitFile(*module, (*compiler)->getTarget(), FileKind::Object);
   if (!object)
     return object.takeError();
-  part.object.assign(object->data(), object->size());
+  part.object = std::move(*object);
   raw_string_ostream os(part.entries);
   if (entries)
     WriteBitcodeToFile(*entries, os);

@@ -5,14 +5,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
-#include "LinkBitcode.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
-#include "attn/Compiler/CheckBitcode.h"
-#include "attn/Compiler/CodeGen.h"
-#include "attn/Compiler/OutputFile.h"
+#include "attn/CodeGen/CheckBitcode.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/CodeGen/LinkBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Support/OutputFile.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -132,17 +132,30 @@ LogicalResult Compiler::dump(Phase phase, unsigned number) {
   return success();
 }
 
+static bool hasTensors(ModuleOp module) {
+  auto isTensor = llvm::IsaPred<TensorType>;
+  return module
+      ->walk([&](Operation *op) {
+        return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// True where an earlier run has brought the module as far as deallocations: making them again is refused.
 static bool isBufferized(ModuleOp module) {
-  bool hasDeallocation = false;
-  WalkResult result = module->walk([&](Operation *op) {
-    hasDeallocation |= isa<memref::DeallocOp>(op);
-    auto isTensor = llvm::IsaPred<TensorType>;
-    return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
-  return hasDeallocation && !result.wasInterrupted();
+  return !hasTensors(module) &&
+         module->walk([](memref::DeallocOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// A kernel that an earlier run has lowered has no other meaning than its code: compared with itself, it is right.
+static LogicalResult checkHasReference(ModuleOp module) {
+  for (Operation &function : *module.getBody())
+    if (function.hasAttr(kPathAttr) && !hasTensors(module))
+      return function.emitError("expected ops on tensors for the reference pipeline, found a kernel that is lowered "
+                                "already; take the file that it was made from, or IR of phase tile or before");
+  return success();
 }
 
 /// Verifies once a phase, not after each pass: a sixth of the time to compile.
@@ -197,6 +210,8 @@ LogicalResult Compiler::runReference() {
 
 LogicalResult Compiler::run(Phase last) {
   bool isReference = options.reference || options.unfused;
+  if (isReference && failed(checkHasReference(*module)))
+    return failure();
   unsigned number = 0; // of the phases that this target has
   for (Phase phase : getAllPhases()) {
     if (phase > last)
@@ -376,4 +391,12 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
   optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash);
   return result;
+}
+
+llvm::Expected<std::string> Compiler::emit(FileKind kind) {
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code = translate(llvmContext);
+  if (!code)
+    return llvm::createStringError("translation to LLVM IR failed");
+  return emitFile(*code, objectTarget, kind);
 }

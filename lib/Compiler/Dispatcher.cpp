@@ -9,11 +9,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dispatcher.h"
-#include "LinkBitcode.h"
 #include "SplitModule.h"
 #include "attn-c/attn_dispatch.h"
-#include "attn/Compiler/CheckBitcode.h"
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CheckBitcode.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/CodeGen/LinkBitcode.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -263,10 +263,7 @@ Expected<std::string> compileDispatcher(const DispatcherSource &source) {
   if (!module)
     return module.takeError();
   optimizeModule(**module, *target, **machine, /*vectorizeLoops=*/false);
-  Expected<SmallVector<char, 0>> object = emitFile(**module, **machine, FileKind::Object);
-  if (!object)
-    return object.takeError();
-  return std::string(object->data(), object->size());
+  return emitFile(**module, **machine, FileKind::Object);
 }
 
 } // namespace attn

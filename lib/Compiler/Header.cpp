@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
-#include "attn/Compiler/Version.h"
+#include "attn/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include <charconv>
 

@@ -7,9 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "ProblemText.h"
 #include "attn/Compiler/Bundle.h"
-#include "attn/Compiler/Problem.h"
+#include "attn/Problem/Problem.h"
+#include "attn/Problem/ProblemText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Bundle.h"
-#include "attn/Compiler/Version.h"
+#include "attn/Support/Version.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/JSON.h"
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/TunedFile.h"
-#include "attn/Compiler/Problem.h"
-#include "attn/Compiler/Version.h"
+#include "attn/Problem/Problem.h"
+#include "attn/Support/Version.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

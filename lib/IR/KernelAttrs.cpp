@@ -3,7 +3,8 @@
 // attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
 // attn.schedule and attn.name are discardable attributes that later phases and
 // the emitted header trust. Each may also come out of a file, so the dialect
-// verifies their form here.
+// verifies their form here. They are dictionaries, not attributes of the dialect:
+// a stock mlir-translate, which does not know it, reads what attn-to-llvm makes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -41,9 +41,10 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
     return op->emitOpError("C10: expected ")
            << name << " to have no block arguments (positions come from attn.index), found " << block.getNumArguments();
   if (!llvm::equal(block.getArgumentTypes(), arguments, fits)) {
+    std::string type; // a diagnostic would put it in quotes
+    llvm::raw_string_ostream(type) << arguments.front();
     InFlightDiagnostic diag = op->emitOpError("C10: expected ")
-                              << name << " to take one argument, the score: write ^bb0(%"
-                              << "score: " << arguments.front() << "), found ";
+                              << name << " to take one argument, the score: write ^bb0(%score: " << type << "), found ";
     print(diag, block.getArgumentTypes());
     return diag;
   }

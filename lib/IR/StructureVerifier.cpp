@@ -164,19 +164,39 @@ StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
   return nearest;
 }
 
+/// What to write instead of a word of another system; empty where it is none.
+StringRef getSpelling(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"is_causal", "causal_mask", "use_causal_mask", "unidirectional"},
+             "write causal = #attn.causal<top_left> or #attn.causal<bottom_right>")
+      .Cases({"window_size", "sliding_window", "local_window_size"},
+             "write window = #attn.window<left = 127, right = 0>")
+      .Cases({"softmax_scale", "sm_scale", "attn_scale"}, "write scale = 0.125 : f64")
+      .Cases({"logits_soft_cap", "logit_softcap"}, "write softcap = 30.0 : f64")
+      .Cases({"dropout", "dropout_rate"}, "write dropout_p = 0.1 : f64, beside dropout(…) with its seed and offset")
+      .Cases({"layout", "input_layout", "qkv_format"}, "write maps, one for each shaped operand")
+      .Cases({"num_heads", "num_kv_heads", "head_dim"}, "remove it: shapes say it")
+      .Default("");
+}
+
 } // namespace
 
 LogicalResult attn::verifyAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs()) {
-    // Marks of a user, as transform.annotate leaves them, are none of these and no misspelling of one.
-    StringRef name = attribute.getName(), nearest = getNearestAttribute(op->getContext(), name);
-    if (nearest.empty())
+    // Attributes of a dialect have its prefix; MLIR's own marks of the moment begin with two underscores.
+    StringRef name = attribute.getName();
+    if (name.contains('.') || name.starts_with("__"))
       continue;
     InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
-                              << op->getName() << " has, found '" << name << "'";
-    if (nearest != name)
-      return diag << "; did you mean '" << nearest << "'?";
-    return diag << "; remove it";
+                              << op->getName() << " has, found '" << name << "'; ";
+    StringRef nearest = getNearestAttribute(op->getContext(), name), spelling = getSpelling(name);
+    if (!spelling.empty())
+      return diag << spelling;
+    if (nearest == name)
+      return diag << "remove it";
+    if (!nearest.empty())
+      return diag << "did you mean '" << nearest << "'?";
+    return diag << "remove it, or give a mark of your own a prefix: 'my." << name << "'";
   }
   return success();
 }

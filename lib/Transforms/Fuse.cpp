@@ -39,6 +39,7 @@ struct Chain {
   SoftcapOp softcap;
   MaskOp biasSource, maskSource; // the ops that hold the one bias, the one boolean mask
   SmallVector<MaskOp> predicates;
+  Value queryLengths; // of the softmax, where a mask has them too
 };
 
 /// Finds the chain of one apply, or says why there is none.
@@ -133,11 +134,23 @@ private:
     if (chain.scores.getKind() &&
         (*chain.scores.getKind() == ScoreKind::General || chain.scores.getWeights().size() != 1))
       return fail("the scores have projections; run attn-expand-layers");
-    // In a sdpa, rows beyond the length are empty, sink or no sink.
+    return checkQueryLengths(chain);
+  }
+
+  /// In a sdpa, rows beyond the length are empty, sink or no sink. In a chain attn.mask empties them, and attn.softmax
+  /// takes their sink away.
+  LogicalResult checkQueryLengths(Chain &chain) {
     Value lengths = chain.softmax.getQLengths();
+    auto hasSame = [&](MaskOp mask) { return mask.getQLengths() == lengths; };
+    if (lengths && llvm::any_of(chain.predicates, hasSame))
+      chain.queryLengths = lengths;
+    if (!chain.softmax.getSink())
+      return success();
     for (MaskOp mask : chain.predicates)
-      if (mask.getQLengths() && chain.softmax.getSink() && mask.getQLengths() != lengths)
+      if (mask.getQLengths() && mask.getQLengths() != lengths)
         return fail("attn.mask has q_lengths and attn.softmax a sink without them");
+    if (lengths && !chain.queryLengths)
+      return fail("attn.softmax has a sink and q_lengths that no attn.mask has");
     return success();
   }
 
@@ -273,7 +286,7 @@ SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   assign(sdpa.getBiasMutable(), chain.biasSource ? chain.biasSource.getBias() : nullptr);
   assign(sdpa.getMaskMutable(), chain.maskSource ? chain.maskSource.getMask() : nullptr);
   assign(sdpa.getSinkMutable(), chain.softmax.getSink());
-  assign(sdpa.getQLengthsMutable(), chain.softmax.getQLengths());
+  assign(sdpa.getQLengthsMutable(), chain.queryLengths);
   assign(sdpa.getScoreWeightMutable(), chain.scores.getKind() ? chain.scores.getWeights().front() : nullptr);
   assign(sdpa.getScaleValueMutable(), scaleValue);
   if (!scaleValue)
@@ -293,10 +306,7 @@ SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
 /// A single spelled-out mask stays spelled out; several become one region.
 void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
   if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty()) {
-    Value lengths = sdpa.getQLengths();
     copySpelledOutMasks(chain.predicates[0], sdpa);
-    if (lengths)
-      sdpa.getQLengthsMutable().assign(lengths);
     return;
   }
   for (MaskOp source : llvm::reverse(chain.predicates)) {

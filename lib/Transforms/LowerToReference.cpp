@@ -146,8 +146,10 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
 
   /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
   static bool belongsToFlashPath(Operation *op) {
-    if (isa<SdpaOp, PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
+    if (isa<PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
       return true;
+    if (isa<SdpaOp>(op)) // without columns of V, all that a kernel has is lse
+      return getStaticSize(op, DimKind::ValueSize) != 0;
     if (isa<GatherPagesOp>(op))
       return llvm::none_of(op->getUsers(), readsDenseRows);
     if (auto step = dyn_cast<OnlineStepOp>(op))

@@ -107,6 +107,10 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
 
 /// A schedule by hand says what the tiles of `step` can be.
 static LogicalResult verifySchedule(OnlineStepOp step) {
+  if (getStaticSize(step, DimKind::ValueSize) == 0)
+    return step.emitOpError(
+        "cannot be tiled: expected at least one column of V, found none; run attn-lower-to-reference "
+        "on the attn.sdpa");
   ScheduleAttr schedule = *step.getSchedule();
   if (int64_t kvHeads = schedule.getKvHeads(); kvHeads > 1 && !canShareKeyLoop(step, kvHeads))
     return step.emitOpError("cannot be tiled with kv_heads = ")

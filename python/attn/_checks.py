@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,19 @@ ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
 PAGE_LAYOUTS = ("nhd", "hnd")
 MAX_I32 = 2**31 - 1
+
+# What is written here for keywords of PyTorch, FlashAttention and others.
+OTHER_WORDS = {
+    "is_causal": 'causal="top_left" (or "bottom_right", where the last query sees all keys)',
+    "attn_mask": "mask=, a bool array, or bias=, which is added",
+    "dropout_p": "dropout=(p, seed, offset)",
+    "enable_gqa": "nothing: fewer heads of k and v are grouped",
+    "softmax_scale": "scale=",
+    "sm_scale": "scale=",
+    "window_size": 'window=(left, right), beside causal= or align="bottom_right"',
+    "logits_soft_cap": "softcap=",
+    "alibi_slopes": "score_mod=lambda score, b, h, i, j: score - slopes[h] * (i - j)",
+}
 
 
 class Sizes(NamedTuple):
@@ -53,19 +67,40 @@ def qkv(q: Shape, k: Shape, v: Shape) -> Sizes:
     if sizes.d == 0:
         raise ValueError("expected a head size of q and k of at least 1, found 0")
     if sizes.hkv == 0 or sizes.hq % sizes.hkv:
-        raise ValueError(f"expected query heads in a multiple of the {sizes.hkv} key heads, found {sizes.hq}")
+        hint = '; write layout="bshd" for (batch, length, heads, head size)' if k[2] and q[2] % k[2] == 0 else ""
+        raise ValueError(f"expected query heads in a multiple of the {sizes.hkv} key heads, found {sizes.hq}{hint}")
     return sizes
+
+
+def no_other(function: str, names: Collection[str]) -> None:
+    """Refuses keywords that a function does not have, with what to write for those of other systems."""
+    for name in names:
+        hint = OTHER_WORDS.get(name)
+        raise TypeError(f"{function}() has no keyword {name!r}" + (f"; write {hint}" if hint else ""))
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False; a string is a mistake, and would be true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"expected {name} to be True or False, found {value!r}")
+    return bool(value)
 
 
 def broadcast(name: str, shape: Shape, full: Shape) -> Shape:
     """Checks that a bias or mask of this shape broadcasts to the scores: rank 4, each size 1 or the full size."""
     if len(shape) != 4:
-        hint = f"; write {name}[None, None]" if len(shape) == 2 else ""
+        hint = f"; write {name}[None, None]" if len(shape) == 2 and _fits(shape, full[2:]) else ""
+        if not hint and len(shape) == 2 and _fits(shape[::-1], full[2:]):
+            hint = f"; write {name}.T[None, None]"
         raise ValueError(f"expected {name} of rank 4 that broadcasts to {full}, found shape {shape}{hint}")
     for dim, (size, want) in enumerate(zip(shape, full, strict=True)):
         if size not in (1, want):
             raise ValueError(f"expected dimension {dim} of {name} to be 1 or {want}, found {size} in shape {shape}")
     return shape
+
+
+def _fits(shape: Shape, full: Shape) -> bool:
+    return all(size in (1, want) for size, want in zip(shape, full, strict=True))
 
 
 def scale(value: Any, d: int) -> float:

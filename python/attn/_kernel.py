@@ -185,11 +185,15 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
     Raises:
       CompileError: the compiler refused it; `diagnostics` says where and why.
       OSError: the file at the Path cannot be read.
+      ValueError: the source is the name of a file.
     """
     _cuda.is_target(target)  # refuses what is no name
     text = source.read_text() if isinstance(source, Path) else source
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
+    if isinstance(source, str) and text.endswith((".mlir", ".onnx")) and "\n" not in text:
+        write = f"attn.from_onnx({text!r})" if text.endswith(".onnx") else f"attn.compile(pathlib.Path({text!r}))"
+        raise ValueError(f"expected a problem line or MLIR text, found the name of a file; write {write}")
     is_mlir = isinstance(source, Path) or not is_problem(text)
     kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
     what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'

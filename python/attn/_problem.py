@@ -220,14 +220,15 @@ def of(
         kv_lengths=keys is not None,
         dropout=None if dropout is None else _checks.dropout(dropout)[0],
         layout=layout,
-        lse=bool(return_lse),
-        weights=bool(return_weights),
+        lse=_checks.flag("return_lse", return_lse),
+        weights=_checks.flag("return_weights", return_weights),
         **structure(causal, window, align, sizes.b, are_lengths_equal=same),
     )
 
 
 def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
     """The causal alignment and the window of a problem, as its fields, checked as docs/Semantics.md says."""
+    bounds = _checks.window(window)
     if align is not None and (causal is not None or window is None):
         raise ValueError("expected align only for a window without causal; causal says the alignment itself")
     if window is not None and causal is None and align is None:
@@ -240,7 +241,7 @@ def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_e
         chosen = _checks.alignment(name, value, batch)
         return chosen if chosen is None or isinstance(chosen, str) else "offset"
 
-    return {"causal": word("causal", causal), "window": _checks.window(window), "align": word("align", align)}
+    return {"causal": word("causal", causal), "window": bounds, "align": word("align", align)}
 
 
 def own_scale(scale: Any, d: int) -> float | None:

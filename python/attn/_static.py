@@ -46,7 +46,10 @@ class Library:
     def __init__(self, manifest: str | Path, path: str | Path | None = None) -> None:
         """Loads the library of a manifest; see `load_library`."""
         where = Path(manifest)
-        self.manifest: dict[str, Any] = json.loads(where.read_text())
+        try:
+            self.manifest: dict[str, Any] = json.loads(where.read_text())
+        except ValueError as error:  # no UTF-8, or no JSON
+            raise ValueError(f"expected a manifest, the .json that attnc --manifest writes, found {where}") from error
         if "library" not in self.manifest:
             raise ValueError(f"expected the manifest of attnc --problems, found one without a library in {where}")
         entries = self.manifest["library"]

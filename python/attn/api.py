@@ -43,6 +43,7 @@ def sdpa(
     return_weights: bool = False,
     dynamic: bool = False,
     target: str = "host",
+    **other: Any,
 ) -> Any:
     """Scaled dot-product attention (docs/Semantics.md) by a kernel compiled for exactly this problem.
 
@@ -90,10 +91,13 @@ def sdpa(
       tensors where q is one, otherwise NumPy arrays.
 
     Raises:
-      TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced.
+      TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; a keyword
+        of another system (`other`), with what to write instead.
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
+    if other:
+        _checks.no_other("sdpa", other)
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     if all(x is None for x in given) and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
@@ -205,7 +209,7 @@ def traced(
       score_mod, mask_mod: as in `sdpa`.
       dynamic: leave the sizes open.
     """
-    if dynamic or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
+    if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
         problem = problem.with_dynamic_sizes()
     result = _trace.trace(score_mod, mask_mod, scores, problem.score_dtype, open_indices=problem.open_indices())
     return problem.text(result.text), result.arrays

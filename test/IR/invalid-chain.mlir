@@ -459,12 +459,40 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %e: tensor<4x6xf32>) {
 
 // -----
 
-// A misspelling; a mark of the user's own is none.
+// A misspelling, the word of another system, and a mark without a prefix, which could be either. MLIR's own marks pass.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
   %a = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
-      {seen, first_pass = 1 : i64} -> tensor<4x8xf32>
+      {my.seen, my.pass = 1 : i64, __mark} -> tensor<4x8xf32>
   // expected-error @below {{expected only attributes that attn.sdpa has, found 'casual'; did you mean 'causal'?}}
   %b = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
       {casual = #attn.causal<top_left>} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{found 'is_causal'; write causal = #attn.causal<top_left> or #attn.causal<bottom_right>}}
+  %a = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {is_causal = true} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{found 'first_pass'; remove it, or give a mark of your own a prefix: 'my.first_pass'}}
+  %a = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      {first_pass = 1 : i64} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// Positions have one batch index beside the head's.
+func.func @f(%w: tensor<2x3x2x4x6xf32>, %seed: i64, %offset: i64) {
+  // expected-error @below {{C16: expected at most two batch dimensions, batch and head, with dropout, found 3; make the first of them one, with tensor.collapse_shape}}
+  %d = attn.dropout ins(%w : tensor<2x3x2x4x6xf32>) dropout(%seed, %offset : i64, i64) outs(%w : tensor<2x3x2x4x6xf32>)
+      {dropout_p = 0.5 : f64} -> tensor<2x3x2x4x6xf32>
   return
 }

@@ -164,7 +164,7 @@ func.func @f(%q: tensor<2x3x4x8xf32>, %s: tensor<4xf32>) {
 
 // C10: a score_mod without its score.
 func.func @f(%s: tensor<4x6xf32>) {
-  // expected-error @below {{C10: expected score_mod to take one argument, the score: write ^bb0(%score: 'f32'), found nothing}}
+  // expected-error @below {{C10: expected score_mod to take one argument, the score: write ^bb0(%score: f32), found nothing}}
   %r = attn.modify ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) score_mod {
     %one = arith.constant 1.0 : f32
     attn.yield %one : f32

@@ -113,3 +113,62 @@ def test_dense_masks_with_lengths(rng):
 def test_a_window_without_alignment_where_all_lengths_are_equal():
     lengths = [50, 0, 113, 64]
     check(*draw(SHAPE), window=(9, 3), q_lengths=lengths, kv_lengths=lengths)
+
+
+def chain(mask, softmax, sink):
+    """An unfused chain whose mask and softmax may have lengths, %m or %n, and whose softmax may have a sink."""
+    lengths = {None: "", "m": "q_lengths(%m : tensor<2xi32>)", "n": "q_lengths(%n : tensor<2xi32>)"}
+    masked = (
+        f"attn.mask ins(%s : tensor<2x3x17x5xf32>) {lengths[mask]} outs(%e : tensor<2x3x17x5xf32>)"
+        " {causal = #attn.causal<bottom_right>} -> tensor<2x3x17x5xf32>"
+    )
+    words = f"{'sink(%sink : tensor<3xf32>)' if sink else ''} {lengths[softmax]}"
+    return f"""func.func @f(%q: tensor<2x3x17x8xf32>, %k: tensor<2x3x5x8xf32>, %m: tensor<2xi32>, %n: tensor<2xi32>,
+        %sink: tensor<3xf32>) -> tensor<2x3x17x8xf32> {{
+      %e = tensor.empty() : tensor<2x3x17x5xf32>
+      %o = tensor.empty() : tensor<2x3x17x8xf32>
+      %s = attn.scores ins(%q, %k : tensor<2x3x17x8xf32>, tensor<2x3x5x8xf32>) outs(%e : tensor<2x3x17x5xf32>)
+          -> tensor<2x3x17x5xf32>
+      %t = {masked}
+      %p = attn.softmax ins(%t : tensor<2x3x17x5xf32>) {words}
+          outs(%e : tensor<2x3x17x5xf32>) -> tensor<2x3x17x5xf32>
+      %r = attn.apply ins(%p, %k : tensor<2x3x17x5xf32>, tensor<2x3x5x8xf32>) outs(%o : tensor<2x3x17x8xf32>)
+          -> tensor<2x3x17x8xf32>
+      return %r : tensor<2x3x17x8xf32>
+    }}"""
+
+
+@pytest.mark.parametrize("sink", [False, True], ids=["", "sink"])
+@pytest.mark.parametrize("softmax", [None, "m", "n"])
+@pytest.mark.parametrize("mask", [None, "m"])
+def test_lengths_of_chains(mask, softmax, sink):
+    # Those of attn.mask empty a row, those of attn.softmax take its sink away.
+    q, k, _ = draw(Shape(17, 5, 8, 8, b=2, hq=3, hkv=3))
+    lengths = [np.array([4, 14], np.int32), np.array([9, 2], np.int32)]
+    inputs = [q, k, *lengths, np.array([0.5, -2.0, 8.0], np.float32)]
+    source = chain(mask, softmax, sink)
+    expected = attn.compile(source, reference=True)(*inputs)
+    np.testing.assert_allclose(attn.compile(source)(*inputs), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("columns", [(0, 8), (8, 0), (0, 0)], ids=str)
+@pytest.mark.parametrize("queries", [1, 33])
+def test_without_columns(queries, columns):
+    # All scores are 0 without columns of Q and K; without those of V there is lse alone.
+    (d, dv), scores = columns, f"2x4x{queries}"
+    types = [f"tensor<{scores}x{d}xf32>", f"tensor<2x4x40x{d}xf32>", f"tensor<2x4x40x{dv}xf32>"]
+    out, lse = f"tensor<{scores}x{dv}xf32>", f"tensor<{scores}xf32>"
+    kernel = attn.compile(f"""func.func @f(%q: {types[0]}, %k: {types[1]}, %v: {types[2]}) -> ({out}, {lse}) {{
+      %o = tensor.empty() : {out}
+      %l = tensor.empty() : {lse}
+      %r:2 = attn.sdpa ins(%q, %k, %v : {", ".join(types)}) outs(%o, %l : {out}, {lse}) {{scale = 0.5 : f64}}
+          -> {out}, {lse}
+      return %r#0, %r#1 : {out}, {lse}
+    }}""")
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(x, np.float32) for x in ((2, 4, queries, d), (2, 4, 40, d), (2, 4, 40, dv)))
+    found, sums = kernel(q, k, v)
+    scores = np.einsum("bhid,bhjd->bhij", q, k) * 0.5
+    weights = np.exp(scores)
+    np.testing.assert_allclose(sums, np.log(weights.sum(-1)), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, weights / weights.sum(-1, keepdims=True) @ v, rtol=0, atol=1e-5)

@@ -3,10 +3,10 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
-#include "attn/Compiler/OutputFile.h"
-#include "attn/Compiler/Problem.h"
+#include "attn/Problem/Problem.h"
+#include "attn/Support/OutputFile.h"
 
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/LLVMContext.h"
@@ -34,15 +34,10 @@ std::string emit(StringRef line, CompileOptions options, FileKind kind = FileKin
   llvm::raw_string_ostream stream(diagnostics);
   auto compiler = llvm::cantFail(Compiler::create(options, stream));
   std::string source = problemToMLIR(llvm::cantFail(parseProblem(line)));
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code;
-  if (llvm::succeeded(compiler->parse(llvm::MemoryBuffer::getMemBufferCopy(source))) &&
-      llvm::succeeded(compiler->run()))
-    code = compiler->translate(context);
-  EXPECT_TRUE(bool(code)) << diagnostics;
-  auto machine = llvm::cantFail(createTargetMachine(compiler->getTarget()));
-  auto bytes = llvm::cantFail(emitFile(*code, *machine, kind));
-  return std::string(bytes.begin(), bytes.end());
+  bool isLowered = llvm::succeeded(compiler->parse(llvm::MemoryBuffer::getMemBufferCopy(source))) &&
+                   llvm::succeeded(compiler->run());
+  EXPECT_TRUE(isLowered) << diagnostics;
+  return llvm::cantFail(compiler->emit(kind));
 }
 
 CompileOptions getOptions(StringRef target, bool parallel = false) {

@@ -63,7 +63,7 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
   optimizeModule(*code, target, *machine);
   auto object = llvm::cantFail(emitFile(*code, *machine, FileKind::Object));
   auto result = std::make_unique<Tile>();
-  result->object = llvm::cantFail(LoadedObject::load(StringRef(object.data(), object.size())));
+  result->object = llvm::cantFail(LoadedObject::load(object));
   result->entry = llvm::cantFail(result->object->lookup("_mlir_ciface_tile"));
   return result;
 }

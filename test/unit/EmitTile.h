@@ -10,7 +10,7 @@
 #define ATTN_TEST_UNIT_EMITTILE_H
 
 #include "VectorTile.h"
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 
 #include "mlir/ExecutionEngine/CRunnerUtils.h"
 

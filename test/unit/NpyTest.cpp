@@ -3,8 +3,8 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "attn/Compiler/Npy.h"
-#include "attn/Compiler/OutputFile.h"
+#include "attn/Support/Npy.h"
+#include "attn/Support/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

@@ -3,7 +3,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "attn/Compiler/Problem.h"
+#include "attn/Problem/Problem.h"
 
 #include "gtest/gtest.h"
 

@@ -10,7 +10,7 @@
 #define ATTN_TOOLS_ATTN_PTX_RUN_ARGUMENTS_H
 
 #include "PTXEmulator/Emulator.h"
-#include "attn/Compiler/Npy.h"
+#include "attn/Support/Npy.h"
 
 namespace attn::ptx {
 

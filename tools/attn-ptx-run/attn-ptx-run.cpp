@@ -15,7 +15,7 @@
 #include "Arguments.h"
 #include "RunProblem.h"
 #include "Summary.h"
-#include "attn/Compiler/OutputFile.h"
+#include "attn/Support/OutputFile.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ceilings.h"
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/LLVMContext.h"
@@ -154,8 +154,8 @@ Expected<std::unique_ptr<LoadedObject>> driver::compileCeilingLoops(const Target
   buildFmaLoop(module, target, product);
   buildReadLoop(module, target);
   optimizeModule(module, target, **machine);
-  Expected<SmallVector<char, 0>> object = emitFile(module, **machine, FileKind::Object);
+  Expected<std::string> object = emitFile(module, **machine, FileKind::Object);
   if (!object)
     return object.takeError();
-  return LoadedObject::load(StringRef(object->data(), object->size()));
+  return LoadedObject::load(*object);
 }

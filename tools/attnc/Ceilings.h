@@ -10,8 +10,8 @@
 #ifndef ATTN_TOOLS_ATTNC_CEILINGS_H
 #define ATTN_TOOLS_ATTNC_CEILINGS_H
 
-#include "attn/Compiler/CodeGen.h"
-#include "attn/Compiler/Problem.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/Problem/Problem.h"
 #include "attn/Target/TargetInfo.h"
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Compiler/OutputFile.h"
+#include "attn/Support/OutputFile.h"
 #include "attnc.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -61,34 +61,25 @@ static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
   case EmitKind::Mlir: compiler.getModule()->print(os); return bytes;
   case EmitKind::Ptx:
   case EmitKind::Cubin: return createGpuCode(compiler, emit);
-  case EmitKind::Object: return emitObject(compiler);
+  case EmitKind::Object: return compiler.emit(FileKind::Object);
   case EmitKind::Shared: {
-    Expected<std::string> object = emitObject(compiler);
+    Expected<std::string> object = compiler.emit(FileKind::Object);
     if (!object)
       return object;
     return linkSharedLibrary(*object, compiler.getOptions().parallel || compiler.getTarget().gpu);
   }
-  case EmitKind::Llvm:
-  case EmitKind::Assembly: break;
+  case EmitKind::Assembly: return compiler.emit(FileKind::Assembly);
+  case EmitKind::Llvm: break;
   }
-  // The host's side is of no interest there; --emit=asm is refused before.
+  // The host's side is of no interest there.
   if (compiler.getTarget().gpu)
     return compiler.printGpuIR();
   LLVMContext context;
   std::unique_ptr<Module> module = compiler.translate(context);
   if (!module)
     return createStringError("translation to LLVM IR failed");
-  if (emit == EmitKind::Llvm) {
-    module->print(os, nullptr);
-    return bytes;
-  }
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(compiler.getObjectTarget());
-  if (!machine)
-    return machine.takeError();
-  Expected<SmallVector<char, 0>> file = emitFile(*module, **machine, FileKind::Assembly);
-  if (!file)
-    return file.takeError();
-  return std::string(file->data(), file->size());
+  module->print(os, nullptr);
+  return bytes;
 }
 
 int driver::writeFiles(ArrayRef<std::pair<std::string, std::string>> contents, StringRef source) {
@@ -143,5 +134,5 @@ Expected<std::string> driver::compileObject(const Source &source, const CompileO
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  return emitObject(**compiler);
+  return (*compiler)->emit(FileKind::Object);
 }

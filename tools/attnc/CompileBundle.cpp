@@ -6,7 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/Conversion/CNames.h"
+#include "attn/Support/CNames.h"
 #include "attnc.h"
 
 using namespace llvm;

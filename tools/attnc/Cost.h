@@ -9,7 +9,7 @@
 #ifndef ATTN_TOOLS_ATTNC_COST_H
 #define ATTN_TOOLS_ATTNC_COST_H
 
-#include "attn/Compiler/Problem.h"
+#include "attn/Problem/Problem.h"
 #include "attnc.h"
 
 namespace attn::driver {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HotLoops.h"
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/MC/MCContext.h"
 #include "llvm/MC/MCDisassembler/MCDisassembler.h"

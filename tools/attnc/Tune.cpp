@@ -13,6 +13,7 @@
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/TunedFile.h"
 #include "attn/IR/Attn.h"
+#include "attn/Support/OutputFile.h"
 #include "attnc.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -249,6 +250,10 @@ int driver::tune(const TuneCommand &command) {
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
     return reportError(target.takeError());
+  // A file that cannot be written is found before the time is spent.
+  OutputFiles probe;
+  if (Error error = probe.add(command.output, [](raw_ostream &) {}))
+    return reportError(std::move(error));
   attn_runtime_set_num_threads(command.threads);
   TunedFile file(*target, command.threads);
   for (const std::string &text : command.problems) {

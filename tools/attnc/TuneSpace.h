@@ -7,7 +7,7 @@
 #ifndef ATTN_TOOLS_ATTNC_TUNESPACE_H
 #define ATTN_TOOLS_ATTNC_TUNESPACE_H
 
-#include "attn/Compiler/Problem.h"
+#include "attn/Problem/Problem.h"
 #include "attn/Transforms/Transforms.h"
 #include <vector>
 

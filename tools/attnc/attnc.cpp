@@ -13,11 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnc.h"
+#include "CheckOptions.h"
 #include "attn-c/attn_cuda.h"
-#include "attn/Compiler/Version.h"
-#include "attn/Conversion/CNames.h"
+#include "attn/Support/CNames.h"
+#include "attn/Support/Version.h"
 #include "attn/Transforms/Transforms.h"
-#include "llvm/Support/CommandLine.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
@@ -43,17 +44,18 @@ cl::OptionCategory category("attnc options");
 cl::SubCommand runCommand("run", "compile in memory and run");
 cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
 cl::SubCommand tuneCommand("tune", "measure schedules on this machine and write the fastest");
+cl::SubCommand *const kCommands[] = {&runCommand, &benchCommand, &tuneCommand};
 cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand);
 cl::cat inCategory(category);
 
 cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
-cl::list<std::string> problems("problem", cl::desc("a problem line instead of INPUT"), cl::value_desc("LINE"),
-                               inCompile, inRun, inBench, inTune, inCategory);
+cl::list<std::string> problems("problem", cl::desc("a problem line (docs/Using.md)"), cl::value_desc("LINE"), inCompile,
+                               inRun, inBench, inTune, inCategory);
 cl::opt<std::string>
     target("target",
-           cl::desc("host, x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
-                    "several of them separated by commas, for one object that chooses by CPUID; a GPU: sm_80, "
-                    "sm_86, sm_89, sm_90"),
+           cl::desc("host (default), x86-64, x86-64-v2, -v3, -v4, or a processor's name; to compile, also "
+                    "several of them separated by commas, for one object that chooses by CPUID; but for bench and "
+                    "tune, a GPU: sm_80, sm_86, sm_89, sm_90"),
            cl::init("host"), inCompile, inRun, inBench, inTune, inCategory);
 cl::opt<Parallel> parallel("parallel", cl::desc("how parallel loops run"), cl::init(Parallel::OpenMP),
                            cl::values(clEnumValN(Parallel::OpenMP, "openmp", "through attn_parallel_for (default)"),
@@ -67,8 +69,10 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
-cl::opt<std::string> schedule("schedule", cl::desc("fields of the schedule by hand; the policy chooses the others"),
-                              cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
+cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("fields of the schedule by hand, separated by blanks or commas; the policy chooses the others"),
+             cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
                            cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
@@ -109,8 +113,8 @@ cl::list<std::string> inputs("input", cl::desc("inputs in the order of the argum
                              inRun, inCategory);
 cl::list<std::string> outputs("output", cl::desc("outputs in the order of the results"), cl::value_desc("FILE.npy"),
                               inRun, inCategory);
-cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: the first)"), inRun, inCategory);
-cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inRun, inCategory);
+cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: all)"), inRun, inCategory);
+cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs (default: 0)"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
@@ -119,8 +123,10 @@ cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print 
 cl::opt<std::string> problemFile("problems",
                                  cl::desc("a file of problem lines; to compile, a library of their kernels"),
                                  cl::value_desc("FILE"), inCompile, inBench, inTune, inCategory);
-cl::opt<int> threads("threads", cl::desc("threads of the parallel loop"), cl::init(1), inBench, inTune, inCategory);
-cl::opt<double> seconds("seconds", cl::desc("time spent on each problem"), cl::init(1.0), inBench, inCategory);
+cl::opt<int> threads("threads", cl::desc("threads of the parallel loop (default: 1)"), cl::init(1), inBench, inTune,
+                     inCategory);
+cl::opt<double> seconds("seconds", cl::desc("time spent on each problem (default: 1)"), cl::init(1.0), inBench,
+                        inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
 cl::opt<Roofline>
     roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
@@ -133,8 +139,8 @@ cl::opt<Roofline>
 cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inBench, inCategory);
 
 // attnc tune
-cl::opt<double> budget("budget", cl::desc("seconds for all problems together"), cl::init(10), cl::value_desc("SECONDS"),
-                       inTune, inCategory);
+cl::opt<double> budget("budget", cl::desc("seconds for all problems together (default: 10)"), cl::init(10),
+                       cl::value_desc("SECONDS"), inTune, inCategory);
 
 /// Of --tuned, once the flags are checked.
 std::shared_ptr<const TunedFile> tunedFile;
@@ -162,6 +168,24 @@ Expected<Source> getSource() {
   return problems.empty() ? Source{inputFile, std::nullopt} : Source{"", problems.front()};
 }
 
+/// What another --emit writes may not have the name of it by accident.
+Error checkSuffix() {
+  if (emit.getNumOccurrences() || !stopAfter.empty())
+    return Error::success();
+  auto suggested = StringSwitch<StringRef>(sys::path::extension(output))
+                       .Cases({".so", ".dll", ".dylib"}, "shared")
+                       .Case(".s", "asm")
+                       .Case(".ll", "llvm")
+                       .Case(".mlir", "mlir")
+                       .Case(".ptx", "ptx")
+                       .Case(".cubin", "cubin")
+                       .Default("");
+  if (suggested.empty())
+    return Error::success();
+  return createStringError("expected --emit=" + suggested + " for '" + output +
+                           "', found none, which writes an object; write --emit=" + suggested + ", or --emit=obj");
+}
+
 /// The name of a library from its file: out/libattention.so → attention.
 std::string getLibraryName() {
   if (!libraryName.empty())
@@ -182,6 +206,8 @@ int runBundle(std::optional<Source> source) {
 }
 
 int runCompile() {
+  if (Error error = checkSuffix())
+    return reportError(std::move(error));
   if (!problemFile.empty()) {
     if (!inputFile.empty() || !problems.empty())
       return reportError(
@@ -272,31 +298,9 @@ int driver::reportError(Error error) {
   return 1;
 }
 
-/// LLVM takes the options of the top level in a subcommand as well, and there some of its own with names of ours.
-static Error checkCommand() {
-  cl::SubCommand *commands[] = {&runCommand, &benchCommand, &tuneCommand};
-  auto active = find_if(commands, [](cl::SubCommand *command) { return bool(*command); });
-  auto isOurs = [](const cl::Option *option) { return is_contained(option->Categories, &category); };
-  for (const auto &[name, option] : cl::getRegisteredOptions()) {
-    if (option->getNumOccurrences() == 0)
-      continue;
-    if (active != std::end(commands)) {
-      if (isOurs(option) && !option->Subs.contains(*active))
-        return createStringError("expected an option of attnc " + (*active)->getName() + ", found --" + name +
-                                 "; see attnc " + (*active)->getName() + " --help");
-      continue;
-    }
-    for (cl::SubCommand *command : commands)
-      if (auto other = cl::getRegisteredOptions(*command).find(name);
-          !isOurs(option) && other != cl::getRegisteredOptions(*command).end() && isOurs(other->second))
-        return createStringError("expected --" + name + " with attnc " + command->getName() + " only");
-  }
-  return Error::success();
-}
-
 /// What needs no problem to be found wrong.
 static Error checkFlags() {
-  if (Error error = checkCommand())
+  if (Error error = checkOptions(kCommands, category))
     return error;
   if (!libraryName.empty() && problemFile.empty())
     return createStringError("expected --name with --problems only, whose library it names");
@@ -340,9 +344,11 @@ int main(int argc, char **argv) {
   // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
   std::signal(SIGXFSZ, SIG_IGN);
   cl::HideUnrelatedOptions(category);
-  for (cl::SubCommand *command : {&runCommand, &benchCommand, &tuneCommand})
+  for (cl::SubCommand *command : kCommands)
     cl::HideUnrelatedOptions(category, *command);
   cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
+  if (Error error = checkArguments(ArrayRef(argv + 1, argv + argc), kCommands))
+    return reportError(std::move(error));
   cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
   if (Error error = checkFlags())
     return reportError(std::move(error));

@@ -9,11 +9,11 @@
 #ifndef ATTN_TOOLS_COMMON_DRIVER_H
 #define ATTN_TOOLS_COMMON_DRIVER_H
 
-#include "attn/Compiler/CodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
 #include "attn/Compiler/Compiler.h"
-#include "attn/Compiler/Npy.h"
-#include "attn/Compiler/Problem.h"
 #include "attn/Compiler/TunedFile.h"
+#include "attn/Problem/Problem.h"
+#include "attn/Support/Npy.h"
 
 #include <dlpack/dlpack.h>
 #include <map>
@@ -41,9 +41,6 @@ llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file,
 /// The options with the schedule that --tuned has for a problem line; a note on standard error where it has none.
 CompileOptions applyTuned(const Source &source, CompileOptions options);
 
-/// The object that a compiler which has run makes.
-llvm::Expected<std::string> emitObject(Compiler &compiler);
-
 /// A kernel in memory, ready to be called.
 class LoadedKernel {
 public:
@@ -52,6 +49,8 @@ public:
                                               llvm::StringRef kernel = "",
                                               llvm::raw_ostream &diagnostics = llvm::errs());
   const Kernel &getDescription() const { return description; }
+  /// Of all kernels of the source, in its order.
+  llvm::ArrayRef<std::string> getNames() const { return names; }
   /// Calls the checked entry on buffers in the order of the arguments; an error is its message. Of a kernel for a GPU,
   /// on copies in the memory of the current context's device (the first one's, where none is current).
   llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
@@ -62,6 +61,7 @@ private:
   std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
 
   Kernel description;
+  std::vector<std::string> names;
   bool isGpu = false;
   std::unique_ptr<LoadedObject> object;
   void *entry = nullptr, *workspaceEntry = nullptr;

@@ -7,9 +7,7 @@
 #include "Driver.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Target/TargetMachine.h"
+#include "llvm/ADT/StringExtras.h"
 #include <csignal>
 #include <unistd.h>
 
@@ -19,20 +17,6 @@ using namespace attn::driver;
 
 /// Of the text of an error.
 static constexpr size_t kMessageSize = 2048;
-
-Expected<std::string> driver::emitObject(Compiler &compiler) {
-  LLVMContext context;
-  std::unique_ptr<Module> module = compiler.translate(context);
-  if (!module)
-    return createStringError("translation to LLVM IR failed");
-  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(compiler.getObjectTarget());
-  if (!machine)
-    return machine.takeError();
-  Expected<SmallVector<char, 0>> file = emitFile(*module, **machine, FileKind::Object);
-  if (!file)
-    return file.takeError();
-  return std::string(file->data(), file->size());
-}
 
 /// What stops at an illegal instruction from here on is the kernel, not the compiler.
 static void reportWrongProcessor(int) {
@@ -53,19 +37,17 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  Expected<std::string> object = emitObject(**compiler);
+  Expected<std::string> object = (*compiler)->emit(FileKind::Object);
   if (!object)
     return object.takeError();
   LoadedKernel kernel;
   ArrayRef<Kernel> kernels = (*compiler)->getKernels();
+  for (const Kernel &each : kernels)
+    kernel.names.push_back(each.name);
   const Kernel *found =
       name.empty() ? kernels.begin() : find_if(kernels, [&](const Kernel &k) { return k.name == name; });
-  if (found == kernels.end()) {
-    std::string names;
-    for (const Kernel &k : kernels)
-      names += " " + k.name;
-    return createStringError("no kernel named '" + name + "', expected one of" + names);
-  }
+  if (found == kernels.end())
+    return createStringError("no kernel named '" + name + "', expected one of " + join(kernel.names, " "));
   kernel.description = *found;
   Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
   if (!loaded)

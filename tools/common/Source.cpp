@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Driver.h"
-#include "attn/Compiler/Onnx.h"
+#include "attn/Onnx/Onnx.h"
 
 using namespace llvm;
 using namespace attn;

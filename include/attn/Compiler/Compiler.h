@@ -10,7 +10,8 @@
 #ifndef ATTN_COMPILER_COMPILER_H
 #define ATTN_COMPILER_COMPILER_H
 
-#include "attn/Compiler/GpuCodeGen.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/CodeGen/GpuCodeGen.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Pipelines.h"
 #include "attn/Target/TargetInfo.h"
@@ -114,6 +115,9 @@ public:
   /// kernels of a variant, whose symbols end in `suffix`; or the checked entries, which are not optimised.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context, ModulePart part = ModulePart::Whole,
                                           llvm::StringRef suffix = "");
+
+  /// The file that all of it becomes, as bytes: translate, then emitFile.
+  llvm::Expected<std::string> emit(FileKind kind);
 
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }

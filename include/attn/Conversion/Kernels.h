@@ -10,7 +10,7 @@
 #ifndef ATTN_CONVERSION_KERNELS_H
 #define ATTN_CONVERSION_KERNELS_H
 
-#include "attn/Conversion/CNames.h"
+#include "attn/Support/CNames.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 #include "mlir/IR/Value.h"

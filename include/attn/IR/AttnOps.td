@@ -212,7 +212,7 @@ def Attn_DropoutOp : Attn_StructuredOp<"dropout"> {
 
     * C1, C2: as for `attn.scores`.
     * C4: input and output are floating point of one type.
-    * C16: dropout_p is in [0, 1].
+    * C16: dropout_p is in [0, 1]; there are at most two batch dimensions.
 
     ```mlir
     %t = attn.dropout ins(%p : tensor<4x6xf32>) dropout(%seed, %offset : i64, i64) outs(%init : tensor<4x6xf32>)
@@ -310,7 +310,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
-    * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset).
+    * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside
+      at most two batch dimensions.
     * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
       shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
 

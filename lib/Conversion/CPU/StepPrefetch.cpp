@@ -95,6 +95,8 @@ void StepPrefetch::besideOutput(Value blockOfLanes, Value column) {
 }
 
 void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Value part, int64_t parts) {
+  if (tile.rows == 0 || tile.columns == 0)
+    return;
   OpBuilder &b = vb.b;
   int64_t perLine = kBufferAlignment * 8 / getBits(tile.operand), lines = llvm::divideCeil(tile.columns, perLine);
   // A part is some rows, or some lines of a row.

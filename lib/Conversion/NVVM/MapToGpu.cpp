@@ -259,13 +259,17 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
   LogicalResult mapFunction(func::FuncOp host, const TargetInfo &info) {
-    WalkResult tensors = host.walk([](Operation *op) {
-      bool isOnTensors =
-          isa<AttnDialect>(op->getDialect()) && llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>);
-      return isOnTensors ? WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"))
-                         : WalkResult::advance();
+    WalkResult others = host.walk([](Operation *op) {
+      if (!isa<AttnDialect>(op->getDialect()))
+        return WalkResult::advance();
+      if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
+        return WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"));
+      if (isa<SdpaOp>(op))
+        return WalkResult(
+            op->emitOpError("expected tiles, found the whole op; run attn-to-flash first, for this target"));
+      return WalkResult::advance();
     });
-    if (tensors.wasInterrupted() || failed(wrapSingleTiles(host)))
+    if (others.wasInterrupted() || failed(wrapSingleTiles(host)))
       return failure();
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });

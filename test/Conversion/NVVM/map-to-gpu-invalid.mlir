@@ -68,3 +68,12 @@ func.func @tensors(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf3
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+// attn-to-gpu without attn-to-flash.
+func.func @whole(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %o: memref<4x8xf32>) {
+  // expected-error @below {{expected tiles, found the whole op; run attn-to-flash first, for this target}}
+  attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
+  return
+}

@@ -1,0 +1,27 @@
+//===- CheckBitcode.h - code of every object as LLVM bitcode ----*- C++ -*-===//
+//
+// The code of `attn_check_arguments`, and of the choice among kernels, for
+// linking into objects, which then need nothing but libc.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_CODEGEN_CHECKBITCODE_H
+#define ATTN_CODEGEN_CHECKBITCODE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace attn {
+
+/// A module that defines `attn_check_arguments` (see attn-c/attn_runtime.h) with external linkage and calls
+/// `vsnprintf`. It names no processor. Whoever links it into a kernel gives the function internal linkage.
+llvm::StringRef getCheckArgumentsBitcode();
+
+/// The same of the code that chooses a kernel by the processor, and by the tensors of a call: the functions of
+/// attn-c/attn_dispatch.h.
+llvm::StringRef getProcessorBitcode();
+llvm::StringRef getLibraryBitcode();
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CHECKBITCODE_H

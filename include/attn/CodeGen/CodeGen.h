@@ -1,0 +1,66 @@
+//===- CodeGen.h - LLVM IR to object, assembly, library, memory -*- C++ -*-===//
+//
+// All in process: LLVM's optimiser and object emission, lld as a library, ORC.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_CODEGEN_CODEGEN_H
+#define ATTN_CODEGEN_CODEGEN_H
+
+#include "attn/Target/TargetInfo.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+#include <string>
+
+namespace llvm {
+class Module;
+class TargetMachine;
+namespace orc {
+class LLJIT;
+}
+} // namespace llvm
+
+namespace attn {
+
+/// A machine for position-independent code on `target`.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
+
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline.
+/// Flash kernels are vectors already: LLVM's own vectorisers, for what is materialised, would only take time on their
+/// scalar rests.
+void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
+                    bool vectorizeLoops = true);
+
+enum class FileKind { Object, Assembly };
+/// Machine code as the bytes of a file.
+llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);
+llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &target, FileKind kind);
+
+/// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
+/// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.
+llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needsRuntime);
+
+/// One relocatable object of several. Hidden symbols are resolved among them and are local to the result.
+llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
+
+/// Code in memory. Kernels call this process's attn_parallel_for and C library.
+class LoadedObject {
+public:
+  static llvm::Expected<std::unique_ptr<LoadedObject>> load(llvm::StringRef object);
+  ~LoadedObject();
+  /// The address of a symbol, or an error that names it.
+  llvm::Expected<void *> lookup(llvm::StringRef symbol) const;
+
+private:
+  LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit, std::shared_ptr<const std::string> missing);
+  std::shared_ptr<const std::string> missing; ///< symbols that a failed lookup lacked
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+} // namespace attn
+
+#endif // ATTN_CODEGEN_CODEGEN_H

@@ -1,0 +1,118 @@
+//===- Problem.h - one attention problem, as a line of text -----*- C++ -*-===//
+//
+// A problem line names one case for tests, benchmarks and the driver:
+// `b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right bias=1,8,113,203 out=lse`.
+// It is parsed, printed in its canonical form, and written as an IR file.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_PROBLEM_PROBLEM_H
+#define ATTN_PROBLEM_PROBLEM_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace attn {
+
+struct Problem {
+  /// A size written as `?`: every call says it.
+  static constexpr int64_t kDynamic = -1;
+  enum class Element { F32, F64, BF16, F16 };
+  enum class Causal { TopLeft, BottomRight, Offset };
+  /// Of q, k, v and out: (batch, head, row, column), (batch, row, head, column), (batch, row, head * column), or
+  /// (row, head, column) with the sequences one after the other. Scores and lse are as in BHSD, but for varlen: lse
+  /// (head, row).
+  enum class Layout { BHSD, BSHD, BSD, Varlen };
+  /// Sizes over (batch, head, query, key), each 1 or that of the problem.
+  using ScoreShape = std::array<int64_t, 4>;
+
+  int64_t b = 1;
+  int64_t hq = 1;
+  int64_t hkv = 1;
+  int64_t sq = 0; ///< of all sequences together in varlen, and so is sk
+  int64_t sk = 0;
+  int64_t d = 1;
+  int64_t dv = 1;
+  Element element = Element::F32;
+  /// The type of k and v where it is not that of q: 16-bit floats, or numbers that a scale goes with.
+  enum class KvElement { Same, BF16, F16, I8, F8E4M3FN };
+  KvElement kv = KvElement::Same;
+  /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
+  bool hasTokenScales = false;
+  std::optional<Causal> causal;
+  /// (left, right), inclusive; a side of nullopt is unbounded. `align` places a window without causal.
+  struct Window {
+    std::optional<int64_t> left, right;
+    bool operator==(const Window &) const = default;
+  };
+  std::optional<Window> window;
+  std::optional<Causal> align;
+  std::optional<int64_t> chunk; ///< keys of the same chunk of so many tokens
+  std::optional<double> softcap;
+  std::optional<double> scale;
+  std::optional<ScoreShape> bias;
+  std::optional<ScoreShape> mask;
+  bool sink = false;
+  bool qLengths = false;
+  bool kvLengths = false;
+  std::optional<double> dropout;
+  /// K and V in pages of `size` rows: (page, row, head, column), or (page, head, row, column) where head-major.
+  struct Paged {
+    int64_t size = 1;
+    bool isHeadMajor = false;
+    bool operator==(const Paged &) const = default;
+  };
+  std::optional<Paged> paged;
+  /// Pages of the cache; nullopt: as many as the block table has entries.
+  std::optional<int64_t> pages;
+  Layout layout = Layout::BHSD;
+  bool lse = false;
+  bool weights = false;
+
+  /// What the text after the line holds: arguments that the regions read, and the regions with their braces, as MLIR.
+  struct Capture {
+    std::string name, type;
+    bool operator==(const Capture &) const = default;
+  };
+  std::vector<Capture> captures;
+  std::string scoreMod, maskMod;
+
+  bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN; }
+  /// True where an alignment of causal or window is a run-time offset.
+  bool hasOffset() const { return causal == Causal::Offset || align == Causal::Offset; }
+  /// Entries of a row of the block table; kDynamic where sk is.
+  int64_t getTablePages() const { return sk == kDynamic ? kDynamic : (sk + paged->size - 1) / paged->size; }
+
+  bool operator==(const Problem &) const = default;
+};
+
+/// Parses one problem line. Left out, `b` and `hq` are 1, `hkv` is `hq`, `sk` is `sq`, `dv` is `d`, and elements are
+/// f32. The error shows the line with a caret under the token that is wrong. The line may be followed by lines of
+/// `captures(%name : type, …)`, `score_mod { … }` and `mask_mod { … }`, in this order.
+llvm::Expected<Problem> parseProblem(llvm::StringRef text);
+
+/// Parses a file of problem lines. Blank lines, and what follows a `#`, are skipped; errors name the line.
+llvm::Expected<std::vector<Problem>> parseProblems(llvm::StringRef text);
+
+/// The canonical text: every size, then what differs from the defaults, on one line; then captures and regions, where
+/// there are any, on lines of their own. parseProblem gives the problem back.
+std::string printProblem(const Problem &problem);
+/// Its first line: what a report shows.
+std::string printProblemLine(const Problem &problem);
+
+/// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, bias,
+/// mask, sink, q_lengths, kv_lengths, k_scale, v_scale, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed,
+/// offset, captures, results out, lse, weights, each only where the problem has it, named by `attn.name` attributes.
+/// Weights are returned by the unfused chain with scores in f32 (f64).
+std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
+
+} // namespace attn
+
+#endif // ATTN_PROBLEM_PROBLEM_H

@@ -1,0 +1,29 @@
+//===- ProblemText.h - words that lines and IR share ------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_PROBLEM_PROBLEMTEXT_H
+#define ATTN_PROBLEM_PROBLEMTEXT_H
+
+#include "attn/Problem/Problem.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace attn {
+
+llvm::StringRef printElement(Problem::Element element);
+/// The type of k and v as IR spells it.
+llvm::StringRef printKvElement(const Problem &problem);
+llvm::StringRef printCausal(Problem::Causal causal);
+/// A number, or `?`.
+std::string printSize(int64_t size);
+/// The shortest decimal that reads back as the same number.
+std::string printReal(double real);
+/// The words of a line that tensors do not show: those after the element type, of bias and mask only that they are
+/// there.
+llvm::SmallVector<std::string> getFeatureWords(const Problem &problem);
+
+} // namespace attn
+
+#endif // ATTN_PROBLEM_PROBLEMTEXT_H

@@ -1,0 +1,35 @@
+//===- CNames.h - names that a C or C++ program can use ---------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_SUPPORT_CNAMES_H
+#define ATTN_SUPPORT_CNAMES_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace attn {
+
+/// The symbol of a kernel's checked entry.
+std::string getCheckedName(llvm::StringRef kernel);
+
+/// Says how large a workspace a GPU kernel needs: of sizes; the checked one, of DLPack tensors.
+std::string getWorkspaceBytesName(llvm::StringRef kernel);
+
+/// The symbol of the code of a gpu.module, struct attn_cuda_image.
+std::string getImageName(llvm::StringRef gpuModule);
+
+/// The private table of what its checked entry tests.
+std::string getSpecsName(llvm::StringRef kernel);
+
+/// An identifier of C and C++ that resembles `text`, and that no header of a kernel defines.
+std::string makeCName(llvm::StringRef text);
+/// True for an identifier that a C program can call a function: no keyword, no name of the C library, of dlpack.h
+/// or of attn.
+bool isCFunctionName(llvm::StringRef name);
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_CNAMES_H

@@ -1,0 +1,179 @@
+//===- CodeGen.cpp - LLVM IR to object, assembly and memory ---------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/CodeGen/CodeGen.h"
+#include "NarrowFloats.h"
+#include "attn-c/attn_cuda.h"
+#include "attn-c/attn_runtime.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Target/TargetOptions.h"
+#include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+using namespace llvm;
+
+// What code for a processor without f16 calls of libgcc; only their addresses are taken.
+extern "C" {
+void __extendhfsf2();
+void __truncdfhf2();
+void __truncsfhf2();
+}
+
+namespace attn {
+
+static void initializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    InitializeNativeTargetAsmParser();
+  });
+}
+
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &target) {
+  initializeTargets();
+  std::string error;
+  Triple triple(target.triple);
+  const Target *backend = TargetRegistry::lookupTarget(triple, error);
+  if (!backend)
+    return createStringError("this LLVM has no code generator for " + target.triple + ": " + error);
+  std::unique_ptr<TargetMachine> machine(backend->createTargetMachine(
+      triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError("LLVM refuses the target '" + target.name + "'");
+  return machine;
+}
+
+void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops) {
+  moveNarrowFloatsAsIntegers(module);
+  std::string width = std::to_string(target.vectorBits);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      function.addFnAttr("target-features", target.features);
+    if (target.gpu)
+      continue;
+    // The kernels' vectors have the width that TargetInfo chose; processors that LLVM tunes for half of it would split
+    // them.
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("min-legal-vector-width", width);
+  }
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager sccs;
+  ModuleAnalysisManager modules;
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = vectorizeLoops;
+  tuning.SLPVectorization = vectorizeLoops;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind) {
+  SmallVector<char, 0> bytes;
+  raw_svector_ostream stream(bytes);
+  legacy::PassManager passes;
+  CodeGenFileType type = kind == FileKind::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return createStringError("LLVM cannot emit this kind of file for the target");
+  passes.run(module);
+  return std::string(bytes.data(), bytes.size());
+}
+
+Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  return emitFile(module, **machine, kind);
+}
+
+//===----------------------------------------------------------------------===//
+// In memory
+//===----------------------------------------------------------------------===//
+
+LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit, std::shared_ptr<const std::string> missing)
+    : missing(std::move(missing)), jit(std::move(jit)) {}
+LoadedObject::~LoadedObject() = default;
+
+/// Linux grants the registers of AMX tiles to processes that ask (Documentation/arch/x86/xstate.rst). Where it refuses,
+/// as on processors without them, kernels with product = amx stop at an instruction that there is not.
+static void requestTiles() {
+#ifdef SYS_arch_prctl                                    // x86
+  constexpr long kRequestState = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  (void)syscall(SYS_arch_prctl, kRequestState, kTileData);
+#endif
+}
+
+Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
+  initializeTargets();
+  Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
+  if (!jit)
+    return jit.takeError();
+  requestTiles();
+  auto missing = std::make_shared<std::string>();
+  (*jit)->getExecutionSession().setErrorReporter([missing](Error error) {
+    handleAllErrors(
+        std::move(error),
+        [&](const orc::SymbolsNotFound &found) {
+          for (const orc::SymbolStringPtr &name : found.getSymbols())
+            *missing += ((missing->empty() ? "'" : ", '") + *name + "'").str();
+        },
+        [](const ErrorInfoBase &) {});
+  });
+  orc::JITDylib &library = (*jit)->getMainJITDylib();
+  // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
+  // not mean that its names are found: a host such as Python loads libraries with names of their own.
+  orc::SymbolMap runtime;
+  auto define = [&](StringRef name, auto *function) {
+    runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
+  };
+  define("attn_parallel_for", &attn_parallel_for);
+  define("attn_cuda_launch", &attn_cuda_launch);
+  define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
+  define("attn_cuda_copy_message", &attn_cuda_copy_message);
+  define("__extendhfsf2", &__extendhfsf2);
+  define("__truncdfhf2", &__truncdfhf2);
+  define("__truncsfhf2", &__truncsfhf2);
+  if (Error error = library.define(orc::absoluteSymbols(std::move(runtime))))
+    return error;
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess((*jit)->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  library.addGenerator(std::move(*process));
+  if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(object, "kernel.o")))
+    return error;
+  return std::unique_ptr<LoadedObject>(new LoadedObject(std::move(*jit), std::move(missing)));
+}
+
+Expected<void *> LoadedObject::lookup(StringRef symbol) const {
+  Expected<orc::ExecutorAddr> address = jit->lookup(symbol);
+  if (!address && !missing->empty()) {
+    consumeError(address.takeError());
+    return createStringError("expected each function that is called to have a body or to be in this process, found " +
+                             *missing + " missing; write a body, or emit an object and link it");
+  }
+  if (!address)
+    return address.takeError();
+  return address->toPtr<void *>();
+}
+
+} // namespace attn

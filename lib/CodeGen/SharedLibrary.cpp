@@ -1,0 +1,99 @@
+//===- SharedLibrary.cpp - lld as a library -------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Link.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/Support/OutputFile.h"
+#include "lld/Common/Driver.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+#include <dlfcn.h>
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace llvm;
+
+namespace attn {
+
+static constexpr StringLiteral kRuntimeLibrary = "libattn_runtime.so";
+
+/// The folder of libattn_runtime.so: that of the program or library this code is in, or ../lib from it.
+static Expected<std::string> findRuntimeFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&findRuntimeFolder), &info) || !info.dli_fname)
+    return createStringError("cannot tell where this program lies, to find " + kRuntimeLibrary);
+  std::string name = info.dli_fname;
+  // A program that the shell found in PATH is known without its folder.
+  if (!StringRef(name).contains('/'))
+    name = sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&findRuntimeFolder));
+  SmallString<256> self;
+  if (std::error_code error = sys::fs::real_path(name, self))
+    return createFileError(name, error);
+  StringRef folder = sys::path::parent_path(self);
+  for (StringRef relative : {".", "../lib"}) {
+    SmallString<256> candidate(folder);
+    sys::path::append(candidate, relative);
+    sys::path::remove_dots(candidate, /*remove_dot_dot=*/true);
+    SmallString<256> library(candidate);
+    sys::path::append(library, kRuntimeLibrary);
+    if (sys::fs::exists(library))
+      return candidate.str().str();
+  }
+  return createStringError("expected " + kRuntimeLibrary + " in " + folder + " or " + folder +
+                           "/../lib, found none; use --parallel=none, or --emit=obj and link it yourself");
+}
+
+Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector<std::string> before,
+                               std::vector<std::string> after) {
+  // lld reads and writes files; these two are of this call alone.
+  SmallString<128> inputPath, outputPath;
+  for (auto [suffix, path] : {std::pair(extension, &inputPath), std::pair(StringRef("out"), &outputPath)})
+    if (std::error_code error = sys::fs::createTemporaryFile("attn", suffix, *path))
+      return createStringError(error, "cannot create a temporary file: " + error.message());
+  FileRemover removeInput(inputPath), removeOutput(outputPath);
+  if (Error error = writeOutputFile(inputPath, [&](raw_ostream &os) { os << bytes; }))
+    return error;
+  std::vector<std::string> arguments = {"ld.lld", "-o", outputPath.str().str()};
+  append_range(arguments, before);
+  arguments.push_back(inputPath.str().str());
+  append_range(arguments, after);
+  SmallVector<const char *> raw;
+  for (const std::string &argument : arguments)
+    raw.push_back(argument.c_str());
+  std::string messages;
+  raw_string_ostream stream(messages);
+  // lld keeps its state in globals: one link at a time.
+  static std::mutex mutex;
+  std::lock_guard<std::mutex> guard(mutex);
+  lld::Result result = lld::lldMain(raw, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return createStringError("linking failed: " + stream.str());
+  ErrorOr<std::unique_ptr<MemoryBuffer>> output = MemoryBuffer::getFile(outputPath);
+  if (!output)
+    return createFileError(outputPath, output.getError());
+  return (*output)->getBuffer().str();
+}
+
+Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
+  std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
+  // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
+  Dl_info info;
+  double (*logarithm)(double) = &std::log;
+  if (dladdr(reinterpret_cast<void *>(logarithm), &info) && info.dli_fname)
+    after.insert(after.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
+  if (needsRuntime) {
+    Expected<std::string> folder = findRuntimeFolder();
+    if (!folder)
+      return folder.takeError();
+    after.insert(after.end(), {"-L" + *folder, "-lattn_runtime", "-rpath", "$ORIGIN", "-rpath", *folder});
+  }
+  return linkFile(object, "o", {"-shared"}, after);
+}
+
+} // namespace attn

@@ -1,0 +1,88 @@
+//===- OnnxAttention.cpp - one Attention node, checked --------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Onnx/OnnxAttention.h"
+#include "OnnxChecks.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::StringRef;
+
+static constexpr size_t kMaxQuoted = 64;
+
+std::string attn::onnx::quote(StringRef text) {
+  std::string quoted = "'";
+  for (char c : text.take_front(kMaxQuoted))
+    quoted += llvm::isPrint(c) ? c : '?';
+  return quoted + (text.size() > kMaxQuoted ? "...'" : "'");
+}
+
+StringRef attn::onnx::getFloatName(int64_t type) {
+  switch (DataType(type)) {
+  case DataType::Float: return "f32";
+  case DataType::Double: return "f64";
+  case DataType::Float16: return "f16";
+  case DataType::BFloat16: return "bf16";
+  default: return "";
+  }
+}
+
+static Dimension fixed(int64_t size) { return {size, ""}; }
+
+Dimension AttentionNode::getKeys() const {
+  if (!has[kPastKey])
+    return newKeys;
+  if (newKeys.size && pastKeys.size)
+    return fixed(*newKeys.size + *pastKeys.size);
+  return {};
+}
+
+std::vector<Dimension> AttentionNode::getInputShape(Input input) const {
+  auto rows = [&](int64_t count, const Dimension &length, int64_t size) -> std::vector<Dimension> {
+    if (isPacked)
+      return {batch, length, fixed(count * size)};
+    return {batch, fixed(count), length, fixed(size)};
+  };
+  switch (input) {
+  case kQ: return rows(heads, queries, headSize);
+  case kK: return rows(kvHeads, newKeys, headSize);
+  case kV: return rows(kvHeads, newKeys, valueSize);
+  case kPastKey: return {batch, fixed(kvHeads), pastKeys, fixed(headSize)};
+  case kPastValue: return {batch, fixed(kvHeads), pastKeys, fixed(valueSize)};
+  case kLengths: return {batch};
+  default: break;
+  }
+  const Dimension full[kScoreRank] = {batch, fixed(heads), queries, getKeys()};
+  std::vector<Dimension> shape;
+  for (auto [i, dimension] : llvm::enumerate(mask))
+    shape.push_back(dimension.isBroadcast ? fixed(1)
+                    : dimension.prefix    ? fixed(*dimension.prefix)
+                                          : full[kScoreRank - mask.size() + i]);
+  return shape;
+}
+
+std::vector<Dimension> AttentionNode::getOutputShape(Output output) const {
+  switch (output) {
+  case kPresentKey: return {batch, fixed(kvHeads), getKeys(), fixed(headSize)};
+  case kPresentValue: return {batch, fixed(kvHeads), getKeys(), fixed(valueSize)};
+  case kScores: return {batch, fixed(heads), queries, getKeys()};
+  default: break;
+  }
+  if (isPacked)
+    return {batch, queries, fixed(heads * valueSize)};
+  return {batch, fixed(heads), queries, fixed(valueSize)};
+}
+
+llvm::Expected<AttentionNode> attn::onnx::checkAttention(const Node &node, Model &model, StringRef title) {
+  AttentionNode result;
+  if (Error error = checkOperator(node, model, title, result))
+    return std::move(error);
+  if (Error error = checkTypes(node, model, title, result))
+    return std::move(error);
+  return result;
+}

@@ -1,0 +1,358 @@
+//===- OnnxReader.cpp - the protobuf wire format of ONNX models -----------===//
+//
+// A message is a sequence of fields: a varint with number and wire type, then
+// the value. One function a message of onnx.proto takes the fields that matter
+// by number and skips the others. The nesting is that of the functions:
+// subgraphs and values of attributes are never entered.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Onnx/OnnxModel.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::formatv;
+using llvm::StringRef;
+
+/// Protobuf's own limit on a message.
+static constexpr size_t kMaxBytes = (size_t(1) << 31) - 1;
+/// Far above real models; bounds the memory for a file of millions of empty messages.
+static constexpr size_t kMaxFields = size_t(1) << 20;
+/// A varint has seven bits a byte.
+static constexpr unsigned kMaxVarintBytes = 10;
+
+static constexpr llvm::StringLiteral kDataTypeNames[] = {
+    "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+    "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+    "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+    "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
+
+std::string attn::onnx::getDataTypeName(int64_t type) {
+  if (type >= 0 && type < int64_t(std::size(kDataTypeNames)))
+    return kDataTypeNames[type].str();
+  return formatv("element type {0}", type);
+}
+
+namespace {
+
+enum class WireType : unsigned { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
+
+struct Field {
+  uint64_t number = 0;
+  WireType wire = WireType::Varint;
+  uint64_t value = 0; ///< of a number
+  StringRef bytes;    ///< of the others
+  const char *start = nullptr;
+};
+
+class Reader {
+public:
+  Reader(StringRef file, StringRef name) : file(file), name(name) {}
+  Error readModel(Model &model);
+
+private:
+  Error readGraph(StringRef bytes, Model &model);
+  Error readNode(StringRef bytes, Node &node);
+  Error readAttribute(StringRef bytes, Attribute &attribute);
+  Error readValue(StringRef bytes, Model &model);
+  Error readType(StringRef bytes, TensorType &type);
+  Error readTensorType(StringRef bytes, TensorType &type);
+  Error readDimension(StringRef bytes, Dimension &dimension);
+  Error readInitializer(StringRef bytes, Model &model);
+  Error readSizes(const Field &field, TensorType &type);
+  Error readOpset(StringRef bytes, Model &model);
+  Error readFunction(StringRef bytes, Function &function);
+
+  /// Calls `take` for each field of a message.
+  Error readFields(StringRef message, StringRef what, llvm::function_ref<Error(const Field &)> take);
+  Error readVarint(StringRef &rest, StringRef what, uint64_t &value);
+  Error readField(StringRef &rest, StringRef what, Field &field);
+
+  // Stores a field's value; fails where it has another wire type.
+  Error take(const Field &field, StringRef &into);
+  Error take(const Field &field, int64_t &into);
+  Error take(const Field &field, float &into);
+  template <typename T> Error take(const Field &field, Error (Reader::*read)(StringRef, T &), T &into);
+
+  Error fail(const char *place, const llvm::Twine &text);
+
+  StringRef file, name;
+  size_t numFields = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The wire format
+//===----------------------------------------------------------------------===//
+
+Error Reader::fail(const char *place, const llvm::Twine &text) {
+  return llvm::createStringError(name + ": byte " + llvm::Twine(place - file.data()) + ": " + text);
+}
+
+Error Reader::readVarint(StringRef &rest, StringRef what, uint64_t &value) {
+  const char *start = rest.data();
+  value = 0;
+  for (unsigned i = 0; i < kMaxVarintBytes; ++i) {
+    if (rest.empty())
+      return fail(start,
+                  "expected a whole number in " + what + ", found the end; the file is cut short or no ONNX model");
+    uint8_t byte = rest.front();
+    rest = rest.drop_front();
+    value |= uint64_t(byte & 0x7f) << (7 * i);
+    if (!(byte & 0x80))
+      return Error::success();
+  }
+  return fail(start, "expected a number of at most " + llvm::Twine(kMaxVarintBytes) + " bytes in " + what +
+                         ", found a longer one; this is no ONNX model");
+}
+
+Error Reader::readField(StringRef &rest, StringRef what, Field &field) {
+  field.start = rest.data();
+  if (++numFields > kMaxFields)
+    return fail(field.start, "expected a model of at most " + llvm::Twine(kMaxFields) + " fields, found more");
+  uint64_t tag;
+  if (Error error = readVarint(rest, what, tag))
+    return error;
+  field.number = tag >> 3;
+  field.wire = WireType(tag & 7);
+  uint64_t length;
+  switch (field.wire) {
+  case WireType::Varint: return readVarint(rest, what, field.value);
+  case WireType::Fixed64: length = sizeof(uint64_t); break;
+  case WireType::Fixed32: length = sizeof(uint32_t); break;
+  case WireType::Bytes:
+    if (Error error = readVarint(rest, what, length))
+      return error;
+    break;
+  default:
+    return fail(field.start, formatv("expected wire type 0, 1, 2 or 5 in {0}, found {1}; this is no ONNX model", what,
+                                     unsigned(field.wire)));
+  }
+  if (length > rest.size())
+    return fail(field.start, formatv("expected {0} bytes of field {1} in {2}, found {3}; the file is cut short or no "
+                                     "ONNX model",
+                                     length, field.number, what, rest.size()));
+  field.bytes = rest.take_front(length);
+  rest = rest.drop_front(length);
+  return Error::success();
+}
+
+Error Reader::readFields(StringRef message, StringRef what, llvm::function_ref<Error(const Field &)> take) {
+  while (!message.empty()) {
+    Field field;
+    if (Error error = readField(message, what, field))
+      return error;
+    if (Error error = take(field))
+      return error;
+  }
+  return Error::success();
+}
+
+Error Reader::take(const Field &field, StringRef &into) {
+  if (field.wire != WireType::Bytes)
+    return fail(field.start, formatv("expected bytes in field {0}, found a number", field.number));
+  into = field.bytes;
+  return Error::success();
+}
+
+Error Reader::take(const Field &field, int64_t &into) {
+  if (field.wire != WireType::Varint)
+    return fail(field.start,
+                formatv("expected an integer in field {0}, found wire type {1}", field.number, unsigned(field.wire)));
+  into = int64_t(field.value);
+  return Error::success();
+}
+
+Error Reader::take(const Field &field, float &into) {
+  if (field.wire != WireType::Fixed32)
+    return fail(field.start,
+                formatv("expected a float in field {0}, found wire type {1}", field.number, unsigned(field.wire)));
+  into = llvm::bit_cast<float>(llvm::support::endian::read32le(field.bytes.data()));
+  return Error::success();
+}
+
+template <typename T> Error Reader::take(const Field &field, Error (Reader::*read)(StringRef, T &), T &into) {
+  StringRef bytes;
+  if (Error error = take(field, bytes))
+    return error;
+  return (this->*read)(bytes, into);
+}
+
+//===----------------------------------------------------------------------===//
+// The messages of onnx.proto, by field number
+//===----------------------------------------------------------------------===//
+
+Error Reader::readModel(Model &model) {
+  if (file.size() > kMaxBytes)
+    return llvm::createStringError(name + ": expected at most 2 GiB, found " + llvm::Twine(file.size()) +
+                                   " bytes; write the weights as external data");
+  return readFields(file, "the model", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 7: return take(field, &Reader::readGraph, model);
+    case 8: return take(field, &Reader::readOpset, model);
+    case 25: return take(field, &Reader::readFunction, model.functions.emplace_back());
+    default: return Error::success();
+    }
+  });
+}
+
+Error Reader::readOpset(StringRef bytes, Model &model) {
+  StringRef domain;
+  int64_t version = 0;
+  Error error = readFields(bytes, "opset_import", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, domain);
+    case 2: return take(field, version);
+    default: return Error::success();
+    }
+  });
+  if (!error && isStandardDomain(domain))
+    model.opset = version;
+  return error;
+}
+
+Error Reader::readFunction(StringRef bytes, Function &function) {
+  return readFields(bytes, "a function", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, function.name);
+    case 10: return take(field, function.domain);
+    default: return Error::success();
+    }
+  });
+}
+
+Error Reader::readGraph(StringRef bytes, Model &model) {
+  return readFields(bytes, "the graph", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, &Reader::readNode, model.nodes.emplace_back());
+    case 5: return take(field, &Reader::readInitializer, model);
+    case 11: // input
+    case 12: // output
+    case 13: // value_info
+      return take(field, &Reader::readValue, model);
+    default: return Error::success();
+    }
+  });
+}
+
+Error Reader::readNode(StringRef bytes, Node &node) {
+  return readFields(bytes, "a node", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, node.inputs.emplace_back());
+    case 2: return take(field, node.outputs.emplace_back());
+    case 3: return take(field, node.name);
+    case 4: return take(field, node.opType);
+    case 5: return take(field, &Reader::readAttribute, node.attributes.emplace_back());
+    case 7: return take(field, node.domain);
+    case 8: return take(field, node.overload);
+    default: return Error::success();
+    }
+  });
+}
+
+Error Reader::readAttribute(StringRef bytes, Attribute &attribute) {
+  return readFields(bytes, "an attribute", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, attribute.name);
+    case 2: return take(field, attribute.real);
+    case 3: return take(field, attribute.integer);
+    case 20: return take(field, attribute.kind);
+    case 21: return take(field, attribute.reference);
+    default: return Error::success();
+    }
+  });
+}
+
+Error Reader::readValue(StringRef bytes, Model &model) {
+  StringRef valueName;
+  TensorType type;
+  Error error = readFields(bytes, "a value", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, valueName);
+    case 2: return take(field, &Reader::readType, type);
+    default: return Error::success();
+    }
+  });
+  if (!error)
+    model.types[valueName] = std::move(type);
+  return error;
+}
+
+Error Reader::readType(StringRef bytes, TensorType &type) {
+  return readFields(bytes, "a type", [&](const Field &field) -> Error {
+    // Sequences, maps and optionals stay without element type.
+    return field.number == 1 ? take(field, &Reader::readTensorType, type) : Error::success();
+  });
+}
+
+Error Reader::readTensorType(StringRef bytes, TensorType &type) {
+  return readFields(bytes, "a tensor type", [&](const Field &field) -> Error {
+    if (field.number == 1)
+      return take(field, type.elementType);
+    if (field.number != 2)
+      return Error::success();
+    type.hasShape = true;
+    StringRef shape;
+    if (Error error = take(field, shape))
+      return error;
+    return readFields(shape, "a shape", [&](const Field &dimension) -> Error {
+      return dimension.number == 1 ? take(dimension, &Reader::readDimension, type.shape.emplace_back())
+                                   : Error::success();
+    });
+  });
+}
+
+Error Reader::readDimension(StringRef bytes, Dimension &dimension) {
+  return readFields(bytes, "a dimension", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return take(field, dimension.size.emplace());
+    case 2: dimension.size.reset(); return take(field, dimension.symbol);
+    default: return Error::success();
+    }
+  });
+}
+
+/// A repeated integer is a field each, or all in one field.
+Error Reader::readSizes(const Field &field, TensorType &type) {
+  if (field.wire != WireType::Bytes)
+    return take(field, type.shape.emplace_back().size.emplace());
+  for (StringRef rest = field.bytes; !rest.empty();) {
+    uint64_t size;
+    if (Error error = readVarint(rest, "an initializer's sizes", size))
+      return error;
+    type.shape.emplace_back().size = int64_t(size);
+  }
+  return Error::success();
+}
+
+Error Reader::readInitializer(StringRef bytes, Model &model) {
+  StringRef valueName;
+  TensorType type;
+  type.hasShape = true;
+  Error error = readFields(bytes, "an initializer", [&](const Field &field) -> Error {
+    switch (field.number) {
+    case 1: return readSizes(field, type);
+    case 2: return take(field, type.elementType);
+    case 8: return take(field, valueName);
+    default: return Error::success();
+    }
+  });
+  if (!error)
+    model.types[valueName] = std::move(type);
+  return error;
+}
+
+llvm::Expected<Model> attn::onnx::readModel(StringRef bytes, StringRef name) {
+  Model model;
+  if (Error error = Reader(bytes, name).readModel(model))
+    return std::move(error);
+  return model;
+}

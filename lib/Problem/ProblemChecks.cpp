@@ -1,0 +1,218 @@
+//===- ProblemChecks.cpp - what a problem line may not combine ------------===//
+//
+// Each check is one sentence of docs/Semantics.md or of the ops' constraints,
+// told where the line says it: a caret is more use than an error about
+// generated IR.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "ProblemIR.h"
+#include "ProblemParser.h"
+#include "attn/Problem/ProblemText.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace attn;
+using llvm::StringRef;
+
+/// The address space of a process on x86-64; below it, no byte offset overflows an int64.
+static constexpr int64_t kMaxTensorBytes = int64_t(1) << 47;
+
+llvm::Error ProblemParser::checkHeads() {
+  if (problem.hq == Problem::kDynamic && problem.hkv == Problem::kDynamic) {
+    if (problem.layout == Problem::Layout::BSD)
+      return error(wordOf("hq"), "expected numbers of heads in layout=bsd, which has no dimension for them, found "
+                                 "'hq?'; write a number as hq8");
+    return llvm::Error::success();
+  }
+  if (problem.hq == Problem::kDynamic || problem.hkv == Problem::kDynamic)
+    return error(
+        wordOf("hkv").empty() ? wordOf("hq") : wordOf("hkv"),
+        llvm::formatv("expected both numbers of heads to be dynamic, which means equal, or neither, found hq{0} "
+                      "and hkv{1}; write hq? hkv?, or numbers of both",
+                      printSize(problem.hq), printSize(problem.hkv)));
+  if (problem.hq % problem.hkv != 0)
+    return error(
+        wordOf("hkv"),
+        llvm::formatv("expected a divisor of the {0} query heads, found {1} key heads; write a number of query "
+                      "heads that is a multiple of it",
+                      problem.hq, problem.hkv));
+  return llvm::Error::success();
+}
+
+/// Keys and values of a type of their own: what has a meaning, and a lowering.
+llvm::Error ProblemParser::checkKeyTypes() {
+  if (!wordOf("kvscale").empty() && !problem.isQuantised())
+    return error(wordOf("kvscale"), "expected kvscale only with kv=int8 or kv=fp8, which have scales; leave it out");
+  if (problem.kv == Problem::KvElement::Same)
+    return llvm::Error::success();
+  bool isFloat = !problem.isQuantised();
+  if (isFloat && printKvElement(problem) == printElement(problem.element)) {
+    problem.kv = Problem::KvElement::Same;
+    return llvm::Error::success();
+  }
+  if (isFloat && problem.element != Problem::Element::F32)
+    return error(wordOf("kv"), llvm::formatv("expected 16-bit keys and values beside f32, found them beside {0}; write "
+                                             "f32, or leave kv out",
+                                             printElement(problem.element)));
+  if (problem.hasTokenScales && problem.layout == Problem::Layout::Varlen)
+    return error(wordOf("kvscale"), "expected a scale a head with layout=varlen, whose keys have no dimension of their "
+                                    "own in (batch, head, key), found one a token; write kvscale=head");
+  if (problem.hasTokenScales && problem.paged && problem.sk == Problem::kDynamic)
+    return error(wordOf("kvscale"),
+                 "expected a number of keys with kvscale=token and paged, found 'sk?'; write sk as a "
+                 "number, or kvscale=head");
+  return llvm::Error::success();
+}
+
+/// A window without causal says where its diagonal ends, unless the lengths are equal; an alignment is for a window.
+llvm::Error ProblemParser::checkWindow() {
+  if (problem.align && problem.causal)
+    return error(wordOf("align"), "expected align only without causal, which says the alignment itself; leave it out");
+  if (problem.align && !problem.window && !problem.chunk)
+    return error(wordOf("align"),
+                 "expected align only with a window or chunk, found none; write causal=... or window=...");
+  if (!(problem.window || problem.chunk) || problem.align || problem.causal)
+    return llvm::Error::success();
+  StringRef name = problem.window ? "window" : "chunk";
+  constexpr StringRef advice = "write align=top_left, align=bottom_right or align=offset";
+  bool mayDiffer = problem.qLengths || problem.kvLengths || problem.layout == Problem::Layout::Varlen ||
+                   problem.sq == Problem::kDynamic || problem.sk == Problem::kDynamic;
+  if (mayDiffer)
+    return error(wordOf(name), llvm::formatv("expected an alignment of the {0}, as the numbers of queries and keys may "
+                                             "differ from call to call; {1}",
+                                             name, advice));
+  if (problem.sq != problem.sk)
+    return error(wordOf(name),
+                 llvm::formatv("expected an alignment of the {0}, as {1} queries and {2} keys differ; {3}", name,
+                               problem.sq, problem.sk, advice));
+  return llvm::Error::success();
+}
+
+/// Packed sequences have their lengths in cu_seqlens, and no dense dimension for scores.
+llvm::Error ProblemParser::checkPacking() {
+  if (problem.layout != Problem::Layout::Varlen)
+    return llvm::Error::success();
+  for (StringRef name : {"q_lengths", "kv_lengths"})
+    if (!wordOf(name).empty())
+      return error(wordOf(name), llvm::formatv("expected no {0} with layout=varlen, whose cu_seqlens say the lengths; "
+                                               "leave it out",
+                                               name));
+  for (StringRef name : {"bias", "mask"})
+    if (!wordOf(name).empty())
+      return error(wordOf(name), llvm::formatv("expected no {0} with layout=varlen, whose sequences have scores of "
+                                               "different sizes; leave it out, or write a region",
+                                               name));
+  if (problem.paged)
+    return error(wordOf("paged"), "expected no pages with layout=varlen; leave one out");
+  if (problem.dropout)
+    return error(wordOf("dropout"), "expected no dropout with layout=varlen, whose scores have no index of their own; "
+                                    "leave it out");
+  if (problem.b == Problem::kDynamic && problem.hasOffset())
+    return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
+                              "number as b2");
+  if (problem.weights)
+    return error(wordOf("out"), "expected no weights with layout=varlen, whose sequences have scores of different "
+                                "sizes; write out=lse, or leave it out");
+  return llvm::Error::success();
+}
+
+llvm::Error ProblemParser::checkPages() {
+  if (!problem.paged) {
+    if (problem.pages)
+      return error(wordOf("pages"), "expected pages only with paged, found none; write paged=16 or the like");
+    return llvm::Error::success();
+  }
+  if (!problem.kvLengths)
+    return error(wordOf("paged"), "expected kv_lengths with paged, which say what of the pages is in use; write "
+                                  "kv_lengths as well");
+  if (problem.hq == Problem::kDynamic)
+    return error(wordOf("hq"), "expected numbers of heads with paged, whose pages hold a known number of them, found "
+                               "'hq?'; write a number as hq8");
+  if (problem.weights)
+    return error(wordOf("out"), "expected no weights with paged, found out=weights; write out=lse, or leave it out");
+  if (problem.sk != Problem::kDynamic)
+    return llvm::Error::success();
+  // The keys are those of the block table, in whole pages: no argument has their number as a dimension.
+  for (auto [name, shape] : {std::pair(StringRef("bias"), problem.bias), {"mask", problem.mask}})
+    if (shape && shape->back() != 1)
+      return error(wordOf(name), llvm::formatv("expected size 1 in the key dimension of {0} with paged and sk?, found "
+                                               "{1}; write sk as a number, or 1",
+                                               name, printSize(shape->back())));
+  return llvm::Error::success();
+}
+
+llvm::Error ProblemParser::checkScoreShape(StringRef name, const std::optional<Problem::ScoreShape> &shape) {
+  if (!shape)
+    return llvm::Error::success();
+  const Problem::ScoreShape full = {problem.b, problem.hq, problem.sq, problem.sk};
+  constexpr StringRef dims[] = {"batch", "head", "query", "key"};
+  for (auto [size, fullSize, dim] : llvm::zip_equal(*shape, full, dims))
+    if (size != 1 && size != fullSize)
+      return error(wordOf(name),
+                   llvm::formatv("expected 1 or {0} in the {1} dimension of {2}, found {3}; write {2}={4},{5},{6},{7}, "
+                                 "with 1 where it broadcasts",
+                                 printSize(fullSize), dim, name, printSize(size), printSize(full[0]),
+                                 printSize(full[1]), printSize(full[2]), printSize(full[3])));
+  return llvm::Error::success();
+}
+
+llvm::Error ProblemParser::checkSize(StringRef name, llvm::ArrayRef<int64_t> shape) {
+  // Empty dimensions count as 1: kernels multiply strides of empty tensors too. Dynamic ones are the call's to test.
+  int64_t bytes = sizeof(double);
+  bool overflows = false;
+  for (int64_t size : shape)
+    overflows |= llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes);
+  if (!overflows && bytes <= kMaxTensorBytes)
+    return llvm::Error::success();
+  return errorAtEnd(llvm::formatv("expected tensors of at most 2^{0} bytes, found more in {1}; write smaller sizes",
+                                  llvm::Log2_64(kMaxTensorBytes), name));
+}
+
+llvm::Error ProblemParser::checkSizes() {
+  const auto &[b, hq, hkv, sq, sk, d, dv] =
+      std::tie(problem.b, problem.hq, problem.hkv, problem.sq, problem.sk, problem.d, problem.dv);
+  int64_t keyRows = sk, keyBatches = b;
+  if (problem.paged) {
+    keyRows = std::max<int64_t>(problem.getTablePages(), 1) * problem.paged->size;
+    if (problem.pages)
+      keyRows = *problem.pages, keyBatches = problem.paged->size;
+  }
+  llvm::SmallVector<std::pair<StringRef, llvm::SmallVector<int64_t>>> tensors = {{"q", {b, hq, sq, d}},
+                                                                                 {"k", {keyBatches, hkv, keyRows, d}},
+                                                                                 {"v", {keyBatches, hkv, keyRows, dv}},
+                                                                                 {"out", {b, hq, sq, dv}}};
+  if (problem.bias)
+    tensors.push_back({"bias", {problem.bias->begin(), problem.bias->end()}});
+  if (problem.mask)
+    tensors.push_back({"mask", {problem.mask->begin(), problem.mask->end()}});
+  if (problem.weights)
+    tensors.push_back({"weights", {b, hq, sq, sk}});
+  for (const auto &[name, shape] : tensors)
+    if (llvm::Error failure = checkSize(name, shape))
+      return failure;
+  return llvm::Error::success();
+}
+
+llvm::Error ProblemParser::check() {
+  if (llvm::Error failure = checkHeads())
+    return failure;
+  if (llvm::Error failure = checkKeyTypes())
+    return failure;
+  if (llvm::Error failure = checkWindow())
+    return failure;
+  if (llvm::Error failure = checkPacking())
+    return failure;
+  if (llvm::Error failure = checkPages())
+    return failure;
+  if (llvm::Error failure = checkScoreShape("bias", problem.bias))
+    return failure;
+  if (llvm::Error failure = checkScoreShape("mask", problem.mask))
+    return failure;
+  if (llvm::Error failure = checkSizes())
+    return failure;
+  return checkCaptureNames(problem);
+}

@@ -1,0 +1,141 @@
+//===- ProblemPrinter.cpp - problems as lines -----------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Problem/ProblemText.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <charconv>
+
+using namespace attn;
+using llvm::StringRef;
+
+StringRef attn::printElement(Problem::Element element) {
+  switch (element) {
+  case Problem::Element::F32: return "f32";
+  case Problem::Element::F64: return "f64";
+  case Problem::Element::BF16: return "bf16";
+  case Problem::Element::F16: return "f16";
+  }
+  llvm_unreachable("all element types are handled");
+}
+
+StringRef attn::printKvElement(const Problem &problem) {
+  switch (problem.kv) {
+  case Problem::KvElement::Same: return printElement(problem.element);
+  case Problem::KvElement::BF16: return "bf16";
+  case Problem::KvElement::F16: return "f16";
+  case Problem::KvElement::I8: return "i8";
+  case Problem::KvElement::F8E4M3FN: return "f8E4M3FN";
+  }
+  llvm_unreachable("all element types are handled");
+}
+
+StringRef attn::printCausal(Problem::Causal causal) {
+  switch (causal) {
+  case Problem::Causal::TopLeft: return "top_left";
+  case Problem::Causal::BottomRight: return "bottom_right";
+  case Problem::Causal::Offset: return "offset";
+  }
+  llvm_unreachable("all alignments are handled");
+}
+
+static StringRef printLayout(Problem::Layout layout) {
+  switch (layout) {
+  case Problem::Layout::BHSD: return "bhsd";
+  case Problem::Layout::BSHD: return "bshd";
+  case Problem::Layout::BSD: return "bsd";
+  case Problem::Layout::Varlen: return "varlen";
+  }
+  llvm_unreachable("all layouts are handled");
+}
+
+std::string attn::printSize(int64_t size) { return size == Problem::kDynamic ? "?" : std::to_string(size); }
+
+std::string attn::printReal(double real) {
+  char buffer[32];
+  std::to_chars_result result = std::to_chars(buffer, std::end(buffer), real);
+  return std::string(buffer, result.ptr);
+}
+
+/// All that is no size and no element type. Without shapes, those of bias and mask and the number of pages are left
+/// out.
+static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, bool withShapes) {
+  llvm::SmallVector<std::string> words;
+  auto add = [&](StringRef name, const std::string &value) { words.push_back((name + "=" + value).str()); };
+  if (problem.kv == Problem::KvElement::I8)
+    add("kv", "int8");
+  else if (problem.kv == Problem::KvElement::F8E4M3FN)
+    add("kv", "fp8");
+  else if (problem.kv != Problem::KvElement::Same)
+    add("kv", printKvElement(problem).str());
+  if (problem.hasTokenScales)
+    add("kvscale", "token");
+  if (problem.causal)
+    add("causal", printCausal(*problem.causal).str());
+  if (problem.window) {
+    auto printBound = [](std::optional<int64_t> bound) { return bound ? std::to_string(*bound) : std::string(); };
+    add("window", printBound(problem.window->left) + "," + printBound(problem.window->right));
+  }
+  if (problem.align)
+    add("align", printCausal(*problem.align).str());
+  if (problem.chunk)
+    add("chunk", std::to_string(*problem.chunk));
+  if (problem.softcap)
+    add("softcap", printReal(*problem.softcap));
+  if (problem.scale)
+    add("scale", printReal(*problem.scale));
+  for (const auto &[name, shape] : {std::pair("bias", problem.bias), {"mask", problem.mask}})
+    if (shape && withShapes)
+      add(name, llvm::join(llvm::map_range(*shape, printSize), ","));
+    else if (shape)
+      words.push_back(name);
+  for (auto [name, isThere] :
+       {std::pair("sink", problem.sink), {"q_lengths", problem.qLengths}, {"kv_lengths", problem.kvLengths}})
+    if (isThere)
+      words.push_back(name);
+  if (problem.dropout)
+    add("dropout", printReal(*problem.dropout));
+  if (problem.paged)
+    add("paged", std::to_string(problem.paged->size) + (problem.paged->isHeadMajor ? ",hnd" : ""));
+  if (problem.pages && withShapes)
+    add("pages", std::to_string(*problem.pages));
+  if (problem.layout != Problem::Layout::BHSD)
+    add("layout", printLayout(problem.layout).str());
+  if (problem.lse || problem.weights)
+    add("out", problem.lse && problem.weights ? "lse,weights" : problem.lse ? "lse" : "weights");
+  return words;
+}
+
+llvm::SmallVector<std::string> attn::getFeatureWords(const Problem &problem) {
+  return getStructureWords(problem, /*withShapes=*/false);
+}
+
+std::string attn::printProblemLine(const Problem &problem) {
+  llvm::SmallVector<std::string> words;
+  for (auto [name, size] : {std::pair("b", problem.b),
+                            {"hq", problem.hq},
+                            {"hkv", problem.hkv},
+                            {"sq", problem.sq},
+                            {"sk", problem.sk},
+                            {"d", problem.d},
+                            {"dv", problem.dv}})
+    words.push_back(name + printSize(size));
+  words.push_back(printElement(problem.element).str());
+  llvm::append_range(words, getStructureWords(problem, /*withShapes=*/true));
+  return llvm::join(words, " ");
+}
+
+std::string attn::printProblem(const Problem &problem) {
+  std::string text = printProblemLine(problem);
+  auto print = [](const Problem::Capture &capture) { return "%" + capture.name + " : " + capture.type; };
+  if (!problem.captures.empty())
+    text += "\ncaptures(" + llvm::join(llvm::map_range(problem.captures, print), ", ") + ")";
+  for (const auto &[name, region] : {std::pair("score_mod ", problem.scoreMod), {"mask_mod ", problem.maskMod}})
+    if (!region.empty())
+      text += std::string("\n") + name + region;
+  return text;
+}

@@ -1,0 +1,54 @@
+"""Mistakes of people who come from other systems: refused, with what to write instead."""
+
+import numpy as np
+import pytest
+
+import attn
+from helpers import Shape, draw
+
+SHAPE = Shape(113, 203, 16, 16, b=2, hq=8, hkv=2)
+MISTAKES = {
+    "is_causal": (dict(is_causal=True), TypeError, "no keyword 'is_causal'; write causal=\"top_left\""),
+    "attn_mask": (dict(attn_mask=None), TypeError, "no keyword 'attn_mask'; write mask=, a bool array, or bias="),
+    "dropout_p": (dict(dropout_p=0.1), TypeError, r"no keyword 'dropout_p'; write dropout=\(p, seed, offset\)"),
+    "misspelt": (dict(softcapp=30), TypeError, r"^sdpa\(\) has no keyword 'softcapp'$"),
+    "window": (dict(window=4), ValueError, r"expected window to be a pair \(left, right\), found 4"),
+    "lse": (dict(return_lse="yes"), TypeError, "expected return_lse to be True or False, found 'yes'"),
+    "weights": (dict(return_weights=1), TypeError, "expected return_weights to be True or False, found 1"),
+    "dynamic": (dict(dynamic="sq"), TypeError, "expected dynamic to be True or False, found 'sq'"),
+    "mask": (dict(mask=np.ones((113, 203), bool)), ValueError, r"found shape \(113, 203\); write mask\[None, None\]$"),
+    "transposed mask": (dict(mask=np.ones((203, 113), bool)), ValueError, r"write mask\.T\[None, None\]$"),
+    "other mask": (dict(mask=np.ones((5, 7), bool)), ValueError, r"found shape \(5, 7\)$"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_sdpa(name):
+    options, error, message = MISTAKES[name]
+    with pytest.raises(error, match=message):
+        attn.sdpa(*draw(SHAPE), **options)
+
+
+def test_layout():
+    q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in draw(SHAPE))
+    with pytest.raises(ValueError, match=r"multiple of the 203 key heads, found 113; write layout=\"bshd\""):
+        attn.sdpa(q, k, v)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("kernels/causal.mlir", r"write attn\.compile\(pathlib\.Path\('kernels/causal\.mlir'\)\)"),
+        ("model.onnx", r"write attn\.from_onnx\('model\.onnx'\)"),
+    ],
+)
+def test_name_of_a_file(name, message):
+    with pytest.raises(ValueError, match=f"expected a problem line or MLIR text, found the name of a file; {message}"):
+        attn.compile(name)
+
+
+def test_library_instead_of_its_manifest(tmp_path):
+    path = tmp_path / "libattention.so"
+    path.write_bytes(b"\x7fELF\xff\xfe")
+    with pytest.raises(ValueError, match=r"expected a manifest, the \.json that attnc --manifest writes, found .*\.so"):
+        attn.load_library(path)
