@@ -5,7 +5,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "attn/CodeGen/CheckBitcode.h"
+#include "attn/Compiler/CheckBitcode.h"
 
 static constexpr unsigned char checkArgumentsBitcode[] = {
 #include "CheckArguments.bc.inc"

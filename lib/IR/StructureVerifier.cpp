@@ -164,34 +164,44 @@ StringRef getNearestAttribute(MLIRContext *ctx, StringRef name) {
   return nearest;
 }
 
-/// What to write instead of a word of another system; empty where it is none.
-StringRef getSpelling(StringRef name) {
-  return llvm::StringSwitch<StringRef>(name)
+/// What to write for a word of another system where an op has `attribute`.
+struct Spelling {
+  StringRef attribute, text;
+};
+
+Spelling getSpelling(StringRef name) {
+  return llvm::StringSwitch<Spelling>(name)
       .Cases({"is_causal", "causal_mask", "use_causal_mask", "unidirectional"},
-             "write causal = #attn.causal<top_left> or #attn.causal<bottom_right>")
+             {"causal", "write causal = #attn.causal<top_left> or #attn.causal<bottom_right>"})
       .Cases({"window_size", "sliding_window", "local_window_size"},
-             "write window = #attn.window<left = 127, right = 0>")
-      .Cases({"softmax_scale", "sm_scale", "attn_scale"}, "write scale = 0.125 : f64")
-      .Cases({"logits_soft_cap", "logit_softcap"}, "write softcap = 30.0 : f64")
-      .Cases({"dropout", "dropout_rate"}, "write dropout_p = 0.1 : f64, beside dropout(…) with its seed and offset")
-      .Cases({"layout", "input_layout", "qkv_format"}, "write maps, one for each shaped operand")
-      .Cases({"num_heads", "num_kv_heads", "head_dim"}, "remove it: shapes say it")
-      .Default("");
+             {"window", "write window = #attn.window<left = 127, right = 0>"})
+      .Cases({"softmax_scale", "sm_scale", "attn_scale"}, {"scale", "write scale = 0.125 : f64"})
+      .Cases({"logits_soft_cap", "logit_softcap"}, {"softcap", "write softcap = 30.0 : f64"})
+      .Cases({"dropout", "dropout_rate"},
+             {"dropout_p", "write dropout_p = 0.1 : f64, beside dropout(…) with its seed and offset"})
+      .Cases({"num_heads", "num_attention_heads"}, {"heads", "write heads = 8 : i64"})
+      .Case("num_kv_heads", {"kv_heads", "write kv_heads = 2 : i64"})
+      .Cases({"layout", "input_layout", "qkv_format"}, {"maps", "write maps, one for each shaped operand"})
+      .Default({});
+}
+
+bool hasAttribute(Operation *op, StringRef name) {
+  return llvm::any_of(op->getName().getAttributeNames(), [&](StringAttr known) { return known == name; });
 }
 
 } // namespace
 
 LogicalResult attn::verifyAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs()) {
-    // Attributes of a dialect have its prefix; MLIR's own marks of the moment begin with two underscores.
+    // Attributes of a dialect have its prefix; marks that MLIR's own passes set begin with two underscores.
     StringRef name = attribute.getName();
     if (name.contains('.') || name.starts_with("__"))
       continue;
     InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
                               << op->getName() << " has, found '" << name << "'; ";
-    StringRef nearest = getNearestAttribute(op->getContext(), name), spelling = getSpelling(name);
-    if (!spelling.empty())
-      return diag << spelling;
+    if (Spelling spelling = getSpelling(name); hasAttribute(op, spelling.attribute))
+      return diag << spelling.text;
+    StringRef nearest = getNearestAttribute(op->getContext(), name);
     if (nearest == name)
       return diag << "remove it";
     if (!nearest.empty())

@@ -107,7 +107,7 @@ LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed)
   // Positions have one batch index (attn.index).
   if (getNumBatchDims(op) > 2)
     return op->emitOpError("C16: expected at most two batch dimensions, batch and head, with dropout, found ")
-           << getNumBatchDims(op) << "; make the first of them one, with tensor.collapse_shape";
+           << getNumBatchDims(op) << "; collapse the leading ones into one with tensor.collapse_shape";
   double value = p->convertToDouble();
   if (value >= 0 && value <= 1)
     return success();

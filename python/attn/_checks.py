@@ -5,16 +5,19 @@ Every function raises ValueError or TypeError with what was expected and what wa
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _tensor
 
+P, R = ParamSpec("P"), TypeVar("R")
 Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
@@ -52,8 +55,8 @@ class Sizes(NamedTuple):
         return (self.b, self.hq, self.sq, self.sk)
 
 
-def qkv(q: Shape, k: Shape, v: Shape) -> Sizes:
-    """Checks the shapes of q (B, Hq, Sq, D), k (B, Hkv, Sk, D) and v (B, Hkv, Sk, Dv)."""
+def qkv(q: Shape, k: Shape, v: Shape, layout: str = "bhsd") -> Sizes:
+    """Checks the shapes of q (B, Hq, Sq, D), k (B, Hkv, Sk, D) and v (B, Hkv, Sk, Dv), views of arrays in `layout`."""
     for name, shape in (("q", q), ("k", k), ("v", v)):
         if len(shape) != 4:
             raise ValueError(f"expected {name} of rank 4 (batch, heads, length, head size), found shape {shape}")
@@ -67,16 +70,28 @@ def qkv(q: Shape, k: Shape, v: Shape) -> Sizes:
     if sizes.d == 0:
         raise ValueError("expected a head size of q and k of at least 1, found 0")
     if sizes.hkv == 0 or sizes.hq % sizes.hkv:
-        hint = '; write layout="bshd" for (batch, length, heads, head size)' if k[2] and q[2] % k[2] == 0 else ""
+        # Fewer than there are keys, and in a ratio: heads are where lengths ought to be.
+        looks_swapped = layout == "bhsd" and 0 < k[2] < k[1] and q[2] < q[1] and q[2] % k[2] == 0
+        hint = '; write layout="bshd" for (batch, length, heads, head size)' if looks_swapped else ""
         raise ValueError(f"expected query heads in a multiple of the {sizes.hkv} key heads, found {sizes.hq}{hint}")
     return sizes
 
 
-def no_other(function: str, names: Collection[str]) -> None:
-    """Refuses keywords that a function does not have, with what to write for those of other systems."""
-    for name in names:
-        hint = OTHER_WORDS.get(name)
-        raise TypeError(f"{function}() has no keyword {name!r}" + (f"; write {hint}" if hint else ""))
+def explains_keywords(function: Callable[P, R]) -> Callable[P, R]:
+    """The function; where it is called with a keyword of another system, the error says what to write."""
+    known = inspect.signature(function).parameters.keys()
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            for name in kwargs.keys() - known:
+                hint = f"; write {OTHER_WORDS[name]}" if name in OTHER_WORDS else ""
+                raise TypeError(f"{function.__name__}() has no keyword {name!r}{hint}") from None
+            raise
+
+    return call
 
 
 def flag(name: str, value: Any) -> bool:
@@ -92,6 +107,8 @@ def broadcast(name: str, shape: Shape, full: Shape) -> Shape:
         hint = f"; write {name}[None, None]" if len(shape) == 2 and _fits(shape, full[2:]) else ""
         if not hint and len(shape) == 2 and _fits(shape[::-1], full[2:]):
             hint = f"; write {name}.T[None, None]"
+        if len(shape) == 3 and _fits(shape, (full[0], *full[2:])):
+            hint = f"; write {name}[:, None]"
         raise ValueError(f"expected {name} of rank 4 that broadcasts to {full}, found shape {shape}{hint}")
     for dim, (size, want) in enumerate(zip(shape, full, strict=True)):
         if size not in (1, want):
@@ -127,7 +144,7 @@ def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | No
         if value not in ALIGNMENTS:
             raise ValueError(f'expected {name} to be "top_left", "bottom_right" or offsets, found "{value}"')
         return value
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         raise TypeError(f'expected {name} to say its alignment, found {value}; write "top_left" or "bottom_right"')
     return _integers(name, value, b)
 

@@ -201,7 +201,7 @@ def of(
         raise TypeError(f"expected mask to be bool, true = attend, found {mask.dtype}; an additive mask is a bias")
     query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
     named = (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
-    sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named))
+    sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named), layout=layout)
     rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     # Only a window that says no alignment asks, whether all alignments are one.

@@ -50,7 +50,7 @@ class Library:
             self.manifest: dict[str, Any] = json.loads(where.read_text())
         except ValueError as error:  # no UTF-8, or no JSON
             raise ValueError(f"expected a manifest, the .json that attnc --manifest writes, found {where}") from error
-        if "library" not in self.manifest:
+        if not isinstance(self.manifest, dict) or "library" not in self.manifest:
             raise ValueError(f"expected the manifest of attnc --problems, found one without a library in {where}")
         entries = self.manifest["library"]
         self.name: str = entries["name"]

@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 kernels = KernelCache()
 
 
+@_checks.explains_keywords
 def sdpa(
     q: Any,
     k: Any,
@@ -43,7 +44,6 @@ def sdpa(
     return_weights: bool = False,
     dynamic: bool = False,
     target: str = "host",
-    **other: Any,
 ) -> Any:
     """Scaled dot-product attention (docs/Semantics.md) by a kernel compiled for exactly this problem.
 
@@ -92,12 +92,10 @@ def sdpa(
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; a keyword
-        of another system (`other`), with what to write instead.
+        that there is not, with what to write for those of other systems.
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """
-    if other:
-        _checks.no_other("sdpa", other)
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     if all(x is None for x in given) and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]

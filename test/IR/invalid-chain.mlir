@@ -489,9 +489,18 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o
 
 // -----
 
+// A word of other systems on an op that has nothing of the kind.
+func.func @f(%s: tensor<4x6xf32>) {
+  // expected-error @below {{'attn.softmax' op expected only attributes that attn.softmax has, found 'is_causal'; remove it, or give a mark of your own a prefix: 'my.is_causal'}}
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {is_causal = true} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
 // Positions have one batch index beside the head's.
 func.func @f(%w: tensor<2x3x2x4x6xf32>, %seed: i64, %offset: i64) {
-  // expected-error @below {{C16: expected at most two batch dimensions, batch and head, with dropout, found 3; make the first of them one, with tensor.collapse_shape}}
+  // expected-error @below {{C16: expected at most two batch dimensions, batch and head, with dropout, found 3; collapse the leading ones into one with tensor.collapse_shape}}
   %d = attn.dropout ins(%w : tensor<2x3x2x4x6xf32>) dropout(%seed, %offset : i64, i64) outs(%w : tensor<2x3x2x4x6xf32>)
       {dropout_p = 0.5 : f64} -> tensor<2x3x2x4x6xf32>
   return

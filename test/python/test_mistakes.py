@@ -18,6 +18,8 @@ MISTAKES = {
     "dynamic": (dict(dynamic="sq"), TypeError, "expected dynamic to be True or False, found 'sq'"),
     "mask": (dict(mask=np.ones((113, 203), bool)), ValueError, r"found shape \(113, 203\); write mask\[None, None\]$"),
     "transposed mask": (dict(mask=np.ones((203, 113), bool)), ValueError, r"write mask\.T\[None, None\]$"),
+    "mask of a batch": (dict(mask=np.ones((2, 113, 203), bool)), ValueError, r"write mask\[:, None\]$"),
+    "causal": (dict(causal=np.True_), TypeError, "expected causal to say its alignment, found True; write"),
     "other mask": (dict(mask=np.ones((5, 7), bool)), ValueError, r"found shape \(5, 7\)$"),
 }
 
@@ -33,6 +35,23 @@ def test_layout():
     q, k, v = (np.ascontiguousarray(x.swapaxes(1, 2)) for x in draw(SHAPE))
     with pytest.raises(ValueError, match=r"multiple of the 203 key heads, found 113; write layout=\"bshd\""):
         attn.sdpa(q, k, v)
+
+
+def test_number_of_heads():
+    # No hint at another layout where these are heads, as many as it takes.
+    q, k, v = draw(Shape(113, 113, 16, 16, hq=5, hkv=2))
+    with pytest.raises(ValueError, match=r"multiple of the 2 key heads, found 5$"):
+        attn.sdpa(q, k, v)
+    with pytest.raises(ValueError, match=r"multiple of the 2 key heads, found 5$"):
+        attn.sdpa(*(x.swapaxes(1, 2) for x in (q, k, v)), layout="bshd")
+
+
+def test_keywords_of_others():
+    q, k, v = (x[0].swapaxes(0, 1) for x in draw(SHAPE))
+    with pytest.raises(TypeError, match=r"^varlen_sdpa\(\) has no keyword 'is_causal'; write causal="):
+        attn.varlen_sdpa(q, k, v, [0, 113], [0, 203], is_causal=True)
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'v'$"):
+        attn.sdpa(q, k)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Softcaps: far from the scores, near them, and both in one tile; tanh has a short form for small scores."""
 
+import numpy as np
 import pytest
 
-from helpers import DTYPES, Shape, check, draw
+import attn
+from helpers import DTYPES, TYPES, Shape, check, draw
 
 SHAPE = Shape(70, 131, 32, 24, b=1, hq=2, hkv=2)
 
@@ -19,3 +21,27 @@ def test_a_block_with_one_large_score():
     k[:, :, 5] *= 40
     k[:, :, 77] *= 6
     check(q, k, v, softcap=10.0)
+
+
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
+@pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
+def test_a_bad_key_that_is_removed(bad, dtype):
+    # The first key of the block: its score hides the others from the test whether all of them are small.
+    q, k, v = draw(Shape(16, 64, 16, 16), dtype)
+    k *= dtype(4)
+    keep = np.ones((1, 1, 1, 64), bool)
+    keep[..., 0] = False
+    expected = check(q, k, v, mask=keep, softcap=2.0)
+    k[:, :, 0] = bad
+    for x, y in zip(attn.sdpa(q, k, v, mask=keep, softcap=2.0, return_lse=True), expected, strict=True):
+        np.testing.assert_allclose(x.astype(np.float64), y.astype(np.float64), rtol=1e-5, atol=1e-5)
+
+
+def test_a_bad_row():
+    q, k, v = draw(Shape(48, 64, 16, 16))
+    q *= np.float32(0.01)
+    q[:, :, 16] *= 2000
+    expected = check(q, k, v, softcap=2.0)
+    q[:, :, 0] = np.nan
+    for x, y in zip(attn.sdpa(q, k, v, softcap=2.0, return_lse=True), expected, strict=True):
+        np.testing.assert_allclose(x[:, :, 1:], y[:, :, 1:], rtol=1e-5, atol=1e-5)

@@ -3,7 +3,7 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "attn/CodeGen/CheckBitcode.h"
+#include "attn/Compiler/CheckBitcode.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LLVMContext.h"

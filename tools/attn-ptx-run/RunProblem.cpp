@@ -50,5 +50,9 @@ Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
     return error;
   for (const LaunchRecord &launch : emulator.launches)
     printSummary(launch.kernel, launch.report);
-  return driver::checkOutputs(run.source, options, kernel->getDescription(), *arguments, std::move(*expected));
+  Expected<driver::LoadedKernel> reference =
+      driver::compileReference(run.source, options, kernel->getDescription().name);
+  if (!reference)
+    return reference.takeError();
+  return driver::checkOutputs(*reference, kernel->getDescription(), *arguments, std::move(*expected));
 }

@@ -6,34 +6,47 @@
 
 #include "CheckOptions.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace llvm;
 using namespace attn;
 
-Error driver::checkArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubCommand *> commands) {
-  if (arguments.empty())
-    return Error::success();
-  StringRef first = arguments.front();
-  auto isFirst = [&](cl::SubCommand *command) { return command->getName() == first; };
-  auto active = find_if(commands, isFirst);
-  bool hasCommand = active != commands.end();
-  if (!hasCommand && !first.starts_with("-") && !first.contains('.') && !sys::fs::exists(first))
-    return createStringError("expected a file, or one of the commands run, bench and tune, found '" + first + "'");
+/// "attnc run or attnc bench": the commands that have an option of this name.
+template <typename Predicate>
+static std::string listCommands(ArrayRef<cl::SubCommand *> commands, StringRef name, Predicate isWanted) {
+  std::string names;
+  for (cl::SubCommand *command : commands)
+    if (auto found = cl::getRegisteredOptions(*command).find(name);
+        found != cl::getRegisteredOptions(*command).end() && isWanted(found->second))
+      names += (names.empty() ? "attnc " : " or attnc ") + command->getName().str();
+  return names;
+}
+
+Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubCommand *> commands, StringRef message) {
+  StringRef first = arguments.empty() ? "" : arguments.front();
+  auto active = find_if(commands, [&](cl::SubCommand *command) { return command->getName() == first; });
+  const auto &known = cl::getRegisteredOptions(active == commands.end() ? cl::SubCommand::getTopLevel() : **active);
+  if (active == commands.end())
+    if (Error error = checkIsFile(first, commands))
+      return error;
   for (StringRef argument : arguments) {
-    StringRef name = argument.ltrim('-').split('=').first;
-    if (!argument.starts_with("-") || name.empty() ||
-        cl::getRegisteredOptions(hasCommand ? **active : cl::SubCommand::getTopLevel()).contains(name) ||
-        cl::getRegisteredOptions().contains(name))
+    StringRef option = argument.split('=').first, name = option.ltrim('-');
+    if (!option.starts_with("-") || known.contains(name) || cl::getRegisteredOptions().contains(name))
       continue;
-    std::string names;
-    for (cl::SubCommand *command : commands)
-      if (cl::getRegisteredOptions(*command).contains(name))
-        names += (names.empty() ? "" : " or ") + ("attnc " + command->getName()).str();
+    std::string names = listCommands(commands, name, [](cl::Option *) { return true; });
     if (!names.empty())
-      return createStringError("expected " + argument.split('=').first + " with " + names + " only");
+      return createStringError("expected " + option + " with " + names + " only");
   }
-  return Error::success();
+  return createStringError(message);
+}
+
+Error driver::checkIsFile(StringRef name, ArrayRef<cl::SubCommand *> commands) {
+  if (name.empty() || name.starts_with("-") || name.starts_with("@") || name.contains('.') || sys::fs::exists(name))
+    return Error::success();
+  auto getName = [](cl::SubCommand *command) { return command->getName(); };
+  return createStringError("expected a file, or one of the commands " + join(map_range(commands, getName), ", ") +
+                           ", found '" + name + "'");
 }
 
 Error driver::checkOptions(ArrayRef<cl::SubCommand *> commands, cl::OptionCategory &category) {
@@ -43,18 +56,14 @@ Error driver::checkOptions(ArrayRef<cl::SubCommand *> commands, cl::OptionCatego
     if (option->getNumOccurrences() == 0)
       continue;
     if (active != commands.end()) {
+      StringRef command = (*active)->getName();
       if (isOurs(option) && !option->Subs.contains(*active))
-        return createStringError("expected an option of attnc " + (*active)->getName() + ", found " +
-                                 (name.size() > 1 ? "--" : "-") + name + "; " +
-                                 ((*active)->getName() == "run" && name == "o" ? "write --output=FILE.npy, " : "") +
-                                 "see attnc " + (*active)->getName() + " --help");
+        return createStringError(
+            "expected an option of attnc " + command + ", found " + (name.size() > 1 ? "--" : "-") + name + "; " +
+            (command == "run" && name == "o" ? "write --output=FILE.npy, " : "") + "see attnc " + command + " --help");
       continue;
     }
-    std::string names;
-    for (cl::SubCommand *command : commands)
-      if (auto other = cl::getRegisteredOptions(*command).find(name);
-          !isOurs(option) && other != cl::getRegisteredOptions(*command).end() && isOurs(other->second))
-        names += (names.empty() ? "" : " or ") + ("attnc " + command->getName()).str();
+    std::string names = isOurs(option) ? "" : listCommands(commands, name, isOurs);
     if (!names.empty())
       return createStringError("expected --" + name + " with " + names + " only");
   }

@@ -12,10 +12,14 @@
 
 namespace attn::driver {
 
-/// Before LLVM parses them: a first argument that is neither a command nor a file, and options of another command, of
-/// which its parser says less than there is to say.
-llvm::Error checkArguments(llvm::ArrayRef<char *> arguments, llvm::ArrayRef<llvm::cl::SubCommand *> commands);
-/// After it: it takes the options of the top level in a command as well, and there some of its own with names of ours.
+/// An error for arguments that LLVM's parser of options refused with `message`: what else there is to say of an option
+/// of another command, or of a first argument that is neither a command nor a file.
+llvm::Error explainArguments(llvm::ArrayRef<char *> arguments, llvm::ArrayRef<llvm::cl::SubCommand *> commands,
+                             llvm::StringRef message);
+/// A name without a dot that is no file may be a command that there is not.
+llvm::Error checkIsFile(llvm::StringRef name, llvm::ArrayRef<llvm::cl::SubCommand *> commands);
+/// After parsing: LLVM takes the options of the top level in a command as well, and there some of its own with names of
+/// ours.
 llvm::Error checkOptions(llvm::ArrayRef<llvm::cl::SubCommand *> commands, llvm::cl::OptionCategory &category);
 
 } // namespace attn::driver

@@ -16,8 +16,8 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// The kernel that --kernel names, or else the first.
-static int runKernel(const RunCommand &command, const LoadedKernel &kernel) {
+/// Runs one kernel; `reference` is null without --check.
+static int runKernel(const RunCommand &command, const LoadedKernel &kernel, const LoadedKernel *reference) {
   const Kernel &description = kernel.getDescription();
   size_t numOutputs = count_if(description.arguments, [](const KernelArgument &argument) { return argument.isOutput; });
   if (!command.outputs.empty() && command.outputs.size() != numOutputs)
@@ -33,9 +33,8 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel) {
     return reportError(std::move(error));
 
   bool isFine = true;
-  if (command.check) {
-    Expected<bool> checked =
-        checkOutputs(command.source, command.options, description, *arguments, std::move(*expected));
+  if (reference) {
+    Expected<bool> checked = checkOutputs(*reference, description, *arguments, std::move(*expected));
     if (!checked)
       return reportError(checked.takeError());
     isFine = *checked;
@@ -56,14 +55,28 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel) {
   return isFine ? 0 : 1;
 }
 
-/// All kernels of the source, one after the other.
-static int runAll(RunCommand command, ArrayRef<std::string> names) {
+/// All kernels of the source, one after the other. A size is that of the kernels that have it.
+static int runAll(const RunCommand &command, const LoadedKernel &loaded, const LoadedKernel *references) {
+  for (const auto &[name, size] : command.arguments.sizes)
+    if (none_of(loaded.getKernels(), [&](const Kernel &kernel) { return is_contained(kernel.sizes, name); }))
+      return reportError(createStringError("expected --size of a dynamic size of a kernel, found '" + name + "'"));
   int result = 0;
-  for (const std::string &name : names) {
-    if (command.check)
-      outs() << "kernel " << name << ":\n";
-    command.kernel = name;
-    result = std::max(result, run(command));
+  for (const Kernel &each : loaded.getKernels()) {
+    RunCommand own = command;
+    std::erase_if(own.arguments.sizes, [&](const auto &size) { return !is_contained(each.sizes, size.first); });
+    if (references)
+      outs() << "kernel " << each.name << ":\n";
+    Expected<LoadedKernel> kernel = loaded.getKernel(each.name);
+    if (!kernel)
+      return reportError(kernel.takeError());
+    std::optional<LoadedKernel> reference;
+    if (references) {
+      Expected<LoadedKernel> found = references->getKernel(each.name);
+      if (!found)
+        return reportError(found.takeError());
+      reference = std::move(*found);
+    }
+    result = std::max(result, runKernel(own, *kernel, reference ? &*reference : nullptr));
   }
   return result;
 }
@@ -72,10 +85,18 @@ int driver::run(const RunCommand &command) {
   Expected<LoadedKernel> kernel = LoadedKernel::compile(command.source, command.options, command.kernel);
   if (!kernel)
     return reportError(kernel.takeError());
-  if (!command.kernel.empty() || kernel->getNames().size() == 1)
-    return runKernel(command, *kernel);
-  if (!command.arguments.inputs.empty() || !command.outputs.empty())
+  ArrayRef<Kernel> kernels = kernel->getKernels();
+  bool isOne = !command.kernel.empty() || kernels.size() == 1;
+  if (!isOne && (!command.arguments.inputs.empty() || !command.outputs.empty()))
     return reportError(createStringError("expected --kernel with --input and --output, as there are several kernels: " +
-                                         join(kernel->getNames(), " ")));
-  return runAll(command, kernel->getNames());
+                                         join(map_range(kernels, [](const Kernel &each) { return each.name; }), " ")));
+  std::optional<LoadedKernel> reference;
+  if (command.check) {
+    Expected<LoadedKernel> compiled = compileReference(command.source, command.options, command.kernel);
+    if (!compiled)
+      return reportError(compiled.takeError());
+    reference = std::move(*compiled);
+  }
+  const LoadedKernel *found = reference ? &*reference : nullptr;
+  return isOne ? runKernel(command, *kernel, found) : runAll(command, *kernel, found);
 }

@@ -160,6 +160,8 @@ CompileOptions getOptions() {
 }
 
 Expected<Source> getSource() {
+  if (Error error = checkIsFile(inputFile, kCommands))
+    return error;
   if (inputFile.empty() == problems.empty())
     return createStringError("expected INPUT.mlir or --problem=LINE, found " +
                              Twine(inputFile.empty() ? "neither" : "both"));
@@ -172,7 +174,12 @@ Expected<Source> getSource() {
 Error checkSuffix() {
   if (emit.getNumOccurrences() || !stopAfter.empty())
     return Error::success();
-  auto suggested = StringSwitch<StringRef>(sys::path::extension(output))
+  StringRef extension = sys::path::extension(output);
+  if (extension == ".h")
+    return createStringError("expected an object file after -o, found '" + output + "'; write --header=" + output);
+  if (StringRef(output).contains(".so."))
+    extension = ".so";
+  auto suggested = StringSwitch<StringRef>(extension)
                        .Cases({".so", ".dll", ".dylib"}, "shared")
                        .Case(".s", "asm")
                        .Case(".ll", "llvm")
@@ -293,6 +300,7 @@ int runBench() {
 } // namespace
 
 int driver::reportError(Error error) {
+  outs().flush(); // what came before it
   handleAllErrors(std::move(error),
                   [](const ErrorInfoBase &info) { errs() << "attnc: error: " << info.message() << "\n"; });
   return 1;
@@ -347,9 +355,10 @@ int main(int argc, char **argv) {
   for (cl::SubCommand *command : kCommands)
     cl::HideUnrelatedOptions(category, *command);
   cl::SetVersionPrinter([](raw_ostream &os) { os << "attnc " << kVersion << "\n"; });
-  if (Error error = checkArguments(ArrayRef(argv + 1, argv + argc), kCommands))
-    return reportError(std::move(error));
-  cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n");
+  std::string refusal;
+  raw_string_ostream stream(refusal);
+  if (!cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n", &stream))
+    return reportError(explainArguments(ArrayRef(argv + 1, argv + argc), kCommands, StringRef(refusal).trim()));
   if (Error error = checkFlags())
     return reportError(std::move(error));
   if (runCommand)

@@ -83,9 +83,7 @@ Expected<std::vector<NpyArray>> driver::createOutputs(const Kernel &kernel, Arra
   return outputs;
 }
 
-Expected<bool> driver::checkOutputs(const Source &source, const CompileOptions &given, const Kernel &kernel,
-                                    MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
-  CompileOptions options = given;
+Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOptions options, StringRef kernel) {
   if (Expected<TargetInfo> target = TargetInfo::get(options.target); !target)
     return target.takeError();
   else if (target->gpu)
@@ -94,15 +92,17 @@ Expected<bool> driver::checkOutputs(const Source &source, const CompileOptions &
   options.schedule.clear();
   options.remarks = RemarkFilter::None;
   options.dumpDirectory.clear();
-  Expected<LoadedKernel> reference = LoadedKernel::compile(source, options, kernel.name);
-  if (!reference)
-    return reference.takeError();
+  return LoadedKernel::compile(source, options, kernel);
+}
+
+Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
+                                    MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
   // The inputs are shared, and get back afterwards.
   ArrayRef<KernelArgument> descriptions = kernel.arguments;
   for (auto [i, argument] : enumerate(descriptions))
     if (!argument.isOutput)
       std::swap(expected[i], arguments[i]);
-  if (Error error = reference->call(expected))
+  if (Error error = reference.call(expected))
     return error;
   bool isFine = true;
   for (auto [i, argument] : enumerate(descriptions)) {

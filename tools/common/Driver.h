@@ -49,21 +49,24 @@ public:
                                               llvm::StringRef kernel = "",
                                               llvm::raw_ostream &diagnostics = llvm::errs());
   const Kernel &getDescription() const { return description; }
-  /// Of all kernels of the source, in its order.
-  llvm::ArrayRef<std::string> getNames() const { return names; }
+  /// All kernels of the source, in its order.
+  llvm::ArrayRef<Kernel> getKernels() const { return *kernels; }
+  /// Another kernel of the same source, which is compiled and loaded already.
+  llvm::Expected<LoadedKernel> getKernel(llvm::StringRef name) const;
   /// Calls the checked entry on buffers in the order of the arguments; an error is its message. Of a kernel for a GPU,
   /// on copies in the memory of the current context's device (the first one's, where none is current).
   llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
 
 private:
+  LoadedKernel() = default;
   llvm::Error callOnDevice(llvm::ArrayRef<NpyArray> arguments) const;
   /// The arguments for a checked entry; the data are the host's.
   std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
 
   Kernel description;
-  std::vector<std::string> names;
+  std::shared_ptr<const std::vector<Kernel>> kernels;
   bool isGpu = false;
-  std::unique_ptr<LoadedObject> object;
+  std::shared_ptr<LoadedObject> object;
   void *entry = nullptr, *workspaceEntry = nullptr;
 };
 
@@ -87,9 +90,11 @@ double fromNarrowFloat(NpyType type, uint16_t bits);
 /// For the reference, taken before the kernel is called: copies of the outputs that it updates, zeros for the others;
 /// nothing in the place of the inputs.
 llvm::Expected<std::vector<NpyArray>> createOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
-/// Calls the reference, on the host, on the inputs and these outputs, and compares: a line an output on standard
-/// output; false where one is outside of the tolerance.
-llvm::Expected<bool> checkOutputs(const Source &source, const CompileOptions &options, const Kernel &kernel,
+/// The reference of the kernel of that name (empty: the first), on the host.
+llvm::Expected<LoadedKernel> compileReference(const Source &source, CompileOptions options, llvm::StringRef kernel);
+/// Calls a kernel's reference on the inputs and these outputs, and compares: a line an output on standard output; false
+/// where one is outside of the tolerance.
+llvm::Expected<bool> checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
                                   llvm::MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected);
 
 } // namespace attn::driver

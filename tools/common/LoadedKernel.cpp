@@ -40,31 +40,37 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::string> object = (*compiler)->emit(FileKind::Object);
   if (!object)
     return object.takeError();
-  LoadedKernel kernel;
-  ArrayRef<Kernel> kernels = (*compiler)->getKernels();
-  for (const Kernel &each : kernels)
-    kernel.names.push_back(each.name);
-  const Kernel *found =
-      name.empty() ? kernels.begin() : find_if(kernels, [&](const Kernel &k) { return k.name == name; });
-  if (found == kernels.end())
-    return createStringError("no kernel named '" + name + "', expected one of " + join(kernel.names, " "));
-  kernel.description = *found;
   Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
   if (!loaded)
     return loaded.takeError();
-  kernel.object = std::move(*loaded);
-  Expected<void *> entry = kernel.object->lookup(getCheckedName(found->name));
-  if (!entry)
-    return entry.takeError();
-  kernel.entry = *entry;
-  kernel.isGpu = (*compiler)->getTarget().gpu.has_value();
-  if (!kernel.isGpu) {
+  LoadedKernel all;
+  all.kernels = std::make_shared<const std::vector<Kernel>>((*compiler)->getKernels());
+  all.object = std::move(*loaded);
+  all.isGpu = (*compiler)->getTarget().gpu.has_value();
+  if (!all.isGpu) {
     struct sigaction action = {};
     action.sa_handler = reportWrongProcessor;
     sigaction(SIGILL, &action, nullptr);
-    return kernel;
   }
-  Expected<void *> workspaceEntry = kernel.object->lookup(getCheckedName(getWorkspaceBytesName(found->name)));
+  return all.getKernel(name.empty() && !all.kernels->empty() ? all.kernels->front().name : name);
+}
+
+Expected<LoadedKernel> LoadedKernel::getKernel(StringRef name) const {
+  auto found = find_if(*kernels, [&](const Kernel &kernel) { return kernel.name == name; });
+  if (found == kernels->end()) {
+    auto getName = [](const Kernel &kernel) { return kernel.name; };
+    return createStringError("no kernel named '" + name + "', expected one of " +
+                             join(map_range(*kernels, getName), " "));
+  }
+  LoadedKernel kernel = *this;
+  kernel.description = *found;
+  Expected<void *> entry = object->lookup(getCheckedName(found->name));
+  if (!entry)
+    return entry.takeError();
+  kernel.entry = *entry;
+  if (!isGpu)
+    return kernel;
+  Expected<void *> workspaceEntry = object->lookup(getCheckedName(getWorkspaceBytesName(found->name)));
   if (!workspaceEntry)
     return workspaceEntry.takeError();
   kernel.workspaceEntry = *workspaceEntry;

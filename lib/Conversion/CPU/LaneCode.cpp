@@ -70,11 +70,12 @@ Values LaneCode::cap(ValueRange scores) {
   };
   if (!vb.elementType.isF32() || scores.size() == 1)
     return capAll();
-  // Most models' scores are far below their cap: a short polynomial does where all of a block are.
+  // Most models' scores are far below their cap: a short polynomial does where all of a block are. A NaN, which may
+  // stay the largest, hides what the others are.
   Value largest = math::AbsFOp::create(b, loc, ratios.front());
   for (Value ratio : ArrayRef(ratios).drop_front())
     largest = vb.max(math::AbsFOp::create(b, loc, ratio), largest);
-  Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, largest, vb.splat(kSmallRatio));
+  Value isLarge = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UGT, largest, vb.splat(kSmallRatio));
   Value anyLarge = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, isLarge);
   auto branch = scf::IfOp::create(b, loc, scores.getTypes(), anyLarge, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);

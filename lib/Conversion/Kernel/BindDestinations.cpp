@@ -85,6 +85,11 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);
+    if (auto argument = dyn_cast<BlockArgument>(destination);
+        argument && !descriptions[argument.getArgNumber()].isOutput)
+      return kernel.emitOpError("expected a kernel to compute what it returns, found argument ")
+             << argument.getArgNumber() << ", '" << descriptions[argument.getArgNumber()].name
+             << "', returned as it is or written to once what undoes itself has folded away";
     destinations.push_back(isa<BlockArgument>(destination) ? cast<BlockArgument>(destination)
                                                            : entry.addArgument(toMemRef(result.getType()), loc));
   }
@@ -100,7 +105,15 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
     argument.replaceAllUsesExcept(tensor.getResult(), tensor);
   }
   b.setInsertionPoint(terminator);
-  for (auto [result, destination] : llvm::zip(terminator.getOperands(), destinations)) {
+  // In the order in which they are computed: one may be the destination of the next, and is still to be read.
+  SmallVector<std::pair<Value, BlockArgument>> pairs;
+  for (auto [result, destination] : llvm::zip_equal(terminator.getOperands(), destinations))
+    pairs.emplace_back(result, destination);
+  llvm::stable_sort(pairs, [](const auto &lhs, const auto &rhs) {
+    Operation *first = lhs.first.getDefiningOp(), *second = rhs.first.getDefiningOp();
+    return second && (!first || (first != second && first->isBeforeInBlock(second)));
+  });
+  for (auto [result, destination] : pairs) {
     // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
     bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp());
     if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_CONVERSION_KERNEL_SIZECLASSES_H
-#define ATTN_CONVERSION_KERNEL_SIZECLASSES_H
+#ifndef ATTN_LIB_CONVERSION_KERNEL_SIZECLASSES_H
+#define ATTN_LIB_CONVERSION_KERNEL_SIZECLASSES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -56,4 +56,4 @@ private:
 
 } // namespace attn
 
-#endif // ATTN_CONVERSION_KERNEL_SIZECLASSES_H
+#endif // ATTN_LIB_CONVERSION_KERNEL_SIZECLASSES_H

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_CONVERSION_KERNEL_VALUECHECKS_H
-#define ATTN_CONVERSION_KERNEL_VALUECHECKS_H
+#ifndef ATTN_LIB_CONVERSION_KERNEL_VALUECHECKS_H
+#define ATTN_LIB_CONVERSION_KERNEL_VALUECHECKS_H
 
 #include "SizeClasses.h"
 #include "attn/Conversion/Kernels.h"
@@ -37,4 +37,4 @@ private:
 
 } // namespace attn
 
-#endif // ATTN_CONVERSION_KERNEL_VALUECHECKS_H
+#endif // ATTN_LIB_CONVERSION_KERNEL_VALUECHECKS_H

@@ -6,8 +6,8 @@
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef ATTN_CODEGEN_CHECKBITCODE_H
-#define ATTN_CODEGEN_CHECKBITCODE_H
+#ifndef ATTN_COMPILER_CHECKBITCODE_H
+#define ATTN_COMPILER_CHECKBITCODE_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -24,4 +24,4 @@ llvm::StringRef getLibraryBitcode();
 
 } // namespace attn
 
-#endif // ATTN_CODEGEN_CHECKBITCODE_H
+#endif // ATTN_COMPILER_CHECKBITCODE_H
