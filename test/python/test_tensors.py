@@ -1,0 +1,116 @@
+"""Tensors at the border: NumPy, DLPack and torch in and out, what is copied and what is refused."""
+
+import ctypes
+import sys
+import tracemalloc
+import types
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import attn
+from attn import _library, _tensor
+from helpers import Exporter, Shape, draw
+
+SMALL = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
+Q, K, V = draw(SMALL)
+
+
+def test_contiguous_inputs_are_not_copied():
+    q, k, v = draw(Shape(1, 1 << 16, 64, 64))
+    attn.sdpa(q, k, v)
+    tracemalloc.start()
+    attn.sdpa(q, k, v)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < k.nbytes / 16
+
+
+def test_other_inputs_are_copied_and_right():
+    strided = np.asfortranarray(Q)
+    every_second = np.repeat(K, 2, axis=2)[:, :, ::2]
+    misaligned = np.frombuffer(b"x" + V.tobytes(), dtype=np.uint8)[1:].view(np.float32).reshape(V.shape)
+    expected = attn.sdpa(Q, K, V)
+    np.testing.assert_array_equal(attn.sdpa(strided, every_second, misaligned), expected)
+
+
+def test_dlpack_objects_are_taken_without_copies():
+    exporters = [Exporter(x) for x in (Q, K, V)]
+    assert np.shares_memory(_tensor.as_array("q", exporters[0]), Q)
+    result = attn.sdpa(*exporters)
+    assert isinstance(result, np.ndarray)
+    np.testing.assert_array_equal(result, attn.sdpa(Q, K, V))
+    assert all(x.exports for x in exporters)
+
+
+class Tensor(Exporter):
+    """Stands in for torch.Tensor, so that the tests need no torch; as there, narrow floats have no way out as such."""
+
+    def __init__(self, array):
+        """Over a NumPy array."""
+        super().__init__(array)
+        is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
+        self.dtype = array.dtype.name if is_narrow else array.dtype
+        self.requires_grad = self.negative = False
+
+    def is_neg(self):
+        """Whether the elements are those of the memory, negated."""
+        return self.negative
+
+    def view(self, dtype):
+        """The same memory as another type."""
+        return Tensor(self.array.view(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype))
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    module = types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
+    monkeypatch.setitem(sys.modules, "torch", module)
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_tensors_come_back_as_torch_tensors():
+    out, lse = attn.sdpa(*map(Tensor, (Q, K, V)), return_lse=True)
+    assert type(out) is type(lse) is Tensor
+    np.testing.assert_array_equal(out.array, attn.sdpa(Q, K, V))
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_bfloat16_goes_in_and_out_as_its_bits():
+    narrow = Q.astype(ml_dtypes.bfloat16)
+    array = _tensor.as_array("q", Tensor(narrow))
+    assert array.dtype == ml_dtypes.bfloat16
+    assert np.shares_memory(array, narrow)
+    back = _tensor.like(narrow, Tensor(narrow))
+    assert back.dtype == "bfloat16"
+    assert np.shares_memory(back.array, narrow)
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_float8_goes_in_as_its_bits():
+    narrow = np.arange(6, dtype=np.uint8).view(ml_dtypes.float8_e4m3fn)
+    array = _tensor.as_array("k", Tensor(narrow))
+    assert array.dtype == ml_dtypes.float8_e4m3fn
+    assert np.shares_memory(array, narrow)
+    assert _tensor.describe("k", array).dtype.code == 10
+
+
+@pytest.mark.usefixtures("torch")
+@pytest.mark.parametrize(("mark", "method"), [("requires_grad", "detach"), ("negative", "resolve_neg")])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_torch_tensors_that_are_not_their_memory_are_refused(mark, method, dtype):
+    q, k, v = (Tensor(x.astype(dtype)) for x in (Q, K, V))
+    setattr(k, mark, True)
+    with pytest.raises(TypeError, match=f"expected k to be a tensor .*; write tensor.{method}\\(\\)"):
+        attn.sdpa(q, k, v)
+
+
+def test_describe_gives_canonical_strides():
+    tensor = _tensor.describe("x", np.zeros((3, 1, 4), np.float64)[:, :, :])
+    assert (tensor.ndim, tensor.shape[:3], tensor.strides[:3]) == (3, [3, 1, 4], [4, 4, 1])
+    assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
+    assert _tensor.describe("x", np.zeros(2, bool)).dtype.code == 6
+    assert ctypes.sizeof(_library.DLTensor) == 48
+    with pytest.raises(TypeError, match="native numbers"):
+        _tensor.describe("x", np.zeros(2, ">f4"))
