@@ -89,7 +89,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
         argument && !descriptions[argument.getArgNumber()].isOutput)
       return kernel.emitOpError("expected a kernel to compute what it returns, found argument ")
              << argument.getArgNumber() << ", '" << descriptions[argument.getArgNumber()].name
-             << "', returned as it is or written to once what undoes itself has folded away";
+             << "', which is left where ops that undo each other have folded";
     destinations.push_back(isa<BlockArgument>(destination) ? cast<BlockArgument>(destination)
                                                            : entry.addArgument(toMemRef(result.getType()), loc));
   }
