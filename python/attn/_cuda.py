@@ -54,10 +54,9 @@ class DeviceTensor:
             self._capsule = value.__dlpack__(stream=stream)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
             raise TypeError(f"expected {name} to export a CUDA tensor through DLPack, found: {error}") from error
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         # DLManagedTensor begins with its DLTensor.
-        self.tensor = ctypes.cast(get(self._capsule, b"dltensor"), ctypes.POINTER(_library.DLTensor))
+        address = _library.capsule_pointer(self._capsule, b"dltensor")
+        self.tensor = ctypes.cast(address, ctypes.POINTER(_library.DLTensor))
 
     @property
     def shape(self) -> tuple[int, ...]:

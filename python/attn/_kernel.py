@@ -44,6 +44,7 @@ class Kernel:
         self._order = None if order == sorted(order) else order
         self._name = self.name.encode()
         self._names = ([x["name"] for x in self.inputs], [x["name"] for x in self.outputs])
+        self._entry_names = [x["name"] for x in entry["arguments"]]
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
         self._updated = [x["name"] for x in self.outputs if x["updated"]]
         self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
@@ -149,14 +150,8 @@ class Kernel:
         return tensors if self._order is None else [tensors[i] for i in self._order]
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
-        names = self._names[0] + self._names[1]
-        tensors = self.in_order([_tensor.describe(name, x) for name, x in zip(names, inputs + outputs, strict=True)])
-        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-        status = _library.load().attn_module_call(
-            self._module, self._name, _tensor.addresses(tensors), len(tensors), message, len(message)
-        )
-        if status != _library.OK:
-            raise _library.error(status, f"{self.name}: {message.value.decode(errors='replace')}")
+        arrays = self.in_order(inputs + outputs)
+        _tensor.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
 
 
 def compile(  # noqa: A001 - shadows a builtin on purpose

@@ -63,6 +63,14 @@ class CompileOptions(ctypes.Structure):
     ]
 
 
+# What a call writes its message to.
+Message = ctypes.c_char * MESSAGE_SIZE
+
+capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
 def candidates() -> list[Path]:
     """Where the library may lie, best first."""
     package = Path(__file__).resolve().parent

@@ -150,11 +150,7 @@ class Library:
 
     def _run_kernel(self, entry: _Entry, inputs: list[Array], sizes: dict[str, int], model: Any) -> Any:
         outputs = [np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"])) for x in entry.outputs]
-        tensors = [_tensor.describe(name, x) for name, x in zip(entry.names, inputs + outputs, strict=True)]
-        message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-        status = self._call(entry.features, _tensor.addresses(tensors), len(tensors), message, len(message))
-        if status != _library.OK:
-            raise _library.error(status, f"{self.name}: {message.value.decode(errors='replace')}")
+        _tensor.call(self._call, (entry.features,), self.name, entry.names, inputs + outputs)
         results = tuple(_tensor.like(x, model) for x in outputs)
         return results[0] if len(results) == 1 else results
 

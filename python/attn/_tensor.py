@@ -34,30 +34,39 @@ def as_array(name: str, value: Any) -> Array:
     """
     if isinstance(value, np.ndarray):
         return value
+    if _is_torch(value):
+        return _of_torch(name, value)
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"expected {name} to be a NumPy array or an object with __dlpack__, found {_kind(value)}")
     device = value.__dlpack_device__()
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
-    if _is_torch(value):
-        _refuse_lazy(name, value)
     try:
-        if _is_torch(value):
-            element = str(value.dtype).removeprefix("torch.")
-            if element in CARRIERS:
-                bits = value.view(getattr(sys.modules["torch"], CARRIERS[element]))
-                return np.from_dlpack(bits).view(dtype(element))
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
 
 
-def _refuse_lazy(name: str, tensor: Any) -> None:
-    """Refuses a torch tensor whose memory is not what its elements are, or whose gradient would be lost."""
+def _of_torch(name: str, tensor: Any) -> Array:
+    """A NumPy view of a torch tensor, by torch's own way: it takes a quarter of the time of DLPack's.
+
+    Raises:
+      TypeError: its memory is not on the CPU, not what its elements are, or its gradient would be lost.
+    """
+    if not tensor.is_cpu:
+        raise TypeError(f"expected {name} in CPU memory, found a tensor on {tensor.device}; write {name}.cpu()")
     if tensor.requires_grad:
         raise TypeError(f"expected {name} to be a tensor that requires no gradient; write tensor.detach()")
     if tensor.is_neg():
         raise TypeError(f"expected {name} to be a tensor without the negative bit; write tensor.resolve_neg()")
+    element = str(tensor.dtype).removeprefix("torch.")
+    try:
+        if element not in CARRIERS:
+            return np.asarray(tensor.numpy())
+        bits: Array = tensor.view(getattr(sys.modules["torch"], CARRIERS[element])).numpy()
+        return bits.view(dtype(element))
+    except (RuntimeError, TypeError) as error:
+        raise TypeError(f"expected {name} to be a dense CPU tensor, found: {error}") from error
 
 
 def as_numbers(name: str, value: Any) -> Array:
@@ -76,11 +85,12 @@ def like(result: Array, model: Any) -> Any:
     if not _is_torch(model):
         return result
     torch = sys.modules["torch"]
-    if result.dtype.name == "bfloat16":
-        return torch.from_dlpack(result.view(np.int16)).view(torch.bfloat16)
-    return torch.from_dlpack(result)
+    if type_name(result.dtype) == "bfloat16":
+        return torch.from_numpy(result.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(result)
 
 
+@functools.cache
 def dtype(name: str) -> np.dtype[Any]:
     """NumPy's type of this name; "bfloat16" and "float8_e4m3fn" come from ml_dtypes.
 
@@ -116,9 +126,44 @@ def describe(name: str, array: Array) -> _library.DLTensor:
     return tensor
 
 
-def addresses(tensors: list[_library.DLTensor]) -> Any:
-    """A C array of pointers to tensors, which must outlive it."""
-    return (ctypes.c_void_p * len(tensors))(*map(ctypes.addressof, tensors))
+def call(function: Any, first: tuple[Any, ...], label: str, names: list[str], arrays: list[Array]) -> None:
+    """Calls a checked entry of the library.
+
+    Args:
+      function: takes what is in `first`, then the tensors, their count, and where to write a message.
+      first: its arguments before the tensors.
+      label: what the message of an error begins with.
+      names, arrays: the arguments of the kernel in the order of its entry.
+
+    Raises:
+      TypeError, ValueError, RuntimeError: the entry refused them.
+    """
+    borrowed = [borrow(name, array) for name, array in zip(names, arrays, strict=True)]
+    pointers = _pointers(len(borrowed))(*[address for address, _ in borrowed])
+    message = _library.Message()
+    status = function(*first, pointers, len(borrowed), message, _library.MESSAGE_SIZE)
+    if status != _library.OK:
+        raise _library.error(status, f"{label}: {message.value.decode(errors='replace')}")
+
+
+def borrow(name: str, array: Array) -> tuple[int, Any]:
+    """The address of a DLTensor that borrows the array's memory, and its owner; array and owner must outlive it.
+
+    NumPy's own tensor where it exports one, which takes a fifth of the time of `describe`: it has none of read-only
+    arrays and of ml_dtypes' types.
+
+    Raises:
+      TypeError: as `describe`.
+    """
+    if array.dtype.kind in TYPE_CODES and array.size:
+        try:
+            capsule = array.__dlpack__()
+        except BufferError:
+            pass
+        else:  # DLManagedTensor begins with its DLTensor.
+            return _library.capsule_pointer(capsule, b"dltensor"), capsule
+    tensor = describe(name, array)
+    return ctypes.addressof(tensor), tensor
 
 
 # What follows is remembered: a call of a small kernel takes no longer than asking NumPy and ctypes again.
@@ -128,6 +173,12 @@ def addresses(tensors: list[_library.DLTensor]) -> Any:
 def type_name(dtype: np.dtype[Any]) -> str:
     """The name of a type, as "float32"."""
     return dtype.name
+
+
+@functools.cache
+def _pointers(count: int) -> Any:
+    """The type of a C array of pointers."""
+    return ctypes.c_void_p * count
 
 
 @functools.cache

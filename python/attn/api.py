@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _cuda_sdpa, _kernel, _library, _problem, _tensor, _trace
-from attn._cache import KernelCache
+from attn._cache import MAX_KERNELS, KernelCache
 
 Array = npt.NDArray[Any]
 
@@ -99,14 +99,14 @@ def sdpa(
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     if all(x is None for x in given) and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
-        types = tuple((x.dtype, x.shape) for x in arrays)
+        types = tuple([(x.dtype, x.shape) for x in arrays])
         options = (scale, causal, window, softcap, align, layout, heads, return_lse, return_weights, dynamic)
         try:
-            source = _plain_source(types, *options)
+            kernel = _plain_kernel(target, types, *options)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
-            return compiled(source, target).on_arrays(arrays, q)
+            return kernel.on_arrays(arrays, q)
     tensors = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "causal": causal, "align": align}
     tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     on_device: list[Any] | None = None
@@ -135,8 +135,9 @@ def sdpa(
     return compiled(source, target)(*on_device, *words)
 
 
-@functools.lru_cache(maxsize=1024, typed=True)
-def _plain_source(
+@functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
+def _plain_kernel(
+    target: str,
     types: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...],
     scale: Any,
     causal: Any,
@@ -148,8 +149,8 @@ def _plain_source(
     return_lse: bool,
     return_weights: bool,
     dynamic: bool,
-) -> str:
-    """The source of a call of q, k and v of these types and shapes, and no other array: it is found once.
+) -> _kernel.Kernel:
+    """The kernel of a call of q, k and v of these types and shapes, and no other array: what follows is done once.
 
     Raises:
       TypeError: an option cannot be hashed; otherwise as `prepare`.
@@ -167,7 +168,7 @@ def _plain_source(
         return_lse=return_lse,
         return_weights=return_weights,
     )
-    return traced(problem, problem.sizes.scores, None, None, dynamic=dynamic)[0]
+    return compiled(traced(problem, problem.sizes.scores, None, None, dynamic=dynamic)[0], target)
 
 
 def prepare(

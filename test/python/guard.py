@@ -63,7 +63,8 @@ class Guard:
         for argument, array, old in zip(kernel.outputs, outputs, before, strict=True):
             old = bytes([POISON]) * array.nbytes if self.has_new_outputs else old
             tensors.append(self.place(argument["name"], array, old, side, at_end))
-        addresses, message = _tensor.addresses(tensors), ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+        addresses = (ctypes.c_void_p * len(tensors))(*map(ctypes.addressof, tensors))
+        message = _library.Message()
         status = _library.load().attn_module_call(
             kernel._module, kernel.name.encode(), addresses, len(tensors), message, len(message)
         )

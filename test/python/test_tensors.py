@@ -53,10 +53,17 @@ class Tensor(Exporter):
         is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
         self.dtype = array.dtype.name if is_narrow else array.dtype
         self.requires_grad = self.negative = False
+        self.is_cpu, self.device = True, "cpu"
 
     def is_neg(self):
         """Whether the elements are those of the memory, negated."""
         return self.negative
+
+    def numpy(self):
+        """A view of the memory, of types that NumPy has."""
+        if isinstance(self.dtype, str):
+            raise TypeError(f"Got unsupported ScalarType {self.dtype}")
+        return self.array
 
     def view(self, dtype):
         """The same memory as another type."""
@@ -65,7 +72,7 @@ class Tensor(Exporter):
 
 @pytest.fixture
 def torch(monkeypatch):
-    module = types.SimpleNamespace(Tensor=Tensor, from_dlpack=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
+    module = types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
     monkeypatch.setitem(sys.modules, "torch", module)
 
 
@@ -104,6 +111,43 @@ def test_torch_tensors_that_are_not_their_memory_are_refused(mark, method, dtype
     setattr(k, mark, True)
     with pytest.raises(TypeError, match=f"expected k to be a tensor .*; write tensor.{method}\\(\\)"):
         attn.sdpa(q, k, v)
+
+
+@pytest.mark.usefixtures("torch")
+def test_torch_tensors_elsewhere_are_refused():
+    k = Tensor(K)
+    k.is_cpu, k.device = False, "cuda:0"
+    with pytest.raises(TypeError, match=r"expected k in CPU memory, found a tensor on cuda:0; write k.cpu\(\)"):
+        attn.sdpa(Tensor(Q), k, Tensor(V))
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype="f4").reshape(2, 3),
+        read_only(np.arange(6, dtype="f4")),
+        np.arange(6, dtype="f4").astype(ml_dtypes.bfloat16),
+        np.zeros((2, 0, 3), "f4"),
+        np.full((), 3.0),
+        np.zeros((4, 1, 3), bool)[::1, :, :],
+        np.arange(24, dtype="i4").reshape(2, 3, 4)[1:2],
+    ],
+)
+def test_a_borrowed_tensor_is_the_array_and_is_given_back(array):
+    references = sys.getrefcount(array)
+    address, owner = _tensor.borrow("x", array)
+    tensor, described = _library.DLTensor.from_address(address), _tensor.describe("x", array)
+    assert tensor.shape[: tensor.ndim] == list(array.shape)
+    assert array.size == 0 or tensor.data + tensor.byte_offset == array.ctypes.data
+    kinds = [(x.dtype.code, x.dtype.bits, x.dtype.lanes, x.device.device_type) for x in (tensor, described)]
+    assert kinds[0] == kinds[1]
+    del owner
+    assert sys.getrefcount(array) == references
 
 
 def test_describe_gives_canonical_strides():

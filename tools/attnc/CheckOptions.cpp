@@ -23,15 +23,31 @@ static std::string listCommands(ArrayRef<cl::SubCommand *> commands, StringRef n
   return names;
 }
 
-Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubCommand *> commands, StringRef message) {
+/// The word after = or in the next argument, where the option cannot do without: "" is then one of its words.
+static StringRef getWord(ArrayRef<char *> arguments, size_t position, const driver::OptionWords &option) {
+  StringRef argument(arguments[position]);
+  bool isNext = !argument.contains('=') && !is_contained(option.words, StringRef()) && position + 1 < arguments.size();
+  return isNext ? StringRef(arguments[position + 1]) : argument.split('=').second;
+}
+
+Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubCommand *> commands,
+                               ArrayRef<OptionWords> options, StringRef message) {
   StringRef first = arguments.empty() ? "" : arguments.front();
   auto active = find_if(commands, [&](cl::SubCommand *command) { return command->getName() == first; });
   const auto &known = cl::getRegisteredOptions(active == commands.end() ? cl::SubCommand::getTopLevel() : **active);
   if (active == commands.end())
     if (Error error = checkIsFile(first, commands))
       return error;
-  for (StringRef argument : arguments) {
-    StringRef option = argument.split('=').first, name = option.ltrim('-');
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef option = StringRef(arguments[i]).split('=').first, name = option.ltrim('-');
+    if (auto found = find_if(options, [&](const OptionWords &words) { return words.option == name; });
+        found != options.end() && option.starts_with("-")) {
+      StringRef word = getWord(arguments, i, *found);
+      auto isShown = [](StringRef known) { return !known.empty(); };
+      if (!is_contained(found->words, word))
+        return createStringError("expected " + option + " to be one of " +
+                                 join(make_filter_range(found->words, isShown), ", ") + ", found '" + word + "'");
+    }
     if (!option.starts_with("-") || known.contains(name) || cl::getRegisteredOptions().contains(name))
       continue;
     std::string names = listCommands(commands, name, [](cl::Option *) { return true; });

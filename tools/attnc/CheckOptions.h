@@ -12,10 +12,22 @@
 
 namespace attn::driver {
 
+/// The words that an option takes.
+struct OptionWords {
+  llvm::StringRef option;
+  llvm::SmallVector<llvm::StringRef> words;
+
+  template <typename T> explicit OptionWords(llvm::cl::opt<T> &enumOption) : option(enumOption.ArgStr) {
+    for (unsigned i = 0; i < enumOption.getParser().getNumOptions(); ++i)
+      words.push_back(enumOption.getParser().getOption(i));
+  }
+};
+
 /// An error for arguments that LLVM's parser of options refused with `message`: what else there is to say of an option
-/// of another command, or of a first argument that is neither a command nor a file.
+/// of another command, of a word that an option does not take, or of a first argument that is neither a command nor a
+/// file.
 llvm::Error explainArguments(llvm::ArrayRef<char *> arguments, llvm::ArrayRef<llvm::cl::SubCommand *> commands,
-                             llvm::StringRef message);
+                             llvm::ArrayRef<OptionWords> options, llvm::StringRef message);
 /// A name without a dot that is no file may be a command that there is not.
 llvm::Error checkIsFile(llvm::StringRef name, llvm::ArrayRef<llvm::cl::SubCommand *> commands);
 /// After parsing: LLVM takes the options of the top level in a command as well, and there some of its own with names of

@@ -142,6 +142,10 @@ cl::opt<bool> ceilings("ceilings", cl::desc("print the machine's ceilings"), inB
 cl::opt<double> budget("budget", cl::desc("seconds for all problems together (default: 10)"), cl::init(10),
                        cl::value_desc("SECONDS"), inTune, inCategory);
 
+SmallVector<OptionWords> getOptionWords() {
+  return {OptionWords(parallel), OptionWords(remarks), OptionWords(emit), OptionWords(roofline)};
+}
+
 /// Of --tuned, once the flags are checked.
 std::shared_ptr<const TunedFile> tunedFile;
 
@@ -358,7 +362,8 @@ int main(int argc, char **argv) {
   std::string refusal;
   raw_string_ostream stream(refusal);
   if (!cl::ParseCommandLineOptions(argc, argv, "attnc: compiles attention IR to kernels with a C ABI\n", &stream))
-    return reportError(explainArguments(ArrayRef(argv + 1, argv + argc), kCommands, StringRef(refusal).trim()));
+    return reportError(
+        explainArguments(ArrayRef(argv + 1, argv + argc), kCommands, getOptionWords(), StringRef(refusal).trim()));
   if (Error error = checkFlags())
     return reportError(std::move(error));
   if (runCommand)
