@@ -99,8 +99,11 @@ bool TileBuilder::foldsManyTiles() {
 }
 
 bool TileBuilder::needsAlignedTiles() {
-  auto gather = step.getKey().getDefiningOp<GatherPagesOp>();
-  return gather && readsPages(step, gather, maps[1]);
+  auto isInPages = [&](Value operand, AffineMap map) {
+    auto gather = operand.getDefiningOp<GatherPagesOp>();
+    return gather && readsPages(step, gather, map);
+  };
+  return isInPages(step.getKey(), maps[1]) || isInPages(step.getValue(), maps[2]);
 }
 
 State TileBuilder::createLoop(Value lower, Value upper, State state, function_ref<State(Value, State)> body) {

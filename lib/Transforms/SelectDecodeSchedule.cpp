@@ -42,8 +42,7 @@ static constexpr int64_t kMaxInt8Rows = 4;
 /// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
-/// The largest part of a page that is a tile; 0 where pages are too short, or gathered.
-static int64_t getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
+int64_t attn::getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
   auto gatherOfValue = op.getValue().getDefiningOp<GatherPagesOp>();
   if (!visitsOnly(op, gather, getMaps(op)[1]) || !gatherOfValue || !visitsOnly(op, gatherOfValue, getMaps(op)[2]))
     return 0;
@@ -61,8 +60,7 @@ bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
          !visitsKeysBy(op, {IndexKind::Head, IndexKind::KvHead});
 }
 
-/// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
-static bool hasHeadsSideBySide(SdpaOp op) {
+bool attn::hasHeadsSideBySide(SdpaOp op) {
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
     return gather.getCacheDims().row < gather.getCacheDims().head;
   unsigned numBatch = getNumBatchDims(op);

@@ -29,15 +29,33 @@ static constexpr int64_t kFewTiles = 32;
 /// Rows of K and V that are asked for before they are needed, two tiles of them: where heads are short, those of the
 /// next head. Measured: 11 % on heads of 128 keys, nothing lost on long ones.
 static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
+/// Keys of a tile that lies in a page, at least, for the page to be read in place: tiles of fewer keys, or of rows with
+/// those of other heads between them, cost more than gathering whole tiles does.
+static constexpr int64_t kMinKeysInPage = 32;
+/// A cache is long that has so many keys a query: masks that differ between queries then end in few of its tiles.
+static constexpr int64_t kLongCacheRatio = 4;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
+
+/// Keys of a tile of a page that is read in place; 0 where pages are gathered.
+static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
+  int64_t keys = getPageTile(op, gather, kKeyTile);
+  return keys == kKeyTile || (keys >= kMinKeysInPage && !hasHeadsSideBySide(op)) ? keys : 0;
+}
 
 /// True where the products read K and V where the caller has them, not a widened or gathered tile.
 static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
   Type type = getElementTypeOrSelf(op.getKey().getType());
   bool isWidened = product == ProductKind::FMA && type != getAccumulationType(type);
+  auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   return !isWidened && !isQuantised(type) && type == getElementTypeOrSelf(op.getQuery().getType()) &&
-         !op.getKey().getDefiningOp<GatherPagesOp>();
+         (!gather || getKeysInPage(op, gather) > 0);
+}
+
+/// True where all queries together visit much more than the keys that some of them do not keep.
+static bool hasLongCache(SdpaOp op) {
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  return !ShapedType::isDynamic(queries) && !ShapedType::isDynamic(keys) && keys >= kLongCacheRatio * queries;
 }
 
 /// True where a tile of fewer queries has fewer keys to multiply, or tests fewer of them.
@@ -68,15 +86,22 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
-  PrefillShape shape{getStaticSize(op, DimKind::Query), kKeyTile, headSize, valueSize, elementBytes};
-  shape.isPacked = !readsKeysInPlace(op, product);
+  bool isInPlace = readsKeysInPlace(op, product);
+  int64_t keyTile = kKeyTile;
+  auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
+  if (gather && isInPlace)
+    keyTile = getKeysInPage(op, gather);
+  else if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
+    keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
+  PrefillShape shape{getStaticSize(op, DimKind::Query), keyTile, headSize, valueSize, elementBytes};
+  shape.isPacked = !isInPlace;
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
   const int64_t maxStackBytes = getMaxTileStackBytes(KernelKind::Prefill);
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
   // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
-  bool isMasked = hasMaskOfQueries(op);
+  bool isMasked = hasMaskOfQueries(op) && !(gather && hasLongCache(op));
   maxRows = kQueryTileBytes / elementBytes * (product == ProductKind::Dot && !isMasked ? 2 : 1);
   // Few queries may be a multiple of another number of rows; of many, rows that are no queries are a small part.
   if (shape.queries > kFewTiles * maxRows)
@@ -91,9 +116,6 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
                                          << " bytes for the smallest tile, expected at most " << maxStackBytes
                                          << "; compile with --reference, or lower with attn-lower-to-reference";
   PrefillTile tile = selectPrefillTile(shape, target);
-  int64_t keyTile = kKeyTile;
-  if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
-    keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
   ScheduleFields fields;
   fields.queryTile = tile.queryTile;
   fields.keyTile = keyTile;
@@ -101,7 +123,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   fields.rowBlock = tile.rowBlock;
   fields.laneVectors = tile.laneVectors;
   fields.product = product;
-  fields.prefetch = readsKeysInPlace(op, product) ? kPrefetchRows : 0;
+  fields.prefetch = isInPlace && !gather ? kPrefetchRows : 0;
   return fields.getAttr(op.getContext());
 }
 

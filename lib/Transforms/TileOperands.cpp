@@ -164,10 +164,12 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
 }
 
 bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather, AffineMap map) {
-  int64_t page = gather.getPageSize();
   ScheduleAttr schedule = *step.getSchedule();
-  return (schedule.getKernel() == KernelKind::Decode || schedule.isGpu()) && page % schedule.getKeyTile() == 0 &&
-         visitsOnly(step, gather, map);
+  Type type = getElementTypeOrSelf(gather.getCache().getType());
+  // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
+  bool isRead = schedule.getKernel() == KernelKind::Decode || schedule.isGpu() ||
+                type == (schedule.usesPairs() ? b.getBF16Type() : getAccumulationType(type));
+  return isRead && gather.getPageSize() % schedule.getKeyTile() == 0 && visitsOnly(step, gather, map);
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.

@@ -69,6 +69,12 @@ struct ScheduleFields {
   ScheduleAttr getAttr(mlir::MLIRContext *context) const;
 };
 
+/// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
+bool hasHeadsSideBySide(SdpaOp op);
+
+/// The largest part of a page, of at most `keyTile` keys, that is a tile; 0 where pages are too short, or gathered.
+int64_t getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile);
+
 /// The schedule of `op` with the fields that `text` names; an error where it becomes none that a kernel can have.
 mlir::FailureOr<ScheduleAttr> overrideSchedule(SdpaOp op, llvm::StringRef text, const TargetInfo &target);
 
