@@ -62,6 +62,34 @@ static void detachInput(OpBuilder &b, BlockArgument argument) {
   }
 }
 
+/// True for a use that writes all of the tensor. One tile of it, sliced and inserted again, is one with the tensor.
+static bool isDestination(OpOperand &use) {
+  Operation *owner = use.getOwner();
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(owner))
+    return llvm::is_contained(loop.getInits(), use.get());
+  auto dps = dyn_cast<DestinationStyleOpInterface>(owner);
+  return dps && dps.isDpsInit(&use) && !isa<tensor::InsertSliceOp>(owner);
+}
+
+/// Two ops may have one tensor.empty, or one linalg.fill of it, as their destination, which is a value and no place:
+/// each gets its own. With a shared one, what is bound to the argument of one result would be written by the other op
+/// as well; that an argument is written once, when its result is materialised, is what bufferisation is promised.
+static void unshareDestinations(func::FuncOp kernel) {
+  SmallVector<Operation *> shared;
+  kernel.walk([&](Operation *op) {
+    if (isa<tensor::EmptyOp>(op) || (isa<linalg::FillOp>(op) && op->getNumResults() == 1))
+      shared.push_back(op);
+  });
+  // From the last on: each copy of a fill is a use of the tensor.empty before it.
+  for (Operation *op : llvm::reverse(shared)) {
+    OpBuilder b(op->getContext());
+    b.setInsertionPointAfter(op);
+    for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
+      if (isDestination(use) && !op->hasOneUse())
+        use.set(b.clone(*op)->getResult(0));
+  }
+}
+
 static LogicalResult bindDestinations(func::FuncOp kernel) {
   if (!llvm::all_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
     return kernel.emitOpError("expected results that are tensors beside ") << kArgumentsAttr;
@@ -82,6 +110,7 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   for (auto [argument, description] : llvm::zip(entry.getArguments(), descriptions))
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
+  unshareDestinations(kernel);
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);
