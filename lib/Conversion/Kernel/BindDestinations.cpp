@@ -24,29 +24,49 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+static bool isView(Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op); }
+
+/// The operand that an op writes `value` in the place of; null where there is none.
+static OpOperand *getDestinationOperand(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+    return dps.getTiedOpOperand(cast<OpResult>(value));
+  auto loop = dyn_cast<LoopLikeOpInterface>(op);
+  return loop ? loop.getTiedLoopInit(cast<OpResult>(value)) : nullptr;
+}
+
+/// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
+/// would be that of another result.
+static bool isSlicedTile(Value tensor) {
+  auto isOfTile = llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>;
+  return llvm::all_of(tensor.getUsers(), isOfTile) &&
+         llvm::count_if(tensor.getUsers(), llvm::IsaPred<tensor::InsertSliceOp>) == 1;
+}
+
 /// The tensor.empty of the result's own type that it is computed in, through reshapes that are views; null where there
 /// is none, or where something else uses it.
 static tensor::EmptyOp findEmptyOfResult(Value result) {
   Value value = result;
   while (Operation *op = value.getDefiningOp()) {
-    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    if (isView(op)) {
       value = op->getOperand(0);
-    else if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
-      value = dps.getTiedOpOperand(cast<OpResult>(value))->get();
-    else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
-      value = loop.getTiedLoopInit(cast<OpResult>(value))->get();
-    else
+      continue;
+    }
+    OpOperand *destination = getDestinationOperand(value);
+    if (!destination)
       break;
+    value = destination->get();
   }
   auto empty = value.getDefiningOp<tensor::EmptyOp>();
   if (!empty || empty.getType() != result.getType())
     return nullptr;
-  // A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
-  // would be that of another result.
-  auto isInsertion = llvm::IsaPred<tensor::InsertSliceOp>;
-  auto isOfTile = llvm::IsaPred<tensor::ExtractSliceOp, tensor::InsertSliceOp>;
-  bool isAlone = llvm::all_of(empty->getUsers(), isOfTile) && llvm::count_if(empty->getUsers(), isInsertion) == 1;
-  return isAlone || empty->hasOneUse() ? empty : nullptr;
+  return isSlicedTile(empty) || empty->hasOneUse() ? empty : nullptr;
+}
+
+/// A tensor.empty of the type of `value`.
+static Value createEmptyLike(OpBuilder &b, Value value) {
+  return tensor::EmptyOp::create(b, value.getLoc(), tensor::getMixedSizes(b, value.getLoc(), value),
+                                 getElementTypeOrSelf(value));
 }
 
 /// linalg.generic ins(%x) outs(%x), as upstream writes elementwise ops: where %x is an input, which is not written, and
@@ -57,36 +77,38 @@ static void detachInput(OpBuilder &b, BlockArgument argument) {
     if (!op || !op.isDpsInit(&use) || op.payloadUsesValueFromOperand(&use))
       continue;
     b.setInsertionPoint(op);
-    use.set(tensor::EmptyOp::create(b, op.getLoc(), tensor::getMixedSizes(b, op.getLoc(), argument),
-                                    getElementTypeOrSelf(argument)));
+    use.set(createEmptyLike(b, argument));
   }
 }
 
-/// True for a use that writes all of the tensor. One tile of it, sliced and inserted again, is one with the tensor.
-static bool isDestination(OpOperand &use) {
-  Operation *owner = use.getOwner();
-  if (auto loop = dyn_cast<LoopLikeOpInterface>(owner))
-    return llvm::is_contained(loop.getInits(), use.get());
-  auto dps = dyn_cast<DestinationStyleOpInterface>(owner);
-  return dps && dps.isDpsInit(&use) && !isa<tensor::InsertSliceOp>(owner);
-}
-
-/// Two ops may have one tensor.empty, or one linalg.fill of it, as their destination, which is a value and no place:
-/// each gets its own. With a shared one, what is bound to the argument of one result would be written by the other op
-/// as well; that an argument is written once, when its result is materialised, is what bufferisation is promised.
-static void unshareDestinations(func::FuncOp kernel) {
-  SmallVector<Operation *> shared;
-  kernel.walk([&](Operation *op) {
-    if (isa<tensor::EmptyOp>(op) || (isa<linalg::FillOp>(op) && op->getNumResults() == 1))
-      shared.push_back(op);
-  });
-  // From the last on: each copy of a fill is a use of the tensor.empty before it.
-  for (Operation *op : llvm::reverse(shared)) {
-    OpBuilder b(op->getContext());
-    b.setInsertionPointAfter(op);
-    for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
-      if (isDestination(use) && !op->hasOneUse())
-        use.set(b.clone(*op)->getResult(0));
+/// What a result is computed in becomes its own, back to the tensor.empty where it starts. A destination is a value and
+/// no place: two ops may have the same one, or it may be returned as well. With a shared one, another value could be
+/// computed in the argument that the result is bound to, and be overwritten when the result is materialised, which
+/// bufferisation does not see: it is promised that nothing else is in that argument.
+static void ownDestination(OpBuilder &b, Value result) {
+  Value value = result;
+  while (Operation *op = value.getDefiningOp()) {
+    if (isView(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    OpOperand *destination = getDestinationOperand(value);
+    if (!destination || isa<BlockArgument>(destination->get()))
+      return;
+    Value old = destination->get();
+    b.setInsertionPoint(op);
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (llvm::all_of(old.getUsers(), [&](Operation *user) { return user == op; }) || isSlicedTile(old)) {
+      value = old;
+    } else if (Operation *start = old.getDefiningOp(); isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(start)) {
+      destination->set(b.clone(*start)->getResult(0));
+      value = destination->get();
+    } else if (linalgOp && !linalgOp.payloadUsesValueFromOperand(destination)) {
+      return destination->set(createEmptyLike(b, old));
+    } else {
+      auto copy = linalg::CopyOp::create(b, op->getLoc(), old, createEmptyLike(b, old));
+      return destination->set(copy->getResult(0));
+    }
   }
 }
 
@@ -110,7 +132,8 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   for (auto [argument, description] : llvm::zip(entry.getArguments(), descriptions))
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
-  unshareDestinations(kernel);
+  for (Value result : terminator.getOperands())
+    ownDestination(b, result);
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);
