@@ -10,6 +10,7 @@
 
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -25,6 +26,18 @@ static constexpr StringLiteral kParallelFor = "attn_parallel_for";
 
 namespace {
 
+/// Whose stack an alloca at `op` is on: that of a function or of a region of its own, as a parallel loop's. The rounds
+/// of a serial loop follow each other and can share one.
+Block &getStackBlock(Operation *op) {
+  Region *region = op->getParentRegion();
+  auto hasStack = [](Operation *parent) {
+    return parent->hasTrait<OpTrait::AutomaticAllocationScope>() && !isa<scf::ForOp, affine::AffineForOp>(parent);
+  };
+  while (!hasStack(region->getParentOp()))
+    region = region->getParentRegion();
+  return region->front();
+}
+
 /// Outlines the foralls of one module.
 class Outliner {
 public:
@@ -32,7 +45,24 @@ public:
       : module(module), b(module.getContext()), typeConverter(module.getContext()),
         pointerType(LLVM::LLVMPointerType::get(module.getContext())) {}
 
-  LogicalResult outline(scf::ForallOp forall) {
+  /// Outer loops first: what an inner one needs of the stack is then on that of the thread that runs the outer body.
+  LogicalResult outlineAll(Operation *root) {
+    SmallVector<scf::ForallOp> loops;
+    root->walk<WalkOrder::PreOrder>([&](scf::ForallOp op) {
+      loops.push_back(op);
+      return WalkResult::skip();
+    });
+    for (scf::ForallOp forall : loops) {
+      FailureOr<func::FuncOp> body = outline(forall);
+      if (failed(body) || failed(outlineAll(*body)))
+        return failure();
+    }
+    return success();
+  }
+
+private:
+  /// Returns the function of the body.
+  FailureOr<func::FuncOp> outline(scf::ForallOp forall) {
     if (forall->getNumResults() != 0)
       return forall.emitOpError("expected a loop on memrefs, found results; run bufferisation first");
     Location loc = forall.getLoc();
@@ -61,7 +91,7 @@ public:
     declareParallelFor(loc);
 
     // The caller: fill the context, call the runtime.
-    b.setInsertionPointToStart(&parent.getBody().front());
+    b.setInsertionPointToStart(&getStackBlock(forall));
     Value one = LLVM::ConstantOp::create(b, loc, b.getI64Type(), 1);
     Value context = LLVM::AllocaOp::create(b, loc, pointerType, contextType, one);
     b.setInsertionPoint(forall);
@@ -75,10 +105,9 @@ public:
     Value count64 = arith::IndexCastOp::create(b, loc, b.getI64Type(), count);
     func::CallOp::create(b, loc, kParallelFor, TypeRange(), ValueRange{function, context, count64});
     forall.erase();
-    return success();
+    return body;
   }
 
-private:
   /// A value as a value of another type that will be the same once all is LLVM.
   Value cast(Value value, Type type) {
     return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value).getResult(0);
@@ -127,6 +156,17 @@ private:
   LLVM::LLVMPointerType pointerType;
 };
 
+LogicalResult lowerToSerialLoops(ModuleOp module) {
+  SmallVector<scf::ForallOp> loops;
+  module.walk([&](scf::ForallOp op) { loops.push_back(op); });
+  for (scf::ForallOp forall : loops) {
+    IRRewriter rewriter(forall);
+    if (failed(scf::forallToForLoop(rewriter, forall)))
+      return failure();
+  }
+  return success();
+}
+
 /// An alloca in a loop grows the stack in every round; a static one belongs to the function.
 void hoistStackBuffers(func::FuncOp function) {
   if (function.isExternal())
@@ -145,20 +185,10 @@ struct OutlineParallelPass : public attn::impl::OutlineParallelPassBase<OutlineP
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<scf::ForallOp> loops;
-    getOperation().walk([&](scf::ForallOp op) { loops.push_back(op); });
-    Outliner outliner(getOperation());
-    for (scf::ForallOp forall : loops) {
-      if (parallel) {
-        if (failed(outliner.outline(forall)))
-          return signalPassFailure();
-        continue;
-      }
-      IRRewriter rewriter(forall);
-      if (failed(scf::forallToForLoop(rewriter, forall)))
-        return signalPassFailure();
-    }
-    getOperation().walk([](func::FuncOp function) { hoistStackBuffers(function); });
+    ModuleOp module = getOperation();
+    if (failed(parallel ? Outliner(module).outlineAll(module) : lowerToSerialLoops(module)))
+      return signalPassFailure();
+    module.walk([](func::FuncOp function) { hoistStackBuffers(function); });
   }
 };
 } // namespace

@@ -71,3 +71,54 @@ func.func @steps(%x: memref<20xf32>, %s: f32) {
   }
   return
 }
+
+// -----
+
+// The context of an inner loop is on the stack of the thread that runs the outer body: rounds of the outer loop share
+// none.
+// CHECK-LABEL: func @nested(
+// CHECK-COUNT-1:   llvm.alloca
+//   CHECK-NOT:   llvm.alloca
+//       CHECK:   constant @nested_tile :
+// CHECK-LABEL: func private @nested_tile(
+//       CHECK:   llvm.alloca
+//       CHECK:   constant @nested_tile_tile :
+// CHECK-LABEL: func private @nested_tile_tile(
+//   CHECK-NOT:   llvm.alloca
+//       CHECK:   memref.store
+func.func @nested(%x: memref<2x3xf32>, %s: f32) {
+  scf.forall (%i) in (2) {
+    scf.forall (%j) in (3) {
+      memref.store %s, %x[%i, %j] : memref<2x3xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// Rounds of a serial loop share a context, which would grow the stack otherwise; those of a parallel one do not.
+// CHECK-LABEL: func @in_loops(
+//       CHECK:   llvm.alloca
+//       CHECK:   scf.for
+//   CHECK-NOT:     llvm.alloca
+//       CHECK:     call @attn_parallel_for
+//       CHECK:   scf.parallel
+//       CHECK:     llvm.alloca
+//       CHECK:     call @attn_parallel_for
+func.func @in_loops(%x: memref<2x3xf32>, %s: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %i = %c0 to %c2 step %c1 {
+    scf.forall (%j) in (3) {
+      memref.store %s, %x[%i, %j] : memref<2x3xf32>
+    }
+  }
+  scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
+    scf.forall (%j) in (3) {
+      memref.store %s, %x[%i, %j] : memref<2x3xf32>
+    }
+  }
+  return
+}
