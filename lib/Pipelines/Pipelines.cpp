@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -200,6 +201,8 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
     bufferization::BufferDeallocationPipelineOptions deallocation;
     bufferization::buildBufferDeallocationPipeline(pm, deallocation);
   }
+  // Parallel loops of users become serial here, so that their buffers share a place on the stack.
+  pm.addNestedPass<func::FuncOp>(mlir::createParallelForToNestedForsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());

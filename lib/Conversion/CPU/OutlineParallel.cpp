@@ -167,18 +167,17 @@ LogicalResult lowerToSerialLoops(ModuleOp module) {
   return success();
 }
 
-/// An alloca in a loop grows the stack in every round; a static one belongs to the function.
+/// An alloca in a loop grows the stack in every round; a static one belongs to whose stack it is on.
 void hoistStackBuffers(func::FuncOp function) {
-  if (function.isExternal())
-    return;
   SmallVector<memref::AllocaOp> buffers;
   function.walk([&](memref::AllocaOp op) {
     if (op->getNumOperands() == 0)
       buffers.push_back(op);
   });
-  Block &entry = function.getBody().front();
-  for (memref::AllocaOp buffer : llvm::reverse(buffers))
-    buffer->moveBefore(&entry, entry.begin());
+  for (memref::AllocaOp buffer : llvm::reverse(buffers)) {
+    Block &block = getStackBlock(buffer);
+    buffer->moveBefore(&block, block.begin());
+  }
 }
 
 struct OutlineParallelPass : public attn::impl::OutlineParallelPassBase<OutlineParallelPass> {

@@ -122,3 +122,26 @@ func.func @in_loops(%x: memref<2x3xf32>, %s: f32) {
   }
   return
 }
+
+// -----
+
+// A buffer of a parallel loop is one round's own.
+// CHECK-LABEL: func @buffers(
+//   CHECK-NOT:   memref.alloca
+//       CHECK:   scf.parallel
+//       CHECK:     memref.alloca() : memref<f32>
+//       CHECK:     scf.for
+//   CHECK-NOT:       memref.alloca
+//       CHECK:       memref.store
+func.func @buffers(%x: memref<64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.parallel (%i) = (%c0) to (%n) step (%c1) {
+    scf.for %j = %c0 to %n step %c1 {
+      %t = memref.alloca() : memref<f32>
+      %v = memref.load %x[%i] : memref<64xf32>
+      memref.store %v, %t[] : memref<f32>
+    }
+  }
+  return
+}
