@@ -36,9 +36,12 @@ static SmallVector<Value> createRoundCounts(OpBuilder &b, scf::ForallOp forall, 
 
 Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall) {
   Location loc = forall.getLoc();
-  Value count = arith::ConstantIndexOp::create(b, loc, 1);
-  for (Value rounds : createRoundCounts(b, forall, {}))
+  Value count = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
+  for (Value rounds : createRoundCounts(b, forall, {})) {
+    // A loop to below its start has no rounds; two such would make a positive product.
+    rounds = b.createOrFold<arith::MaxSIOp>(loc, rounds, zero);
     count = b.createOrFold<arith::MulIOp>(loc, count, rounds);
+  }
   return count;
 }
 

@@ -145,3 +145,24 @@ func.func @buffers(%x: memref<64xf32>, %n: index) {
   }
   return
 }
+
+// -----
+
+// Two dimensions of fewer than no rounds are no rounds.
+// CHECK-LABEL: func @no_rounds(
+//       CHECK:   %[[NONE:.*]] = arith.index_cast %c0
+//       CHECK:   call @attn_parallel_for(%{{.*}}, %{{.*}}, %[[NONE]])
+//   CHECK-DAG:   %[[ROWS:.*]] = arith.maxsi %{{.*}}, %c0
+//   CHECK-DAG:   %[[COLUMNS:.*]] = arith.maxsi %{{.*}}, %c0
+//       CHECK:   %[[TILES:.*]] = arith.muli %[[ROWS]], %[[COLUMNS]]
+//       CHECK:   %[[COUNT:.*]] = arith.index_cast %[[TILES]]
+//       CHECK:   call @attn_parallel_for(%{{.*}}, %{{.*}}, %[[COUNT]])
+func.func @no_rounds(%x: memref<4x8xf32>, %s: f32, %n: index, %m: index) {
+  scf.forall (%i, %j) = (5, 0) to (3, -3) step (1, 1) {
+    memref.store %s, %x[%i, %j] : memref<4x8xf32>
+  }
+  scf.forall (%i, %j) in (%n, %m) {
+    memref.store %s, %x[%i, %j] : memref<4x8xf32>
+  }
+  return
+}
