@@ -38,12 +38,11 @@ Block &getStackBlock(Operation *op) {
   return region->front();
 }
 
-/// Outlines the foralls of one module.
+/// Outlines foralls, each into the symbol table that its function is in.
 class Outliner {
 public:
-  explicit Outliner(ModuleOp module)
-      : module(module), b(module.getContext()), typeConverter(module.getContext()),
-        pointerType(LLVM::LLVMPointerType::get(module.getContext())) {}
+  explicit Outliner(MLIRContext *context)
+      : b(context), typeConverter(context), pointerType(LLVM::LLVMPointerType::get(context)) {}
 
   /// Outer loops first: what an inner one needs of the stack is then on that of the thread that runs the outer body.
   LogicalResult outlineAll(Operation *root) {
@@ -65,6 +64,11 @@ private:
   FailureOr<func::FuncOp> outline(scf::ForallOp forall) {
     if (forall->getNumResults() != 0)
       return forall.emitOpError("expected a loop on memrefs, found results; run bufferisation first");
+    Operation *scope = forall->getParentWithTrait<OpTrait::IsIsolatedFromAbove>();
+    auto parent = dyn_cast<func::FuncOp>(scope);
+    if (!parent)
+      return forall.emitOpError("expected a loop in a func.func, found one in a ")
+             << scope->getName() << "; write parallel=false for serial loops";
     Location loc = forall.getLoc();
     // Constants go along; everything else that the body reads from outside travels in the context.
     llvm::SetVector<Value> used;
@@ -86,9 +90,10 @@ private:
     }
     auto contextType = LLVM::LLVMStructType::getLiteral(b.getContext(), fields);
 
-    auto parent = forall->getParentOfType<func::FuncOp>();
-    func::FuncOp body = createBody(forall, (parent.getName() + "_tile").str(), captures, constants, contextType);
-    declareParallelFor(loc);
+    SymbolTable symbols(SymbolTable::getNearestSymbolTable(forall));
+    func::FuncOp body =
+        createBody(forall, symbols, (parent.getName() + "_tile").str(), captures, constants, contextType);
+    declareParallelFor(symbols, loc);
 
     // The caller: fill the context, call the runtime.
     b.setInsertionPointToStart(&getStackBlock(forall));
@@ -113,15 +118,14 @@ private:
     return UnrealizedConversionCastOp::create(b, value.getLoc(), type, value).getResult(0);
   }
 
-  func::FuncOp createBody(scf::ForallOp forall, std::string name, ArrayRef<Value> captures,
+  func::FuncOp createBody(scf::ForallOp forall, SymbolTable &symbols, std::string name, ArrayRef<Value> captures,
                           ArrayRef<Operation *> constants, Type contextType) {
     Location loc = forall.getLoc();
     OpBuilder::InsertionGuard guard(b);
-    SymbolTable symbols(module);
-    b.setInsertionPointToEnd(module.getBody());
+    b.clearInsertionPoint();
     auto body = func::FuncOp::create(b, loc, name, b.getFunctionType({pointerType, b.getI64Type()}, {}));
     body.setPrivate();
-    symbols.insert(body); // makes the name unique
+    symbols.insert(body); // at the end; makes the name unique
     Block *entry = body.addEntryBlock();
     b.setInsertionPointToStart(entry);
     IRMapping mapping;
@@ -140,17 +144,16 @@ private:
     return body;
   }
 
-  void declareParallelFor(Location loc) {
-    if (module.lookupSymbol(kParallelFor))
+  void declareParallelFor(SymbolTable &symbols, Location loc) {
+    if (symbols.lookup(kParallelFor))
       return;
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
+    b.setInsertionPointToStart(&symbols.getOp()->getRegion(0).front());
     auto declaration =
         func::FuncOp::create(b, loc, kParallelFor, b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {}));
     declaration.setPrivate();
   }
 
-  ModuleOp module;
   OpBuilder b;
   LLVMTypeConverter typeConverter;
   LLVM::LLVMPointerType pointerType;
@@ -161,6 +164,12 @@ LogicalResult lowerToSerialLoops(ModuleOp module) {
   module.walk([&](scf::ForallOp op) { loops.push_back(op); });
   for (scf::ForallOp forall : loops) {
     IRRewriter rewriter(forall);
+    if (forall.getRank() == 0) { // upstream expects a loop
+      rewriter.eraseOp(forall.getTerminator());
+      rewriter.inlineBlockBefore(forall.getBody(), forall);
+      rewriter.eraseOp(forall);
+      continue;
+    }
     if (failed(scf::forallToForLoop(rewriter, forall)))
       return failure();
   }
@@ -185,7 +194,7 @@ struct OutlineParallelPass : public attn::impl::OutlineParallelPassBase<OutlineP
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (failed(parallel ? Outliner(module).outlineAll(module) : lowerToSerialLoops(module)))
+    if (failed(parallel ? Outliner(&getContext()).outlineAll(module) : lowerToSerialLoops(module)))
       return signalPassFailure();
     module.walk([](func::FuncOp function) { hoistStackBuffers(function); });
   }

@@ -166,3 +166,39 @@ func.func @no_rounds(%x: memref<4x8xf32>, %s: f32, %n: index, %m: index) {
   }
   return
 }
+
+// -----
+
+// A loop of no dimensions has one round.
+// SERIAL-LABEL: func @no_dimensions(
+//  SERIAL-NEXT:   memref.store
+//  SERIAL-NEXT:   return
+// CHECK-LABEL: func @no_dimensions(
+//       CHECK:   %[[ONE:.*]] = arith.index_cast %c1
+//       CHECK:   call @attn_parallel_for(%{{.*}}, %{{.*}}, %[[ONE]])
+func.func @no_dimensions(%x: memref<f32>, %s: f32) {
+  scf.forall () in () {
+    memref.store %s, %x[] : memref<f32>
+  }
+  return
+}
+
+// -----
+
+// The body of a loop in a module inside lies in that one.
+// CHECK-LABEL: func private @tile(
+// CHECK-LABEL: module @inner
+//       CHECK:   func private @attn_parallel_for(
+//       CHECK:   func @f(
+//       CHECK:     constant @f_tile :
+//       CHECK:     call @attn_parallel_for(
+//       CHECK:   func private @f_tile(
+func.func private @tile()
+module @inner {
+  func.func @f(%x: memref<4xf32>, %s: f32) {
+    scf.forall (%i) in (4) {
+      memref.store %s, %x[%i] : memref<4xf32>
+    }
+    return
+  }
+}
