@@ -112,6 +112,10 @@ static LogicalResult verifySchedule(OnlineStepOp step) {
         "cannot be tiled: expected at least one column of V, found none; run attn-lower-to-reference "
         "on the attn.sdpa");
   ScheduleAttr schedule = *step.getSchedule();
+  if (schedule.isGpu() && step->getParentOfType<scf::ForallOp>())
+    return step.emitOpError("cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: "
+                            "expected attention in the function itself; write the loop's dimensions as batch "
+                            "dimensions of the attention");
   if (int64_t kvHeads = schedule.getKvHeads(); kvHeads > 1 && !canShareKeyLoop(step, kvHeads))
     return step.emitOpError("cannot be tiled with kv_heads = ")
            << kvHeads << ": expected a divisor of the heads of K, all of which visit the same keys; write kv_heads = 1";
@@ -177,11 +181,17 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   return success();
 }
 
-/// True for what this pass has made already: it lies in a parallel loop, or, where one tile is all and the loops have
-/// folded away, its queries are packed. A tile without keys has no queries; that its function was here is noted on it.
+/// Whether these are the query rows of a tile, or some of its heads.
+static bool isPacked(Value query) {
+  while (auto slice = query.getDefiningOp<tensor::ExtractSliceOp>())
+    query = slice.getSource();
+  return query.getDefiningOp<PackOp>();
+}
+
+/// True for what this pass has made already: its queries are packed, or it folds in a loop inside a parallel one. A
+/// user's own parallel loop holds whole attention. A tile without keys has no queries; that its function was here is
+/// noted on it.
 static bool isTiled(FinalizeOp finalize) {
-  if (finalize->getParentOfType<scf::ForallOp>())
-    return true;
   Value state = finalize.getAcc();
   while (true) {
     unsigned result = isa<OpResult>(state) ? cast<OpResult>(state).getResultNumber() : 0;
@@ -192,11 +202,13 @@ static bool isTiled(FinalizeOp finalize) {
     else
       break;
   }
+  bool isInParallel = finalize->getParentOfType<scf::ForallOp>() != nullptr;
   if (auto step = state.getDefiningOp<OnlineStepOp>())
-    return step.getQuery().getDefiningOp<PackOp>();
-  if (state.getDefiningOp<MergeStatesOp>())
-    return finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
-  return state.getDefiningOp<InitStateOp>() && finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
+    return isPacked(step.getQuery()) || (isInParallel && !step.getAcc().getDefiningOp<InitStateOp>());
+  if (isInParallel)
+    return true;
+  return isa_and_present<MergeStatesOp, InitStateOp>(state.getDefiningOp()) &&
+         finalize->getParentOfType<FunctionOpInterface>()->hasAttr(kPathAttr);
 }
 
 namespace {
