@@ -201,6 +201,7 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
     bufferization::BufferDeallocationPipelineOptions deallocation;
     bufferization::buildBufferDeallocationPipeline(pm, deallocation);
   }
+  pm.addPass(createConvertBufferizationToMemRefPass()); // clones of what a function may not own
   // Parallel loops of users become serial here, so that their buffers share a place on the stack.
   pm.addNestedPass<func::FuncOp>(mlir::createParallelForToNestedForsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
