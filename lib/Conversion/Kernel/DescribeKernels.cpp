@@ -327,7 +327,7 @@ private:
 /// A kernel takes pointers, so a call with tensors would no longer fit; and kernels lie in the module itself.
 LogicalResult checkModule(ModuleOp module) {
   SymbolTableCollection symbols;
-  WalkResult result = module.walk([&](Operation *op) {
+  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto call = dyn_cast<func::CallOp>(op)) {
       auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
       if (callee && callee->hasAttr(kArgumentsAttr)) {
@@ -335,7 +335,7 @@ LogicalResult checkModule(ModuleOp module) {
             << callee.getName() << "'; make it private, or inline it";
         return WalkResult::interrupt();
       }
-    } else if (isStructuredOp(op) && op->getParentOfType<ModuleOp>() != module) {
+    } else if (isa<AttnDialect>(op->getDialect()) && op->getParentOfType<ModuleOp>() != module) {
       op->emitOpError("expected attention in functions of the outermost module, found it in a module inside; run the "
                       "pipeline on that one: builtin.module(builtin.module(…))");
       return WalkResult::interrupt();

@@ -127,6 +127,48 @@ module @inner {
 
 // -----
 
+func.func private @outside()
+module @inner {
+  func.func @layer(%x: tensor<1x5x8xf32>, %w: tensor<8x8xf32>) -> tensor<1x5x8xf32> {
+    %o = tensor.empty() : tensor<1x5x8xf32>
+    // expected-error @below {{expected attention in functions of the outermost module, found it in a module inside}}
+    %r = attn.multi_head ins(%x, %w, %w, %w, %w : tensor<1x5x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>)
+        outs(%o : tensor<1x5x8xf32>) {heads = 2} -> tensor<1x5x8xf32>
+    return %r : tensor<1x5x8xf32>
+  }
+}
+
+// -----
+
+func.func private @outside()
+module @inner {
+  func.func @cache(%x: tensor<2x2x1x64xf32>, %p: tensor<2xi32>, %c: tensor<2x2x203x64xf32>) -> tensor<2x2x203x64xf32> {
+    // expected-error @below {{expected attention in functions of the outermost module, found it in a module inside}}
+    %new = attn.kv_append ins(%x : tensor<2x2x1x64xf32>) positions(%p : tensor<2xi32>)
+        outs(%c : tensor<2x2x203x64xf32>) -> tensor<2x2x203x64xf32>
+    return %new : tensor<2x2x203x64xf32>
+  }
+}
+
+// -----
+
+// The op that holds a region, not what is in it.
+func.func private @outside()
+module @inner {
+  func.func @region(%x: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+    %o = tensor.empty() : tensor<2x4x8xf32>
+    // expected-error @below {{'attn.sdpa' op expected attention in functions of the outermost module}}
+    %r = attn.sdpa ins(%x, %x, %x : tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>)
+        outs(%o : tensor<2x4x8xf32>) score_mod {
+    ^bb0(%s: f32):
+      attn.yield %s : f32
+    } -> tensor<2x4x8xf32>
+    return %r : tensor<2x4x8xf32>
+  }
+}
+
+// -----
+
 #compressed = #sparse_tensor.encoding<{map = (i, j) -> (i : dense, j : compressed)}>
 // expected-error @below {{expected dense tensors without an encoding, found}}
 func.func @sparse(%x: tensor<4x8xf32, #compressed>) -> tensor<4x8xf32> {
