@@ -28,6 +28,7 @@ namespace {
 
 /// Bytes of an argument, at most: what a process can address.
 constexpr unsigned kMaxArgumentBits = 47;
+constexpr StringLiteral kElementTypes = "f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64";
 
 bool fitsInMemory(RankedTensorType type) {
   int64_t bytes = getElementInfo(*getElementKind(type.getElementType())).bytes;
@@ -155,8 +156,8 @@ private:
     if (!shaped && !type.isIntOrFloat())
       return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
     if (!getElementKind(getElementTypeOrSelf(type)))
-      return function.emitOpError("expected element type f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64, found ")
-             << getElementTypeOrSelf(type);
+      return function.emitOpError("expected element type ")
+             << kElementTypes << ", found " << getElementTypeOrSelf(type);
     if (shaped && shaped.getEncoding())
       return function.emitOpError("expected dense tensors without an encoding, found ") << type;
     if (shaped && !fitsInMemory(shaped))
@@ -324,6 +325,15 @@ private:
   DenseMap<Operation *, bool> known;
 };
 
+/// Also of what is no argument of a kernel: in private functions, and between ops.
+LogicalResult checkElementTypes(Operation *op) {
+  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (isa<ShapedType, FloatType>(type) && !getElementKind(getElementTypeOrSelf(type)))
+        return op->emitOpError("expected element types ") << kElementTypes << ", found " << type;
+  return success();
+}
+
 /// A kernel takes pointers, so a call with tensors would no longer fit; and kernels lie in the module itself.
 LogicalResult checkModule(ModuleOp module) {
   SymbolTableCollection symbols;
@@ -340,7 +350,7 @@ LogicalResult checkModule(ModuleOp module) {
                       "pipeline on that one: builtin.module(builtin.module(…))");
       return WalkResult::interrupt();
     }
-    return WalkResult::advance();
+    return WalkResult(isa<AttnDialect>(op->getDialect()) ? checkElementTypes(op) : success());
   });
   return failure(result.wasInterrupted());
 }
