@@ -93,7 +93,8 @@ private:
     SymbolTable symbols(SymbolTable::getNearestSymbolTable(forall));
     func::FuncOp body =
         createBody(forall, symbols, (parent.getName() + "_tile").str(), captures, constants, contextType);
-    declareParallelFor(symbols, loc);
+    if (failed(declareParallelFor(symbols, loc)))
+      return failure();
 
     // The caller: fill the context, call the runtime.
     b.setInsertionPointToStart(&getStackBlock(forall));
@@ -144,14 +145,19 @@ private:
     return body;
   }
 
-  void declareParallelFor(SymbolTable &symbols, Location loc) {
-    if (symbols.lookup(kParallelFor))
-      return;
+  LogicalResult declareParallelFor(SymbolTable &symbols, Location loc) {
+    FunctionType type = b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {});
+    if (Operation *existing = symbols.lookup(kParallelFor)) {
+      auto function = dyn_cast<func::FuncOp>(existing);
+      if (function && function.getFunctionType() == type)
+        return success();
+      return existing->emitOpError("expected '") << kParallelFor << "' to be the runtime's function of type " << type
+                                                 << ", found another of this name; rename it";
+    }
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&symbols.getOp()->getRegion(0).front());
-    auto declaration =
-        func::FuncOp::create(b, loc, kParallelFor, b.getFunctionType({pointerType, pointerType, b.getI64Type()}, {}));
-    declaration.setPrivate();
+    func::FuncOp::create(b, loc, kParallelFor, type).setPrivate();
+    return success();
   }
 
   OpBuilder b;

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "KernelChecks.h"
 #include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
@@ -28,7 +29,6 @@ namespace {
 
 /// Bytes of an argument, at most: what a process can address.
 constexpr unsigned kMaxArgumentBits = 47;
-constexpr StringLiteral kElementTypes = "f32, f64, bf16, f16, f8E4M3FN, i1, i8, i32 or i64";
 
 bool fitsInMemory(RankedTensorType type) {
   int64_t bytes = getElementInfo(*getElementKind(type.getElementType())).bytes;
@@ -266,42 +266,6 @@ private:
   llvm::StringSet<> names;
 };
 
-/// The kernel's entries are C functions of these names.
-LogicalResult checkName(func::FuncOp function) {
-  StringRef name = function.getName();
-  if (!isCFunctionName(name))
-    return function.emitOpError("expected a kernel's name to be a C identifier that is no keyword, no name of the C "
-                                "library or dlpack.h and does not begin with attn_, found '")
-           << name << "'";
-  if (Operation *other = function->getParentOfType<ModuleOp>().lookupSymbol(getCheckedName(name)))
-    return (function.emitOpError("expected the name of its checked entry to be free, found another '")
-            << getCheckedName(name) << "'")
-               .attachNote(other->getLoc())
-           << "here";
-  return success();
-}
-
-/// What no comparison of sizes can test at run time.
-LogicalResult checkDynamicSizes(func::FuncOp function) {
-  WalkResult result = function.walk([](Operation *op) {
-    if (!isStructuredOp(op))
-      return WalkResult::advance();
-    SmallVector<int64_t> domain = getStaticDomain(op);
-    unsigned numBatch = getNumBatchDims(op);
-    if (numBatch > 0 && getGroupSize(op) > 1 && ShapedType::isDynamic(domain[numBatch - 1])) {
-      op->emitOpError("expected static numbers of heads where K and V have fewer than Q, found dynamic ones");
-      return WalkResult::interrupt();
-    }
-    auto sdpa = dyn_cast<SdpaOp>(op);
-    if (sdpa && sdpa.getCuSeqlensQ() && sdpa.getCausalOffset() && ShapedType::isDynamic(domain[0])) {
-      op->emitOpError("expected a static number of sequences with causal_offset, found a dynamic one");
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 /// Finds attention in functions, also in private ones that they call.
 class AttentionFinder {
 public:
@@ -325,36 +289,6 @@ private:
   DenseMap<Operation *, bool> known;
 };
 
-/// Also of what is no argument of a kernel: in private functions, and between ops.
-LogicalResult checkElementTypes(Operation *op) {
-  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-    for (Type type : types)
-      if (isa<ShapedType, FloatType>(type) && !getElementKind(getElementTypeOrSelf(type)))
-        return op->emitOpError("expected element types ") << kElementTypes << ", found " << type;
-  return success();
-}
-
-/// A kernel takes pointers, so a call with tensors would no longer fit; and kernels lie in the module itself.
-LogicalResult checkModule(ModuleOp module) {
-  SymbolTableCollection symbols;
-  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto call = dyn_cast<func::CallOp>(op)) {
-      auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-      if (callee && callee->hasAttr(kArgumentsAttr)) {
-        call.emitOpError("expected no call of a kernel, whose arguments become pointers, found one of '")
-            << callee.getName() << "'; make it private, or inline it";
-        return WalkResult::interrupt();
-      }
-    } else if (isa<AttnDialect>(op->getDialect()) && op->getParentOfType<ModuleOp>() != module) {
-      op->emitOpError("expected attention in functions of the outermost module, found it in a module inside; run the "
-                      "pipeline on that one: builtin.module(builtin.module(…))");
-      return WalkResult::interrupt();
-    }
-    return WalkResult(isa<AttnDialect>(op->getDialect()) ? checkElementTypes(op) : success());
-  });
-  return failure(result.wasInterrupted());
-}
-
 struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<DescribeKernelsPass> {
   using Base::Base;
 
@@ -369,7 +303,7 @@ struct DescribeKernelsPass : public attn::impl::DescribeKernelsPassBase<Describe
         function.emitOpError("expected a kernel of one block");
         return signalPassFailure();
       }
-      if (failed(checkName(function)) || failed(checkDynamicSizes(function)) || failed(Describer(function).run()))
+      if (failed(checkNames(function)) || failed(checkDynamicSizes(function)) || failed(Describer(function).run()))
         return signalPassFailure();
     }
     if (failed(checkModule(getOperation())))

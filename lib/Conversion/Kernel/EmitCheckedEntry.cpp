@@ -36,6 +36,13 @@ public:
   explicit CheckedEntry(ModuleOp module)
       : module(module), b(module.getContext()), pointer(LLVM::LLVMPointerType::get(module.getContext())) {}
 
+  /// What a user has under the names of the runtime's functions must be these.
+  LogicalResult checkRuntime(LLVM::LLVMFuncOp kernel) {
+    if (failed(checkRuntime(kCheckArguments, getCheckType())))
+      return failure();
+    return kernel->hasAttr(kCudaEntryAttr) ? checkRuntime(kCopyMessage, getCopyType()) : success();
+  }
+
   void emit(LLVM::LLVMFuncOp kernel, ArrayRef<KernelArgument> arguments) {
     loc = kernel.getLoc();
     b.setInsertionPointToStart(module.getBody());
@@ -81,7 +88,7 @@ private:
   };
   Entry createEntry(const std::string &name, Type result, ArrayRef<Type> types, LLVM::GlobalOp specs, int64_t count) {
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
-    LLVM::LLVMFuncOp check = declare(kCheckArguments, i32, {pointer, i64, pointer, i64, pointer, i64});
+    LLVM::LLVMFuncOp check = declare(kCheckArguments, getCheckType());
     auto function = LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(result, types));
     Entry entry;
     entry.first = function.addEntryBlock(b);
@@ -105,7 +112,7 @@ private:
     auto function = cast<LLVM::LLVMFuncOp>(entry.first->getParentOp());
     Value zero = LLVM::ConstantOp::create(b, loc, b.getI32Type(), 0);
     Value isFine = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, code, zero);
-    LLVM::LLVMFuncOp copy = declare(kCopyMessage, LLVM::LLVMVoidType::get(b.getContext()), {pointer, b.getI64Type()});
+    LLVM::LLVMFuncOp copy = declare(kCopyMessage, getCopyType());
     Block *block = b.getInsertionBlock();
     Block *done = b.createBlock(&function.getBody(), function.getBody().end());
     LLVM::ReturnOp::create(b, loc, code);
@@ -135,12 +142,30 @@ private:
     LLVM::ReturnOp::create(b, loc, LLVM::SubOp::create(b, loc, zero, code).getResult());
   }
 
-  LLVM::LLVMFuncOp declare(StringRef name, Type result, ArrayRef<Type> types) {
+  LLVM::LLVMFunctionType getCheckType() {
+    Type i64 = b.getI64Type();
+    return LLVM::LLVMFunctionType::get(b.getI32Type(), {pointer, i64, pointer, i64, pointer, i64});
+  }
+
+  LLVM::LLVMFunctionType getCopyType() {
+    return LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, b.getI64Type()});
+  }
+
+  LogicalResult checkRuntime(StringRef name, LLVM::LLVMFunctionType type) {
+    Operation *existing = module.lookupSymbol(name);
+    auto function = dyn_cast_or_null<LLVM::LLVMFuncOp>(existing);
+    if (!existing || (function && function.getFunctionType() == type))
+      return success();
+    return existing->emitOpError("expected '")
+           << name << "' to be the runtime's function of type " << type << ", found another of this name; rename it";
+  }
+
+  LLVM::LLVMFuncOp declare(StringRef name, LLVM::LLVMFunctionType type) {
     if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
       return existing;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
-    return LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(result, types));
+    return LLVM::LLVMFuncOp::create(b, loc, name, type);
   }
 
   /// A field of *tensors[i].
@@ -285,8 +310,11 @@ struct EmitCheckedEntryPass : public attn::impl::EmitCheckedEntryPassBase<EmitCh
         kernels.push_back(function);
     });
     CheckedEntry builder(getOperation());
-    for (LLVM::LLVMFuncOp kernel : kernels)
+    for (LLVM::LLVMFuncOp kernel : kernels) {
+      if (failed(builder.checkRuntime(kernel)))
+        return signalPassFailure();
       builder.emit(kernel, getKernelArguments(kernel));
+    }
   }
 };
 } // namespace

@@ -45,3 +45,16 @@ gpu.module @kernels {
 scf.forall (%i) in (4) {
   memref.store %s, %x[%i] : memref<4xf32>
 }
+
+// -----
+
+// expected-error @below {{expected 'attn_parallel_for' to be the runtime's function of type '(!llvm.ptr, !llvm.ptr, i64) -> ()', found another of this name; rename it}}
+func.func private @attn_parallel_for(%n: index) {
+  return
+}
+func.func @f(%x: memref<4xf32>, %s: f32) {
+  scf.forall (%i) in (4) {
+    memref.store %s, %x[%i] : memref<4xf32>
+  }
+  return
+}
