@@ -10,6 +10,7 @@
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -55,6 +56,54 @@ static Value decomposeClassifyTile(OpBuilder &builder, ClassifyTileOp op) {
   return arith::SelectOp::create(builder, loc, rows.getResult(0), kind, zero);
 }
 
+/// The rows of a tile that attn-tile made: those at (batch, head, first_key), in the type of the tile.
+static FailureOr<Value> decomposeTileOfPages(OpBuilder &builder, GatherPagesOp op) {
+  auto type = dyn_cast<RankedTensorType>(op.getOutput().getType());
+  int64_t page = op.getPageSize();
+  if (!type || ShapedType::isDynamic(page) || page < 1)
+    return failure();
+  Type element = type.getElementType();
+  SmallVector<utils::IteratorType> parallel(type.getRank(), utils::IteratorType::parallel);
+  auto createElement = [&](OpBuilder &b, Location loc, ValueRange) {
+    auto index = [&](unsigned dim, Value first) -> Value {
+      return arith::AddIOp::create(b, loc, linalg::IndexOp::create(b, loc, dim), first);
+    };
+    auto load = [&](Value tensor, ValueRange position) -> Value {
+      Value number = tensor::ExtractOp::create(b, loc, tensor, position);
+      return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+    };
+    Value batch = index(0, op.getBatch()), head = index(1, op.getHead()), key = index(2, op.getFirstKey());
+    Value column = linalg::IndexOp::create(b, loc, 3), size = arith::ConstantIndexOp::create(b, loc, page);
+    Value isInside =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key, load(op.getLengths(), ValueRange{batch}));
+    auto choice = scf::IfOp::create(b, loc, element, isInside, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.elseBlock());
+    scf::YieldOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(element)).getResult());
+    b.setInsertionPointToStart(choice.thenBlock());
+    Value entry = arith::DivUIOp::create(b, loc, key, size), row = arith::RemUIOp::create(b, loc, key, size);
+    Value place = load(op.getBlockTable(), ValueRange{batch, entry});
+    Value value = tensor::ExtractOp::create(b, loc, op.getCache(),
+                                            op.getCacheDims().getPosition<Value>(place, row, head, column));
+    scf::YieldOp::create(b, loc, convertScalarToDtype(b, loc, value, element, /*isUnsignedCast=*/false));
+    b.setInsertionPointAfter(choice);
+    linalg::YieldOp::create(b, loc, choice.getResult(0));
+  };
+  return linalg::GenericOp::create(builder, op.getLoc(), type, ValueRange(), op.getOutput(),
+                                   builder.getMultiDimIdentityMap(type.getRank()), parallel, createElement)
+      .getResult(0);
+}
+
+static void reportNoReferenceForm(Operation *op) {
+  if (!isa<RankedTensorType>(op->getOperand(0).getType()))
+    op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
+  else if (auto gather = dyn_cast<GatherPagesOp>(op))
+    op->emitOpError("expected a static page size of at least 1, found a cache ") << gather.getCache().getType();
+  else
+    op->emitOpError("has no reference form: expected a static head size or a scale, projections expanded by "
+                    "attn-expand-layers, and packed rows in the order (row, head, column)");
+}
+
 namespace {
 struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerToReferencePass> {
   using Base::Base;
@@ -88,17 +137,15 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       Operation *before = op->getPrevNode();
       FailureOr<SmallVector<Value>> values = failure();
       if (auto gather = dyn_cast<GatherPagesOp>(op)) {
-        if (FailureOr<Value> dense = decomposeGatherPages(rewriter, gather); succeeded(dense))
+        FailureOr<Value> dense =
+            gather.getBatch() ? decomposeTileOfPages(rewriter, gather) : decomposeGatherPages(rewriter, gather);
+        if (succeeded(dense))
           values = SmallVector<Value>{*dense};
       } else {
         values = decompose(rewriter, op, type);
       }
       if (failed(values)) {
-        if (isa<RankedTensorType>(op->getOperand(0).getType()))
-          op->emitOpError("has no reference form: expected a static head size or a scale, projections expanded by "
-                          "attn-expand-layers, and packed rows in the order (row, head, column)");
-        else
-          op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
+        reportNoReferenceForm(op);
         return signalPassFailure();
       }
       // sdpa decomposes into attn ops again.

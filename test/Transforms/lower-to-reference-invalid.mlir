@@ -30,3 +30,14 @@ func.func @fallback(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32>
   %t = attn.scale ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) {scale = 2.0 : f64} -> tensor<4x6xf32>
   return %t : tensor<4x6xf32>
 }
+
+// -----
+
+// A tile of pages of no known size.
+func.func @page_size(%c: tensor<24x?x2x64xf32>, %t: tensor<2x12xi32>, %n: tensor<2xi32>, %i: index,
+                     %o: tensor<1x1x8x64xf32>) -> tensor<1x1x8x64xf32> {
+  // expected-error @below {{expected a static page size of at least 1, found a cache 'tensor<24x?x2x64xf32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<24x?x2x64xf32>, tensor<2x12xi32>) lengths(%n : tensor<2xi32>)
+      at(%i, %i, %i) outs(%o : tensor<1x1x8x64xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x1x8x64xf32>
+  return %r : tensor<1x1x8x64xf32>
+}
