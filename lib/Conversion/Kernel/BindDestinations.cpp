@@ -26,9 +26,11 @@ using namespace attn;
 
 static bool isView(Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op); }
 
-/// The operand that an op writes `value` in the place of; null where there is none.
+/// The operand in whose place `value` is, written by its op or seen as another shape; null where there is none.
 static OpOperand *getDestinationOperand(Value value) {
   Operation *op = value.getDefiningOp();
+  if (isView(op))
+    return &op->getOpOperand(0);
   if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
     return dps.getTiedOpOperand(cast<OpResult>(value));
   auto loop = dyn_cast<LoopLikeOpInterface>(op);
@@ -47,11 +49,7 @@ static bool isSlicedTile(Value tensor) {
 /// is none, or where something else uses it.
 static tensor::EmptyOp findEmptyOfResult(Value result) {
   Value value = result;
-  while (Operation *op = value.getDefiningOp()) {
-    if (isView(op)) {
-      value = op->getOperand(0);
-      continue;
-    }
+  while (value.getDefiningOp()) {
     OpOperand *destination = getDestinationOperand(value);
     if (!destination)
       break;
@@ -88,17 +86,14 @@ static void detachInput(OpBuilder &b, BlockArgument argument) {
 static void ownDestination(OpBuilder &b, Value result) {
   Value value = result;
   while (Operation *op = value.getDefiningOp()) {
-    if (isView(op)) {
-      value = op->getOperand(0);
-      continue;
-    }
     OpOperand *destination = getDestinationOperand(value);
-    if (!destination || isa<BlockArgument>(destination->get()))
+    if (!destination)
       return;
     Value old = destination->get();
     b.setInsertionPoint(op);
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (llvm::all_of(old.getUsers(), [&](Operation *user) { return user == op; }) || isSlicedTile(old)) {
+    auto isOther = [&](Operation *user) { return user != op && !isa<tensor::DimOp>(user); };
+    if (llvm::none_of(old.getUsers(), isOther) || isSlicedTile(old)) {
       value = old;
     } else if (Operation *start = old.getDefiningOp(); isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(start)) {
       destination->set(b.clone(*start)->getResult(0));
@@ -133,7 +128,8 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
   for (Value result : terminator.getOperands())
-    ownDestination(b, result);
+    if (!isa<BlockArgument>(getDestination(result)))
+      ownDestination(b, result);
   SmallVector<BlockArgument> destinations;
   for (Value result : terminator.getOperands()) {
     Value destination = getDestination(result);
