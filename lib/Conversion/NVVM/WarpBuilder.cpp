@@ -184,8 +184,8 @@ GlobalView::GlobalView(WarpBuilder &wb, Value memref, AffineMap map)
       continue;
     sizes[dim.getPosition()] = memrefSizes[i];
     contiguous[dim.getPosition()] = isConstantIntValue(memrefStrides[i], 1);
-    if (!isConstantIntValue(memrefSizes[i], 1))
-      strides[dim.getPosition()] = wb.fromIndex(memrefStrides[i], 64);
+    // Also of one row: a pipeline asks for the rows after those of a view.
+    strides[dim.getPosition()] = wb.fromIndex(memrefStrides[i], 64);
   }
 }
 

@@ -1,0 +1,35 @@
+"""attnc run --check in the emulator, of what the lines of test_gpu_emulated.py do not reach: one group a property."""
+
+import subprocess
+
+import pytest
+
+from paths import ATTNC
+
+DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
+
+
+def run(*words, text: str | None = None) -> subprocess.CompletedProcess:
+    command = [ATTNC, "run", *words, "--target=sm_80", f"--cuda-driver={DRIVER}", "--check"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+
+
+def check(*words, text: str | None = None):
+    done = run(*words, text=text)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = [line for line in done.stdout.splitlines() if "largest error" in line]
+    assert results, done.stdout
+    assert all(line.endswith(": ok") for line in results), done.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b1 hq2 sq2 sk64 d64 bf16 window=1,0 align=bottom_right",
+        "b1 hq1 sq2 sk32 d32 f32 window=1,0 align=bottom_right",
+        "b1 hq8 hkv2 sq2 sk203 d128 bf16 causal=bottom_right window=1,0 out=lse",
+        "b1 hq1 sq4 sk5 d64 bf16 window=3,0 align=bottom_right",
+    ],
+)
+def test_a_tile_of_one_key_before_others(line):
+    check(f"--problem={line}")
