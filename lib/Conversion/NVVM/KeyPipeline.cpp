@@ -117,7 +117,7 @@ void KeyPipeline::copyKeys(WarpBuilder &wb, OnlineStepOp step, Value keys, bool 
   Value any = wb.isLess(wb.constant(0), rows);
   wb.when(any, [&] {
     copyRows(
-        wb, global, tile, getStaticSize(step, DimKind::HeadSize), global.getElementType(),
+        wb, global, tile, getNumBatchDims(step) + 2, global.getElementType(),
         [&](Value row) { return wb.add(start, global.getOffset(wb, {{position, row}})); },
         [&](Value row) { return wb.isLess(row, rows); });
   });

@@ -83,7 +83,7 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
     Value count = view.getSize(wb, keyPosition);
     bool isWhole = view.getStaticSize(keyPosition) == wb.schedule.getKeyTile();
     copyRows(
-        wb, view, getTile(place), getStaticDomain(op)[column], getElementTypeOrSelf(op.getQuery().getType()),
+        wb, view, getTile(place), column, getElementTypeOrSelf(op.getQuery().getType()),
         [&](Value row) { return view.getOffset(wb, {{keyPosition, row}}); },
         [&](Value row) { return isWhole ? Value() : wb.isLess(row, count); });
     wb.commitCopies();

@@ -1,13 +1,15 @@
 //===- SharedTile.cpp - tiles in shared memory ----------------------------===//
 //
 // Rows go there 16 bytes a thread with cp.async, swizzled as BlockLayout.h says,
-// and come back as fragments with ldmatrix.
+// and come back as fragments with ldmatrix. Rows of another type, at other
+// multiples of bytes, or with elements apart, are loaded and stored.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace attn;
@@ -59,39 +61,62 @@ Values MatrixReader::load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTr
   return wb.loadMatrices(pointer, isTransposed);
 }
 
-/// One chunk of a row of another type: loaded, converted, stored.
-static void convertChunk(WarpBuilder &wb, const GlobalView &view, Value offset, Value isValid, Type type,
-                         Value destination) {
-  int64_t elements = kChunkBytes * 8 / type.getIntOrFloatBitWidth();
-  auto vectorType = VectorType::get({elements}, type);
-  auto zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(vectorType));
+/// The elements of a chunk as they are in memory; 8-bit floats as i8.
+static Value loadElements(WarpBuilder &wb, const GlobalView &view, Value offset, unsigned columnDim, int64_t count) {
   Type from = view.getElementType();
-  bool isByteFloat = isa<FloatType>(from) && from.getIntOrFloatBitWidth() == 8;
-  Type loaded = VectorType::get({elements}, isByteFloat ? Type(wb.b.getI8Type()) : from);
+  Type type = from.getIntOrFloatBitWidth() == 8 ? Type(wb.b.getI8Type()) : from;
+  auto vectorType = VectorType::get({count}, type);
+  int64_t bytes = view.getElementBytes();
+  if (view.isContiguous(columnDim)) {
+    unsigned alignment = std::min<unsigned>(view.getRowAlignment(columnDim), count * bytes);
+    return wb.load(vectorType, view.getAddress(wb, offset), alignment);
+  }
+  Values elements;
+  for (int64_t i = 0; i < count; ++i) {
+    Value place = wb.add(offset, view.getOffset(wb, {{columnDim, wb.constant(i)}}));
+    elements.push_back(wb.load(type, view.getAddress(wb, place), bytes));
+  }
+  return vector::FromElementsOp::create(wb.b, wb.loc, vectorType, elements);
+}
+
+/// The same numbers in the type of the tile.
+static Value convertElements(WarpBuilder &wb, Value raw, Type from, Type to) {
+  if (from == to)
+    return raw;
+  auto vectorType = cast<VectorType>(raw.getType());
+  if (from != vectorType.getElementType())
+    raw = arith::BitcastOp::create(wb.b, wb.loc, vectorType.clone(from), raw);
+  VectorType f32 = vectorType.clone(wb.b.getF32Type());
+  Value wide = isQuantised(from) ? wb.convert(raw, wb.b.getF32Type())
+               : from.isF32()    ? raw
+                                 : Value(arith::ExtFOp::create(wb.b, wb.loc, f32, raw));
+  return to.isF32() ? wide : arith::TruncFOp::create(wb.b, wb.loc, vectorType.clone(to), wide);
+}
+
+/// One chunk of a row: loaded, converted, stored.
+static void storeChunk(WarpBuilder &wb, const GlobalView &view, Value offset, unsigned columnDim, Value isValid,
+                       Type type, Value destination) {
+  int64_t count = kChunkBytes * 8 / type.getIntOrFloatBitWidth();
+  auto vectorType = VectorType::get({count}, type);
+  auto zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(vectorType));
   auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(vectorType), isValid, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(wb.b);
     wb.b.setInsertionPointToStart(branch.thenBlock());
-    Value raw = wb.load(loaded, view.getAddress(wb, offset), elements * view.getElementBytes());
-    if (isByteFloat)
-      raw = arith::BitcastOp::create(wb.b, wb.loc, VectorType::get({elements}, from), raw);
-    Type f32 = VectorType::get({elements}, wb.b.getF32Type());
-    Value wide = isQuantised(from) ? wb.convert(raw, wb.b.getF32Type())
-                 : from.isF32()    ? raw
-                                   : Value(arith::ExtFOp::create(wb.b, wb.loc, f32, raw));
-    if (!type.isF32())
-      wide = arith::TruncFOp::create(wb.b, wb.loc, vectorType, wide);
-    scf::YieldOp::create(wb.b, wb.loc, wide);
+    Value raw = loadElements(wb, view, offset, columnDim, count);
+    scf::YieldOp::create(wb.b, wb.loc, convertElements(wb, raw, view.getElementType(), type));
     wb.b.setInsertionPointToStart(branch.elseBlock());
     scf::YieldOp::create(wb.b, wb.loc, zero.getResult());
   }
   wb.store(branch.getResult(0), destination, kChunkBytes);
 }
 
-void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, int64_t columns,
+void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim,
                           Type tileType, function_ref<Value(Value row)> getOffset,
                           function_ref<Value(Value row)> isInside) {
   const SharedTileLayout &layout = tile.layout;
+  bool isAsynchronous = view.getElementType() == tileType && view.isContiguous(columnDim) &&
+                        view.getRowAlignment(columnDim) == kChunkBytes;
   int64_t chunks = layout.rows * layout.chunks, perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
   // Where a row is a whole part of the threads, each of them keeps its chunk, and its rows are a constant apart: one
   // address serves all of them.
@@ -112,13 +137,13 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
         Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
         isValid = isValid ? wb.both(isValid, hasElements) : hasElements;
       }
-      Value column = wb.widen(wb.multiply(chunk, perChunk));
+      Value column = view.getOffset(wb, {{columnDim, wb.multiply(chunk, perChunk)}});
       Value offset = wb.add(getOffset(row), column);
       Value destination = rowsBelow > 0 ? tile.at(wb, firstRow, chunk, rowsBelow) : tile.at(wb, row, chunk);
-      if (view.getElementType() != tileType) {
+      if (!isAsynchronous) {
         if (!isValid)
           isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
-        convertChunk(wb, view, offset, isValid, tileType, destination);
+        storeChunk(wb, view, offset, columnDim, isValid, tileType, destination);
         return;
       }
       // Nothing is read where the size is 0, wherever the address is.

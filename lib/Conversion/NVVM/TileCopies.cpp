@@ -19,22 +19,20 @@ LogicalResult KernelLowering::lowerPack(PackOp op) {
     return op.emitOpError("expected the tile of an attn.online_step; run attn-tile");
   TileRows rows(op);
   GlobalView view(wb, op.getInput(), getMaps(op)[0]);
-  int64_t columns = getStaticSize(op, DimKind::HeadSize);
-  if (!view.isContiguous(rows.numBatch + 1))
-    return op.emitOpError("expected the elements of a row next to each other, found ") << op.getInput().getType();
+  unsigned columnDim = rows.numBatch + 1;
   // Whoever reads the last tile has to be done.
   if (*place != Place::Query)
     wb.barrier();
   if (*place == Place::Query) {
     copyRows(
-        wb, view, getTile(*place), columns, getElementTypeOrSelf(op.getOutput().getType()),
+        wb, view, getTile(*place), columnDim, getElementTypeOrSelf(op.getOutput().getType()),
         [&](Value row) { return rows.getOffset(wb, view, row); },
         [&](Value row) { return rows.isInside(wb, view, row); });
   } else {
     // Keys are the rows here; the heads of a tile share them.
     Value count = view.getSize(wb, rows.numBatch);
     copyRows(
-        wb, view, getTile(*place), columns, getElementTypeOrSelf(op.getOutput().getType()),
+        wb, view, getTile(*place), columnDim, getElementTypeOrSelf(op.getOutput().getType()),
         [&](Value row) { return view.getOffset(wb, {{rows.numBatch, row}}); },
         [&](Value row) { return wb.isLess(row, count); });
   }
@@ -67,8 +65,8 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
     Value number = toNumber(op.getBlockTable(), ValueRange{op.getBatch(), wb.toIndex(entry)});
     return view.getOffset(wb, {{0, number}, {dims.row, place}, {dims.head, head}});
   };
-  copyRows(wb, view, getTile(*place), cast<MemRefType>(op.getCache().getType()).getDimSize(3),
-           getElementTypeOrSelf(op.getOutput().getType()), getOffset, isInside);
+  copyRows(wb, view, getTile(*place), /*columnDim=*/3, getElementTypeOrSelf(op.getOutput().getType()), getOffset,
+           isInside);
   wb.commitCopies();
   return success();
 }

@@ -8,6 +8,7 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
@@ -175,6 +176,8 @@ GlobalView::GlobalView(WarpBuilder &wb, Value memref, AffineMap map)
   OpFoldResult offset = metadata.getConstifiedMixedOffset();
   if (!isConstantIntValue(offset, 0))
     base = getAddress(wb, wb.fromIndex(offset, 64));
+  ViewDivisors ofMemref = getViewDivisors(memref);
+  divisors = {ofMemref.offset, SmallVector<int64_t>(map.getNumDims(), 0)};
   SmallVector<OpFoldResult> memrefSizes = metadata.getConstifiedMixedSizes(),
                             memrefStrides = metadata.getConstifiedMixedStrides();
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
@@ -186,6 +189,7 @@ GlobalView::GlobalView(WarpBuilder &wb, Value memref, AffineMap map)
     contiguous[dim.getPosition()] = isConstantIntValue(memrefStrides[i], 1);
     // Also of one row: a pipeline asks for the rows after those of a view.
     strides[dim.getPosition()] = wb.fromIndex(memrefStrides[i], 64);
+    divisors.strides[dim.getPosition()] = ofMemref.strides[i];
   }
 }
 
@@ -193,6 +197,14 @@ Value GlobalView::getSize(WarpBuilder &wb, unsigned dim) const { return wb.fromI
 
 std::optional<int64_t> GlobalView::getStaticSize(unsigned dim) const {
   return sizes[dim] ? getConstantIntValue(sizes[dim]) : std::nullopt;
+}
+
+unsigned GlobalView::getRowAlignment(unsigned columnDim) const {
+  int64_t elements = divisors.offset;
+  for (auto [dim, stride] : llvm::enumerate(divisors.strides))
+    if (dim != columnDim)
+      elements = std::gcd(elements, stride);
+  return std::gcd(elements * getElementBytes(), kChunkBytes);
 }
 
 Value GlobalView::getAddress(WarpBuilder &wb, Value offset) const {

@@ -148,15 +148,13 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   TileRows rows(op);
   TileState &state = getState(op.getAcc(), op);
   GlobalView output(wb, op.getOutput(), maps[3]);
-  if (!output.isContiguous(rows.numBatch + 1))
-    return op.emitOpError("expected the elements of an output row next to each other, found ")
-           << op.getOutput().getType();
+  unsigned columnDim = rows.numBatch + 1;
   Type type = output.getElementType();
   int64_t columns = getStaticSize(op, DimKind::ValueSize), bits = type.getIntOrFloatBitWidth();
   // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
   SharedTile staged;
   staged.layout = SharedTileLayout(wb.schedule.getBlockRows(), columns, 2);
-  bool isStaged = bits == 16 && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
+  bool isStaged = bits == 16 && output.isContiguous(columnDim) && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
   if (isStaged) {
     wb.waitForCopies(0); // of Q, where there was no key to multiply it with
     wb.barrier();
@@ -192,7 +190,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
               bool isWhole = (block + 1) * kBlockColumns <= columns;
               wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
                 wb.store(wb.convert(getQuotient(block, e), type),
-                         output.getAddress(wb, wb.add(start, wb.widen(column))), bits / 8);
+                         output.getAddress(wb, wb.add(start, output.getOffset(wb, {{columnDim, column}}))), bits / 8);
               });
             }
         });
@@ -220,7 +218,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
     wb.when(isInside, [&] {
       Value piece = wb.load(vectorType, staged.at(wb, row, chunk), kChunkBytes);
       Value offset = wb.add(rows.getOffset(wb, output, row), wb.widen(wb.multiply(chunk, kChunkBytes / 2)));
-      wb.store(piece, output.getAddress(wb, offset), kChunkBytes);
+      wb.store(piece, output.getAddress(wb, offset), output.getRowAlignment(columnDim));
     });
   }
   return success();

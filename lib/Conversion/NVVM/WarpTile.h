@@ -143,6 +143,13 @@ private:
   mlir::Value storage;
 };
 
+/// Numbers of elements that divide the offset and the strides of a memref (ViewAlignment.cpp); 0 is divided by all.
+struct ViewDivisors {
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> strides;
+};
+ViewDivisors getViewDivisors(mlir::Value memref);
+
 /// An operand in global memory, with its map from the domain of the op: a pointer, and strides by domain dimension.
 class GlobalView {
 public:
@@ -155,6 +162,8 @@ public:
   mlir::Value getSize(WarpBuilder &wb, unsigned dim) const;
   std::optional<int64_t> getStaticSize(unsigned dim) const;
   bool isContiguous(unsigned dim) const { return contiguous[dim]; }
+  /// Bytes, at most 16, that divide the addresses of the elements whose index of `columnDim` is 0.
+  unsigned getRowAlignment(unsigned columnDim) const;
   mlir::Type getElementType() const { return elementType; }
   int64_t getElementBytes() const { return std::max<int64_t>(1, elementType.getIntOrFloatBitWidth() / 8); }
   /// The address `offset` elements (i64) from the first one on.
@@ -168,6 +177,7 @@ private:
   Values strides;
   llvm::SmallVector<mlir::OpFoldResult> sizes;
   llvm::SmallVector<bool> contiguous;
+  ViewDivisors divisors; ///< strides by domain dimension
 };
 
 /// The rows of a tile: query rows of one head, or of all heads that share a head of K, one head after the other.
@@ -215,9 +225,10 @@ private:
   Values variants; ///< addresses by the swizzled part of an even chunk
 };
 
-/// Copies rows of global memory to a tile, asynchronously where the types are the same; rows and columns that are not
-/// there become 0. `getOffset` and `isInside` say where a row is. The copies are not committed.
-void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, int64_t columns, mlir::Type tileType,
+/// Copies rows of global memory to a tile: asynchronously where they have the tile's type, elements next to each other
+/// and start at multiples of 16 bytes, by loads and stores otherwise. Rows and columns that are not there become 0.
+/// `getOffset` and `isInside` say where a row is. The copies are not committed.
+void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim, mlir::Type tileType,
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
