@@ -33,3 +33,29 @@ def check(*words, text: str | None = None):
 )
 def test_a_tile_of_one_key_before_others(line):
     check(f"--problem={line}")
+
+
+ONE_TILE = """{line}
+mask_mod {{
+  %i = attn.index query : index
+  %j = attn.index key : index
+  %x = arith.xori %i, %j : index
+  %p = arith.constant 3 : index
+  %r = arith.cmpi ne, %x, %p : index
+  attn.yield %r : i1
+}}"""
+
+
+def test_the_map_of_one_tile_is_made_in_each_block():
+    check(f"--problem={ONE_TILE.format(line='b1 hq2 sq17 sk17 d64 bf16')}")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [ONE_TILE.format(line="b1 hq1 sq70 sk70 d32 bf16"), "b1 hq1 sq40 sk70 d64 bf16 causal=offset window=1073741829,"],
+)
+def test_the_map_of_one_block_is_in_the_workspace(problem, tmp_path):
+    ptx = tmp_path / "k.ptx"
+    subprocess.run([ATTNC, f"--problem={problem}", "--target=sm_80", "--emit=ptx", "-o", ptx], check=True, timeout=60)
+    assert "malloc" not in ptx.read_text()
+    check(f"--problem={problem}")

@@ -196,6 +196,38 @@ bool isOfTile(Operation &op) {
   return result.wasInterrupted();
 }
 
+/// A tile of a mask is classified in each loop that asks for it: the host cannot, and a number has no place between
+/// kernels.
+void sinkClassifications(func::FuncOp host) {
+  Block &block = host.getBody().front();
+  OpBuilder b(host.getContext());
+  for (ClassifyTileOp op : llvm::make_early_inc_range(block.getOps<ClassifyTileOp>())) {
+    llvm::DenseMap<Operation *, Operation *> copies;
+    for (OpOperand &use : llvm::make_early_inc_range(op->getUses())) {
+      auto forall = dyn_cast<scf::ForallOp>(block.findAncestorOpInBlock(*use.getOwner()));
+      if (!forall)
+        continue;
+      Operation *&copy = copies[forall];
+      b.setInsertionPointToStart(forall.getBody());
+      if (!copy)
+        copy = b.clone(*op);
+      use.set(copy->getResult(0));
+    }
+    if (op->use_empty())
+      op->erase();
+  }
+}
+
+/// True where loads and stores reach the buffer: it has to be memory. What attn ops alone see becomes a tile in shared
+/// memory or registers.
+bool isAccessedByCode(Value memref) {
+  return llvm::any_of(memref.getUsers(), [](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return isAccessedByCode(user->getResult(0));
+    return isa<memref::LoadOp, memref::StoreOp>(user);
+  });
+}
+
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
 LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
@@ -217,8 +249,9 @@ LogicalResult wrapSingleTiles(func::FuncOp host) {
       bool isUsedOutside = llvm::any_of(op->getUsers(), [&](Operation *user) {
         return !llvm::is_contained(ops, block.findAncestorOpInBlock(*user)) && !forall->isAncestor(user);
       });
-      bool isComputed = isMemoryEffectFree(op) && !isa<ViewLikeOpInterface>(op);
-      if (isUsedOutside && (isa<memref::AllocOp>(op) || isComputed)) {
+      bool isComputed = isMemoryEffectFree(op) && !isa<ViewLikeOpInterface>(op) && !isOfTile(*op);
+      bool isMemory = isa<memref::AllocOp>(op) && (isUsedOutside || isAccessedByCode(op->getResult(0)));
+      if (isMemory || (isUsedOutside && isComputed)) {
         if (llvm::any_of(op->getOperands(), [&](Value operand) {
               return operand.getDefiningOp() && forall->isAncestor(operand.getDefiningOp());
             }))
@@ -232,7 +265,8 @@ LogicalResult wrapSingleTiles(func::FuncOp host) {
     }
     // Buffers of the tile alone go along.
     for (auto alloc : llvm::make_early_inc_range(block.getOps<memref::AllocOp>()))
-      if (llvm::all_of(alloc->getUsers(), [&](Operation *user) { return forall->isAncestor(user); }))
+      if (!isAccessedByCode(alloc) &&
+          llvm::all_of(alloc->getUsers(), [&](Operation *user) { return forall->isAncestor(user); }))
         alloc->moveBefore(&forall.getBody()->front());
   }
 }
@@ -269,7 +303,10 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
             op->emitOpError("expected tiles, found the whole op; run attn-to-flash first, for this target"));
       return WalkResult::advance();
     });
-    if (others.wasInterrupted() || failed(wrapSingleTiles(host)))
+    if (others.wasInterrupted())
+      return failure();
+    sinkClassifications(host);
+    if (failed(wrapSingleTiles(host)))
       return failure();
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
