@@ -59,3 +59,17 @@ def test_the_map_of_one_block_is_in_the_workspace(problem, tmp_path):
     subprocess.run([ATTNC, f"--problem={problem}", "--target=sm_80", "--emit=ptx", "-o", ptx], check=True, timeout=60)
     assert "malloc" not in ptx.read_text()
     check(f"--problem={problem}")
+
+
+def test_constants_of_masks_beyond_32_bits():
+    check(
+        """--problem=b1 hq2 sq4 sk40 d16 f32 out=lse
+mask_mod {
+  %j = attn.index key : index
+  %c = arith.constant 1099511627776 : index
+  %d = arith.constant 1099511627779 : index
+  %x = arith.addi %j, %c : index
+  %r = arith.cmpi slt, %x, %d : index
+  attn.yield %r : i1
+}"""
+    )

@@ -4,7 +4,8 @@
 // its rows, and compare one for each of its scores. Predicates that only add a
 // few positions and compare them do so in 32 bits: positions are below 2^28
 // (attn-select-schedule refuses longer dimensions), and whatever else they add, an offset or
-// a length, is clamped to +-2^29 once, which no comparison of positions notices.
+// a length, is clamped to +-2^29 once, which no comparison of positions notices. Larger
+// constants stay in 64 bits.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,6 +21,8 @@ using namespace attn::nvvm;
 /// Sums of so many values below 2^29 stay below 2^31.
 static constexpr int64_t kMaxTerms = 3;
 static constexpr int64_t kLargest = int64_t(1) << 29;
+/// Constants of more are not clamped, as j + c < c + 3 would notice: such a predicate stays in 64 bits.
+static constexpr int64_t kLargestConstant = int64_t(1) << 28;
 
 namespace {
 class Narrowing {
@@ -31,6 +34,8 @@ public:
   bool isPossible() {
     for (Operation &op : region.front().without_terminator()) {
       if (op.getNumRegions() > 0 || op.getNumResults() != 1)
+        return false;
+      if (llvm::any_of(op.getOperands(), isLargeConstant))
         return false;
       Type type = op.getResult(0).getType();
       bool isFlag = type.isInteger(1) && isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::ConstantOp>(op);
@@ -63,6 +68,12 @@ public:
   }
 
 private:
+  static bool isLargeConstant(Value value) {
+    APInt constant;
+    return value.getType().isIndex() && matchPattern(value, m_ConstantInt(&constant)) &&
+           constant.abs().ugt(kLargestConstant);
+  }
+
   int64_t countTerms(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getParentRegion() != &region || !isa<arith::AddIOp, arith::SubIOp>(op))
@@ -84,7 +95,7 @@ private:
     OpBuilder &b = wb.b;
     APInt constant;
     if (matchPattern(value, m_ConstantInt(&constant)))
-      return wb.constant(std::clamp(constant.getSExtValue(), -kLargest, kLargest));
+      return wb.constant(constant.getSExtValue());
     Value wide = arith::IndexCastOp::create(b, wb.loc, b.getI64Type(), value);
     wide = arith::MinSIOp::create(b, wb.loc, wide, wb.constant64(kLargest));
     wide = arith::MaxSIOp::create(b, wb.loc, wide, wb.constant64(-kLargest));
