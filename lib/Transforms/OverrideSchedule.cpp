@@ -133,6 +133,14 @@ static LogicalResult checkGpuSchedule(SdpaOp op, const ScheduleFields &fields, c
   if (fields.kernel == KernelKind::Decode && fields.queryTile != queries)
     return op.emitOpError("schedule: expected query_tile of kernel=decode to be the number of query rows, found ")
            << fields.queryTile << "; write kernel=prefill";
+  if (fields.kernel == KernelKind::Decode && op.getCuSeqlensQ())
+    return op.emitOpError("schedule: expected kernel=prefill for packed sequences, whose tiles begin where a sequence "
+                          "does, found kernel=decode; write kernel=prefill");
+  int64_t groupRows = fields.queryTile * getGroupSize(op);
+  if (fields.kernel == KernelKind::Decode && groupRows > rows)
+    return op.emitOpError("schedule: expected row_block times warps of kernel=decode to be at least the ")
+           << groupRows << " query rows of a head of K, found " << rows
+           << "; write warps=" << llvm::divideCeil(groupRows, fields.rowBlock);
   if (fields.kernel == KernelKind::Prefill && fields.queryTile != rows &&
       (ShapedType::isDynamic(queries) || fields.queryTile < queries))
     return op.emitOpError("schedule: expected query_tile to be row_block times warps, ")

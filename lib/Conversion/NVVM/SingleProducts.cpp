@@ -57,6 +57,10 @@ public:
   }
 
 private:
+  /// Blocks that the rows of V reach into; the state has whole pairs of them, and a row may end between the two.
+  int64_t getValueBlocks() const {
+    return llvm::divideCeil(value.layout.usedChunks * kChunkFloats, int64_t(kBlockColumns));
+  }
   Value getRow(int64_t fragment, int64_t half) {
     return wb.add(wb.add(wb.firstRow, wb.quad), fragment * kFragmentRows + half * 8);
   }
@@ -105,7 +109,7 @@ private:
       p.push_back(wb.shuffleFrom(
           weights[((row / kThreadRows) * keyBlocks + block) * kFragmentElements + 2 * (row % kThreadRows) + column % 2],
           source));
-    for (int64_t valueBlock = 0; valueBlock < state.valueBlocks; ++valueBlock) {
+    for (int64_t valueBlock = 0; valueBlock < getValueBlocks(); ++valueBlock) {
       Values pair = loadPair(block * kBlockColumns + column, valueBlock);
       for (int64_t e = 0; e < 2; ++e)
         for (int64_t row = 0; row < fragments * kThreadRows; ++row) {
@@ -160,7 +164,7 @@ private:
     for (int64_t fragment = 0; fragment < fragments; ++fragment)
       for (int64_t element : {0, 2, 1, 3})
         a[fragment].push_back(round(weights[(fragment * keyBlocks + block) * kFragmentElements + element]));
-    for (int64_t valueBlock = 0; valueBlock < state.valueBlocks; ++valueBlock) {
+    for (int64_t valueBlock = 0; valueBlock < getValueBlocks(); ++valueBlock) {
       Value column = wb.add(wb.quad, valueBlock * kBlockColumns);
       Values b = {round(loadElement(value, keyRow, column)), round(loadElement(value, wb.add(keyRow, 1), column))};
       for (int64_t fragment = 0; fragment < fragments; ++fragment) {
