@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,12 +24,6 @@ using namespace mlir;
 
 namespace attn {
 
-/// Buffers up to this size go on the stack: those of a tile, which its schedule keeps below it, and small ones of a
-/// whole function, which nothing bounds the number of. A block of rows of a chain may have several matrices of scores:
-/// where all of a tile are more than a thread's stack should hold (4 MB for OpenMP's), only small ones go there as
-/// well.
-static constexpr int64_t kMaxTileBufferBytes = 1024 * 1024, kMaxTileBytes = 2 * 1024 * 1024,
-                         kMaxFunctionBufferBytes = 64 * 1024;
 /// A cache line, and the widest vector.
 static constexpr unsigned kBufferAlignment = 64;
 
@@ -67,35 +60,6 @@ std::optional<Phase> parsePhase(StringRef name) {
     if (name == phaseName)
       return phase;
   return std::nullopt;
-}
-
-static scf::ForallOp getTile(Value buffer) {
-  return buffer.getDefiningOp() ? buffer.getDefiningOp()->getParentOfType<scf::ForallOp>() : scf::ForallOp();
-}
-
-/// Of a buffer of static size.
-static std::optional<int64_t> countBytes(Value buffer) {
-  auto type = dyn_cast<MemRefType>(buffer.getType());
-  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
-    return std::nullopt;
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
-static bool belongsOnStack(Value buffer) {
-  std::optional<int64_t> bytes = countBytes(buffer);
-  if (!bytes)
-    return false;
-  int64_t most = kMaxFunctionBufferBytes;
-  if (scf::ForallOp tile = getTile(buffer)) {
-    int64_t total = 0;
-    tile.walk([&](Operation *op) {
-      if (isa<memref::AllocOp, memref::AllocaOp>(op))
-        total += countBytes(op->getResult(0)).value_or(0);
-    });
-    if (total <= kMaxTileBytes)
-      most = kMaxTileBufferBytes;
-  }
-  return *bytes <= most;
 }
 
 static void addVerification(OpPassManager &pm, Phase phase) {
@@ -172,8 +136,7 @@ void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(bufferization::createPromoteBuffersToStackPass(
-      [isGpu](Value buffer) { return belongsOnStack(buffer) && (!isGpu || getTile(buffer)); }));
+  pm.addNestedPass<func::FuncOp>(createPromoteBuffersPass({/*tilesOnly=*/isGpu}));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }

@@ -67,6 +67,26 @@ def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
+  let summary = "put the buffers of tiles, and small ones of a function, on the stack";
+  let description = [{
+    Buffers of static size that do not leave their block become `memref.alloca`, as by upstream's
+    `promote-buffers-to-stack`: in an `scf.forall`, whose schedule bounds them, up to 1 MB where all of a tile are at
+    most 2 MB; elsewhere, where nothing bounds their number, up to 64 KB. Alignments stay.
+
+    With `tiles-only` those outside of `scf.forall` stay on the heap: on a GPU they are memory of the device.
+
+    ```mlir
+    // before
+    scf.forall (%i) in (4) { %t = memref.alloc() {alignment = 64 : i64} : memref<128x64xf32> … }
+    // after
+    scf.forall (%i) in (4) { %t = memref.alloca() {alignment = 64 : i64} : memref<128x64xf32> … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let options = [Option<"tilesOnly", "tiles-only", "bool", "false", "Only buffers in parallel loops">];
+}
+
 def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions of matmul form on memrefs to loops over vectors";
   let description = [{
@@ -206,9 +226,11 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
     object needs no runtime.
 
     Stack buffers of the body move to the entry of the function that then holds
-    them, so that a loop never grows the stack.
+    them, so that a loop never grows the stack; those of a user's own parallel loop
+    to the entry of its body.
 
-    Rejects a forall that still has results (tensors): bufferise first.
+    Rejects a forall that still has results (tensors): bufferise first; and, unless
+    `parallel=false`, one outside of func.func.
 
     ```mlir
     // before
