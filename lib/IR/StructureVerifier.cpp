@@ -52,8 +52,54 @@ bool takesPairs(Operation *op, const OperandSpec &spec) {
          (isa<PackOp>(op) && spec.name == "output");
 }
 
-/// C1: the maps fit the domain and the operand; their results are d, d floordiv G (SharedHead), d floordiv 2 and d mod
-/// 2 (pairs), or 0 (SharedHead and Broadcast).
+/// C1: a result is d, d floordiv G (SharedHead), d floordiv 2 and d mod 2 (pairs), or 0 (SharedHead and Broadcast).
+LogicalResult verifyMapResult(Operation *op, AffineMap map, AffineExpr expr, const OperandSpec &spec) {
+  if (isa<AffineDimExpr>(expr))
+    return success();
+  auto constant = dyn_cast<AffineConstantExpr>(expr);
+  if (constant && constant.getValue() == 0 &&
+      (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead))
+    return success();
+  auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+  bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
+                 isa<AffineConstantExpr>(group.getRHS()) &&
+                 cast<AffineDimExpr>(group.getLHS()).getPosition() < getNumBatchDims(op);
+  if (isGroup && spec.role == OperandRole::SharedHead) {
+    if (int64_t size = cast<AffineConstantExpr>(group.getRHS()).getValue(); size < 1)
+      return op->emitOpError("C3: expected groups of at least 1 query head, found ")
+             << size << " in the map of " << spec.name;
+    return success();
+  }
+  std::optional<unsigned> paired = getPairedDim(expr, getNumBatchDims(op));
+  if (paired && isPaired(map, *paired) && takesPairs(op, spec))
+    return success();
+  return op->emitOpError("C1: expected the map of ")
+         << spec.name << " to hold dimensions"
+         << (spec.role == OperandRole::SharedHead  ? ", a batch dimension floordiv a constant, or 0 for a dimension of "
+                                                     "size 1"
+             : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
+                                                   : "")
+         << ", found " << AffineMapAttr::get(map);
+}
+
+/// C1: no named dimension but those of the operand's row of the table. One more would make it another operand for each
+/// index of a dimension that the formula sums or does not have there.
+LogicalResult verifyNoForeignDim(Operation *op, AffineMap map, const OperandSpec &spec) {
+  for (DimKind kind : getDomainDims(op)) {
+    unsigned position = getDomainPosition(op, kind);
+    if (llvm::is_contained(spec.dims, kind) || !map.isFunctionOfDim(position))
+      continue;
+    std::string allowed = "batch";
+    for (auto [i, own] : llvm::enumerate(spec.dims))
+      allowed += (i + 1 == spec.dims.size() ? " and " : ", ") + getDimName(op, getDomainPosition(op, own)).str();
+    return op->emitOpError("C1: expected the map of ")
+           << spec.name << " to hold " << allowed << " dimensions only, found the " << getDimName(op, position)
+           << " dimension in " << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
+/// C1: the maps fit the domain and the operand.
 LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const OperandSpec &spec, unsigned numDims) {
   if (map.getNumDims() != numDims || map.getNumSymbols() != 0)
     return op->emitOpError("C1: expected the map of ")
@@ -61,30 +107,11 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
   if (int64_t(map.getNumResults()) != getShaped(operand).getRank())
     return op->emitOpError("C1: expected ")
            << spec.name << " to have " << map.getNumResults() << " dimensions, found " << operand.getType();
-  for (AffineExpr expr : map.getResults()) {
-    if (isa<AffineDimExpr>(expr))
-      continue;
-    auto constant = dyn_cast<AffineConstantExpr>(expr);
-    if (constant && constant.getValue() == 0 &&
-        (spec.role == OperandRole::Broadcast || spec.role == OperandRole::SharedHead))
-      continue;
-    auto group = dyn_cast<AffineBinaryOpExpr>(expr);
-    bool isGroup = group && group.getKind() == AffineExprKind::FloorDiv && isa<AffineDimExpr>(group.getLHS()) &&
-                   isa<AffineConstantExpr>(group.getRHS()) &&
-                   cast<AffineDimExpr>(group.getLHS()).getPosition() < getNumBatchDims(op);
-    if (isGroup && spec.role == OperandRole::SharedHead)
-      continue;
-    std::optional<unsigned> paired = getPairedDim(expr, getNumBatchDims(op));
-    if (paired && isPaired(map, *paired) && takesPairs(op, spec))
-      continue;
-    return op->emitOpError("C1: expected the map of ")
-           << spec.name << " to hold dimensions"
-           << (spec.role == OperandRole::SharedHead
-                   ? ", a batch dimension floordiv a constant, or 0 for a dimension of size 1"
-               : spec.role == OperandRole::Broadcast ? ", or 0 for a broadcast dimension"
-                                                     : "")
-           << ", found " << AffineMapAttr::get(map);
-  }
+  for (AffineExpr expr : map.getResults())
+    if (failed(verifyMapResult(op, map, expr, spec)))
+      return failure();
+  if (failed(verifyNoForeignDim(op, map, spec)))
+    return failure();
   // Named dimensions that the operand must hold: a map may not repeat or drop one of its own.
   if (spec.role != OperandRole::Broadcast)
     for (DimKind kind : spec.dims)
@@ -122,8 +149,6 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
       auto binary = cast<AffineBinaryOpExpr>(expr);
       dim = cast<AffineDimExpr>(binary.getLHS());
       group = cast<AffineConstantExpr>(binary.getRHS()).getValue();
-      if (group < 1)
-        return op->emitOpError("C3: expected groups of at least 1 query head, found ") << group;
     }
     unsigned position = dim.getPosition();
     int64_t size = domain[position];
