@@ -99,6 +99,9 @@ void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domai
   for (IndexOp index : indices) {
     if (index.getKind() == IndexKind::KvHead)
       index = expandKvHead(builder, op, index);
+    // The only batch dimension is that of the heads. A tile may hold several of them, but is always of one batch index.
+    if (index.getKind() == IndexKind::Batch && numBatch == 1)
+      index.setKind(IndexKind::Head);
     std::optional<unsigned> position;
     switch (index.getKind()) {
     case IndexKind::Batch: position = 0; break;

@@ -144,3 +144,32 @@ func.func @other_lengths(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %fewer: tensor<
       outs(%o : tensor<2x1x1x16xf32>) -> tensor<2x1x1x16xf32>
   return %r : tensor<2x1x1x16xf32>
 }
+
+// -----
+
+// The only batch dimension is that of the heads: a tile of four of them has one batch index, and a head a row.
+// CHECK-LABEL: func @batch_is_head(
+//       CHECK:   attn.online_step
+//       CHECK:     %[[ROW:.*]] = attn.index head : index
+//       CHECK:     %[[HEAD:.*]] = arith.addi %[[ROW]],
+//       CHECK:     tensor.extract %{{.*}}[%[[HEAD]]] : tensor<8xf32>
+func.func @batch_is_head(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: tensor<2x24x16xf32>, %o: tensor<8x1x16xf32>,
+                         %a: tensor<8x1x16xf32>, %m: tensor<8x1xf32>, %l: tensor<8x1xf32>, %w: tensor<8xf32>)
+    -> tensor<8x1x16xf32> {
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      -> tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %t:3 = attn.online_step ins(%q, %k, %v : tensor<8x1x16xf32>, tensor<2x24x16xf32>, tensor<2x24x16xf32>)
+      outs(%s#0, %s#1, %s#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      {scale = 0.25 : f64,
+       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
+      score_mod {
+      ^bb0(%score: f32):
+        %b = attn.index batch : index
+        %factor = tensor.extract %w[%b] : tensor<8xf32>
+        %scaled = arith.mulf %score, %factor : f32
+        attn.yield %scaled : f32
+      } -> tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %r = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      outs(%o : tensor<8x1x16xf32>) -> tensor<8x1x16xf32>
+  return %r : tensor<8x1x16xf32>
+}

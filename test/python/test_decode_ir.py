@@ -138,3 +138,22 @@ def test_rows_of_pages_beyond_the_length_are_zero(page_lengths, layout):
     arguments = q, *caches, table, ends, fewer
     found = kernel(*arguments)
     np.testing.assert_allclose(found, out, rtol=0, atol=3e-6)
+
+
+def test_the_only_batch_dimension_is_the_head():
+    """`attn.index batch` beside one batch dimension is the head of the row, in a tile of heads that share one of K."""
+    region = """score_mod {
+^bb0(%s: f32):
+  %b = attn.index batch : index
+  %c = arith.index_cast %b : index to i32
+  %w = arith.sitofp %c : i32 to f32
+  %r = arith.mulf %s, %w : f32
+  attn.yield %r : f32
+}"""
+    rng = np.random.default_rng(6)
+    q = rng.standard_normal((8, 1, 64), np.float32)
+    k, v = (rng.standard_normal((4, 300, 64), np.float32) for _ in "kv")
+    found = attn.compile(source("h", "h/2 k d", "h/2 k v", "", region))(q, k, v, np.zeros(8, np.int32))
+    scaled = q * np.arange(8, dtype=np.float32).reshape(8, 1, 1)
+    wanted = expected(scaled, k, v, ("h/2 k d", "h/2 k v"), np.ones((8, 1, 300), bool))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
