@@ -10,6 +10,7 @@
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -46,6 +47,16 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);
 }
 
+/// Buffers that the regions of `op` capture are read: C10 allows no other effect there.
+static void addCapturedReads(Operation *op,
+                             SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (Region &region : op->getRegions())
+    visitUsedValuesDefinedAbove(region, [&](OpOperand *operand) {
+      if (isa<MemRefType>(operand->get().getType()))
+        effects.emplace_back(MemoryEffects::Read::get(), operand, SideEffects::DefaultResource::get());
+    });
+}
+
 /// Inputs are read, destinations written; those that hold a running state are read as well.
 static void getStructuredEffects(Operation *op,
                                  SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
@@ -59,6 +70,7 @@ static void getStructuredEffects(Operation *op,
     if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
   }
+  addCapturedReads(op, effects);
 }
 
 #define ATTN_STRUCTURED_OP(OP, NUM_INITS)                                                                              \

@@ -302,7 +302,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C10: `mask_mod` yields one i1 and `score_mod` takes and yields one float of the accumulation type, from pure arith,
       math, attn.index and tensor.extract ops on scalars. `attn-analyze-mask` writes `key_ranges`, which yields for a
       tile of queries the keys [lower, upper) that it visits and those that all its rows keep, and `start`, which
-      yields what `attn.init_state` starts a row with.
+      yields what `attn.init_state` starts a row with, one float of the accumulation type: what a sink becomes, so never
+      beside one.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
     * C12: the bounds of `window` are 0 or greater and `chunk` is 1 or greater; without `causal` each needs `align`
       unless the numbers of queries and keys are static and equal; `align` stands with one of them and without `causal`

@@ -188,14 +188,15 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
   }];
 }
 
-def Attn_ClassifyTileOp : Attn_Op<"classify_tile", [Pure]> {
+// Its region reads memory once what it captures is a buffer.
+def Attn_ClassifyTileOp : Attn_Op<"classify_tile", [RecursiveMemoryEffects, RecursivelySpeculatable]> {
   let summary = "whether a tile of the score matrix keeps no key (0), some (1) or all (2)";
   let description = [{
     Evaluates `mask_mod` for the first `rows` of `query_tile` rows and for
     `keys` keys. Where no range of keys can be found at compile time, the tiler
     asks it once for each tile and skips those of 0.
 
-    * C10: `mask_mod` as for `attn.sdpa`.
+    * C10: `mask_mod` as for `attn.sdpa`; `query_tile` and `lanes` are at least 1.
 
     ```mlir
     %kind = attn.classify_tile rows(%rows) keys(%count) {query_tile = 64, lanes = 16} mask_mod {

@@ -85,7 +85,10 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
     * the steps are not in the order product, scale, softcap, bias, masks: no
       step is reordered;
     * there are two biases or two boolean masks;
-    * an intermediate is not in the layout (batch…, query, key).
+    * an intermediate is not in the layout (batch…, query, key);
+    * the chain calculates in another type than that of Q's accumulation: a step
+      in f64 for f32 rows;
+    * an operand of the chain depends on its log-sum-exp.
 
     ```mlir
     // before
