@@ -38,8 +38,9 @@ static bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths()
 /// C12: a window or chunk is placed by the causal alignment or by one of its own.
 template <typename OpTy> static LogicalResult verifyWindow(OpTy op) {
   bool isPlaceable = op.getWindow() || op.getChunk();
-  if (op.getChunk() && *op.getChunk() < 1)
-    return op.emitOpError("C12: expected chunk to be at least 1, found ") << *op.getChunk();
+  // Not by its getter, which is unsigned.
+  if (IntegerAttr chunk = op.getChunkAttr(); chunk && chunk.getInt() < 1)
+    return op.emitOpError("C12: expected chunk to be at least 1, found ") << chunk.getInt();
   if (op.getAlign() && (!isPlaceable || op.getCausal()))
     return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
            << (op.getCausal() ? "beside causal" : "without a window");

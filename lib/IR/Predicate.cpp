@@ -46,8 +46,8 @@ Region *getMaskMod(Operation *op) {
 /// Builds scalars inside of a region of `op`, and what they capture in front of it.
 class RegionBuilder {
 public:
-  RegionBuilder(OpBuilder &builder, Operation *op)
-      : b(builder), loc(op->getLoc()), op(op), operands(getMaskOperands(op)) {}
+  RegionBuilder(OpBuilder &builder, Operation *op, Operation *domain)
+      : b(builder), loc(op->getLoc()), domain(domain), operands(getMaskOperands(op)) {}
 
   Value index(IndexKind kind) { return IndexOp::create(b, loc, b.getIndexType(), kind); }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
@@ -55,10 +55,14 @@ public:
   Value quotient(Value x, int64_t y) { return b.createOrFold<arith::FloorDivSIOp>(loc, x, constant(y)); }
   Value subtract(Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
 
+  Value readElement(Value array, Value position) {
+    return isa<TensorType>(array.getType()) ? tensor::ExtractOp::create(b, loc, array, position).getResult()
+                                            : memref::LoadOp::create(b, loc, array, position).getResult();
+  }
+
   /// array[position] as an index.
   Value read(Value array, Value position) {
-    Value element = isa<TensorType>(array.getType()) ? tensor::ExtractOp::create(b, loc, array, position).getResult()
-                                                     : memref::LoadOp::create(b, loc, array, position).getResult();
+    Value element = readElement(array, position);
     return element.getType().isIndex() ? element : arith::IndexCastOp::create(b, loc, b.getIndexType(), element);
   }
 
@@ -91,20 +95,20 @@ public:
   }
 
 private:
-  /// A size of the whole problem: a constant, or a value in front of the op that the region captures.
+  /// A size of the whole problem: a constant, or a value in front of the domain's op that the region captures.
   Value getDomainSize(DimKind kind) {
     OpFoldResult size;
     {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(op);
-      size = getDomainSizes(b, op)[getDomainPosition(op, kind)];
+      b.setInsertionPoint(domain);
+      size = getDomainSizes(b, domain)[getDomainPosition(domain, kind)];
     }
     return getValueOrCreateConstantIndexOp(b, loc, size);
   }
 
   OpBuilder &b;
   Location loc;
-  Operation *op;
+  Operation *domain;
   MaskOperands operands;
 };
 
@@ -201,11 +205,11 @@ SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueR
                              [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
-void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region) {
+void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Operation *domain) {
   Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&region);
-  RegionBuilder rb(builder, op);
+  RegionBuilder rb(builder, op, domain ? domain : op);
   SmallVector<Value> conjuncts;
   auto keepIf = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     conjuncts.push_back(arith::CmpIOp::create(builder, loc, predicate, lhs, rhs));
@@ -250,19 +254,19 @@ void attn::buildStart(OpBuilder &builder, SdpaOp op, Region &region, Type type) 
   Location loc = op.getLoc();
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&region);
-  RegionBuilder rb(builder, op);
-  Value head = rb.index(IndexKind::Head);
-  Value sink = isa<TensorType>(op.getSink().getType())
-                   ? tensor::ExtractOp::create(builder, loc, op.getSink(), head).getResult()
-                   : memref::LoadOp::create(builder, loc, op.getSink(), head).getResult();
-  sink = convertFloat(builder, loc, sink, type);
+  RegionBuilder rb(builder, op, op);
+  Value start = op.getSink() ? rb.readElement(op.getSink(), rb.index(IndexKind::Head))
+                             : inlineRegion(builder, op.getStart(), {}, [&](IndexOp index) -> Value {
+                                 return builder.clone(*index)->getResult(0);
+                               }).front();
+  start = convertFloat(builder, loc, start, type);
   // Rows beyond the length are empty, sink or no sink.
   if (Value length = rb.getLength(DimKind::Query)) {
     Value isRow = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, rb.index(IndexKind::Query), length);
     Value none = createFloatConstant(builder, loc, type, -std::numeric_limits<double>::infinity());
-    sink = arith::SelectOp::create(builder, loc, isRow, sink, none);
+    start = arith::SelectOp::create(builder, loc, isRow, start, none);
   }
-  YieldOp::create(builder, loc, sink);
+  YieldOp::create(builder, loc, start);
 }
 
 void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *target) {
@@ -270,7 +274,8 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
     return;
   Region predicate, start;
   bool hasMask = hasPredicate(op);
-  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getSink())
+  // A start region of its own knows nothing of lengths.
+  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && (sdpa.getSink() || (!sdpa.getStart().empty() && sdpa.getQLengths())))
     buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   if (hasMask)
     buildPredicate(builder, op, predicate);
@@ -291,6 +296,17 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
   sdpa.getQLengthsMutable().clear();
   sdpa.getKvLengthsMutable().clear();
   sdpa.getCausalOffsetMutable().clear();
+}
+
+void attn::spellOutAlignment(Operation *op) {
+  int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
+  if (queries == keys && !ShapedType::isDynamic(queries))
+    return;
+  auto topLeft = CausalAlignmentAttr::get(op->getContext(), CausalAlignment::TopLeft);
+  if (isa_and_nonnull<UnitAttr>(op->getAttr("causal")))
+    op->setAttr("causal", topLeft);
+  else if ((op->hasAttr("window") || op->hasAttr("chunk")) && !op->hasAttr("causal") && !op->hasAttr("align"))
+    op->setAttr("align", topLeft);
 }
 
 void attn::copySpelledOutMasks(MaskOp from, SdpaOp to) {

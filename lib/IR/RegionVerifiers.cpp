@@ -69,6 +69,10 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
 }
 
 LogicalResult ClassifyTileOp::verify() {
+  // Not by their getters, which are unsigned.
+  int64_t queryTile = getQueryTileAttr().getInt(), lanes = getLanesAttr().getInt();
+  if (queryTile < 1 || lanes < 1)
+    return emitOpError("C10: expected query_tile and lanes to be at least 1, found ") << queryTile << " and " << lanes;
   return verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, IntegerType::get(getContext(), 1), "i1 (true = keep)");
 }
 
@@ -76,16 +80,20 @@ LogicalResult IndexOp::verify() {
   Operation *parent = (*this)->getParentOp();
   if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp>(parent))
     return emitOpError("expected to stand directly in a region of an attn op, as mask_mod or score_mod");
-  bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false;
-  if (auto sdpa = dyn_cast<SdpaOp>(parent))
+  bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false, isStart = isa<InitStateOp>(parent);
+  if (auto sdpa = dyn_cast<SdpaOp>(parent)) {
     isRanges = &sdpa.getKeyRanges() == (*this)->getParentRegion();
-  else if (auto step = dyn_cast<OnlineStepOp>(parent))
+    isStart = &sdpa.getStart() == (*this)->getParentRegion();
+  } else if (auto step = dyn_cast<OnlineStepOp>(parent))
     isRanges = &step.getKeyRanges() == (*this)->getParentRegion();
   switch (getKind()) {
   case IndexKind::KvHead:
     if (!isa<SdpaOp, OnlineStepOp>(parent))
       return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in ")
              << parent->getName();
+    if (isStart)
+      return emitOpError("expected no kv_head in start, which becomes a region of attn.init_state, without key heads; "
+                         "write attn.index head");
     [[fallthrough]];
   case IndexKind::Batch:
   case IndexKind::Head:
@@ -98,7 +106,7 @@ LogicalResult IndexOp::verify() {
       return emitOpError("expected ") << stringifyIndexKind(getKind()) << " in key_ranges; write attn.index query";
     return success();
   case IndexKind::Key:
-    if (isRanges || isa<InitStateOp>(parent))
+    if (isRanges || isStart)
       return emitOpError("expected no key in a region that is evaluated once a row or tile");
     return success();
   case IndexKind::Query:

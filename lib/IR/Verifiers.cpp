@@ -97,6 +97,16 @@ LogicalResult verifySink(Operation *op, Value sink) {
   return op->emitOpError("C2: expected sink to have ") << heads << " elements, one a query head, found " << found;
 }
 
+/// C10 of what rows start with: the score of a sink, in whose place attn-analyze-mask writes it.
+LogicalResult verifyStart(SdpaOp op) {
+  if (op.getSink() && !op.getStart().empty())
+    return op.emitOpError("C10: expected one of sink and start, which attn-analyze-mask makes of a sink, found both");
+  Type accumulation = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  return verifyScalarRegion(op, op.getStart(), "start", {}, accumulation,
+                            accumulation.isF64() ? "f64, the type of the accumulation"
+                                                 : "f32, the type of the accumulation");
+}
+
 /// C16.
 LogicalResult verifyDropout(Operation *op, std::optional<APFloat> p, Value seed) {
   if (bool(p) != bool(seed))
@@ -274,8 +284,7 @@ LogicalResult SdpaOp::verify() {
   if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
       failed(verifyAttention(*this, /*accumulator=*/{})) || failed(verifyKvScale(*this)) ||
       failed(verifySpelledOutMask(*this)) || failed(verifySink(*this, getSink())) ||
-      failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) ||
-      failed(verifyScalarRegion(*this, getStart(), "start", {}, Type(), "one float")))
+      failed(verifyDropout(*this, getDropoutP(), getDropoutSeed())) || failed(verifyStart(*this)))
     return failure();
   if (!getScale() && !getScaleValue() && getStaticSize(*this, DimKind::HeadSize) == 0)
     return emitOpError("C9: expected a scale where the head size is 0, as 1/sqrt(0) is infinite, found none");

@@ -332,3 +332,21 @@ func.func @given_ranges(%q: tensor<8x16xf32>, %k: tensor<11x16xf32>, %v: tensor<
   } -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
+
+// Rows beyond the length are empty, whatever they start with.
+// CHECK-LABEL: func @start_beside_lengths(
+//       CHECK:   start {
+//       CHECK:     %[[LENGTH:.*]] = tensor.extract %{{.*}} : tensor<2xi32>
+//       CHECK:     arith.cmpi slt
+//       CHECK:     arith.select
+func.func @start_beside_lengths(%q: tensor<2x3x8x16xf32>, %k: tensor<2x3x8x16xf32>, %v: tensor<2x3x8x8xf32>,
+                                %n: tensor<2xi32>, %s: tensor<3xf32>, %o: tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xf32> {
+  // expected-remark @below {{predicate: 0 conjuncts always hold}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x3x8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x3x8x8xf32>)
+      q_lengths(%n : tensor<2xi32>) outs(%o : tensor<2x3x8x8xf32>) start {
+    %h = attn.index head : index
+    %x = tensor.extract %s[%h] : tensor<3xf32>
+    attn.yield %x : f32
+  } -> tensor<2x3x8x8xf32>
+  return %r : tensor<2x3x8x8xf32>
+}
