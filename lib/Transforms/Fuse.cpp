@@ -8,11 +8,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Chain.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include <cmath>
 
 namespace attn {
 #define GEN_PASS_DEF_FUSEPASS
@@ -23,205 +23,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-/// The steps of the formula in their order; a chain may skip steps, not reorder them.
-enum class Step { Product, Scale, Modify, Softcap, Bias, Mask };
-
-/// What the walk from softmax back to the product has collected.
-struct Chain {
-  ScoresOp scores;
-  SoftmaxOp softmax;
-  DropoutOp dropout;
-  SmallVector<ScaleOp> scales;
-  Value query, key;  // what the scales of Q and K read, where these have some
-  double factor = 1; // of all scales that are constant
-  ModifyOp modify;
-  SoftcapOp softcap;
-  MaskOp biasSource, maskSource; // the ops that hold the one bias, the one boolean mask
-  SmallVector<MaskOp> predicates;
-  Value queryLengths; // of the softmax, where a mask has them too
-};
-
-/// Finds the chain of one apply, or says why there is none.
-class ChainMatcher {
-public:
-  explicit ChainMatcher(ApplyOp apply) : apply(apply) {}
-
-  std::optional<Chain> match(std::string &reason) {
-    Chain chain;
-    if (succeeded(matchBackwards(chain)) && succeeded(matchOperands(chain)))
-      return chain;
-    reason = why;
-    return std::nullopt;
-  }
-
-private:
-  LogicalResult fail(Twine message) {
-    why = message.str();
-    return failure();
-  }
-
-  /// The producer of an intermediate, which nothing else may read.
-  template <typename OpTy> OpTy getProducer(Value value) {
-    return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
-  }
-
-  /// Intermediates must lie in the order of the domain (batch…, query, key), so that steps agree on what they index.
-  static bool isIdentity(AffineMap map) {
-    for (auto [i, expr] : llvm::enumerate(map.getResults()))
-      if (expr != getAffineDimExpr(i, map.getContext()))
-        return false;
-    return true;
-  }
-
-  LogicalResult enterStep(Step step, StringRef name) {
-    if (step > current)
-      return fail(
-          name +
-          " stands before a later step of the formula (product, scale, score_mod, softcap, bias, masks); no step "
-          "is reordered");
-    current = step;
-    return success();
-  }
-
-  LogicalResult matchBackwards(Chain &chain) {
-    Value weights = apply.getWeights();
-    if (auto dropout = getProducer<DropoutOp>(weights)) {
-      if (!isIdentity(getMaps(dropout)[0]) || !isIdentity(getMaps(dropout)[1]) ||
-          dropout->getBlock() != apply->getBlock())
-        return fail("attn.dropout is not in the layout (batch…, query, key), or in another block");
-      if (getNumBatchDims(dropout) > 2)
-        return fail("attn.dropout has more batch dimensions than (batch, head)");
-      chain.dropout = dropout;
-      weights = dropout.getInput();
-    }
-    if (!weights.getDefiningOp<SoftmaxOp>())
-      return fail("the weights do not come from attn.softmax");
-    chain.softmax = getProducer<SoftmaxOp>(weights);
-    if (!chain.softmax)
-      return fail("the weights have another use; fused, they would be computed twice");
-    if (!isIdentity(getMaps(chain.softmax)[0]) || !isIdentity(getMaps(chain.softmax)[1]))
-      return fail("the weights are not in the layout (batch…, query, key)");
-    if (!isIdentity(getMaps(apply)[0]))
-      return fail("attn.apply does not read the weights in the layout (batch…, query, key)");
-    if (chain.softmax->getBlock() != apply->getBlock())
-      return fail("attn.softmax stands in another block; fused, it would be computed each time attn.apply is");
-
-    Value scores = chain.softmax.getInput();
-    while (true) {
-      Operation *producer = scores.getDefiningOp();
-      if (!producer || !isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp>(producer))
-        return fail("the scores do not come from attn.scores");
-      if (!scores.hasOneUse())
-        return fail(producer->getName().getStringRef() + " has another use; fused, it would be computed twice");
-      if (producer->getBlock() != apply->getBlock())
-        return fail(producer->getName().getStringRef() +
-                    " stands in another block; fused, it would be computed each time attn.apply is");
-      if (!isIdentity(getMaps(producer).back()))
-        return fail(producer->getName().getStringRef() + " is not in the layout (batch…, query, key)");
-      if ((chain.scores = dyn_cast<ScoresOp>(producer)))
-        return checkScores(chain);
-      if (!isIdentity(getMaps(producer).front()))
-        return fail(producer->getName().getStringRef() + " is not in the layout (batch…, query, key)");
-      if (failed(collect(chain, producer)))
-        return failure();
-      scores = producer->getOperand(0);
-    }
-  }
-
-  /// What the chain as a whole must have.
-  LogicalResult checkScores(Chain &chain) {
-    if (chain.scores.getKind() &&
-        (*chain.scores.getKind() == ScoreKind::General || chain.scores.getWeights().size() != 1))
-      return fail("the scores have projections; run attn-expand-layers");
-    return checkQueryLengths(chain);
-  }
-
-  /// In a sdpa, rows beyond the length are empty, sink or no sink. In a chain attn.mask empties them, and attn.softmax
-  /// takes their sink away.
-  LogicalResult checkQueryLengths(Chain &chain) {
-    Value lengths = chain.softmax.getQLengths();
-    auto hasSame = [&](MaskOp mask) { return mask.getQLengths() == lengths; };
-    if (lengths && llvm::any_of(chain.predicates, hasSame))
-      chain.queryLengths = lengths;
-    if (!chain.softmax.getSink())
-      return success();
-    for (MaskOp mask : chain.predicates)
-      if (mask.getQLengths() && mask.getQLengths() != lengths)
-        return fail("attn.mask has q_lengths and attn.softmax a sink without them");
-    if (lengths && !chain.queryLengths)
-      return fail("attn.softmax has a sink and q_lengths that no attn.mask has");
-    return success();
-  }
-
-  /// Q, K and V, which the fused op reads itself.
-  LogicalResult matchOperands(Chain &chain) {
-    if (getNumBatchDims(chain.scores) != getNumBatchDims(apply))
-      return fail("attn.scores and attn.apply have different numbers of batch dimensions");
-    chain.query = lookThroughScale(chain.scores.getQuery(), chain.scales);
-    chain.key = lookThroughScale(chain.scores.getKey(), chain.scales);
-    if (getElementTypeOrSelf(chain.query.getType()) != getElementTypeOrSelf(apply.getValue().getType()))
-      return fail("query and value have different element types");
-    for (ScaleOp scale : chain.scales)
-      if (scale.getScale())
-        chain.factor *= scale.getScale()->convertToDouble();
-    bool isOfF32 = getAccumulationType(getElementTypeOrSelf(apply.getWeights())).isF32();
-    if (!std::isfinite(isOfF32 ? static_cast<float>(chain.factor) : chain.factor))
-      return fail("the product of its scales overflows");
-    return success();
-  }
-
-  /// A scale on Q or K before the product commutes with it: looks through the op and collects its factor.
-  static Value lookThroughScale(Value input, SmallVectorImpl<ScaleOp> &scales) {
-    auto scale = input.getDefiningOp<ScaleOp>();
-    if (!scale || !input.hasOneUse())
-      return input;
-    SmallVector<AffineMap> maps = getMaps(scale);
-    if (maps[0] != maps[1])
-      return input;
-    scales.push_back(scale);
-    return scale.getInput();
-  }
-
-  LogicalResult collect(Chain &chain, Operation *producer) {
-    if (auto modify = dyn_cast<ModifyOp>(producer)) {
-      if (chain.modify)
-        return fail("there are two attn.modify");
-      chain.modify = modify;
-      return enterStep(Step::Modify, "attn.modify");
-    }
-    if (auto scale = dyn_cast<ScaleOp>(producer)) {
-      chain.scales.push_back(scale);
-      return enterStep(Step::Scale, "a scale");
-    }
-    if (auto softcap = dyn_cast<SoftcapOp>(producer)) {
-      if (chain.softcap)
-        return fail("there are two softcaps");
-      chain.softcap = softcap;
-      return enterStep(Step::Softcap, "a softcap");
-    }
-    auto mask = cast<MaskOp>(producer);
-    if (mask.getMask()) {
-      if (chain.maskSource)
-        return fail("there are two boolean masks");
-      chain.maskSource = mask;
-    }
-    if (hasPredicate(mask))
-      chain.predicates.push_back(mask);
-    if ((mask.getMask() || hasPredicate(mask)) && failed(enterStep(Step::Mask, "a mask")))
-      return failure();
-    if (!mask.getBias())
-      return success();
-    if (chain.biasSource)
-      return fail("there are two biases");
-    chain.biasSource = mask;
-    return enterStep(Step::Bias, "a bias");
-  }
-
-  ApplyOp apply;
-  Step current = Step::Mask; // walking backwards, steps may only come earlier
-  std::string why;
-};
 
 /// Maps of the chain's ops put into the domain (batch…, query, key, head, value) of sdpa. Positions after the batch
 /// dimensions are given by name.
@@ -274,6 +75,20 @@ SmallVector<AffineMap> collectMaps(const Chain &chain, ApplyOp apply) {
   return maps;
 }
 
+/// What the sdpa stands in front of: the first op that reads its log-sum-exp, or apply. Fails where an operand cannot
+/// be made before that op.
+FailureOr<Operation *> findPlace(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
+  Operation *place = apply;
+  if (!chain.softmax.getLse())
+    return place;
+  for (Operation *user : chain.softmax->getResult(1).getUsers())
+    if (Operation *reader = apply->getBlock()->findAncestorOpInBlock(*user); reader && reader->isBeforeInBlock(place))
+      place = reader;
+  if (place != apply && failed(moveValueDefinitions(rewriter, getLateOperands(chain, apply), place)))
+    return failure();
+  return place;
+}
+
 SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   Location loc = apply.getLoc();
   Value scaleValue = multiplyScales(rewriter, loc, chain);
@@ -307,11 +122,12 @@ SdpaOp createSdpa(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
 void movePredicates(RewriterBase &rewriter, const Chain &chain, SdpaOp sdpa) {
   if (chain.predicates.size() == 1 && MaskOp(chain.predicates[0]).getMaskMod().empty()) {
     copySpelledOutMasks(chain.predicates[0], sdpa);
+    spellOutAlignment(sdpa);
     return;
   }
   for (MaskOp source : llvm::reverse(chain.predicates)) {
     Region predicate;
-    buildPredicate(rewriter, source, predicate);
+    buildPredicate(rewriter, source, predicate, sdpa);
     if (sdpa.getMaskMod().empty()) {
       sdpa.getMaskMod().takeBody(predicate);
       continue;
@@ -352,12 +168,19 @@ void replaceChain(RewriterBase &rewriter, Chain &chain, ApplyOp apply, SdpaOp sd
 
 FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
   std::string reason;
-  std::optional<Chain> chain = ChainMatcher(apply).match(reason);
-  if (!chain) {
+  auto fail = [&] {
     emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
     return failure();
+  };
+  std::optional<Chain> chain = matchChain(apply, reason);
+  if (!chain)
+    return fail();
+  FailureOr<Operation *> place = findPlace(rewriter, *chain, apply);
+  if (failed(place)) {
+    reason = "the log-sum-exp is read before value, output or dropout can be made";
+    return fail();
   }
-  rewriter.setInsertionPoint(apply);
+  rewriter.setInsertionPoint(*place);
   SdpaOp sdpa = createSdpa(rewriter, *chain, apply);
   movePredicates(rewriter, *chain, sdpa);
   dropDefaultMaps(sdpa);

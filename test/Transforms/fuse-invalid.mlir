@@ -199,3 +199,77 @@ func.func @softmax_outside_of_the_loop(%q: tensor<4x16xf32>, %k: tensor<6x16xf32
   }
   return %r : tensor<4x8xf32>
 }
+
+// V is made of the log-sum-exp, which the fused op would give at the same time.
+func.func @value_of_lse(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %init: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                        %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  %sum = linalg.exp ins(%lse : tensor<4xf32>) outs(%l : tensor<4xf32>) -> tensor<4xf32>
+  %x = tensor.extract %sum[%c0] : tensor<4xf32>
+  %v = linalg.fill ins(%x : f32) outs(%init : tensor<6x8xf32>) -> tensor<6x8xf32>
+  // expected-remark @below {{chain not fused: value, output or dropout depend on the log-sum-exp; one attn.sdpa gives both}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %sum : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// The same through a region.
+func.func @value_of_lse_in_a_region(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %e: tensor<4x6xf32>,
+                                    %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  %v = tensor.generate {
+  ^bb0(%i: index, %j: index):
+    %x = tensor.extract %lse[%c0] : tensor<4xf32>
+    tensor.yield %x : f32
+  } : tensor<6x8xf32>
+  // expected-remark @below {{chain not fused: value, output or dropout depend on the log-sum-exp; one attn.sdpa gives both}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %lse : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// V comes from a call, which stays behind the first use of the log-sum-exp.
+func.func private @get_value() -> tensor<6x8xf32>
+func.func @value_of_a_call(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %e: tensor<4x6xf32>,
+                           %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  %sum = linalg.exp ins(%lse : tensor<4xf32>) outs(%l : tensor<4xf32>) -> tensor<4xf32>
+  %v = call @get_value() : () -> tensor<6x8xf32>
+  // expected-remark @below {{chain not fused: the log-sum-exp is read before value, output or dropout can be made}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %sum : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// Rows of f64 and weights of f32: the log-sum-exp of the fused op would be f64.
+func.func @narrow_weights(%q: tensor<4x16xf64>, %k: tensor<6x16xf64>, %v: tensor<6x8xf64>, %e: tensor<4x6xf32>,
+                          %l: tensor<4xf32>, %o: tensor<4x8xf64>) -> (tensor<4x8xf64>, tensor<4xf32>) {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf64>, tensor<6x16xf64>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  // expected-remark @below {{chain not fused: scores and weights are calculated in f32, those of attn.sdpa in f64, the type of its query's accumulation}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf64>) outs(%o : tensor<4x8xf64>) -> tensor<4x8xf64>
+  return %r, %lse : tensor<4x8xf64>, tensor<4xf32>
+}
+
+// Rows of f32 and scores of f64: a score_mod, a scale and a softcap that f32 does not hold.
+func.func @wide_scores(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf64>,
+                       %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf64>) -> tensor<4x6xf64>
+  %t = attn.scale ins(%s : tensor<4x6xf64>) outs(%e : tensor<4x6xf64>) {scale = 1.0e200 : f64} -> tensor<4x6xf64>
+  %m = attn.modify ins(%t : tensor<4x6xf64>) outs(%e : tensor<4x6xf64>) score_mod {
+  ^bb0(%x: f64):
+    %y = arith.addf %x, %x : f64
+    attn.yield %y : f64
+  } -> tensor<4x6xf64>
+  %c = attn.softcap ins(%m : tensor<4x6xf64>) outs(%e : tensor<4x6xf64>) {softcap = 1.0e-200 : f64} -> tensor<4x6xf64>
+  %p = attn.softmax ins(%c : tensor<4x6xf64>) outs(%e : tensor<4x6xf64>) -> tensor<4x6xf64>
+  // expected-remark @below {{chain not fused: scores and weights are calculated in f64, those of attn.sdpa in f32, the type of its query's accumulation}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf64>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}

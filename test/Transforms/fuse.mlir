@@ -116,3 +116,52 @@ func.func @transposed_key(%q: tensor<4x16xf32>, %k: tensor<16x6xf32>, %v: tensor
   %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// The log-sum-exp is read between softmax and apply: the fused op stands in front of that, and so does what makes V.
+// CHECK-LABEL: func @lse_read_between(
+//       CHECK:   %[[V:.*]] = linalg.copy
+//       CHECK:   %[[R:.*]]:2 = attn.sdpa ins(%{{.*}}, %{{.*}}, %[[V]] :
+//       CHECK:   %[[SUM:.*]] = linalg.exp ins(%[[R]]#1 :
+//       CHECK:   return %[[R]]#0, %[[SUM]]
+func.func @lse_read_between(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                            %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  %sum = linalg.exp ins(%lse : tensor<4xf32>) outs(%l : tensor<4xf32>) -> tensor<4xf32>
+  %init = tensor.empty() : tensor<6x8xf32>
+  %copy = linalg.copy ins(%v : tensor<6x8xf32>) outs(%init : tensor<6x8xf32>) -> tensor<6x8xf32>
+  %r = attn.apply ins(%p, %copy : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %sum : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// Only the matrix of scores knows that there are as many queries as keys.
+// CHECK-LABEL: func @causal_of_static_scores(
+//       CHECK:   attn.sdpa {{.*}} {causal = #attn.causal<top_left>, scale
+func.func @causal_of_static_scores(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>, %e: tensor<4x4xf32>,
+                                   %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<?x16xf32>, tensor<?x16xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %m = attn.mask ins(%s : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {causal} -> tensor<4x4xf32>
+  %p = attn.softmax ins(%m : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r = attn.apply ins(%p, %v : tensor<4x4xf32>, tensor<?x8xf32>) outs(%o : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}
+
+// The sizes that two masks ask for are those of Q and K: no matrix of scores stays for its sizes.
+// CHECK-LABEL: func @two_masks_of_dynamic_sizes(
+//  CHECK-SAME:     %[[Q:[^:]*]]: tensor<?x16xf32>, %[[K:[^:]*]]: tensor<?x16xf32>
+//   CHECK-NOT:   attn.scores
+//   CHECK-NOT:   attn.mask
+//   CHECK-DAG:   tensor.dim %[[Q]]
+//   CHECK-DAG:   tensor.dim %[[K]]
+//       CHECK:   attn.sdpa
+func.func @two_masks_of_dynamic_sizes(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>, %e: tensor<?x?xf32>,
+                                      %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<?x16xf32>, tensor<?x16xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %m = attn.mask ins(%s : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {causal = #attn.causal<bottom_right>} -> tensor<?x?xf32>
+  %n = attn.mask ins(%m : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>)
+      {window = #attn.window<left = 3>, align = #attn.causal<bottom_right>} -> tensor<?x?xf32>
+  %p = attn.softmax ins(%n : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %r = attn.apply ins(%p, %v : tensor<?x?xf32>, tensor<?x8xf32>) outs(%o : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

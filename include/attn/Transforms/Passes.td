@@ -86,8 +86,8 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
       step is reordered;
     * there are two biases or two boolean masks;
     * an intermediate is not in the layout (batch…, query, key);
-    * the chain calculates in another type than that of Q's accumulation: a step
-      in f64 for f32 rows;
+    * the chain calculates in a wider type than that of Q's accumulation, or in a
+      narrower one that its log-sum-exp or `score_mod` shows;
     * an operand of the chain depends on its log-sum-exp.
 
     ```mlir
