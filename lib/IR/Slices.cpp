@@ -68,9 +68,10 @@ Value createSlice(OpBuilder &builder, Location loc, Value operand, const Slice &
   });
   if (isWhole)
     return operand;
-  if (isa<RankedTensorType>(operand.getType()) && llvm::is_contained(getShape(operand), 0))
-    return tensor::EmptyOp::create(builder, loc, slice.sizes, getElementTypeOrSelf(operand.getType()));
-  if (isa<RankedTensorType>(operand.getType()))
+  auto tensorType = dyn_cast<RankedTensorType>(operand.getType());
+  if (tensorType && llvm::is_contained(getShape(operand), 0))
+    return tensor::EmptyOp::create(builder, loc, slice.sizes, tensorType.getElementType(), tensorType.getEncoding());
+  if (tensorType)
     return tensor::ExtractSliceOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
   return memref::SubViewOp::create(builder, loc, operand, slice.offsets, slice.sizes, slice.strides);
 }

@@ -42,6 +42,12 @@ struct MaterializeScale : public OpRewritePattern<SdpaOp> {
   }
 };
 
+/// An operand that has gone may have been the only one that knew the sizes.
+void keepAlignment(Operation *op) {
+  if (isa<SdpaOp, MaskOp>(op))
+    spellOutAlignment(op);
+}
+
 /// input = transpose(x): reads x, with the permutation in the input's map.
 struct FoldTranspose : public RewritePattern {
   FoldTranspose(MLIRContext *ctx) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, ctx) {}
@@ -65,6 +71,7 @@ struct FoldTranspose : public RewritePattern {
       rewriter.modifyOpInPlace(op, [&] {
         op->setAttr("maps", rewriter.getAffineMapArrayAttr(maps));
         input->set(transpose.getInput());
+        keepAlignment(op);
       });
       return success();
     }
@@ -93,6 +100,7 @@ template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> 
       // Default maps follow from the operands that are left; explicit ones are kept in step.
       if (op.getMaps())
         op.setMapsAttr(rewriter.getAffineMapArrayAttr(kept));
+      keepAlignment(op);
     });
     return success();
   }
@@ -148,8 +156,9 @@ void attn::detachDestination(OpBuilder &builder, OpOperand &init) {
   builder.setInsertionPoint(op);
   // Not the sizes of what it is a result of, which may be about to move.
   Value destination = getDestination(init.get());
+  auto type = cast<RankedTensorType>(destination.getType());
   init.set(tensor::EmptyOp::create(builder, op->getLoc(), tensor::getMixedSizes(builder, op->getLoc(), destination),
-                                   getElementTypeOrSelf(destination.getType())));
+                                   type.getElementType(), type.getEncoding()));
 }
 
 void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {

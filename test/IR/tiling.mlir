@@ -267,3 +267,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// The slice of an operand of size 0, which is an empty tensor, has its encoding.
+// CHECK-LABEL: func @empty_slice_with_encoding(
+//       CHECK:   scf.forall
+//       CHECK:     tensor.empty() : tensor<1x0x16xf32, "mine">
+func.func @empty_slice_with_encoding(%q: tensor<2x4x16xf32>, %k: tensor<2x0x16xf32, "mine">, %v: tensor<2x0x8xf32>,
+                                     %o: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x4x16xf32>, tensor<2x0x16xf32, "mine">, tensor<2x0x8xf32>)
+      outs(%o : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_forall %op tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -102,3 +102,34 @@ func.func @mask_that_knows_a_size(%s: tensor<?x6xf32>, %o: tensor<4x6xf32>) -> t
   %r = attn.mask ins(%s : tensor<?x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %r : tensor<4x6xf32>
 }
+
+// The mask alone knew that there are as many queries as keys: without it the diagonal has to be said.
+// CHECK-LABEL: func @mask_of_static_sizes(
+//       CHECK:   attn.sdpa ins({{.*}}) outs({{.*}}) {causal = #attn.causal<top_left>, scale
+//       CHECK:   attn.sdpa ins({{.*}}) outs({{.*}}) {align = #attn.causal<top_left>, scale = {{.*}}, window = #attn.window<left = 1>}
+//       CHECK:   attn.mask ins({{[^)]*}}) outs({{.*}}) {causal = #attn.causal<top_left>}
+func.func @mask_of_static_sizes(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>, %o: tensor<?x8xf32>,
+                                %s: tensor<?x?xf32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x?xf32>) {
+  %m = arith.constant dense<true> : tensor<4x4xi1>
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>) mask(%m : tensor<4x4xi1>)
+      outs(%o : tensor<?x8xf32>) {causal} -> tensor<?x8xf32>
+  %1 = attn.sdpa ins(%q, %k, %v : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>) mask(%m : tensor<4x4xi1>)
+      outs(%o : tensor<?x8xf32>) {window = #attn.window<left = 1>} -> tensor<?x8xf32>
+  %2 = attn.mask ins(%s : tensor<?x?xf32>) mask(%m : tensor<4x4xi1>) outs(%s : tensor<?x?xf32>) {causal} -> tensor<?x?xf32>
+  return %0, %1, %2 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x?xf32>
+}
+
+// An empty destination has the encoding of the one it stands for.
+// CHECK-LABEL: func @encoding(
+//       CHECK:   %[[E:.*]] = tensor.empty() : tensor<4x8xf32, "mine">
+//       CHECK:   attn.sdpa {{.*}} outs(%[[E]] : tensor<4x8xf32, "mine">)
+func.func @encoding(%q: tensor<4x16xf32, "mine">, %k: tensor<6x16xf32, "mine">, %v: tensor<6x8xf32, "mine">)
+    -> (tensor<4x8xf32, "mine">, tensor<4x8xf32, "mine">) {
+  %e = tensor.empty() : tensor<4x8xf32, "mine">
+  %0 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32, "mine">, tensor<6x16xf32, "mine">, tensor<6x8xf32, "mine">)
+      outs(%e : tensor<4x8xf32, "mine">) -> tensor<4x8xf32, "mine">
+  %1 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32, "mine">, tensor<6x16xf32, "mine">, tensor<6x8xf32, "mine">)
+      outs(%0 : tensor<4x8xf32, "mine">) {softcap = 1.0 : f64} -> tensor<4x8xf32, "mine">
+  return %0, %1 : tensor<4x8xf32, "mine">, tensor<4x8xf32, "mine">
+}
