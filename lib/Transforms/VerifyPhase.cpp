@@ -31,13 +31,16 @@ bool isTensorOp(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), isTensor) || llvm::any_of(op->getResultTypes(), isTensor);
 }
 
+bool lacksScale(Operation *op) {
+  auto sdpa = dyn_cast<SdpaOp>(op);
+  return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
+}
+
 const Contract kContracts[] = {
     {"canonicalize",
-     [](Operation *op) {
-       auto sdpa = dyn_cast<SdpaOp>(op);
-       return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
-     },
-     "a scale after phase canonicalize; run attn-canonicalize"},
+     [](Operation *op) { return lacksScale(op) && ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)); },
+     "a scale where the head size is dynamic; write scale = … or scale_value(…)"},
+    {"canonicalize", lacksScale, "a scale after phase canonicalize; run attn-canonicalize"},
     {"analyze-mask",
      [](Operation *op) {
        auto sdpa = dyn_cast<SdpaOp>(op);

@@ -19,6 +19,16 @@ func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
   return
 }
 
+// -----
+
+// It depends on a size that only a call knows.
+func.func @f(%q: tensor<4x?xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected a scale where the head size is dynamic; write scale = … or scale_value(…)}}
+  %r = attn.sdpa ins(%q, %q, %v : tensor<4x?xf32>, tensor<4x?xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return
+}
+
 //--- analyze-mask.mlir
 
 // Nobody has said which keys are visited.
