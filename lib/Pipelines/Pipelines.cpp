@@ -181,6 +181,11 @@ void buildGpuPhase(OpPassManager &pm, const GPUOptions &options) {
 
 void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  // Functions of regions by those that attn-lower-tile-to-nvvm has approximations for, which are of f32.
+  math::MathExpandOpsPassOptions functions;
+  functions.opMnemonics = {"tan", "sinh", "cosh", "asinh", "acosh", "atanh", "powf", "fpowi", "clampf"};
+  kernels.addPass(math::createMathExpandOpsPass(functions));
+  kernels.addPass(math::createMathExtendToSupportedTypes());
   kernels.addPass(createLowerTileToNvvmPass({options.target}));
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());

@@ -82,3 +82,54 @@ def test_tf32_of_rows_that_end_within_a_pair_of_blocks():
     assert error, done.stdout + done.stderr
     # Inputs of 11 bits: the tolerance of f32 is not theirs.
     assert float(error[1]) < 2**-9
+
+
+FUNCTION = """b1 hq1 sq4 sk40 d16 {type}
+score_mod {{
+^bb0(%s: {score}):
+  %a = math.absf %s : {score}
+  %c = arith.constant 1.5 : {score}
+  %m = arith.minimumf %a, %c : {score}
+  %x = arith.mulf %m, {factor} : {score}
+  %r = {function}
+  attn.yield %r : {score}
+}}"""
+
+
+def in_region(function: str, factor: float = 1.0) -> str:
+    """A problem whose score is a function of %x, between 0 and 1.5 times the factor."""
+    text = FUNCTION.format(type="f32", score="f32", factor="%f", function=function)
+    return text.replace("%x =", f"%f = arith.constant {factor} : f32\n  %x =")
+
+
+@pytest.mark.parametrize(
+    ("function", "factor"),
+    [
+        ("math.powf %x, %c : f32", 1.0),
+        ("math.tan %x : f32", 0.9),
+        ("math.sinh %x : f32", 1.0),
+        ("math.cosh %x : f32", 1.0),
+        ("math.asinh %x : f32", 1.0),
+        ("math.atanh %x : f32", 0.5),
+        ("math.clampf %x to [%f, %c] : f32", 1.0),
+        ("math.tanh %x : f32", 1.0),
+        ("math.exp2 %x : f32", 1.0),
+        ("math.round %x : f32", 2.0),
+        ("math.rsqrt %c : f32", 1.0),
+    ],
+)
+def test_functions_of_regions(function, factor):
+    check(f"--problem={in_region(function, factor)}")
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["math.log10 %x : f32", "arith.truncf %wide : f64 to f32"],
+)
+def test_functions_without_code_are_refused(function):
+    problem = in_region(function).replace(
+        "%r =", "%e = arith.extf %x : f32 to f64\n  %wide = math.sin %e : f64\n  %r ="
+    )
+    done = run(f"--problem={problem}")
+    assert done.returncode == 1, done.stderr
+    assert "expected a function with code for sm_80, found one of" in done.stderr

@@ -12,6 +12,7 @@
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Target/PassTarget.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -245,6 +246,27 @@ LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
   return success();
 }
 
+/// Functions of regions by upstream's approximations, which are of f32: libdevice may not be there. What is left must
+/// be instructions; LLVM ends the process at others.
+static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &info) {
+  RewritePatternSet patterns(module.getContext());
+  populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
+  if (failed(applyPatternsGreedily(module, std::move(patterns))))
+    return failure();
+  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
+    using namespace math;
+    if (!isa<MathDialect>(op->getDialect()) ||
+        isa<AbsFOp, AbsIOp, CeilOp, CopySignOp, CountLeadingZerosOp, CountTrailingZerosOp, CtPopOp, FloorOp, FmaOp,
+            IsFiniteOp, IsNaNOp, IsNormalOp, RoundOp, RoundEvenOp, RsqrtOp, SqrtOp, TruncOp>(op) ||
+        (isa<Exp2Op>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isF32()))
+      return WalkResult::advance();
+    return op->emitOpError("expected a function with code for ")
+           << info.name << ", found one of " << op->getResult(0).getType()
+           << " that is not; write it by others, of f32: exp, exp2, log, log2, sin, cos, tanh, erf, sqrt, rsqrt";
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTileToNvvmPass> {
   using Base::Base;
@@ -260,10 +282,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
       if (failed(KernelLowering(rewriter, kernel).run()))
         return signalPassFailure();
     }
-    // Functions of regions by upstream's approximations: libdevice may not be there.
-    RewritePatternSet patterns(&getContext());
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(lowerFunctions(getOperation(), *info)))
       signalPassFailure();
   }
 };
