@@ -47,8 +47,9 @@ mask_mod {{
 }}"""
 
 
-def test_the_map_of_one_tile_is_made_in_each_block():
-    check(f"--problem={ONE_TILE.format(line='b1 hq2 sq17 sk17 d64 bf16')}")
+@pytest.mark.parametrize("line", ["b1 hq2 sq17 sk17 d64 bf16", "b1 hq4 sq17 sk16 d8 f32 kv_lengths"])
+def test_the_map_of_one_tile_is_made_in_each_block(line):
+    check(f"--problem={ONE_TILE.format(line=line)}")
 
 
 @pytest.mark.parametrize(

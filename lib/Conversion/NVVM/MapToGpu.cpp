@@ -239,7 +239,8 @@ LogicalResult wrapSingleTiles(func::FuncOp host) {
     SmallVector<Operation *> ops;
     for (auto it = first; it != block.end() && !isa<scf::ForallOp, func::ReturnOp>(*it); ++it)
       ops.push_back(&*it);
-    while (!isOfTile(*ops.back()))
+    // With the store of what was found of a tile.
+    while (!isOfTile(*ops.back()) && !isa<memref::StoreOp>(ops.back()))
       ops.pop_back();
     b.setInsertionPoint(ops.front());
     auto forall = scf::ForallOp::create(b, ops.front()->getLoc(), ArrayRef<OpFoldResult>{b.getIndexAttr(1)},
