@@ -28,45 +28,40 @@ SmallVector<AffineMap> attn::getStateMaps(OnlineStepOp op) {
   return maps;
 }
 
-FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type stateType, StateLayout layout) {
-  if (!isa<RankedTensorType>(op.getOutput().getType()))
-    return failure();
-  FloatAttr scale = op.getScaleAttr();
-  if (!scale && !op.getScaleValue()) {
-    // The default: 1 / sqrt(D), D of Q and K.
-    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
-    if (ShapedType::isDynamic(headSize))
-      return failure();
-    scale = builder.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
-  }
-  Value scaleValue = op.getScaleValue();
-  if (scaleValue)
-    scaleValue = convertFloat(builder, op.getLoc(), scaleValue, stateType);
-  Location loc = op.getLoc();
-  // Before the step, which captures what the regions need from outside.
-  if (hasSpelledOutMask(op))
-    expandSpelledOutMasks(builder, op, op);
-  Type regionType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
-  Region weightMod;
+/// The factor of the scores as written, or the default, 1 / sqrt(D), D of Q and K; null where D is not known.
+static FloatAttr getStaticScale(SdpaOp op) {
+  if (FloatAttr scale = op.getScaleAttr())
+    return scale;
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+  if (ShapedType::isDynamic(headSize))
+    return nullptr;
+  return Builder(op.getContext()).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
+}
+
+/// What becomes of the scores and of the weights in the step: regions of `op` with dropout and the factors of K and V.
+static void takeScoreRegions(OpBuilder &builder, SdpaOp op, Type stateType, Region &scoreMod, Region &weightMod) {
   if (op.getDropoutP())
     buildDropout(builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(),
-                 regionType, weightMod);
+                 getAccumulationType(getElementTypeOrSelf(op.getQuery().getType())), weightMod);
   // Out of the op for as long as its scores get the scale of K in front of its own score_mod.
-  Region scoreMod;
   scoreMod.takeBody(op.getScoreMod());
-  if (op.getKeyScale()) {
-    composeKvScale(builder, loc, op.getKeyScale(), ScaleOrder::BeforeRegion, stateType, scoreMod);
-    composeKvScale(builder, loc, op.getValueScale(), ScaleOrder::AfterRegion, stateType, weightMod);
-  }
+  if (!op.getKeyScale())
+    return;
+  composeKvScale(builder, op.getLoc(), op.getKeyScale(), ScaleOrder::BeforeRegion, stateType, scoreMod);
+  composeKvScale(builder, op.getLoc(), op.getValueScale(), ScaleOrder::AfterRegion, stateType, weightMod);
+}
 
-  MLIRContext *ctx = op.getContext();
+/// acc, m and l: empty tensors over (batch…, query, value), in the order that the layout asks for, and their maps.
+struct StateTensors {
+  std::array<Value, 3> inits;
+  std::array<AffineMap, 3> maps;
+};
+
+static StateTensors createStateTensors(OpBuilder &builder, SdpaOp op, Type stateType, StateLayout layout) {
   SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
-  unsigned numBatch = getNumBatchDims(op), numDims = sizes.size();
-  unsigned queryPos = getDomainPosition(op, DimKind::Query), valuePos = getDomainPosition(op, DimKind::ValueSize);
-
-  // The state over (batch…, query, value), in the order that the layout asks for.
-  SmallVector<unsigned> rowDims = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+  SmallVector<unsigned> rowDims = llvm::to_vector(llvm::seq<unsigned>(0, getNumBatchDims(op)));
   SmallVector<unsigned> accDims = rowDims;
+  unsigned queryPos = getDomainPosition(op, DimKind::Query), valuePos = getDomainPosition(op, DimKind::ValueSize);
   rowDims.push_back(queryPos);
   if (layout == StateLayout::RowMajor)
     accDims.append({queryPos, valuePos});
@@ -74,26 +69,43 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
     accDims.append({valuePos, queryPos});
   auto empty = [&](ArrayRef<unsigned> dims) -> Value {
     SmallVector<OpFoldResult> shape = llvm::map_to_vector(dims, [&](unsigned dim) { return sizes[dim]; });
-    return tensor::EmptyOp::create(builder, loc, shape, stateType);
+    return tensor::EmptyOp::create(builder, op.getLoc(), shape, stateType);
   };
-  Value inits[] = {empty(accDims), empty(rowDims), empty(rowDims)};
-  SmallVector<Type> stateTypes = llvm::map_to_vector(inits, [](Value init) { return init.getType(); });
-  AffineMap accMap = AffineMap::getMultiDimMapWithTargets(numDims, accDims, ctx);
-  AffineMap rowMap = AffineMap::getMultiDimMapWithTargets(numDims, rowDims, ctx);
+  auto getMap = [&](ArrayRef<unsigned> dims) {
+    return AffineMap::getMultiDimMapWithTargets(sizes.size(), dims, op.getContext());
+  };
+  return {{empty(accDims), empty(rowDims), empty(rowDims)}, {getMap(accDims), getMap(rowDims), getMap(rowDims)}};
+}
 
+FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type stateType, StateLayout layout) {
+  if (!isa<RankedTensorType>(op.getOutput().getType()))
+    return failure();
+  Value scaleValue = op.getScaleValue();
+  FloatAttr scale = scaleValue ? nullptr : getStaticScale(op);
+  if (!scale && !scaleValue)
+    return failure();
+  Location loc = op.getLoc();
+  if (scaleValue)
+    scaleValue = convertFloat(builder, loc, scaleValue, stateType);
+  // Before the step, which captures what the regions need from outside.
+  if (hasSpelledOutMask(op))
+    expandSpelledOutMasks(builder, op, op);
+  Region scoreMod, weightMod;
+  takeScoreRegions(builder, op, stateType, scoreMod, weightMod);
+
+  StateTensors state = createStateTensors(builder, op, stateType, layout);
+  SmallVector<Type> stateTypes = llvm::map_to_vector(state.inits, [](Value init) { return init.getType(); });
   SmallVector<AffineMap> maps = getMaps(op);
-  unsigned numInputs = maps.size() - op.getNumDpsInits();
-  SmallVector<AffineMap> stepMaps = llvm::to_vector(ArrayRef(maps).take_front(numInputs));
-  stepMaps.append({accMap, rowMap, rowMap});
+  ArrayRef<AffineMap> inputMaps = ArrayRef(maps).drop_back(op.getNumDpsInits());
+  ArrayRef<AffineMap> outputMaps = ArrayRef(maps).take_back(op.getNumDpsInits());
+  SmallVector<AffineMap> stepMaps = llvm::to_vector(llvm::concat<const AffineMap>(inputMaps, state.maps));
   SmallVector<unsigned> kept = getStatePositions(op);
-  SmallVector<AffineMap> stateMaps;
-  for (AffineMap map : {accMap, rowMap, rowMap})
-    stateMaps.push_back(restrictDomain(map, kept));
+  auto restrict = [&](AffineMap map) { return restrictDomain(map, kept); };
+  SmallVector<AffineMap> stateMaps = llvm::map_to_vector(state.maps, restrict);
   SmallVector<AffineMap> finalizeMaps = stateMaps;
-  for (AffineMap map : ArrayRef(maps).drop_front(numInputs))
-    finalizeMaps.push_back(restrictDomain(map, kept));
+  llvm::append_range(finalizeMaps, llvm::map_range(outputMaps, restrict));
 
-  auto init = InitStateOp::create(builder, loc, stateTypes, inits[0], inits[1], inits[2],
+  auto init = InitStateOp::create(builder, loc, stateTypes, state.inits[0], state.inits[1], state.inits[2],
                                   builder.getAffineMapArrayAttr(stateMaps));
   init.getStart().takeBody(op.getStart());
   auto step =

@@ -62,6 +62,10 @@ private:
   std::string maskAttributes() const;
   void addSdpa();
   void addChain();
+  bool widensChain() const;
+  TypedValue addScores();
+  TypedValue addWeights(const TypedValue &scores);
+  void addOutput(const TypedValue &weights);
   /// K or V as floats of type `to` in memory, times their scales: what the chain takes.
   TypedValue addWideRows(const TypedValue &rows, llvm::StringRef scale, llvm::StringRef to);
   /// NAME = value, of four dimensions, in another float type; `init` is the destination.

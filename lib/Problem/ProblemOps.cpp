@@ -196,17 +196,23 @@ TypedValue IRPrinter::addWideRows(const TypedValue &rows, StringRef scaleName, S
 
 /// The formula of docs/Semantics.md step by step, with the weights in memory.
 void IRPrinter::addChain() {
-  const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
-  int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
-  SmallVector<std::string> maps;
-  // Beside a 16-bit Q, scaled keys and values are no 16-bit numbers: all three are then wide.
-  bool isWide = element == wide, widens = problem.isQuantised() && !isWide;
   if (problem.kv != Problem::KvElement::Same) {
     key = addWideRows(key, "k_scale", wide);
     value = addWideRows(value, "v_scale", wide);
   }
-  if (widens)
+  if (widensChain())
     query = addCast("q.wide", query, element, wide, addEmpty("q.wide", tensor("q", query.dims, wide)));
+  addOutput(addWeights(addScores()));
+}
+
+/// Beside a 16-bit Q, scaled keys and values are no 16-bit numbers: all three are then wide.
+bool IRPrinter::widensChain() const { return problem.isQuantised() && element != wide; }
+
+/// The scores with all that changes and masks them.
+TypedValue IRPrinter::addScores() {
+  const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
+  int64_t group = problem.hq / problem.hkv; // 1 where both are dynamic
+  SmallVector<std::string> maps;
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
@@ -227,7 +233,13 @@ void IRPrinter::addChain() {
     attributes.push_back(masks);
   if (!clauses.empty() || !attributes.empty() || !region.empty())
     scores = addStep("mask", "chain.masked", {scores}, clauses, scoreShape, wide, attributes, region);
+  return scores;
+}
 
+/// The softmax of the scores and dropout, in the type of the output.
+TypedValue IRPrinter::addWeights(const TypedValue &scores) {
+  const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
+  bool isWide = element == wide;
   // The last step writes what is returned, unless it has to be rounded first.
   TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "chain.probabilities", scoreShape, wide);
   SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
@@ -245,13 +257,17 @@ void IRPrinter::addChain() {
                       scoreShape, wide, {"dropout_p = " + printRealAttr(*problem.dropout)});
   if (!isWide)
     weights = addCast("weights", weights, wide, element, addEmpty("weights", tensor("weights", scoreShape, element)));
+  return weights;
+}
 
-  maps.clear();
+/// The weights times V, in the layout of the output.
+void IRPrinter::addOutput(const TypedValue &weights) {
+  SmallVector<std::string> maps;
   if (!isHeadMajor)
     maps.push_back(printMaps("b, h, i, j, e", {"b, h, i, j", mapRows(kvHead(), "j", "e", isKeyHeadMajor),
                                                mapRows("h", "i", "e", isHeadMajor)}));
   bool isSplit = problem.layout == Problem::Layout::BSD;
-  if (!isSplit && !widens) {
+  if (!isSplit && !widensChain()) {
     addStep("apply", "out", {weights, value}, "", results.front().dims, element, maps);
     return;
   }
@@ -259,7 +275,7 @@ void IRPrinter::addChain() {
   if (isSplit)
     init = addSplitHeads(init, sq, problem.hq, problem.dv);
   StringRef name = isSplit ? "out.heads" : "out";
-  if (widens) {
+  if (widensChain()) {
     TypedValue out = addStep("apply", "out.wide", {weights, value}, "", init.dims, wide, maps);
     addCast(name, out, wide, element, init);
     return;

@@ -121,24 +121,6 @@ struct FoldEmptyMask : public OpRewritePattern<MaskOp> {
   }
 };
 
-/// A result that is read elsewhere as well is no destination of another op, which would be written over it: one-shot
-/// bufferisation finds no conflict in what an empty tensor holds. Arguments are what their user has asked for.
-struct DetachDestination : public OpInterfaceRewritePattern<DestinationStyleOpInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
-
-  LogicalResult matchAndRewrite(DestinationStyleOpInterface op, PatternRewriter &rewriter) const override {
-    for (OpOperand &init : op.getDpsInitsMutable()) {
-      bool isShared = llvm::any_of(init.get().getUsers(), [&](Operation *user) { return user != op; });
-      Value destination = getDestination(init.get());
-      if (!isShared || destination == init.get() || isa<BlockArgument>(destination) || !isUnreadInit(init))
-        continue;
-      rewriter.modifyOpInPlace(op, [&] { detachDestination(rewriter, init); });
-      return success();
-    }
-    return failure();
-  }
-};
-
 struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -150,18 +132,7 @@ struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePa
 
 } // namespace
 
-void attn::detachDestination(OpBuilder &builder, OpOperand &init) {
-  Operation *op = init.getOwner();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(op);
-  // Not the sizes of what it is a result of, which may be about to move.
-  Value destination = getDestination(init.get());
-  auto type = cast<RankedTensorType>(destination.getType());
-  init.set(tensor::EmptyOp::create(builder, op->getLoc(), tensor::getMixedSizes(builder, op->getLoc(), destination),
-                                   type.getElementType(), type.getEncoding()));
-}
-
 void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {
-  patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask,
-               DetachDestination>(patterns.getContext());
+  patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask>(
+      patterns.getContext());
 }

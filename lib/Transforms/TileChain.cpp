@@ -72,6 +72,18 @@ static void takeSizesOfDestinations(ArrayRef<Operation *> ops) {
           user->setOperand(0, getDestination(result));
 }
 
+/// Makes `init`, a destination that its op does not read, an empty tensor of the same sizes.
+static void detachDestination(OpBuilder &builder, OpOperand &init) {
+  Operation *op = init.getOwner();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  // Not the sizes of what it is a result of, which may be about to move.
+  Value destination = getDestination(init.get());
+  auto type = cast<RankedTensorType>(destination.getType());
+  init.set(tensor::EmptyOp::create(builder, op->getLoc(), tensor::getMixedSizes(builder, op->getLoc(), destination),
+                                   type.getElementType(), type.getEncoding()));
+}
+
 /// Destinations of their own, where they are results of others of the chain, whose rows are needed no longer then, or
 /// shared: of one loop, they are put together side by side.
 static void detachDestinations(OpBuilder &builder, const llvm::SetVector<Operation *> &ops) {

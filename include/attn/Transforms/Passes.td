@@ -53,9 +53,7 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
     * a `linalg.transpose` of an input is folded into the input's indexing map;
     * a boolean mask that is constantly true and a bias that is constantly zero
       are dropped;
-    * an `attn.mask` that does nothing is its input;
-    * a destination that is the result of another op, read elsewhere as well, is
-      a `tensor.empty` instead.
+    * an `attn.mask` that does nothing is its input.
 
     Rejects nothing: what does not match is left as it is.
 

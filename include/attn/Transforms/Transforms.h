@@ -18,9 +18,6 @@ namespace attn {
 
 void populateCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 
-/// Makes `init`, a destination that its op does not read, an empty tensor of the same sizes.
-void detachDestination(mlir::OpBuilder &builder, mlir::OpOperand &init);
-
 /// Replaces the chain that ends in `apply` by one sdpa, or emits a missed remark with the reason.
 mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply);
 

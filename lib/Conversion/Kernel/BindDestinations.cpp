@@ -107,75 +107,90 @@ static void ownDestination(OpBuilder &b, Value result) {
   }
 }
 
+static MemRefType toMemRef(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return MemRefType::get(tensor.getShape(), tensor.getElementType());
+}
+
+/// Where each result goes: an argument that is its destination already, or a new one at the end.
+static FailureOr<SmallVector<BlockArgument>> findDestinations(func::FuncOp kernel, ValueRange results,
+                                                              ArrayRef<KernelArgument> descriptions) {
+  SmallVector<BlockArgument> destinations;
+  for (Value result : results) {
+    auto argument = dyn_cast<BlockArgument>(getDestination(result));
+    if (!argument)
+      argument = kernel.getBody().front().addArgument(toMemRef(result.getType()), kernel.getLoc());
+    else if (const KernelArgument &input = descriptions[argument.getArgNumber()]; !input.isOutput)
+      return kernel.emitOpError("expected a kernel to compute what it returns, found argument ")
+             << argument.getArgNumber() << ", '" << input.name
+             << "', which is left where ops that undo each other have folded";
+    destinations.push_back(argument);
+  }
+  return destinations;
+}
+
+/// The arguments become memrefs, which the body reads as tensors.
+static void bindArguments(OpBuilder &b, Block &entry, ArrayRef<KernelArgument> descriptions) {
+  for (auto [argument, description] : llvm::zip(entry.getArguments(), descriptions)) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    argument.setType(toMemRef(type));
+    auto tensor = bufferization::ToTensorOp::create(b, argument.getLoc(), type, argument, /*restrict=*/true,
+                                                    /*writable=*/description.isOutput);
+    argument.replaceAllUsesExcept(tensor.getResult(), tensor);
+  }
+}
+
+/// Writes `result` to `destination`, and computes it there where it is computed in an empty tensor of its own.
+static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
+  // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
+  bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp());
+  if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(empty);
+    auto buffer = bufferization::ToTensorOp::create(b, destination.getLoc(), empty.getType(), destination,
+                                                    /*restrict=*/true, /*writable=*/true);
+    empty.replaceAllUsesWith(buffer.getResult());
+    empty.erase();
+  }
+  bufferization::MaterializeInDestinationOp::create(b, destination.getLoc(), /*result=*/Type(), result, destination,
+                                                    /*restrict=*/true, /*writable=*/true);
+}
+
 static LogicalResult bindDestinations(func::FuncOp kernel) {
   if (!llvm::all_of(kernel.getResultTypes(), llvm::IsaPred<RankedTensorType>))
     return kernel.emitOpError("expected results that are tensors beside ") << kArgumentsAttr;
-  OpBuilder b(kernel.getContext());
-  Location loc = kernel.getLoc();
   Block &entry = kernel.getBody().front();
-  auto terminator = cast<func::ReturnOp>(entry.getTerminator());
-  auto toMemRef = [](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    return MemRefType::get(tensor.getShape(), tensor.getElementType());
-  };
   SmallVector<KernelArgument> descriptions = getKernelArguments(kernel);
-  // Where each result goes: an argument that is its destination already, or a new one at the end.
-  unsigned numArguments = entry.getNumArguments();
-  if (descriptions.size() < numArguments)
-    return kernel.emitOpError("expected ")
-           << kArgumentsAttr << " of " << numArguments << " arguments or more, found " << descriptions.size();
+  if (descriptions.size() < entry.getNumArguments())
+    return kernel.emitOpError("expected ") << kArgumentsAttr << " of " << entry.getNumArguments()
+                                           << " arguments or more, found " << descriptions.size();
+  OpBuilder b(kernel.getContext());
+  auto terminator = cast<func::ReturnOp>(entry.getTerminator());
   for (auto [argument, description] : llvm::zip(entry.getArguments(), descriptions))
     if (!description.isOutput && isa<RankedTensorType>(argument.getType()))
       detachInput(b, argument);
   for (Value result : terminator.getOperands())
     if (!isa<BlockArgument>(getDestination(result)))
       ownDestination(b, result);
-  SmallVector<BlockArgument> destinations;
-  for (Value result : terminator.getOperands()) {
-    Value destination = getDestination(result);
-    if (auto argument = dyn_cast<BlockArgument>(destination);
-        argument && !descriptions[argument.getArgNumber()].isOutput)
-      return kernel.emitOpError("expected a kernel to compute what it returns, found argument ")
-             << argument.getArgNumber() << ", '" << descriptions[argument.getArgNumber()].name
-             << "', which is left where ops that undo each other have folded";
-    destinations.push_back(isa<BlockArgument>(destination) ? cast<BlockArgument>(destination)
-                                                           : entry.addArgument(toMemRef(result.getType()), loc));
-  }
-  b.setInsertionPointToStart(&entry);
-  for (unsigned i = 0; i < numArguments; ++i) {
-    BlockArgument argument = entry.getArgument(i);
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type)
-      continue;
-    argument.setType(toMemRef(type));
-    auto tensor = bufferization::ToTensorOp::create(b, loc, type, argument, /*restrict=*/true,
-                                                    /*writable=*/descriptions[i].isOutput);
-    argument.replaceAllUsesExcept(tensor.getResult(), tensor);
-  }
-  b.setInsertionPoint(terminator);
+  FailureOr<SmallVector<BlockArgument>> destinations = findDestinations(kernel, terminator.getOperands(), descriptions);
+  if (failed(destinations))
+    return failure();
   // In the order in which they are computed: one may be the destination of the next, and is still to be read.
   SmallVector<std::pair<Value, BlockArgument>> pairs;
-  for (auto [result, destination] : llvm::zip_equal(terminator.getOperands(), destinations))
+  for (auto [result, destination] : llvm::zip_equal(terminator.getOperands(), *destinations))
     pairs.emplace_back(result, destination);
   llvm::stable_sort(pairs, [](const auto &lhs, const auto &rhs) {
     Operation *first = lhs.first.getDefiningOp(), *second = rhs.first.getDefiningOp();
     return second && (!first || (first != second && first->isBeforeInBlock(second)));
   });
-  for (auto [result, destination] : pairs) {
-    // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
-    bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp());
-    if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(empty);
-      auto buffer = bufferization::ToTensorOp::create(b, loc, empty.getType(), destination, /*restrict=*/true,
-                                                      /*writable=*/true);
-      empty.replaceAllUsesWith(buffer.getResult());
-      empty.erase();
-    }
-    bufferization::MaterializeInDestinationOp::create(b, loc, /*result=*/Type(), result, destination,
-                                                      /*restrict=*/true, /*writable=*/true);
-  }
-  func::ReturnOp::create(b, loc);
+  b.setInsertionPointToStart(&entry);
+  bindArguments(b, entry, descriptions);
+  b.setInsertionPoint(terminator);
+  for (auto [result, destination] : pairs)
+    materialize(b, result, destination);
+  func::ReturnOp::create(b, kernel.getLoc());
   terminator.erase();
   kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
   kernel.setResAttrsAttr(nullptr);
