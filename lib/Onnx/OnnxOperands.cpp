@@ -27,6 +27,11 @@ std::string FunctionPrinter::printType(const Sizes &sizes, StringRef element) {
   return text + element.str() + ">";
 }
 
+/// No slice of a tensor without elements is inside it, as MLIR has it; nor is there anything to move.
+static bool isEmpty(const Sizes &sizes) {
+  return llvm::any_of(sizes, [](const Size &size) { return size.number == 0; });
+}
+
 /// [2, 3, %queries, 8]
 std::string FunctionPrinter::printSizes(const Sizes &sizes) {
   auto print = [](const Size &size) { return size.number ? std::to_string(*size.number) : size.value; };
@@ -103,6 +108,8 @@ Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, i
   Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.kvHeads), keys, fixed(size)}, node.element);
   Tensor before = getInput(past);
   before.sizes = {batch, fixed(node.kvHeads), pastKeys, fixed(size)};
+  if (isEmpty(cache.sizes))
+    return cache;
   // One side without rows: the other is all of it, and a kernel returns no argument as it is.
   if (!node.has[past] || pastKeys.number == 0)
     return addHeadMajor(rows, cache, name);
@@ -155,6 +162,8 @@ Rows FunctionPrinter::takePrefix(const Rows &rows, int64_t count) {
          printType(rows.tensor));
   }
   prefix.sizes[rows.isHeadMajor ? 2 : 1] = fixed(count);
+  if (isEmpty(prefix.sizes))
+    return {addEmpty(StringRef(prefix.value).drop_front(), prefix.sizes, prefix.element), rows.isHeadMajor};
   line("{0} = tensor.extract_slice {1}{2} {3} {4} : {5} to {6}", prefix.value, rows.tensor.value,
        printSizes(Sizes(4, fixed(0))), printSizes(prefix.sizes), printSizes(Sizes(4, fixed(1))), printType(rows.tensor),
        printType(prefix));
@@ -169,15 +178,23 @@ Tensor FunctionPrinter::padMask(const Tensor &mask) {
                           .Case("f64", "0xFFF0000000000000 : f64")
                           .Case("f16", "0xFC00 : f16")
                           .Default("0xFF80 : bf16");
-  Sizes sizes = mask.sizes;
+  // Its own sizes, so that the entry knows them for those of this tensor.
+  Tensor given = mask;
+  const std::vector<Dimension> shape = node.getInputShape(kMask);
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    given.sizes[dim] = addSize(shape[dim], formatv("attn_mask_size_{0}", dim).str(), kMask, dim);
+  Sizes sizes = given.sizes;
   sizes.back() = keys;
   Tensor padded = addEmpty("attn_mask_init", sizes, mask.element);
   line("%removed = arith.constant {0}", removed);
   line("%attn_mask_removed = linalg.fill ins(%removed : {0}) outs({1} : {2}) -> {2}", mask.element, padded.value,
        printType(padded));
-  line("%attn_mask_full = tensor.insert_slice {0} into %attn_mask_removed{1} {2} {3} : {4} into {5}", mask.value,
-       printSizes(Sizes(sizes.size(), fixed(0))), printSizes(mask.sizes), printSizes(Sizes(sizes.size(), fixed(1))),
-       printType(mask), printType(padded));
+  padded.value = "%attn_mask_removed";
+  if (isEmpty(given.sizes))
+    return padded;
+  line("%attn_mask_full = tensor.insert_slice {0} into %attn_mask_removed{1} {2} {3} : {4} into {5}", given.value,
+       printSizes(Sizes(sizes.size(), fixed(0))), printSizes(given.sizes), printSizes(Sizes(sizes.size(), fixed(1))),
+       printType(given), printType(padded));
   padded.value = "%attn_mask_full";
   return padded;
 }

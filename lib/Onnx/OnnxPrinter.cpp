@@ -17,6 +17,13 @@ using llvm::formatv;
 using llvm::join;
 using llvm::StringRef;
 
+/// True where the place of a query is told from the last key: a view of the first keys would move it.
+bool FunctionPrinter::isLowerRight() const {
+  std::optional<int64_t> left = node.leftWindow;
+  bool isPlaced = left || node.isCausal || node.rightWindow;
+  return isPlaced && (node.has[kLengths] || (left && *left < *pastKeys.number));
+}
+
 /// Query i is behind the keys that were there before, at position p = i + past, or, where K and V are a cache that
 /// holds its own keys already, i + nonpad_kv_seqlen - queries (onnx 1.23, an erratum of opsets 24 and 25). It keeps key
 /// j iff p - left <= j <= p + right; causal is right = 0.
@@ -24,10 +31,8 @@ std::string FunctionPrinter::getCausal() const {
   std::optional<int64_t> left = node.leftWindow, right = node.isCausal ? 0 : node.rightWindow;
   if (!left && !right)
     return "";
-  int64_t past = *pastKeys.number;
-  bool isLowerRight = node.has[kLengths] || (left && *left < past);
-  StringRef align = isLowerRight ? "#attn.causal<bottom_right>" : "#attn.causal<top_left>";
-  past = isLowerRight ? 0 : past;
+  StringRef align = isLowerRight() ? "#attn.causal<bottom_right>" : "#attn.causal<top_left>";
+  int64_t past = isLowerRight() ? 0 : *pastKeys.number;
   if (node.isCausal && !left && past == 0)
     return ("causal = " + align).str();
   std::vector<std::string> bounds;
@@ -62,7 +67,10 @@ static std::string printReal(double real) { return formatv("{0:e17} : f64", real
 Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y) {
   Size count = keys;
   Tensor mask = getInput(kMask);
-  if (node.has[kMask] && node.mask.back().prefix) {
+  bool isShort = node.has[kMask] && node.mask.back().prefix;
+  if (isShort && isLowerRight()) {
+    mask = padMask(mask);
+  } else if (isShort) {
     count = fixed(*node.mask.back().prefix);
     k = takePrefix(k, *count.number);
     v = takePrefix(v, *count.number);

@@ -67,6 +67,7 @@ private:
 
   // The computation.
   std::string addMaskClauses(const Tensor &mask, const Size &keys);
+  bool isLowerRight() const;
   std::string getCausal() const;
   Tensor addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y);
   Tensor addChain(const Tensor &q, const Rows &k, const Rows &v, const Tensor &y);

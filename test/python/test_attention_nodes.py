@@ -7,12 +7,16 @@ import attn
 from node_models import (
     BATCH,
     HEADS,
+    KEY_HEADS,
     KEYS,
     NAMES,
     NEW,
     OUTPUTS,
     PACKED,
+    PAST,
     QUERIES,
+    SIZE,
+    VALUE_SIZE,
     draw,
     evaluate,
     keep,
@@ -69,6 +73,26 @@ def test_a_short_mask_removes_the_keys_behind_it(rng, packed, keys, kind, output
     arrays["attn_mask"] = keep(rng, *shape) if kind == "bool" else rng.standard_normal(shape).astype(np.float32)
     model = make_model(arrays, outputs, qk_matmul_output_mode=2, **(PACKED if packed else {}))
     check(model, arrays)
+
+
+@parametrize_packed
+@pytest.mark.parametrize("kind", ["bool", "float"])
+@pytest.mark.parametrize(
+    "attributes", [{"is_causal": 1}, {"left_window_size": 2}, {"right_window_size": 0}], ids=lambda x: next(iter(x))
+)
+def test_a_short_mask_leaves_the_diagonal_of_lengths(rng, packed, kind, attributes):
+    arrays = draw(rng, packed=packed)
+    arrays["nonpad_kv_seqlen"] = np.array([NEW - 1, NEW], np.int64)
+    arrays["attn_mask"] = np.ones((QUERIES, 4), bool) if kind == "bool" else np.zeros((QUERIES, 4), np.float32)
+    check(make_model(arrays, opset=25, **attributes, **(PACKED if packed else {})), arrays)
+
+
+@parametrize_packed
+def test_a_short_mask_leaves_the_window_behind_a_cache(rng, packed):
+    arrays = draw(rng, packed=packed, past=True)
+    arrays["Q"] = arrays["Q"].take(np.arange(NEW) % QUERIES, 1 if packed else 2)  # as many as new keys
+    arrays["attn_mask"] = np.ones((NEW, KEYS - 1), bool)
+    check(make_model(arrays, opset=25, left_window_size=PAST - 1, **(PACKED if packed else {})), arrays)
 
 
 def test_a_mask_of_one_key_broadcasts_in_opset_23(rng):
@@ -189,3 +213,46 @@ def test_a_symbolic_batch_with_a_short_mask(rng):
     np.testing.assert_allclose(kernel(*arrays.values()), expected, rtol=2e-6, atol=2e-6)
     with pytest.raises(ValueError, match="K"):
         kernel(arrays["Q"], arrays["K"][:1].copy(), arrays["V"][:1].copy(), arrays["attn_mask"])
+
+
+@pytest.mark.parametrize("outputs", [("Y",), ("Y", "qk_matmul_output")], ids=["sdpa", "chain"])
+def test_symbolic_sizes_of_a_short_mask_that_is_padded(rng, outputs):
+    arrays = draw(rng)
+    arrays["nonpad_kv_seqlen"] = np.array([NEW - 1, NEW], np.int64)
+    arrays["attn_mask"] = keep(rng, BATCH, 1, QUERIES, 4)
+    model = make_model(arrays, outputs, is_causal=1)
+    expected = evaluate(model, arrays)
+    symbols = {name: {0: "b"} for name in ("K", "V", "nonpad_kv_seqlen")}
+    symbols |= {name: {0: "b", 2: "s"} for name in ("Q", "attn_mask")}
+    kernel = attn.from_onnx(make_symbolic(model, symbols))
+    found = kernel(*(arrays.get(name) for name in NAMES))
+    for x, y in zip(found if isinstance(found, tuple) else (found,), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=2e-6, atol=2e-6)
+    arrays["attn_mask"] = arrays["attn_mask"][:1].copy()
+    with pytest.raises(ValueError, match="attn_mask"):
+        kernel(*(arrays.get(name) for name in NAMES))
+
+
+# Sizes of 0
+
+
+@parametrize_packed
+@pytest.mark.parametrize("past", [False, True], ids=["new", "past"])
+@pytest.mark.parametrize("outputs", [("Y",), OUTPUTS[:3], ("Y", "qk_matmul_output")], ids=["sdpa", "cache", "chain"])
+@pytest.mark.parametrize("dim", ["batch", "queries"])
+def test_outputs_without_elements(rng, packed, past, outputs, dim):
+    arrays = draw(rng, packed=packed, past=past)
+    arrays["attn_mask"] = np.ones((BATCH, 1, QUERIES, 4), bool)
+    rows = 1 if packed else 2
+    if dim == "batch":
+        arrays = {name: x[:0] for name, x in arrays.items()}
+    else:
+        arrays |= {"Q": arrays["Q"].take(range(0), rows), "attn_mask": arrays["attn_mask"][:, :, :0]}
+    kernel = attn.from_onnx(make_model(arrays, outputs, **(PACKED if packed else {})))
+    found = kernel(*(arrays.get(name) for name in NAMES))
+    found = found if isinstance(found, tuple) else (found,)
+    assert found[0].shape == (*arrays["Q"].shape[:-1], VALUE_SIZE * (HEADS if packed else 1))
+    if outputs == OUTPUTS[:3] and dim == "queries":
+        new = arrays["K"].reshape(BATCH, NEW, KEY_HEADS, SIZE).swapaxes(1, 2) if packed else arrays["K"]
+        old = [arrays["past_key"]] if past else []
+        np.testing.assert_array_equal(found[1], np.concatenate([*old, new], axis=2))
