@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -20,7 +22,10 @@ class KernelCache:
         """An empty cache that holds at most `size` kernels."""
         self._lock = threading.Lock()
         self._size = size
-        self._kernels: OrderedDict[Hashable, Future[Kernel]] = OrderedDict()
+        # A future while a caller makes the kernel, then the kernel itself.
+        self._kernels: OrderedDict[Hashable, Future[Kernel] | Kernel] = OrderedDict()
+        after_fork = weakref.WeakMethod(self._forget_other_threads)
+        os.register_at_fork(after_in_child=lambda: (forget := after_fork()) and forget())
 
     def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
         """The kernel of this key. One caller makes it, outside the lock; the others wait for it and share its error.
@@ -28,23 +33,35 @@ class KernelCache:
         An error is not remembered.
         """
         with self._lock:
-            future = self._kernels.get(key)
-            mine = future is None
-            if future is None:
-                future = self._kernels[key] = Future()
+            entry = self._kernels.get(key)
+            if entry is None:
+                mine: Future[Kernel] = Future()
+                self._kernels[key] = mine
                 while len(self._kernels) > self._size:
                     self._kernels.popitem(last=False)
             else:
                 self._kernels.move_to_end(key)
-        if mine:
-            try:
-                future.set_result(make())
-            except BaseException as error:
-                with self._lock:
-                    if self._kernels.get(key) is future:
-                        del self._kernels[key]
-                future.set_exception(error)
-        return future.result()
+        if entry is not None:
+            return entry.result() if isinstance(entry, Future) else entry
+        try:
+            kernel = make()
+        except BaseException as error:
+            with self._lock:
+                if self._kernels.get(key) is mine:
+                    del self._kernels[key]
+            mine.set_exception(error)
+            raise
+        with self._lock:
+            if self._kernels.get(key) is mine:
+                self._kernels[key] = kernel
+        mine.set_result(kernel)
+        return kernel
+
+    def _forget_other_threads(self) -> None:
+        """In the child of a fork: no thread is there that makes what was in the making, or gives the lock back."""
+        self._lock = threading.Lock()
+        made = [(key, entry) for key, entry in self._kernels.items() if not isinstance(entry, Future)]
+        self._kernels = OrderedDict(made)
 
     def __len__(self) -> int:
         """How many kernels it holds."""

@@ -55,6 +55,9 @@ class Captured(Array):
         brackets = ", ".join(f"{{{n + 1}}}" for n in range(len(places)))
         template = f"tensor.extract {{0}}[{brackets}] : {{array}}"
         if self.dtype.kind not in "biu":
+            if self.dtype.kind != "f" and not np.can_cast(self.dtype, np.float64):  # "V": ml_dtypes
+                what = self.name or "(attn.capture)"
+                raise TypeError(f"expected real numbers or bool in the captured array {what}, found {self.dtype}")
             return Symbol(FLOAT, template, (whole, *places))
         if self.dtype.kind == "b":
             return Symbol(BOOL, template, (whole, *places))

@@ -313,9 +313,13 @@ def positions(value: Any, b: int, count: int, length: int) -> npt.NDArray[np.int
 def _finite(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"expected {name} to be a number, found {type(value).__name__}")
-    if not math.isfinite(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"expected {name} to fit in a float of 64 bits, found a larger number") from None
+    if not math.isfinite(number):
         raise ValueError(f"expected a finite {name}, found {value}")
-    return float(value)
+    return number
 
 
 def _integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:

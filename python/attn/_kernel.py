@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _cuda, _library, _tensor
+from attn import _checks, _cuda, _library, _tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -225,7 +225,8 @@ def compile_bytes(
       CompileError: the compiler refused it.
     """
     library = _library.load()
-    options = _library.CompileOptions(target.encode(), parallel.encode(), int(reference), int(fail_on_fallback))
+    flags = (_checks.flag("reference", reference), _checks.flag("fail_on_fallback", fail_on_fallback))
+    options = _library.CompileOptions(target.encode(), parallel.encode(), *map(int, flags))
     module, message = ctypes.c_void_p(), ctypes.c_void_p()
     status = library.attn_compile_bytes(
         kind, source, len(source), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)

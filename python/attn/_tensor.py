@@ -33,6 +33,8 @@ def as_array(name: str, value: Any) -> Array:
       TypeError: the object is neither, its memory is not on the CPU, or its type has no counterpart in NumPy.
     """
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError(f"expected {name} without a mask of its own, found numpy.ma; write {name}.filled(…)")
         return value
     if _is_torch(value):
         return _of_torch(name, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -97,7 +98,9 @@ def sdpa(
       CompileError: the compiler refused the problem.
     """
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
-    if all(x is None for x in given) and not _cuda.is_target(target):
+    # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
+    has_arrays = any(x is not None for x in given) or bool(offsets(causal, align))
+    if not has_arrays and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
         types = tuple([(x.dtype, x.shape) for x in arrays])
         options = (scale, causal, window, softcap, align, layout, heads, return_lse, return_weights, dynamic)
@@ -243,8 +246,10 @@ def targets() -> list[str]:
 
 def set_num_threads(threads: int) -> None:
     """Sets how many threads the kernels of this process use; 0 restores OpenMP's own setting."""
-    if threads < 0:
-        raise ValueError(f"expected a number of threads >= 0, found {threads}")
+    if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
+        raise TypeError(f"expected a number of threads, found {threads!r}")
+    if not 0 <= threads <= _checks.MAX_I32:
+        raise ValueError(f"expected a number of threads >= 0 that fits in 32 bits, found {threads}")
     _library.load().attn_set_num_threads(threads)
 
 

@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import copy
+import os
 import pickle
+import signal
 import threading
 import time
 import types
@@ -82,6 +84,8 @@ BAD = {
     "causal true": (dict(causal=True), TypeError, 'write "top_left" or "bottom_right"'),
     "softcap": (dict(softcap=-1.0), ValueError, "softcap > 0, found -1.0"),
     "scale": (dict(scale="big"), TypeError, "scale to be a number, found str"),
+    "scale beyond floats": (dict(scale=10**400), ValueError, "scale to fit in a float of 64 bits"),
+    "own mask": (dict(q=np.ma.masked_array(Q, Q > 0)), TypeError, r"q without a mask of its own.*q\.filled"),
     "sink": (dict(sink=np.zeros(3)), ValueError, r"sink of shape \(4,\), one a query head, found \(3,\)"),
     "sink type": (dict(sink=np.zeros(4, int)), TypeError, "sink to hold floats, found int64"),
     "lengths": (dict(kv_lengths=[8, 0]), ValueError, r"kv_lengths in 0 to 7, found \[8, 0\]"),
@@ -166,6 +170,30 @@ def test_an_error_is_not_cached_and_the_least_recently_used_kernel_goes_first():
         cache.get("b", fail)
 
 
+def test_a_child_does_not_wait_for_what_a_thread_of_its_parent_makes():
+    cache, started, may_end = api.KernelCache(), threading.Event(), threading.Event()
+    cache.get("made", lambda: 1)
+
+    def make():
+        started.set()
+        may_end.wait()
+        return 2
+
+    thread = threading.Thread(target=lambda: cache.get("in the making", make))
+    thread.start()
+    started.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        found = [cache.get(key, lambda: 3) for key in ("made", "in the making")]
+        os._exit(0 if found == [1, 3] else 1)
+    status = os.waitpid(child, 0)[1]
+    may_end.set()
+    thread.join()
+    assert status == 0
+    assert cache.get("in the making", lambda: 4) == 2
+
+
 def test_threads_share_kernels_and_agree_with_the_reference():
     inputs = [draw(SMALL, seed=seed) for seed in range(16)]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
@@ -205,8 +233,10 @@ def test_set_num_threads():
     finally:
         attn.set_num_threads(0)
     assert attn.get_num_threads() == before
-    with pytest.raises(ValueError, match="threads >= 0"):
-        attn.set_num_threads(-1)
+    for threads, kind in [(-1, ValueError), (2**32, ValueError), (1.5, TypeError), (True, TypeError)]:
+        with pytest.raises(kind, match="expected a number of threads"):
+            attn.set_num_threads(threads)
+    assert attn.get_num_threads() == before
 
 
 def test_a_copy_of_a_kernel_is_the_kernel():
@@ -318,3 +348,18 @@ def test_options_that_are_remembered_stay_checked():
             attn.sdpa(q, k.astype("f8"), v)
         with pytest.raises(ValueError, match="expected k to have the head size of q"):
             attn.sdpa(q, k[..., :4], v)
+
+
+@pytest.mark.parametrize("option", ["causal", "align"])
+def test_offsets_with_a_hash_are_arrays_still(option):
+    # As of a tuple, and of a torch tensor.
+    q, k, v = draw(SMALL)
+    more = {} if option == "causal" else {"window": (1, 1)}
+    expected = attn.sdpa(q, k, v, **more, **{option: np.array([1, -2])})
+    np.testing.assert_array_equal(attn.sdpa(q, k, v, **more, **{option: (1, -2)}), expected)
+
+
+@pytest.mark.parametrize("option", ["reference", "fail_on_fallback"])
+def test_flags_of_compile_are_flags(option):
+    with pytest.raises(TypeError, match=f"expected {option} to be True or False, found 'no'"):
+        attn.compile("sq4 d8", **{option: "no"})

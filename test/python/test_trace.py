@@ -163,6 +163,13 @@ def test_captured_arrays_become_what_kernels_take():
     assert np.shares_memory(_trace.trace(lambda s, b, h, i, j: s + TABLE[h, i], None, SCORES).arrays[0], TABLE)
 
 
+@pytest.mark.parametrize("dtype", ["c8", "O", "S1", "M8[s]"])
+def test_captured_arrays_of_no_real_numbers_are_refused(dtype):
+    table = np.zeros(4).astype(dtype)
+    with pytest.raises(TypeError, match="expected real numbers or bool in the captured array table, found"):
+        _trace.trace(lambda s, b, h, i, j: s + table[h], None, SCORES)
+
+
 def test_one_array_is_one_argument_and_names_are_free():
     mask = q = t1 = SLOPES  # names that a kernel has already
     other = SLOPES.copy()
