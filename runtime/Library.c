@@ -116,9 +116,26 @@ static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor 
 /* Messages */
 /*===----------------------------------------------------------------------===*/
 
+/* As problem lines call them. */
 static void appendType(Message *message, DLDataType type) {
-  const char *name = type.code == kDLFloat ? "f" : type.code == kDLBfloat ? "bf" : type.code == kDLInt ? "int" : "type";
-  append(message, "%s%u", name, (unsigned)type.bits);
+  if (type.code == ATTN_DLPACK_FLOAT8_E4M3FN)
+    append(message, "fp8");
+  else if (type.code == ATTN_DLPACK_BOOL)
+    append(message, "bool");
+  else if (type.code == kDLFloat || type.code == kDLBfloat)
+    append(message, "%s%u", type.code == kDLFloat ? "f" : "bf", (unsigned)type.bits);
+  else if (type.code == kDLInt || type.code == kDLUInt)
+    append(message, "%s%u", type.code == kDLInt ? "int" : "uint", (unsigned)type.bits);
+  else
+    append(message, "type code %u with %u bits", (unsigned)type.code, (unsigned)type.bits);
+  if (type.lanes != 1)
+    append(message, " of %u lanes", (unsigned)type.lanes);
+}
+
+/* True for what a problem line calls its element type. */
+static int isElementType(DLDataType type) {
+  int isFloat = type.code == kDLFloat && (type.bits == 16 || type.bits == 32 || type.bits == 64);
+  return type.lanes == 1 && (isFloat || (type.code == kDLBfloat && type.bits == 16));
 }
 
 static int64_t takeNumber(const char **text) {
@@ -207,7 +224,9 @@ static int32_t refuseTensors(const attn_library *library, const attn_library_gro
     append(message, "the kernel");
   append(message, " of features '%s' takes, found ", group->features);
   appendTensors(message, first, arguments, count);
-  if (group->line[0]) {
+  if (count > 0 && !isElementType(arguments[0]->dtype)) {
+    append(message, "; write a %s of f32, f64, bf16 or f16", first->specs[0].name);
+  } else if (group->line[0]) {
     append(message, "; add the problem line '");
     appendLine(message, group->line, arguments, count);
     append(message, "'");

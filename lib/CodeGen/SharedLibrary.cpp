@@ -17,6 +17,9 @@
 
 LLD_HAS_DRIVER(elf)
 
+// Its address alone is taken.
+extern "C" void __truncsfhf2();
+
 using namespace llvm;
 
 namespace attn {
@@ -82,11 +85,12 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
 
 Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
   std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
-  // The C library's mathematics (a logarithm in lse), the one that this process uses itself.
-  Dl_info info;
+  // The C library's mathematics (a logarithm in lse), and libgcc's conversions of f16: those that this process uses
+  // itself. Who loads the library by dlopen need not have either.
   double (*logarithm)(double) = &std::log;
-  if (dladdr(reinterpret_cast<void *>(logarithm), &info) && info.dli_fname)
-    after.insert(after.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
+  for (void *function : {reinterpret_cast<void *>(logarithm), reinterpret_cast<void *>(&__truncsfhf2)})
+    if (Dl_info info; dladdr(function, &info) && info.dli_fname)
+      after.insert(after.end(), {"--as-needed", info.dli_fname, "--no-as-needed"});
   if (needsRuntime) {
     Expected<std::string> folder = findRuntimeFolder();
     if (!folder)

@@ -22,6 +22,8 @@ namespace attn {
 static constexpr StringLiteral kFormat = "attn-tuned-schedules";
 /// Another number where the meaning of a field changes.
 static constexpr int64_t kFormatVersion = 1;
+/// Of brackets inside each other; a file of attnc tune has three.
+static constexpr unsigned kMaxDepth = 64;
 
 std::string TunedFile::print() const {
   json::Array list;
@@ -62,7 +64,26 @@ static Expected<TunedProblem> parseProblemEntry(const json::Value &value, String
   return entry;
 }
 
+/// json::parse calls itself for every bracket inside another: so many are the end of the stack, not an error.
+static bool isTooDeep(StringRef text) {
+  unsigned depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        i += text[i] == '\\';
+    } else if (text[i] == '[' || text[i] == '{') {
+      if (++depth > kMaxDepth)
+        return true;
+    } else if ((text[i] == ']' || text[i] == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 Expected<TunedFile> TunedFile::parse(StringRef text, StringRef fileName) {
+  if (isTooDeep(text))
+    return refuse(fileName, "expected JSON of at most " + Twine(kMaxDepth) + " brackets inside each other, found more");
   Expected<json::Value> value = json::parse(text);
   if (!value)
     return refuse(fileName, "expected JSON, found " + toString(value.takeError()));

@@ -97,6 +97,29 @@ TEST_F(Library, SaysWhatTheOutputIsNot) {
                "out: expected f32 [?, 8] beside the other arguments, as kernel 'rows' takes it, found f64 [5, 8]");
 }
 
+TEST_F(Library, NamesTypesAsProblemLinesDo) {
+  const std::pair<DLDataType, const char *> types[] = {{{6, 8, 1}, "bool"},
+                                                       {{kDLUInt, 8, 1}, "uint8"},
+                                                       {{10, 8, 1}, "fp8"},
+                                                       {{kDLInt, 8, 1}, "int8"},
+                                                       {{5, 64, 1}, "type code 5 with 64 bits"}};
+  for (auto [type, name] : types) {
+    tensors[1].dtype = type;
+    EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);
+    EXPECT_TRUE(llvm::StringRef(message).ends_with("found " + std::string(name) + " [4, 8]")) << message;
+  }
+}
+
+TEST_F(Library, SaysNoLineForTypesThatLinesDoNotHave) {
+  for (DLDataType type : {DLDataType{kDLFloat, 32, 2}, DLDataType{kDLInt, 32, 1}}) {
+    tensors[0].dtype = type;
+    EXPECT_EQ(find(""), ATTN_NO_SUCH_KERNEL);
+    llvm::StringRef text(message);
+    EXPECT_TRUE(text.contains(type.lanes == 2 ? "found q f32 of 2 lanes [4, 8]" : "found q int32 [4, 8]")) << message;
+    EXPECT_TRUE(text.ends_with("; write a q of f32, f64, bf16 or f16")) << message;
+  }
+}
+
 TEST_F(Library, SaysNoLineThatTensorsDoNotSay) {
   groups[0].line = "";
   setShape(4, 9);

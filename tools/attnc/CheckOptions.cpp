@@ -54,7 +54,9 @@ Error driver::explainArguments(ArrayRef<char *> arguments, ArrayRef<cl::SubComma
     if (!names.empty())
       return createStringError("expected " + option + " with " + names + " only");
   }
-  return createStringError(message);
+  // Of a number, LLVM says on standard error itself what is wrong.
+  return createStringError(message.empty() ? "expected numbers that the options take, found another, named above"
+                                           : message);
 }
 
 Error driver::checkIsFile(StringRef name, ArrayRef<cl::SubCommand *> commands) {

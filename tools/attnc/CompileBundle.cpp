@@ -20,6 +20,8 @@ Expected<std::vector<Problem>> driver::readProblems(StringRef file) {
   Expected<std::vector<Problem>> parsed = parseProblems((*buffer)->getBuffer());
   if (!parsed)
     return createFileError(file, parsed.takeError());
+  if (parsed->empty())
+    return createStringError("expected at least one problem line in '" + file + "', found none");
   return parsed;
 }
 
@@ -33,8 +35,6 @@ static Expected<std::vector<BundleSource>> readLibrary(const BundleCommand &comm
   Expected<std::vector<Problem>> problems = readProblems(command.problemFile);
   if (!problems)
     return problems.takeError();
-  if (problems->empty())
-    return createStringError("expected at least one problem line in '" + command.problemFile + "', found none");
   std::vector<BundleSource> sources;
   for (const Problem &problem : *problems) {
     BundleSource source = makeLibrarySource(problem, command.options.library);

@@ -32,6 +32,9 @@ namespace {
 
 enum class Parallel { OpenMP, None };
 
+/// More than attn_parallel_for uses.
+constexpr int kMaxThreads = 1024;
+
 /// LLVM's code generator registers a --stop-after of its own, for its passes. It goes before ours is registered below.
 [[maybe_unused]] const bool isStopAfterFree = [] {
   auto &registered = cl::getRegisteredOptions();
@@ -242,6 +245,11 @@ int runCompile() {
     }
     if (emit.getNumOccurrences() && emit != EmitKind::Mlir)
       return reportError(createStringError("expected --emit=mlir with --stop-after, found another --emit"));
+    if (*command.stopAfter < Phase::Fuse && !(header.empty() && manifest.empty()))
+      return reportError(createStringError("expected --stop-after=" + getPhaseName(Phase::Fuse) +
+                                           " or a later phase with --header and --manifest, as the kernels are known "
+                                           "from there on, found '" +
+                                           stopAfter + "'; leave them out, or write a call of attnc for each"));
     command.emit = EmitKind::Mlir;
   }
   return compile(command);
@@ -272,8 +280,9 @@ Expected<std::vector<std::string>> getLines() {
   }
   if (lines.empty() && !ceilings)
     return createStringError("expected --problem=LINE or --problems=FILE, found neither");
-  if (threads < 1)
-    return createStringError("expected --threads to be at least 1, found " + Twine(threads));
+  if (threads < 1 || threads > kMaxThreads)
+    return createStringError("expected --threads to be at least 1 and at most " + Twine(kMaxThreads) + ", found " +
+                             Twine(threads));
   return lines;
 }
 
