@@ -94,14 +94,15 @@ State TileBuilder::foldKeys(State state) {
 
 /// Decode kernels of a CPU take rows of K and V that lie one behind the other tile by tile themselves.
 bool TileBuilder::foldsManyTiles() {
-  return isDecode && !schedule.isGpu() && schedule.getKvHeads() == 1 && !isDense &&
-         !step.getKey().getDefiningOp<GatherPagesOp>() && !asksForKeys(step);
+  auto isInRows = [](Value operand) { return !operand.getDefiningOp<GatherPagesOp>(); };
+  return isDecode && !schedule.isGpu() && schedule.getKvHeads() == 1 && !isDense && isInRows(step.getKey()) &&
+         isInRows(step.getValue()) && !asksForKeys(step);
 }
 
 bool TileBuilder::needsAlignedTiles() {
   auto isInPages = [&](Value operand, AffineMap map) {
     auto gather = operand.getDefiningOp<GatherPagesOp>();
-    return gather && readsPages(step, gather, map);
+    return gather && readsPages(gather, map);
   };
   return isInPages(step.getKey(), maps[1]) || isInPages(step.getValue(), maps[2]);
 }

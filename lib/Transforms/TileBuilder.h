@@ -81,7 +81,9 @@ private:
                    llvm::ArrayRef<unsigned> to);
   mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
   mlir::Value loadPage(GatherPagesOp gather, const Slice &slice, mlir::AffineMap &map, unsigned column);
-  bool readsPages(OnlineStepOp step, GatherPagesOp gather, mlir::AffineMap map);
+  bool canReadPages(GatherPagesOp gather, mlir::AffineMap map);
+  bool gathersRows();
+  bool readsPages(GatherPagesOp gather, mlir::AffineMap map);
   int64_t getHeadsPerStep();
   bool needsAlignedTiles();
   bool foldsManyTiles();

@@ -139,10 +139,10 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   auto gather = operand.getDefiningOp<GatherPagesOp>();
   Type type = getElementTypeOrSelf(operand.getType());
   Slice slice = getSlice(map);
-  // A decode kernel of a CPU widens in registers.
-  if (!gather && (type == rowType || (isDecode && !schedule.isGpu())))
+  // A decode kernel of a CPU widens in registers, both K and V or none.
+  if (!gather && (type == rowType || (isDecode && !schedule.isGpu() && !gathersRows())))
     return createSlice(b, loc, operand, slice);
-  if (gather && readsPages(step, gather, map))
+  if (gather && readsPages(gather, map))
     return loadPage(gather, slice, map, column);
   Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
@@ -163,13 +163,26 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   return packed->getResult(0);
 }
 
-bool TileBuilder::readsPages(OnlineStepOp step, GatherPagesOp gather, AffineMap map) {
-  ScheduleAttr schedule = *step.getSchedule();
+bool TileBuilder::canReadPages(GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
   bool isRead = schedule.getKernel() == KernelKind::Decode || schedule.isGpu() ||
                 type == (schedule.usesPairs() ? b.getBF16Type() : getAccumulationType(type));
   return isRead && gather.getPageSize() % schedule.getKeyTile() == 0 && visitsOnly(step, gather, map);
+}
+
+/// True where K or V is gathered from its pages, which widens it: a decode kernel then finds the other one widened too.
+bool TileBuilder::gathersRows() {
+  auto isGathered = [&](Value operand, AffineMap map) {
+    auto gather = operand.getDefiningOp<GatherPagesOp>();
+    return gather && !canReadPages(gather, map);
+  };
+  return isGathered(step.getKey(), maps[1]) || isGathered(step.getValue(), maps[2]);
+}
+
+bool TileBuilder::readsPages(GatherPagesOp gather, AffineMap map) {
+  bool isWide = schedule.isGpu() || getElementTypeOrSelf(gather.getCache().getType()) == rowType;
+  return canReadPages(gather, map) && (isWide || (isDecode && !gathersRows()));
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import attn
+from helpers import TYPES
 
 # Queries (B, H, 1, D), or (H, 1, D), of 64 columns; K and V of 300 keys under the maps of a case.
 DIMS = {"b": 3, "h": 8, "k": 300, "d": 64, "v": 64}
@@ -138,6 +139,50 @@ def test_rows_of_pages_beyond_the_length_are_zero(page_lengths, layout):
     arguments = q, *caches, table, ends, fewer
     found = kernel(*arguments)
     np.testing.assert_allclose(found, out, rtol=0, atol=3e-6)
+
+
+def side(name: str, page: int | None, kind: str) -> tuple[list[str], str]:
+    """The arguments and the lines that make K or V: rows as they are, or a view of pages of a cache."""
+    view = f"tensor<2x2x192x64x{kind}>"
+    if page is None:
+        return [f"%{name}: {view}"], ""
+    cache, table = f"tensor<{400 // page}x{page}x2x64x{kind}>", f"tensor<2x{192 // page}xi32>"
+    line = f"""  %{name}e = tensor.empty() : {view}
+  %{name} = attn.gather_pages ins(%{name}c, %{name}t : {cache}, {table}) lengths(%n : tensor<2xi32>)
+      outs(%{name}e : {view}) {{page_layout = #attn.page_layout<nhd>}} -> {view}
+"""
+    return [f"%{name}c: {cache}", f"%{name}t: {table}"], line
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("pages", [(None, 64), (64, None), (None, 3), (3, None), (64, 3), (3, 64)])
+def test_pages_of_one_of_keys_and_values(pages, kind):
+    """One of them lies in rows or in other pages: a page that holds no tile is gathered, whatever the other one is."""
+    k_side, v_side = (side(name, page, kind) for name, page in zip("kv", pages, strict=True))
+    rows, view = f"tensor<2x8x1x64x{kind}>", f"tensor<2x2x192x64x{kind}>"
+    arguments = ", ".join([f"%q: {rows}", "%n: tensor<2xi32>", *k_side[0], *v_side[0]])
+    kernel = attn.compile(f"""func.func @f({arguments}) -> {rows} {{
+{k_side[1]}{v_side[1]}  %o = tensor.empty() : {rows}
+  %r = attn.sdpa ins(%q, %k, %v : {rows}, {view}, {view}) kv_lengths(%n : tensor<2xi32>) outs(%o : {rows}) -> {rows}
+  return %r : {rows}
+}}""")
+    rng, ends, dtype = np.random.default_rng(7), np.array([150, 33], np.int32), TYPES[kind]
+    q = rng.standard_normal((2, 8, 1, 64)).astype(dtype)
+    k, v = (rng.standard_normal((2, 2, 192, 64)).astype(dtype) for _ in "kv")
+    inputs = [q, ends]
+    for x, page in zip((k, v), pages, strict=True):
+        if page is None:
+            inputs.append(x)
+            continue
+        table = rng.permutation(400 // page)[: 2 * (192 // page)].reshape(2, -1).astype(np.int32)
+        cache = np.full((400 // page, page, 2, 64), np.nan, dtype)
+        cache[table] = x.swapaxes(1, 2).reshape(2, -1, page, 2, 64)
+        inputs += [cache, table]
+    kept = np.arange(192) < ends.reshape(2, 1, 1, 1)
+    s = np.where(kept, q.astype(np.float64) @ np.repeat(k.astype(np.float64), 4, axis=1).swapaxes(2, 3) / 8, -np.inf)
+    p = np.exp(s - s.max(axis=-1, keepdims=True))
+    out = p / p.sum(axis=-1, keepdims=True) @ np.repeat(v.astype(np.float64), 4, axis=1)
+    np.testing.assert_allclose(kernel(*inputs).astype(np.float64), out, rtol=0, atol=3e-6 if kind == "f32" else 4e-3)
 
 
 def test_the_only_batch_dimension_is_the_head():
