@@ -87,11 +87,16 @@ def explains_keywords(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except TypeError:
             for name in kwargs.keys() - known:
-                hint = f"; write {OTHER_WORDS[name]}" if name in OTHER_WORDS else ""
-                raise TypeError(f"{function.__name__}() has no keyword {name!r}{hint}") from None
+                raise unknown_keyword(function.__name__, name) from None
             raise
 
     return call
+
+
+def unknown_keyword(function: str, name: str) -> TypeError:
+    """The error of a keyword that a function does not have."""
+    hint = f"; write {OTHER_WORDS[name]}" if name in OTHER_WORDS else ""
+    return TypeError(f"{function}() has no keyword {name!r}{hint}")
 
 
 def flag(name: str, value: Any) -> bool:

@@ -6,6 +6,7 @@ The library's own dispatcher finds the kernel of a call; nothing is compiled.
 from __future__ import annotations
 
 import ctypes
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _library, _problem, _tensor, api
+from attn import _checks, _library, _problem, _tensor, api
 
 Array = npt.NDArray[Any]
 
 # What kernels are found by: the words of a problem line that tensors do not show, as pairs of a name and a value.
 Features = frozenset[tuple[str, str | float]]
+
+# The options of attn.sdpa that decide what is compiled, and the others, which a library takes.
+COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
+OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - COMPILED - set("qkv")
 
 SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
 
@@ -50,8 +55,9 @@ class Library:
             self.manifest: dict[str, Any] = json.loads(where.read_text())
         except ValueError as error:  # no UTF-8, or no JSON
             raise ValueError(f"expected a manifest, the .json that attnc --manifest writes, found {where}") from error
-        if not isinstance(self.manifest, dict) or "library" not in self.manifest:
-            raise ValueError(f"expected the manifest of attnc --problems, found one without a library in {where}")
+        for part, what in (("library", "a library"), ("kernels", "kernels"), ("variants", "variants")):
+            if not isinstance(self.manifest, dict) or part not in self.manifest:
+                raise ValueError(f"expected the manifest of attnc --problems, found one without {what} in {where}")
         entries = self.manifest["library"]
         self.name: str = entries["name"]
         # By features, those with the fewest open sizes first.
@@ -107,6 +113,12 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
+        for name in options.keys() - OPTIONS:
+            if name in COMPILED:
+                raise TypeError(
+                    f"Library.sdpa() has no keyword {name!r}, as it compiles nothing; leave it out, or call attn.sdpa"
+                )
+            raise _checks.unknown_keyword("Library.sdpa", name)
         arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
         problem, others = api.prepare(*arrays, **options)
         words = _words(problem)

@@ -1,5 +1,6 @@
 """attn.load_library: libraries of attnc --problems, called by shapes and features, against the reference."""
 
+import json
 import shutil
 
 import numpy as np
@@ -114,6 +115,21 @@ def test_no_such_kernel(library):
         library("", Q, K)
 
 
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"is_causal": True}, r"Library\.sdpa\(\) has no keyword 'is_causal'; write causal="),
+        ({"caused": 1}, r"Library\.sdpa\(\) has no keyword 'caused'$"),
+        ({"dynamic": True}, r"has no keyword 'dynamic', as it compiles nothing; leave it out, or call attn\.sdpa"),
+        ({"score_mod": lambda score, *_: score}, "has no keyword 'score_mod', as it compiles nothing"),
+    ],
+    ids=lambda x: next(iter(x)) if isinstance(x, dict) else "",
+)
+def test_keywords_that_a_library_does_not_have(library, option, message):
+    with pytest.raises(TypeError, match=message):
+        library.sdpa(*draw(Shape(5, 5, 8, 8)), **option)
+
+
 def test_what_the_kernel_refuses(library):
     with pytest.raises(ValueError, match="expected lengths in 0 to 7, found 8"):
         library("kv_lengths", Q, K, V, np.array([1, 8], np.int32))
@@ -130,5 +146,9 @@ def test_files_that_are_no_library(folder, tmp_path):
     attnc("--problem=sq4 d8", "-o", tmp_path / "one.o", f"--manifest={tmp_path / 'one.json'}")
     with pytest.raises(ValueError, match="expected the manifest of attnc --problems"):
         attn.load_library(tmp_path / "one.json")
+    manifest = json.loads((folder / "small.json").read_text())
+    (tmp_path / "cut.json").write_text(json.dumps({name: manifest[name] for name in ("library", "variants")}))
+    with pytest.raises(ValueError, match=r"expected the manifest of .*, found one without kernels in .*cut\.json"):
+        attn.load_library(tmp_path / "cut.json")
     with pytest.raises(ValueError, match="to be the library of the manifest, with small_call, found none"):
         attn.load_library(folder / "small.json", _library.load()._name)
