@@ -124,13 +124,31 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
   return success();
 }
 
+/// C3: all groups of query heads are whole. A tile of the online form may hold a part of one; kernels for the whole op
+/// count groups.
+LogicalResult verifyWholeGroups(Operation *op, AffineExpr expr, const OperandSpec &spec, ArrayRef<int64_t> domain) {
+  auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+  unsigned head = getNumBatchDims(op) - 1;
+  if (!group || spec.role != OperandRole::SharedHead || !group.isFunctionOfDim(head) || isa<OnlineStepOp>(op))
+    return success();
+  int64_t size = cast<AffineConstantExpr>(group.getRHS()).getValue();
+  if (ShapedType::isDynamic(domain[head]) || domain[head] % size == 0)
+    return success();
+  return op->emitOpError("C3: expected the number of query heads (")
+         << domain[head] << ") to be a multiple of the " << size << " heads of a group in the map of " << spec.name
+         << "; write 0 in its place where all heads share one";
+}
+
 /// C2, C3, C7: sizes agree.
 LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const OperandSpec &spec,
                           ArrayRef<int64_t> domain) {
   for (auto [i, expr] : llvm::enumerate(map.getResults())) {
     int64_t found = getShaped(operand).getShape()[i];
-    if (ShapedType::isDynamic(found))
+    if (ShapedType::isDynamic(found)) {
+      if (failed(verifyWholeGroups(op, expr, spec, domain)))
+        return failure();
       continue;
+    }
     if (isa<AffineConstantExpr>(expr)) {
       if (found != 1)
         return op->emitOpError("C7: expected dimension ")
@@ -159,6 +177,8 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
       return op->emitOpError("C3: expected the number of query heads (")
              << size << ") to be a multiple of the number of " << spec.name << " heads, found " << found << " "
              << spec.name << " heads";
+    if (failed(verifyWholeGroups(op, expr, spec, domain)))
+      return failure();
     int64_t expected = llvm::divideCeilSigned(size, group);
     bool fits = spec.role == OperandRole::State && position == getDomainPosition(op, DimKind::Query)
                     ? found >= expected

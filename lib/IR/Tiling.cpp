@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExternalModels.h"
+#include "TilingChecks.h"
 #include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -21,63 +22,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-/// True for an op that writes a number for each row beside the value columns of the row.
-bool writesRowStatistics(Operation *op) {
-  if (auto sdpa = dyn_cast<SdpaOp>(op))
-    return sdpa.getLse() != nullptr;
-  if (auto finalize = dyn_cast<FinalizeOp>(op))
-    return finalize.getLse() != nullptr;
-  return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
-}
-
-/// True where a tile of `size` heads holds whole groups of `groupSize`, or a part of one group. Offsets are multiples
-/// of the size, as loops make them.
-bool isAlignedGroup(OpFoldResult size, int64_t groupSize) {
-  std::optional<int64_t> numHeads = getConstantIntValue(size);
-  return numHeads && *numHeads > 0 && (*numHeads % groupSize == 0 || groupSize % *numHeads == 0);
-}
-
-/// True where a tile is all batch dimensions, rows and keys: all that a mask, a length, a sink or dropout may ask for.
-bool isWholeProblem(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  return llvm::all_of(llvm::seq<unsigned>(0, getNumBatchDims(op) + 2),
-                      [&](unsigned position) { return coversDim(op, position, offsets[position], sizes[position]); });
-}
-
-/// Dimensions that no tile may split: those that the op reduces, but for the keys of online_step; the value columns of
-/// an op that also writes row statistics (each tile would write them again); groups of heads across their borders.
-LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
-  SmallVector<bool> isWhole;
-  for (auto [i, offset, size] : llvm::enumerate(offsets, sizes))
-    isWhole.push_back(coversDim(op, i, offset, size));
-  for (auto [i, type] : llvm::enumerate(getIteratorTypes(op))) {
-    bool isFolded = isa<OnlineStepOp>(op) && i == getDomainPosition(op, DimKind::Key);
-    if (type == utils::IteratorType::reduction && !isWhole[i] && !isFolded)
-      return op->emitOpError("cannot be tiled over a dimension that it reduces: only the keys of attn.online_step can");
-  }
-  if (writesRowStatistics(op) && !isWhole[getDomainPosition(op, DimKind::ValueSize)])
-    return op->emitOpError("cannot be tiled over the value columns: each tile would write the row statistics again");
-  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getDropoutSeed() && !isWholeProblem(op, offsets, sizes))
-    return op->emitOpError("cannot be tiled through TilingInterface: its dropout counts heads and rows of the whole "
-                           "problem; attn-tile can, after attn-fuse");
-  for (AffineMap map : getMaps(op))
-    for (AffineExpr expr : map.getResults()) {
-      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
-      if (!group)
-        continue;
-      unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
-      if (position >= getNumBatchDims(op)) {
-        if (!isWhole[position])
-          return op->emitOpError("cannot be tiled over a dimension that it holds in pairs; tile before packing them");
-        continue;
-      }
-      int64_t groupSize = cast<AffineConstantExpr>(group.getRHS()).getValue();
-      if (!isWhole[position] && !isAlignedGroup(sizes[position], groupSize))
-        return op->emitOpError("cannot be tiled across groups of heads: expected a divisor or a multiple of the ")
-               << groupSize << " heads that share one";
-    }
-  return success();
-}
 
 /// A spelled-out mask counts rows and keys of the whole problem: in a tile it becomes a region, which can be shifted.
 void expandMask(Operation *op, OpBuilder &builder, Operation *tiled, ArrayRef<OpFoldResult> offsets,
@@ -121,17 +65,31 @@ Value shiftLengths(OpBuilder &builder, Location loc, Value lengths, OpFoldResult
       ->getResult(0);
 }
 
+/// The maps of a tile: where it holds a part of a group of heads, they all share the one head of K that it has.
+ArrayAttr getTileMaps(Operation *op, ArrayRef<OpFoldResult> sizes) {
+  Builder builder(op->getContext());
+  SmallVector<AffineMap> maps = getMaps(op);
+  for (AffineMap &map : maps)
+    for (auto [i, expr] : llvm::enumerate(map.getResults())) {
+      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+      if (!group || cast<AffineDimExpr>(group.getLHS()).getPosition() >= getNumBatchDims(op))
+        continue; // pairs
+      std::optional<int64_t> numHeads = getConstantIntValue(sizes[cast<AffineDimExpr>(group.getLHS()).getPosition()]);
+      if (numHeads && *numHeads < cast<AffineConstantExpr>(group.getRHS()).getValue())
+        map = map.insertResult(builder.getAffineConstantExpr(0), i).dropResult(i + 1);
+    }
+  return builder.getAffineMapArrayAttr(maps);
+}
+
 FailureOr<TilingResult> tileStructured(Operation *op, OpBuilder &builder, ArrayRef<OpFoldResult> offsets,
                                        ArrayRef<OpFoldResult> sizes) {
   if (failed(checkTile(op, offsets, sizes)))
     return failure();
-  if (getPackedSequences(op))
-    return op->emitOpError("cannot be tiled through TilingInterface: its sequences are packed; attn-tile can");
   Location loc = op->getLoc();
   auto dps = cast<DestinationStyleOpInterface>(op);
   SmallVector<Value> operands, slices;
   SmallVector<Type> resultTypes;
-  ArrayAttr maps = getIndexingMaps(op);
+  ArrayAttr maps = getTileMaps(op, sizes);
   SmallVector<AffineMap> mapArray = getMaps(op);
   for (OpOperand &operand : op->getOpOperands()) {
     AffineMap map = getSliceMap(operand, mapArray);
@@ -271,7 +229,10 @@ struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<O
                                                  ReductionTilingStrategy strategy, ValueRange init,
                                                  ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
                                                  const llvm::SetVector<unsigned> &dims, ArrayRef<OpFoldResult>) const {
-    if (strategy != ReductionTilingStrategy::PartialReductionOuterReduction || failed(checkDims(op, dims)))
+    if (strategy != ReductionTilingStrategy::PartialReductionOuterReduction)
+      return op->emitOpError("cannot be tiled to partial results at once: expected one part after the other, as "
+                             "tile_reduction_using_for has them");
+    if (failed(checkDims(op, dims)))
       return failure();
     FailureOr<TilingResult> tiled = tileStructured(op, builder, offsets, sizes);
     if (failed(tiled))
@@ -308,7 +269,9 @@ struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<O
 
 private:
   static LogicalResult checkDims(Operation *op, const llvm::SetVector<unsigned> &dims) {
-    return success(dims.size() == 1 && dims.front() == getDomainPosition(op, DimKind::Key));
+    if (dims.size() == 1 && dims.front() == getDomainPosition(op, DimKind::Key))
+      return success();
+    return op->emitOpError("cannot be tiled to partial results over a dimension other than its keys");
   }
 
   /// The maps of the step's state, over the domain (batch…, query, value) of init_state and merge_states.

@@ -120,3 +120,26 @@ func.func @f(%q: tensor<2x4x16xf32>, %k: tensor<?x4x16xf32>, %v: tensor<?x4x8xf3
       -> tensor<2x4x8xf32>
   return
 }
+
+// -----
+
+// C3: a part of a group. Kernels count tiles of whole groups, and found none here.
+func.func @part_of_a_group(%q: tensor<2x7x16xf32>, %k: tensor<?x9x16xf32>, %o: tensor<2x7x16xf32>) -> tensor<2x7x16xf32> {
+  // expected-error @below {{C3: expected the number of query heads (2) to be a multiple of the 4 heads of a group in the map of key; write 0 in its place where all heads share one}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<2x7x16xf32>, tensor<?x9x16xf32>, tensor<?x9x16xf32>) outs(%o : tensor<2x7x16xf32>)
+      {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 4, j, d)>,
+               affine_map<(h, i, j, d, e) -> (h floordiv 4, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>]}
+      -> tensor<2x7x16xf32>
+  return %r : tensor<2x7x16xf32>
+}
+
+// -----
+
+// C3: groups of 4 and 2 heads.
+func.func @unequal_groups(%q: tensor<6x7x16xf32>, %k: tensor<2x9x16xf32>, %o: tensor<6x7x9xf32>) -> tensor<6x7x9xf32> {
+  // expected-error @below {{C3: expected the number of query heads (6) to be a multiple of the 4 heads of a group in the map of key}}
+  %r = attn.scores ins(%q, %k : tensor<6x7x16xf32>, tensor<2x9x16xf32>) outs(%o : tensor<6x7x9xf32>)
+      {maps = [affine_map<(h, i, j, d) -> (h, i, d)>, affine_map<(h, i, j, d) -> (h floordiv 4, j, d)>,
+               affine_map<(h, i, j, d) -> (h, i, j)>]} -> tensor<6x7x9xf32>
+  return %r : tensor<6x7x9xf32>
+}

@@ -103,3 +103,117 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Rows that pad the output are of no tile of the input's rows.
+func.func @pack_with_padding(%q: tensor<5x4xf32>, %o: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @below {{cannot be tiled where it pads its rows, which are no tile's: expected as many rows of the output as of the input, of static size; tile before packing them}}
+  %r = attn.pack ins(%q : tensor<5x4xf32>) outs(%o : tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %r : tensor<8x4xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.pack"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Its consumer's tiles would read rows that the input does not have.
+func.func @fuse_pack_with_padding(%q: tensor<5x4xf32>, %o: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  // expected-error @below {{cannot be tiled where it pads its rows}}
+  %r = attn.pack ins(%q : tensor<5x4xf32>) outs(%o : tensor<8x4xf32>) -> tensor<8x4xf32>
+  %s = linalg.exp ins(%r : tensor<8x4xf32>) outs(%o : tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %s : tensor<8x4xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["linalg.exp"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.fuse %op tile_sizes [3] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Heads 3 and 4 of the tile that starts at 3 read two heads of K.
+func.func @unaligned_heads(%q: tensor<8x4x16xf32>, %k: tensor<2x6x16xf32>, %o: tensor<8x4x16xf32>, %y: tensor<6x4x16xf32>)
+    -> tensor<6x4x16xf32> {
+  // expected-error @below {{cannot be tiled across groups of heads: expected a divisor or a multiple of the 4 heads that share one, from a multiple of it on}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x4x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>) outs(%o : tensor<8x4x16xf32>)
+      -> tensor<8x4x16xf32>
+  %z = scf.forall (%h) in (3) shared_outs(%s = %y) -> (tensor<6x4x16xf32>) {
+    %to = affine.apply affine_map<(d0) -> (d0 * 2)>(%h)
+    %from = affine.apply affine_map<(d0) -> (d0 * 2 + 1)>(%h)
+    %tile = tensor.extract_slice %r[%from, 0, 0] [2, 4, 16] [1, 1, 1] : tensor<8x4x16xf32> to tensor<2x4x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %tile into %s[%to, 0, 0] [2, 4, 16] [1, 1, 1] : tensor<2x4x16xf32> into tensor<6x4x16xf32>
+    }
+  }
+  return %z : tensor<6x4x16xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.sdpa"]} in %root : (!transform.any_op) -> !transform.any_op
+    %loop = transform.structured.match ops{["scf.forall"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.fuse_into_containing_op %op into %loop : (!transform.any_op, !transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// The lengths of a tile of rows are computed, and buffers have no place for them.
+func.func @lengths_of_buffers(%s: memref<2x4x6xf32>, %n: memref<2xi32>, %o: memref<2x4x6xf32>) {
+  // expected-error @below {{cannot be tiled over rows of memrefs, as each tile has q_lengths of its own: tile the op on tensors, then bufferise}}
+  attn.softmax ins(%s : memref<2x4x6xf32>) q_lengths(%n : memref<2xi32>) outs(%o : memref<2x4x6xf32>)
+  return
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.softmax"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [0, 2] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Partial states come one after the other.
+func.func @parallel_reduction(%q: tensor<4x16xf32>, %k: tensor<7x16xf32>, %v: tensor<7x8xf32>, %a: tensor<4x8xf32>,
+                              %m: tensor<4xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{cannot be tiled to partial results at once: expected one part after the other, as tile_reduction_using_for has them}}
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<7x16xf32>, tensor<7x8xf32>)
+      outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0 : tensor<4x8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.online_step"]} in %root : (!transform.any_op) -> !transform.any_op
+    %r:6 = transform.structured.tile_reduction_using_forall %op by num_threads = [0, 3] tile_sizes = [0, 3]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}
+
+// -----
+
+// Nor over anything but keys.
+func.func @reduction_of_head_size(%q: tensor<4x16xf32>, %k: tensor<7x16xf32>, %v: tensor<7x8xf32>, %a: tensor<4x8xf32>,
+                                  %m: tensor<4xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{cannot be tiled to partial results over a dimension other than its keys}}
+  %r:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<7x16xf32>, tensor<7x8xf32>)
+      outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return %r#0 : tensor<4x8xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.online_step"]} in %root : (!transform.any_op) -> !transform.any_op
+    %r:6 = transform.structured.tile_reduction_using_for %op by tile_sizes = [0, 0, 8]
+        : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

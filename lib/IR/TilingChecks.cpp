@@ -1,0 +1,149 @@
+//===- TilingChecks.cpp - what a tile of an attn op may be ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TilingChecks.h"
+#include "attn/IR/Attn.h"
+#include "attn/IR/Structure.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include <numeric>
+
+using namespace mlir;
+
+namespace attn {
+
+/// True for an op that writes a number for each row beside the value columns of the row.
+static bool writesRowStatistics(Operation *op) {
+  if (auto sdpa = dyn_cast<SdpaOp>(op))
+    return sdpa.getLse() != nullptr;
+  if (auto finalize = dyn_cast<FinalizeOp>(op))
+    return finalize.getLse() != nullptr;
+  return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
+}
+
+/// The largest number that is known to divide a place: 0 divides 0 alone, 1 everything.
+static int64_t getKnownDivisor(OpFoldResult place) {
+  if (std::optional<int64_t> constant = getConstantIntValue(place))
+    return std::abs(*constant);
+  auto value = cast<Value>(place);
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    // The expression of operands that are something times what divides them.
+    AffineMap map = apply.getAffineMap();
+    SmallVector<AffineExpr> multiples;
+    for (auto [i, operand] : llvm::enumerate(apply.getMapOperands())) {
+      bool isDim = i < map.getNumDims();
+      AffineExpr expr =
+          isDim ? getAffineDimExpr(i, map.getContext()) : getAffineSymbolExpr(i - map.getNumDims(), map.getContext());
+      multiples.push_back(expr * getKnownDivisor(operand));
+    }
+    ArrayRef<AffineExpr> all(multiples);
+    AffineExpr result =
+        map.getResult(0).replaceDimsAndSymbols(all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
+    if (auto constant = dyn_cast<AffineConstantExpr>(result))
+      return std::abs(constant.getValue());
+    return result.getLargestKnownDivisor();
+  }
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp()) : LoopLikeOpInterface();
+  std::optional<SmallVector<Value>> indices = loop ? loop.getLoopInductionVars() : std::nullopt;
+  if (!indices)
+    return 1;
+  auto index = llvm::find(*indices, value);
+  std::optional<SmallVector<OpFoldResult>> firsts = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
+  if (index == indices->end() || !firsts || !steps)
+    return 1;
+  unsigned position = index - indices->begin();
+  return std::gcd(getKnownDivisor((*firsts)[position]), getKnownDivisor((*steps)[position]));
+}
+
+/// True where a tile of `size` heads from `offset` on holds whole groups of `groupSize`, or a part of one group.
+static bool isAlignedGroup(OpFoldResult offset, OpFoldResult size, int64_t groupSize) {
+  std::optional<int64_t> numHeads = getConstantIntValue(size);
+  if (!numHeads || *numHeads <= 0)
+    return false;
+  int64_t divisor = getKnownDivisor(offset);
+  if (*numHeads % groupSize == 0)
+    return divisor % groupSize == 0;
+  return groupSize % *numHeads == 0 && divisor % *numHeads == 0;
+}
+
+/// True where each group of heads that `map` holds is whole, or cut into equal parts.
+static LogicalResult checkGroups(Operation *op, AffineMap map, ArrayRef<OpFoldResult> offsets,
+                                 ArrayRef<OpFoldResult> sizes) {
+  for (AffineExpr expr : map.getResults()) {
+    auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!group)
+      continue;
+    unsigned position = cast<AffineDimExpr>(group.getLHS()).getPosition();
+    if (coversDim(op, position, offsets[position], sizes[position]))
+      continue;
+    if (position >= getNumBatchDims(op))
+      return op->emitOpError("cannot be tiled over a dimension that it holds in pairs; tile before packing them");
+    int64_t groupSize = cast<AffineConstantExpr>(group.getRHS()).getValue();
+    if (!isAlignedGroup(offsets[position], sizes[position], groupSize))
+      return op->emitOpError("cannot be tiled across groups of heads: expected a divisor or a multiple of the ")
+             << groupSize << " heads that share one, from a multiple of it on";
+  }
+  return success();
+}
+
+/// True where the output may have rows that the input does not have: no tile of the input's rows writes them.
+static bool mayPadRows(PackOp pack) {
+  unsigned position = getDomainPosition(pack, DimKind::Query);
+  SmallVector<AffineMap> maps = getMaps(pack);
+  if (!maps[0].isFunctionOfDim(position)) // one row is that of all
+    return false;
+  int64_t numRows = getStaticSize(pack, DimKind::Query);
+  AffineExpr row = getAffineDimExpr(position, pack.getContext());
+  for (auto [i, expr] : llvm::enumerate(maps[1].getResults())) {
+    int64_t size = cast<ShapedType>(pack.getOutput().getType()).getDimSize(i);
+    if (expr == row)
+      return ShapedType::isDynamic(numRows) || size != numRows;
+    if (expr == row.floorDiv(2)) // an odd row shares its pair with 0, which is written
+      return ShapedType::isDynamic(numRows) || size != int64_t(llvm::divideCeil(numRows, 2));
+  }
+  return false;
+}
+
+bool isWholeProblem(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  return llvm::all_of(llvm::seq<unsigned>(0, getNumBatchDims(op) + 2),
+                      [&](unsigned position) { return coversDim(op, position, offsets[position], sizes[position]); });
+}
+
+LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  if (getPackedSequences(op))
+    return op->emitOpError("cannot be tiled through TilingInterface: its sequences are packed; attn-tile can");
+  SmallVector<bool> isWhole;
+  for (auto [i, offset, size] : llvm::enumerate(offsets, sizes))
+    isWhole.push_back(coversDim(op, i, offset, size));
+  for (auto [i, type] : llvm::enumerate(getIteratorTypes(op))) {
+    bool isFolded = isa<OnlineStepOp>(op) && i == getDomainPosition(op, DimKind::Key);
+    if (type == utils::IteratorType::reduction && !isWhole[i] && !isFolded)
+      return op->emitOpError("cannot be tiled over a dimension that it reduces: only the keys of attn.online_step can");
+  }
+  if (writesRowStatistics(op) && !isWhole[getDomainPosition(op, DimKind::ValueSize)])
+    return op->emitOpError("cannot be tiled over the value columns: each tile would write the row statistics again");
+  if (auto sdpa = dyn_cast<SdpaOp>(op); sdpa && sdpa.getDropoutSeed() && !isWholeProblem(op, offsets, sizes))
+    return op->emitOpError("cannot be tiled through TilingInterface: its dropout counts heads and rows of the whole "
+                           "problem; attn-tile can, after attn-fuse");
+  for (AffineMap map : getMaps(op))
+    if (failed(checkGroups(op, map, offsets, sizes)))
+      return failure();
+  // Behind the groups: pairs say more of what to do.
+  if (auto pack = dyn_cast<PackOp>(op); pack && mayPadRows(pack))
+    return op->emitOpError("cannot be tiled where it pads its rows, which are no tile's: expected as many rows of the "
+                           "output as of the input, of static size; tile before packing them");
+  if (auto softmax = dyn_cast<SoftmaxOp>(op); softmax && softmax.getQLengths() &&
+                                              isa<MemRefType>(softmax.getInput().getType()) &&
+                                              !isWhole[getDomainPosition(op, DimKind::Query)])
+    return op->emitOpError(
+        "cannot be tiled over rows of memrefs, as each tile has q_lengths of its own: tile the op on "
+        "tensors, then bufferise");
+  return success();
+}
+
+} // namespace attn
