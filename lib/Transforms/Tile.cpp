@@ -112,6 +112,13 @@ static LogicalResult verifySchedule(OnlineStepOp step) {
         "cannot be tiled: expected at least one column of V, found none; run attn-lower-to-reference "
         "on the attn.sdpa");
   ScheduleAttr schedule = *step.getSchedule();
+  // What the maps of a tile may say, and whole ops may not: there would be no tile for a part of a group.
+  unsigned numBatch = getNumBatchDims(step);
+  int64_t heads = numBatch > 0 ? getStaticDomain(step)[numBatch - 1] : 1, groupSize = getGroupSize(step);
+  if (!ShapedType::isDynamic(heads) && heads % groupSize != 0)
+    return step.emitOpError("cannot be tiled: expected a multiple of the ")
+           << groupSize << " query heads that share one head of K in its map, found " << heads
+           << "; write 0 in its place where all heads share one";
   if (schedule.isGpu() && step->getParentOfType<scf::ForallOp>())
     return step.emitOpError("cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: "
                             "expected attention in the function itself; write the loop's dimensions as batch "

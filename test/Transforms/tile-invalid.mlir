@@ -177,3 +177,23 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
       -> tensor<4x1x16xf32>
   return %r : tensor<4x1x16xf32>
 }
+
+// -----
+
+// Two heads of a group of four make no tile of a whole group.
+func.func @f(%q: tensor<2x1x16xf32>, %k: tensor<1x6x16xf32>, %a: tensor<2x1x16xf32>, %m: tensor<2x1xf32>, %l: tensor<2x1xf32>,
+             %o: tensor<2x1x16xf32>) -> tensor<2x1x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %l : tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+      -> tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>
+  // expected-error @below {{cannot be tiled: expected a multiple of the 4 query heads that share one head of K in its map, found 2; write 0 in its place where all heads share one}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<2x1x16xf32>, tensor<1x6x16xf32>, tensor<1x6x16xf32>)
+      outs(%i#0, %i#1, %i#2 : tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+      {schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>,
+       maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 4, j, d)>,
+               affine_map<(h, i, j, d, e) -> (h floordiv 4, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
+               affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>]}
+      -> tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>) outs(%o : tensor<2x1x16xf32>)
+      -> tensor<2x1x16xf32>
+  return %r : tensor<2x1x16xf32>
+}
