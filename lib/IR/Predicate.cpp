@@ -22,6 +22,9 @@ using namespace attn;
 
 namespace {
 
+/// Beyond every length, and far enough from 2^63 that a position plus an offset and a bound does not wrap.
+constexpr int64_t kMaxOffset = int64_t(1) << 61;
+
 /// The attributes that buildPredicate turns into arith.
 constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align", "chunk"};
 
@@ -85,7 +88,7 @@ public:
     if (!attr || attr.getValue() == CausalAlignment::TopLeft)
       return constant(0);
     if (attr.getValue() == CausalAlignment::Offset)
-      return read(operands.offset, index(IndexKind::Batch));
+      return readOffset();
     auto getSize = [&](DimKind kind) {
       Value length = getLength(kind);
       return length ? length : getDomainSize(kind);
@@ -95,6 +98,15 @@ public:
   }
 
 private:
+  /// causal_offset[b]; the largest numbers of i64, which stand for no bound, would wrap where positions are added.
+  Value readOffset() {
+    Value offset = read(operands.offset, index(IndexKind::Batch));
+    if (getElementTypeOrSelf(operands.offset.getType()).isInteger(32))
+      return offset;
+    offset = arith::MinSIOp::create(b, loc, offset, constant(kMaxOffset));
+    return arith::MaxSIOp::create(b, loc, offset, constant(-kMaxOffset));
+  }
+
   /// A size of the whole problem: a constant, or a value in front of the domain's op that the region captures.
   Value getDomainSize(DimKind kind) {
     OpFoldResult size;

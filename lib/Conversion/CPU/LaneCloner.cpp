@@ -22,6 +22,14 @@ Value LaneCloner::getPositions(Value first) {
   return positions;
 }
 
+/// Lanes beyond the last position may divide by 0, where no other one does, and that would end the process.
+static Value replaceZeros(VectorBuilder &vb, Value divisor) {
+  Type type = divisor.getType();
+  Value zero = arith::ConstantOp::create(vb.b, vb.loc, vb.b.getZeroAttr(type));
+  Value one = arith::ConstantOp::create(vb.b, vb.loc, vb.b.getOneAttr(type));
+  return vb.select(arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::eq, divisor, zero), one, divisor);
+}
+
 void LaneCloner::clone(Operation &op, IRMapping &mapping, Value mask) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
@@ -38,6 +46,10 @@ void LaneCloner::clone(Operation &op, IRMapping &mapping, Value mask) {
     mapping.map(load.getResult(), row ? row : emitGather(operands.front(), indices, mask));
     return;
   }
+  bool isDivision = isa<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
+                        arith::RemSIOp, arith::RemUIOp>(op);
+  if (isDivision && isa<VectorType>(operands[1].getType()))
+    operands[1] = replaceZeros(vb, operands[1]);
   for (Value &operand : operands)
     operand = toVector(operand);
   SmallVector<Type> types =

@@ -12,6 +12,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Target/PassTarget.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -40,6 +41,23 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
       return rewriter.notifyMatchFailure(op, "expected f8E4M3FN");
     rewriter.replaceOp(
         op, convertQuantised(rewriter, op.getLoc(), op.getIn(), cast<FloatType>(getElementTypeOrSelf(op.getType()))));
+    return success();
+  }
+};
+
+/// f64 as bf16 by way of f32: the C library has no such conversion everywhere, and none of vectors.
+struct NarrowToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType(), to = op.getType();
+    if (!getElementTypeOrSelf(from).isF64() || !getElementTypeOrSelf(to).isBF16())
+      return rewriter.notifyMatchFailure(op, "expected f64 as bf16");
+    Type between = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(to))
+      between = vector.clone(between);
+    Value single = arith::TruncFOp::create(rewriter, op.getLoc(), between, op.getIn());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, to, single);
     return success();
   }
 };
@@ -107,9 +125,25 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     }
     RewritePatternSet patterns(&getContext());
     cpu::populateLaneMathPatterns(patterns);
-    patterns.add<WidenFloat8, WidenBFloat16>(&getContext());
+    patterns.add<WidenFloat8, WidenBFloat16, NarrowToBFloat16>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    if (getOperation().walk(refuseWithoutCode).wasInterrupted())
       signalPassFailure();
+  }
+
+  /// What users write in regions and linalg that neither LLVM nor the C library has.
+  static WalkResult refuseWithoutCode(Operation *op) {
+    if (isa<math::IPowIOp>(op))
+      return WalkResult(op->emitOpError("has no code for a CPU; write the product, arith.muli"));
+    if (!isa<arith::TruncFOp, arith::ExtFOp>(op))
+      return WalkResult::advance();
+    for (Type type : {op->getOperand(0).getType(), op->getResult(0).getType()})
+      if (Type element = getElementTypeOrSelf(type); element.getIntOrFloatBitWidth() < 16)
+        return WalkResult(op->emitOpError("has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN "
+                                          "that arith.extf widens, found ")
+                          << element);
+    return WalkResult::advance();
   }
 };
 } // namespace

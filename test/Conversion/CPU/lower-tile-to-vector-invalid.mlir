@@ -172,3 +172,21 @@ func.func @sdpa(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
   attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
   return
 }
+
+// -----
+
+// Only arith.extf knows floats of 8 bits.
+func.func @f8(%x: f32) -> f8E4M3FN {
+  // expected-error @below {{has no code for a CPU: expected floats of at least 16 bits, or f8E4M3FN that arith.extf widens, found 'f8E4M3FN'}}
+  %y = arith.truncf %x : f32 to f8E4M3FN
+  return %y : f8E4M3FN
+}
+
+// -----
+
+// No function for powers of integers.
+func.func @ipowi(%x: i32, %y: i32) -> i32 {
+  // expected-error @below {{has no code for a CPU; write the product, arith.muli}}
+  %z = math.ipowi %x, %y : i32
+  return %z : i32
+}
