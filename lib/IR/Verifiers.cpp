@@ -19,10 +19,11 @@ LogicalResult attn::verifySoftcap(Operation *op, std::optional<APFloat> softcap,
   double value = softcap->convertToDouble();
   if (!std::isfinite(value) || value <= 0)
     return op->emitOpError("C6: expected softcap to be finite and greater than 0, found ") << value;
-  if (float narrow = value; accumulationType.isF32() && (!std::isfinite(narrow) || narrow == 0))
-    return op->emitOpError("C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, "
-                           "found ")
-           << value << "; leave it out for no cap";
+  // Scores are multiplied by a reciprocal of it, which has to be finite as well.
+  bool isNormal = accumulationType.isF32() ? std::isnormal(static_cast<float>(value)) : std::isnormal(value);
+  if (!isNormal)
+    return op->emitOpError("C6: expected softcap to be a normal number in ")
+           << accumulationType << ", the type of the accumulation, found " << value << "; leave it out for no cap";
   return success();
 }
 

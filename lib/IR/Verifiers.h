@@ -20,7 +20,7 @@ mlir::LogicalResult verifyScalarRegion(mlir::Operation *op, mlir::Region &region
 /// C11: all tensors with a result for each destination, or all memrefs with none.
 mlir::LogicalResult verifyForm(mlir::Operation *op);
 
-/// C6: finite and greater than 0, also in the type of the accumulation.
+/// C6: finite and greater than 0, and a normal number in the type of the accumulation.
 mlir::LogicalResult verifySoftcap(mlir::Operation *op, std::optional<llvm::APFloat> softcap,
                                   mlir::Type accumulationType);
 /// C9: a finite attribute, also in the type of the accumulation, or a value of that type (may be null), not both.

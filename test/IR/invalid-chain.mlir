@@ -440,9 +440,25 @@ func.func @f(%s: tensor<4x6xf32>) {
 
 // -----
 
-// C6: a cap that f32 does not hold.
+// C6: caps that f32 does not hold, or whose reciprocal it does not.
 func.func @f(%s: tensor<4x6xf32>) {
-  // expected-error @below {{C6: expected softcap to be finite and greater than 0 in f32, the type of the accumulation, found 1.000000e+39; leave it out for no cap}}
+  // expected-error @below {{C6: expected softcap to be a normal number in 'f32', the type of the accumulation, found 1.000000e-40; leave it out for no cap}}
+  %r = attn.softcap ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {softcap = 1.0e-40 : f64} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<4x6xf64>) {
+  // expected-error @below {{C6: expected softcap to be a normal number in 'f64', the type of the accumulation, found}}
+  %r = attn.softcap ins(%s : tensor<4x6xf64>) outs(%s : tensor<4x6xf64>) {softcap = 1.0e-310 : f64} -> tensor<4x6xf64>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<4x6xf32>) {
+  // expected-error @below {{C6: expected softcap to be a normal number in 'f32', the type of the accumulation, found 1.000000e+39; leave it out for no cap}}
   %r = attn.softcap ins(%s : tensor<4x6xf32>) outs(%s : tensor<4x6xf32>) {softcap = 1.0e39 : f64} -> tensor<4x6xf32>
   return
 }
