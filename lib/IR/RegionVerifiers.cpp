@@ -62,6 +62,8 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
           op->emitOpError("C10: expected only pure arith, math and attn.index ops on scalars, and "
                           "tensor.extract of tensors from outside, in ")
           << name << ", found " << nested.getName();
+      if (isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(nested))
+        diag << " by what is no constant; write arith.floordivsi";
       diag.attachNote(nested.getLoc()) << "the op is here";
       return diag;
     }

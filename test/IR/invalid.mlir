@@ -300,6 +300,22 @@ func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) {
 
 // -----
 
+// C10: a quotient that may have no meaning.
+func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) {
+  // expected-error @below {{in mask_mod, found arith.divsi by what is no constant; write arith.floordivsi}}
+  %r = attn.mask ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) mask_mod {
+    %i = attn.index query : index
+    %j = attn.index key : index
+    // expected-note @below {{the op is here}}
+    %x = arith.divsi %i, %j : index
+    %keep = arith.cmpi eq, %x, %i : index
+    attn.yield %keep : i1
+  } -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
 // C10: a predicate does not write memory.
 func.func @f(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>, %flags: memref<4xi1>) {
   // expected-error @below {{C10: expected only pure arith, math and attn.index ops on scalars, and tensor.extract of tensors from outside, in mask_mod, found memref}}
