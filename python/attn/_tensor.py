@@ -44,9 +44,12 @@ def as_array(name: str, value: Any) -> Array:
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
     try:
-        return np.from_dlpack(value)
+        capsule = value.__dlpack__()
+        element = _name_of_narrow(capsule)
+        array: Array = np.from_dlpack(value if element is None else _AsIntegers(capsule))
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
+    return array if element is None else array.view(dtype(element))
 
 
 def _of_torch(name: str, tensor: Any) -> Array:
@@ -69,6 +72,32 @@ def _of_torch(name: str, tensor: Any) -> Array:
         return bits.view(dtype(element))
     except (RuntimeError, TypeError) as error:
         raise TypeError(f"expected {name} to be a dense CPU tensor, found: {error}") from error
+
+
+def _name_of_narrow(capsule: Any) -> str | None:
+    """The name of the type of a tensor's elements where NumPy does not know it, but ml_dtypes does."""
+    element = _library.DLTensor.from_address(_library.capsule_pointer(capsule, b"dltensor")).dtype
+    for name, carrier in CARRIERS.items():
+        if (element.code, element.bits, element.lanes) == (NARROW_CODES[name], 8 * np.dtype(carrier).itemsize, 1):
+            return name
+    return None
+
+
+class _AsIntegers:
+    """A tensor for `numpy.from_dlpack` whose elements are called integers of their size, as JAX's of bfloat16.
+
+    The capsule is the consumer's own: to call its elements otherwise changes nothing for who made it.
+    """
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+        _library.DLTensor.from_address(_library.capsule_pointer(capsule, b"dltensor")).dtype.code = TYPE_CODES["i"]
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (_library.DEVICE_CPU, 0)
 
 
 def as_numbers(name: str, value: Any) -> Array:

@@ -55,9 +55,9 @@ def sdpa(
 
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
-        bfloat16 (ml_dtypes, torch). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and v_scale
-        they are int8 or float8_e4m3fn (ml_dtypes, torch). NumPy arrays or anything with `__dlpack__` in CPU memory.
-        C-contiguous ones are used where they lie, others are copied.
+        bfloat16 (ml_dtypes, torch, JAX). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and
+        v_scale they are int8 or float8_e4m3fn (ml_dtypes, torch, JAX). NumPy arrays or anything with `__dlpack__` in
+        CPU memory. C-contiguous ones are used where they lie, others are copied.
       scale: factor on Q·Kᵀ, any real number; None for 1/√D.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
         (j ≤ i + off).

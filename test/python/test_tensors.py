@@ -44,6 +44,32 @@ def test_dlpack_objects_are_taken_without_copies():
     assert all(x.exports for x in exporters)
 
 
+class NarrowExporter(Exporter):
+    """Exports elements of bfloat16 or float8_e4m3fn as such, as JAX does; NumPy takes neither."""
+
+    def __dlpack__(self, **kwargs):
+        capsule = self.array.view(_tensor.CARRIERS[self.array.dtype.name]).__dlpack__()
+        tensor = _library.DLTensor.from_address(_library.capsule_pointer(capsule, b"dltensor"))
+        tensor.dtype.code = _tensor.NARROW_CODES[self.array.dtype.name]
+        return capsule
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_dlpack_objects_of_narrow_floats_are_taken_without_copies(dtype):
+    array = np.swapaxes(K.astype(dtype), 1, 2)
+    taken = _tensor.as_array("k", NarrowExporter(array))
+    assert taken.dtype == dtype
+    assert taken.strides == array.strides
+    assert np.shares_memory(taken, array)
+    np.testing.assert_array_equal(taken.astype(np.float32), array.astype(np.float32))
+
+
+def test_narrow_dlpack_objects_compute_what_arrays_do():
+    arrays = [x.astype(ml_dtypes.bfloat16) for x in (Q, K, V)]
+    expected = attn.sdpa(*arrays).astype(np.float32)
+    np.testing.assert_array_equal(attn.sdpa(*map(NarrowExporter, arrays)).astype(np.float32), expected)
+
+
 class Tensor(Exporter):
     """Stands in for torch.Tensor, so that the tests need no torch; as there, narrow floats have no way out as such."""
 
