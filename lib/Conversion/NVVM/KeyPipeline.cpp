@@ -23,6 +23,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
+/// More than any position (attn-select-schedule refuses longer dimensions), and no more than 32 bits hold.
+static constexpr int64_t kBeyondPositions = int64_t(1) << 29;
+
 /// The dimension of K's memref that keys are; nothing where it has none.
 static std::optional<unsigned> getKeyDim(OnlineStepOp step) {
   AffineExpr key = getAffineDimExpr(getNumBatchDims(step) + 1, step.getContext());
@@ -47,6 +50,17 @@ static Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop, Value inductio
     b.clone(*op, mapping);
   }
   return mapping.lookupOrDefault(value);
+}
+
+/// A bound of a loop over keys as an i32. Offsets of a call take it anywhere, where the loop is empty: beyond all keys,
+/// or below 0, it is as good at the nearest position.
+static Value narrowPosition(WarpBuilder &wb, OpFoldResult position) {
+  if (getConstantIntValue(position))
+    return wb.fromIndex(position);
+  Value wide = wb.fromIndex(position, 64);
+  wide = arith::MinSIOp::create(wb.b, wb.loc, wide, wb.constant64(kBeyondPositions));
+  wide = arith::MaxSIOp::create(wb.b, wb.loc, wide, wb.constant64(0));
+  return arith::TruncIOp::create(wb.b, wb.loc, wb.b.getI32Type(), wide);
 }
 
 std::optional<KeyPipeline> KeyPipeline::plan(WarpBuilder &wb, gpu::GPUFuncOp kernel, ArrayRef<OnlineStepOp> steps) {
@@ -91,7 +105,7 @@ std::optional<KeyPipeline> KeyPipeline::plan(WarpBuilder &wb, gpu::GPUFuncOp ker
   };
   if (!end || !isKnown(end))
     return std::nullopt;
-  pipeline.end = wb.fromIndex(end);
+  pipeline.end = narrowPosition(wb, end);
 
   // K(0), with the first loop's first key.
   OnlineStepOp step = steps.front();
@@ -108,7 +122,9 @@ std::optional<KeyPipeline> KeyPipeline::plan(WarpBuilder &wb, gpu::GPUFuncOp ker
 void KeyPipeline::copyKeys(WarpBuilder &wb, OnlineStepOp step, Value keys, bool isNext, const SharedTile &tile) const {
   auto view = keys.getDefiningOp<memref::SubViewOp>();
   unsigned dim = *getKeyDim(step), position = getNumBatchDims(step) + 1;
-  Value begin = wb.fromIndex(view.getMixedOffsets()[dim]), skipped = wb.constant(0);
+  // The view of a step is inside of K; the first one may be that of a loop without a step.
+  OpFoldResult offset = view.getMixedOffsets()[dim];
+  Value begin = isNext ? wb.fromIndex(offset) : narrowPosition(wb, offset), skipped = wb.constant(0);
   if (isNext)
     skipped = wb.fromIndex(view.getMixedSizes()[dim]);
   GlobalView global(wb, keys, getMaps(step)[1]);
