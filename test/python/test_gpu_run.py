@@ -3,8 +3,11 @@
 import re
 import subprocess
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+from attn import reference
 from paths import ATTNC
 
 DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
@@ -36,6 +39,31 @@ def test_a_tile_of_one_key_before_others(line):
     check(f"--problem={line}")
 
 
+def call(folder, line: str, *inputs: np.ndarray, outputs: int = 1) -> list[np.ndarray]:
+    """The outputs of a problem on these inputs, in f64."""
+    words = []
+    for i, x in enumerate(inputs):
+        path = folder / f"{i}.npy"
+        np.save(path, x.view("V2") if x.dtype == ml_dtypes.bfloat16 else x)
+        words.append(f"--input={path}")
+    paths = [folder / f"out{i}.npy" for i in range(outputs)]
+    command = [ATTNC, "run", f"--problem={line}", *words, *(f"--output={path}" for path in paths)]
+    subprocess.run([*command, "--target=sm_80", f"--cuda-driver={DRIVER}"], check=True, timeout=60)
+    found = [np.load(path) for path in paths]
+    return [(x.view(ml_dtypes.bfloat16) if x.dtype.kind == "V" else x).astype(np.float64) for x in found]
+
+
+@pytest.mark.parametrize("offset", [2**31 - 1, 2**31 - 20, 2**30, -(2**30), 1 - 2**31])
+@pytest.mark.parametrize("window", [None, (5, 0), (2**31 - 1, 0)])
+def test_offsets_beyond_all_keys(offset, window, tmp_path):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 1, rows, 16)).astype(np.float32) for rows in (70, 40, 40))
+    line = "b1 hq1 sq70 sk40 d16 f32 causal=offset" + (f" window={window[0]},{window[1]}" if window else "")
+    (out,) = call(tmp_path, line, q, k, v, np.array([offset], np.int32))
+    expected = reference.sdpa(q, k, v, causal=[offset], window=window)
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
+
+
 ONE_TILE = """{line}
 mask_mod {{
   %i = attn.index query : index
@@ -47,7 +75,14 @@ mask_mod {{
 }}"""
 
 
-@pytest.mark.parametrize("line", ["b1 hq2 sq17 sk17 d64 bf16", "b1 hq4 sq17 sk16 d8 f32 kv_lengths"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b1 hq2 sq17 sk17 d64 bf16",
+        "b1 hq4 sq17 sk16 d8 f32 kv_lengths",
+        "b1 hq6 hkv2 sq17 sk70 d16 bf16 layout=varlen causal=bottom_right out=lse",
+    ],
+)
 def test_the_map_of_one_tile_is_made_in_each_block(line):
     check(f"--problem={ONE_TILE.format(line=line)}")
 

@@ -19,6 +19,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Target/PassTarget.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/IRMapping.h"
@@ -218,6 +219,37 @@ void sinkClassifications(func::FuncOp host) {
   }
 }
 
+/// Of an argument, which nobody writes.
+bool isRead(Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && isa<BlockArgument>(load.getMemRef());
+}
+
+/// What a loop uses of what the function reads (starts of packed sequences) is read in the loop again: the host cannot
+/// read it, and the kernel that does so for a single tile has no place to keep it.
+void sinkReads(func::FuncOp host) {
+  Block &block = host.getBody().front();
+  OpBuilder b(host.getContext());
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) { return op->getBlock() == &block && (isMemoryEffectFree(op) || isRead(op)); };
+  for (auto forall : block.getOps<scf::ForallOp>()) {
+    SetVector<Value> used;
+    getUsedValuesDefinedAbove(forall.getRegion(), used);
+    IRMapping mapping;
+    b.setInsertionPointToStart(forall.getBody());
+    for (Value value : used) {
+      SetVector<Operation *> slice;
+      if (failed(getBackwardSlice(value, &slice, options)) || llvm::none_of(slice, isRead))
+        continue;
+      for (Operation *op : slice)
+        if (!mapping.contains(op))
+          b.clone(*op, mapping);
+      replaceAllUsesInRegionWith(value, mapping.lookup(value), forall.getRegion());
+    }
+  }
+}
+
 /// True where loads and stores reach the buffer: it has to be memory. What attn ops alone see becomes a tile in shared
 /// memory or registers.
 bool isAccessedByCode(Value memref) {
@@ -307,6 +339,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     if (others.wasInterrupted())
       return failure();
     sinkClassifications(host);
+    sinkReads(host);
     if (failed(wrapSingleTiles(host)))
       return failure();
     SmallVector<scf::ForallOp> loops;
