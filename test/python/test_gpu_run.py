@@ -64,6 +64,31 @@ def test_offsets_beyond_all_keys(offset, window, tmp_path):
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("type_", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("magnitude", [1e4, 1e12])
+@pytest.mark.parametrize("words", ["", "scale=0.7 sink kv_lengths"])
+def test_large_scores(type_, magnitude, words, tmp_path):
+    rng = np.random.default_rng(0)
+    dtype = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}[type_]
+    factor = min(magnitude**0.5, 1e4) if type_ == "f16" else magnitude**0.5
+    q, k, v = (rng.standard_normal((1, 2, rows, 64)) for rows in (17, 150, 150))
+    # Rows of a fragment of all sizes, and keys that get larger with each tile.
+    q *= factor * 10.0 ** -(np.arange(17) % 5)[:, None]
+    k *= factor * 10.0 ** -(2 - np.arange(150) // 50)[:, None]
+    q, k, v = inputs = [x.astype(dtype) for x in (q, k, v)]
+    options = {}
+    if words:
+        options = {"sink": np.array([1e6, 0], np.float32), "kv_lengths": np.array([149], np.int32)}
+    out, lse = call(tmp_path, f"b1 hq2 sq17 sk150 d64 {type_} out=lse {words}", *inputs, *options.values(), outputs=2)
+    options |= {"scale": 0.7} if words else {}
+    expected, expected_lse = reference.sdpa(*inputs, return_lse=True, **options)
+    # What a score of 24 bits leaves open.
+    nearby = q.astype(np.float64) * (1 + rng.uniform(-1, 1, q.shape) * 2.0**-19)
+    doubt = np.abs(reference.sdpa(nearby, k, v, **options) - expected)
+    assert (np.abs(out - expected) <= (1e-5 if type_ == "f32" else 3e-2) + 8 * doubt).all()
+    np.testing.assert_allclose(lse, expected_lse, rtol=1e-5)
+
+
 ONE_TILE = """{line}
 mask_mod {{
   %i = attn.index query : index

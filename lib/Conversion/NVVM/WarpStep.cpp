@@ -9,7 +9,9 @@
 // from one to the other in registers (FlashAttention-2, Dao, arXiv:2307.08691).
 // Where nothing but the scale happens to a score, it is part of the exponent:
 // 2^(s c - m log2 e), c = scale log2 e, one multiply-add. m is a score with its
-// scale; the same rounded product m log2 e stands in P and in alpha.
+// scale; the same rounded product m log2 e stands in P and in alpha. Its rounding
+// error is a factor of all of a row, which overflows where m is 10^9 (f16: 10^7):
+// a large m is subtracted before the product, in a branch of the whole warp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,6 +28,8 @@ using namespace attn::nvvm;
 
 static constexpr double kLog2e = std::numbers::log2e;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
+/// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
+static constexpr double kLargestProduct = 65536;
 
 namespace {
 
@@ -67,8 +71,93 @@ private:
     forEachScore([&](size_t i, int64_t row, Value key) { values[i] = scores.apply(values[i], row, key); });
   }
 
+  /// Of a row, when its new scores are there.
+  struct RowMaximum {
+    Value oldMax, newMax; ///< with the scale; -inf where no key is kept
+    Value subtracted;     ///< newMax, or 0 where that is -inf and may be
+    Value product;        ///< of raw scores: subtracted * log2 e
+    Value isLarge;        ///< of raw scores: the product is rounded too much to stand in an exponent
+  };
+
+  Value withScale(Value score) {
+    return scores.isRaw() && scores.getScale() != 1 ? wb.mulf(score, wb.real(scores.getScale())) : score;
+  }
+
+  RowMaximum updateMaximum(const Values &values, int64_t fragment, int64_t half) {
+    Value largest;
+    for (int64_t block = 0; block < keyBlocks; ++block)
+      for (int64_t column = 0; column < 2; ++column) {
+        Value score = values[at(fragment, block, 2 * half + column)];
+        largest = largest ? wb.maxf(largest, score) : score;
+      }
+    int64_t index = TileState::rowIndex(fragment, half);
+    RowMaximum row;
+    row.oldMax = state.max.get(wb, index);
+    row.newMax = row.subtracted = wb.maxf(row.oldMax, withScale(wb.quadMax(largest)));
+    state.max.set(wb, index, row.newMax);
+    // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
+    if (scores.isPartial())
+      row.subtracted = wb.select(wb.isEqual(row.newMax, kMinusInf), wb.real(0), row.newMax);
+    if (!scores.isRaw())
+      return row;
+    row.product = wb.mulf(row.subtracted, wb.real(kLog2e));
+    Value magnitude = LLVM::FAbsOp::create(wb.b, wb.loc, row.product);
+    row.isLarge = compare(arith::CmpFPredicate::OGT, magnitude, wb.real(kLargestProduct));
+    return row;
+  }
+
+  Value compare(arith::CmpFPredicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(wb.b, wb.loc, predicate, x, y);
+  }
+
+  /// True in all lanes where a flag of a row of the warp is.
+  Value anyRow(ArrayRef<Value> flags) {
+    Value any = flags.front();
+    for (Value flag : flags.drop_front())
+      any = arith::OrIOp::create(wb.b, wb.loc, any, flag);
+    return wb.anyOfWarp(any);
+  }
+
+  /// Of rows with a large maximum, raw scores become (s scale - m) / scale, and what is subtracted from their products
+  /// 0: the multiply-adds that follow are the same.
+  void shiftLargeRows(Values &values, MutableArrayRef<RowMaximum> rows) {
+    Values kept = values;
+    for (const RowMaximum &row : rows)
+      kept.push_back(row.product);
+    Value condition = anyRow(llvm::map_to_vector(rows, [](const RowMaximum &row) { return row.isLarge; }));
+    auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(ValueRange(kept)), condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(wb.b);
+    wb.b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(wb.b, wb.loc, kept);
+    wb.b.setInsertionPointToStart(branch.thenBlock());
+    forEachScore([&](size_t i, int64_t row, Value) {
+      Value shifted = wb.subf(withScale(values[i]), rows[row].subtracted);
+      if (scores.getScale() != 1)
+        shifted = wb.mulf(shifted, wb.real(1 / scores.getScale()));
+      kept[i] = wb.select(rows[row].isLarge, shifted, values[i]);
+    });
+    for (auto [i, row] : llvm::enumerate(rows))
+      kept[values.size() + i] = wb.select(row.isLarge, wb.real(0), row.product);
+    scf::YieldOp::create(wb.b, wb.loc, kept);
+    for (auto [i, result] : llvm::enumerate(branch.getResults()))
+      (i < values.size() ? values[i] : rows[i - values.size()].product) = result;
+  }
+
+  /// l = alpha l
+  Values scaleSums(ArrayRef<RowMaximum> rows) {
+    Values alphas;
+    for (auto [i, row] : llvm::enumerate(rows)) {
+      Value exponent = wb.mulf(wb.subf(row.oldMax, row.subtracted), wb.real(kLog2e));
+      if (scores.isRaw())
+        exponent = wb.select(row.isLarge, exponent, wb.subf(wb.mulf(row.oldMax, wb.real(kLog2e)), row.product));
+      alphas.push_back(wb.exp2(exponent));
+      state.sum.set(wb, i, wb.mulf(state.sum.get(wb, i), alphas.back()));
+    }
+    return alphas;
+  }
+
   /// acc = alpha acc
-  void scaleRows(ArrayRef<Value> alphas) {
+  void scaleAcc(ArrayRef<Value> alphas) {
     for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
       for (int64_t block = 0; block < state.valueBlocks; ++block)
         for (int64_t element = 0; element < kFragmentElements; ++element) {
@@ -80,40 +169,35 @@ private:
 
   /// Scores become weights; the maximum, the sum and acc are those of the new maximum.
   void updateRows(Values &values) {
-    SmallVector<Value> maxima, exponents, sums, alphas; // by row: m', m' log2 e
-    Value anyMoves;
+    SmallVector<RowMaximum> rows;
     for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
-      for (int64_t half = 0; half < kThreadRows; ++half) {
-        int64_t row = TileState::rowIndex(fragment, half);
-        Value largest;
-        for (int64_t block = 0; block < keyBlocks; ++block)
-          for (int64_t column = 0; column < 2; ++column) {
-            Value score = values[at(fragment, block, 2 * half + column)];
-            largest = largest ? wb.maxf(largest, score) : score;
-          }
-        largest = wb.quadMax(largest);
-        if (scores.isRaw() && scores.getScale() != 1)
-          largest = wb.mulf(largest, wb.real(scores.getScale()));
-        Value oldMax = state.max.get(wb, row), newMax = wb.maxf(oldMax, largest);
-        state.max.set(wb, row, newMax);
-        // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
-        if (scores.isPartial())
-          newMax = wb.select(wb.isEqual(newMax, kMinusInf), wb.real(0), newMax);
-        Value exponent = wb.mulf(newMax, wb.real(kLog2e));
-        Value alpha = wb.exp2(scores.isRaw() ? wb.subf(wb.mulf(oldMax, wb.real(kLog2e)), exponent)
-                                             : wb.mulf(wb.subf(oldMax, newMax), wb.real(kLog2e)));
-        maxima.push_back(newMax);
-        exponents.push_back(wb.subf(wb.real(0), exponent));
-        sums.push_back(wb.mulf(state.sum.get(wb, row), alpha));
-        alphas.push_back(alpha);
-        Value moves = arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::ONE, alpha, wb.real(1));
-        anyMoves = anyMoves ? arith::OrIOp::create(wb.b, wb.loc, anyMoves, moves).getResult() : moves;
-      }
+      for (int64_t half = 0; half < kThreadRows; ++half)
+        rows.push_back(updateMaximum(values, fragment, half));
+    // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
+    bool isLate = scores.isRaw() && wb.schedule.getProduct() == ProductKind::MMA;
+    Values alphas = isLate ? Values() : scaleSums(rows);
+    SmallVector<RowMaximum> unshifted = rows;
+    if (scores.isRaw())
+      shiftLargeRows(values, rows);
     // After a few tiles the maximum of no row moves, and acc, most of a thread's numbers, stays as it is.
-    wb.when(wb.anyOfWarp(anyMoves), [&] { scaleRows(alphas); });
+    Values moves;
+    for (auto [i, row] : llvm::enumerate(rows))
+      moves.push_back(isLate ? compare(arith::CmpFPredicate::ONE, row.newMax, row.oldMax)
+                             : compare(arith::CmpFPredicate::ONE, alphas[i], wb.real(1)));
+    wb.when(anyRow(moves), [&] { scaleAcc(isLate ? scaleSums(unshifted) : alphas); });
+    addWeights(values, rows);
+  }
+
+  /// values = P, l = l + P
+  void addWeights(Values &values, ArrayRef<RowMaximum> rows) {
+    Values sums, subtracted;
+    for (auto [i, row] : llvm::enumerate(rows)) {
+      sums.push_back(state.sum.get(wb, i));
+      subtracted.push_back(scores.isRaw() ? wb.subf(wb.real(0), row.product) : row.subtracted);
+    }
     forEachScore([&](size_t i, int64_t row, Value key) {
-      Value exponent = scores.isRaw() ? wb.fma(values[i], wb.real(scores.getScale() * kLog2e), exponents[row])
-                                      : wb.mulf(wb.subf(values[i], maxima[row]), wb.real(kLog2e));
+      Value exponent = scores.isRaw() ? wb.fma(values[i], wb.real(scores.getScale() * kLog2e), subtracted[row])
+                                      : wb.mulf(wb.subf(values[i], subtracted[row]), wb.real(kLog2e));
       Value weight = wb.exp2(exponent);
       sums[row] = wb.addf(sums[row], weight);
       values[i] = scores.modifyWeight(weight, row, key);

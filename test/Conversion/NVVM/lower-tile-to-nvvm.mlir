@@ -30,11 +30,17 @@
 // CHECK-COUNT-4:     nvvm.mma.sync
 //       CHECK:       nvvm.cp.async.wait.group 0
 //  CHECK-NEXT:       nvvm.barrier
-// The maximum of a row is that of the quad, in two steps; the new scale of acc and 8 weights are powers of two.
-// CHECK-COUNT-2:     nvvm.shfl.sync bfly
-//       CHECK:       llvm.nvvm.ex2.approx.ftz.f
-// CHECK-COUNT-2:     nvvm.shfl.sync bfly
-// CHECK-COUNT-9:     llvm.nvvm.ex2.approx.ftz.f
+// The maximum of a row is that of the quad, in two steps. Where one is large, it is subtracted at once; where one moves,
+// acc is rescaled: two scales and 8 weights are powers of two.
+// CHECK-COUNT-4:     nvvm.shfl.sync bfly
+//       CHECK:       %[[LARGE:.*]] = nvvm.vote.sync any
+//       CHECK:       %[[SHIFTED:.*]]:10 = scf.if %[[LARGE]]
+//   CHECK-NOT:       llvm.nvvm.ex2.approx.ftz.f
+//       CHECK:       %[[MOVES:.*]] = nvvm.vote.sync any
+//  CHECK-NEXT:       scf.if %[[MOVES]]
+// CHECK-COUNT-2:       llvm.nvvm.ex2.approx.ftz.f
+// CHECK-COUNT-8:     llvm.nvvm.ex2.approx.ftz.f
+//   CHECK-NOT:       llvm.nvvm.ex2.approx.ftz.f
 // Weights go to the next product in registers, V comes transposed.
 // CHECK-COUNT-4:     llvm.nvvm.ff2bf16x2.rn
 //       CHECK:       nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>
