@@ -194,3 +194,24 @@ def test_functions_without_code_are_refused(function):
     done = run(f"--problem={problem}")
     assert done.returncode == 1, done.stderr
     assert "expected a function with code for sm_80, found one of" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("type_", "widen", "narrow"),
+    [
+        ("i128", "fptosi", "sitofp"),
+        ("i65", "fptosi", "sitofp"),
+        ("f128", "extf", "truncf"),
+        ("f80", "extf", "truncf"),
+        ("f8E5M2", "truncf", "extf"),
+    ],
+)
+def test_numbers_without_code_are_refused(type_, widen, narrow):
+    product = "muli" if type_.startswith("i") else "mulf"
+    problem = in_region(f"arith.{narrow} %product : {type_} to f32").replace(
+        "%r =",
+        f"%wide = arith.{widen} %x : f32 to {type_}\n  %product = arith.{product} %wide, %wide : {type_}\n  %r =",
+    )
+    done = run(f"--problem={problem}")
+    assert done.returncode == 1, done.stderr
+    assert f"expected numbers with code for sm_80, found '{type_}'; write integers of at most 64 bits" in done.stderr

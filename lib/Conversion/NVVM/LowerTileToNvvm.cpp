@@ -267,6 +267,25 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
   return failure(result.wasInterrupted());
 }
 
+/// LLVM has no code for wider numbers, and ends the process at their products; narrower floats it does not know.
+static LogicalResult checkNumbers(gpu::GPUModuleOp module, const TargetInfo &info) {
+  WalkResult result = module.walk([&](Operation *op) -> WalkResult {
+    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<arith::BitcastOp>(op))
+      return WalkResult::advance();
+    for (Type type :
+         llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes()))) {
+      Type element = getElementTypeOrSelf(type);
+      bool isKnown = element.isIntOrIndex() ? element.isIndex() || element.getIntOrFloatBitWidth() <= 64
+                                            : element.isF16() || element.isBF16() || element.isF32() || element.isF64();
+      if (!isKnown)
+        return op->emitOpError("expected numbers with code for ")
+               << info.name << ", found " << type << "; write integers of at most 64 bits, f16, bf16, f32 or f64";
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTileToNvvmPass> {
   using Base::Base;
@@ -282,7 +301,7 @@ struct LowerTileToNvvmPass : public attn::impl::LowerTileToNvvmPassBase<LowerTil
       if (failed(KernelLowering(rewriter, kernel).run()))
         return signalPassFailure();
     }
-    if (failed(lowerFunctions(getOperation(), *info)))
+    if (failed(checkNumbers(getOperation(), *info)) || failed(lowerFunctions(getOperation(), *info)))
       signalPassFailure();
   }
 };
