@@ -322,6 +322,16 @@ ScheduleAttr getScheduleOfRows(FinalizeOp finalize) {
                            /*warps=*/llvm::divideCeil(rows, 16), /*kv_heads=*/1);
 }
 
+/// What of the user's makes such an op: it is of a phase before.
+LogicalResult refuseOnHost(Operation *op) {
+  if (isa<memref::CopyOp>(op))
+    return op->emitOpError("no GPU kernel for copies: expected each result in an output of its own, found one that is "
+                           "returned twice, or written over an input; write a tensor.empty for each in outs(…)");
+  return op->emitOpError("no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses) has "
+                         "one; out=weights, and scores or weights with another use, keep a chain from fusing "
+                         "(--remarks=missed): leave them out, or compile for the host");
+}
+
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
@@ -357,10 +367,8 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       return failure();
     // What is left outside of loops would run on the host, on the device's memory.
     for (Operation &op : host.getBody().getOps())
-      if (!isa<scf::ForallOp>(op) && (isa<memref::CopyOp, linalg::LinalgOp>(op)))
-        return op.emitOpError(
-            "no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses) "
-            "has one; compile the rest for the host");
+      if (isa<memref::CopyOp, linalg::LinalgOp>(op))
+        return refuseOnHost(&op);
     KernelOutliner outliner(host);
     for (scf::ForallOp forall : loops) {
       KernelPlan plan = common;
