@@ -323,6 +323,11 @@ int driver::reportError(Error error) {
 static Error checkFlags() {
   if (Error error = checkOptions(kCommands, category))
     return error;
+  for (const cl::opt<std::string> *option : {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header,
+                                             &manifest, &libraryName, &ptxas, &cudaDriver, &kernelName, &problemFile})
+    if (option->getNumOccurrences() > 0 && option->empty())
+      return createStringError("expected a value of " + Twine(option->ArgStr.size() > 1 ? "--" : "-") + option->ArgStr +
+                               ", found none; write one, or leave it out");
   if (!libraryName.empty() && problemFile.empty())
     return createStringError("expected --name with --problems only, whose library it names");
   if (benchCommand && !(seconds >= 0))
