@@ -169,10 +169,12 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     }
   }
 
-  /// Kernels read pages through the view.
+  /// Kernels read pages through the view, the whole of it; what is cut out of a tile of it lies in memory already.
   static bool readsPages(Operation *user) {
-    if (isa<tensor::ExtractSliceOp>(user))
-      return llvm::none_of(user->getUsers(), readsDenseRows);
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user)) {
+      auto gather = slice.getSource().getDefiningOp<GatherPagesOp>();
+      return (!gather || gather.getBatch()) && llvm::none_of(user->getUsers(), readsDenseRows);
+    }
     return isa<SdpaOp, OnlineStepOp, PackOp>(user);
   }
   /// All others want rows that lie one after another.

@@ -185,6 +185,36 @@ def test_pages_of_one_of_keys_and_values(pages, kind):
     np.testing.assert_allclose(kernel(*inputs).astype(np.float64), out, rtol=0, atol=3e-6 if kind == "f32" else 4e-3)
 
 
+@pytest.mark.parametrize("part", [(0, 1, 0, 2, 2, 192), (0, 0, 16, 2, 4, 64)], ids=["heads", "keys"])
+def test_a_slice_of_pages(part):
+    """Kernels read the whole of a view through its table; a part of it is gathered first."""
+    b, h, j, *sizes = part
+    cache, view = "tensor<24x16x4x64xf32>", "tensor<2x4x192x64xf32>"
+    rows, slice_type = "tensor<2x8x1x64xf32>", f"tensor<{'x'.join(map(str, sizes))}x64xf32>"
+    kernel = attn.compile(f"""func.func @f(%q: {rows}, %c: {cache}, %t: tensor<2x12xi32>,
+    %n: tensor<2xi32>) -> {rows} {{
+  %e = tensor.empty() : {view}
+  %all = attn.gather_pages ins(%c, %t : {cache}, tensor<2x12xi32>) lengths(%n : tensor<2xi32>)
+      outs(%e : {view}) {{page_layout = #attn.page_layout<nhd>}} -> {view}
+  %k = tensor.extract_slice %all[{b}, {h}, {j}, 0] [{", ".join(map(str, sizes))}, 64] [1, 1, 1, 1]
+      : {view} to {slice_type}
+  %o = tensor.empty() : {rows}
+  %r = attn.sdpa ins(%q, %k, %k : {rows}, {slice_type}, {slice_type}) outs(%o : {rows}) -> {rows}
+  return %r : {rows}
+}}""")
+    rng, ends = np.random.default_rng(8), np.array([150, 33], np.int32)
+    q, dense = rng.standard_normal((2, 8, 1, 64), np.float32), rng.standard_normal((2, 4, 192, 64), np.float32)
+    table = rng.permutation(24).reshape(2, 12).astype(np.int32)
+    pages = np.empty((24, 16, 4, 64), np.float32)
+    pages[table] = dense.swapaxes(1, 2).reshape(2, 12, 16, 4, 64)
+    dense[np.broadcast_to((np.arange(192) >= ends[:, None])[:, None], dense.shape[:3])] = 0
+    k = dense[:, h : h + sizes[1], j : j + sizes[2]].astype(np.float64)
+    k = np.repeat(k, 8 // sizes[1], axis=1)
+    p = np.exp(q @ k.swapaxes(2, 3) / 8)
+    out = p / p.sum(axis=-1, keepdims=True) @ k
+    np.testing.assert_allclose(kernel(q, pages, table, ends), out, rtol=0, atol=3e-6)
+
+
 def test_the_only_batch_dimension_is_the_head():
     """`attn.index batch` beside one batch dimension is the head of the row, in a tile of heads that share one of K."""
     region = """score_mod {
