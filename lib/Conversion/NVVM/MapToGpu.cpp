@@ -260,6 +260,21 @@ bool isAccessedByCode(Value memref) {
   });
 }
 
+/// The host launches kernels one after the other: whole tiles in its loops and branches have none.
+LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
+  for (Operation &op : host.getBody().getOps()) {
+    if (isa<scf::ForallOp>(op))
+      continue;
+    WalkResult found = op.walk([&](Operation *inner) {
+      return inner != &op && isa<scf::ForallOp, FinalizeOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (found.wasInterrupted())
+      return op.emitOpError("has attention in it, which a GPU has no kernel for: expected attention in the function "
+                            "itself; write rounds as batch dimensions, or loop where the kernel is called");
+  }
+  return success();
+}
+
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
 LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
@@ -347,6 +362,8 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       return WalkResult::advance();
     });
     if (others.wasInterrupted())
+      return failure();
+    if (failed(verifyNoTilesInControlFlow(host)))
       return failure();
     sinkClassifications(host);
     sinkReads(host);
