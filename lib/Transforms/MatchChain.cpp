@@ -137,8 +137,13 @@ private:
   LogicalResult matchOperands(Chain &chain) {
     if (getNumBatchDims(chain.scores) != getNumBatchDims(apply))
       return fail("attn.scores and attn.apply have different numbers of batch dimensions");
-    chain.query = lookThroughScale(chain.scores.getQuery(), chain.scales);
-    chain.key = lookThroughScale(chain.scores.getKey(), chain.scales);
+    chain.query = chain.scores.getQuery();
+    chain.key = chain.scores.getKey();
+    // tanh(q + k) is not linear in Q and K.
+    if (!chain.scores.getKind()) {
+      chain.query = lookThroughScale(chain.query, chain.scales);
+      chain.key = lookThroughScale(chain.key, chain.scales);
+    }
     if (getElementTypeOrSelf(chain.query.getType()) != getElementTypeOrSelf(apply.getValue().getType()))
       return fail("query and value have different element types");
     Type accumulation = getAccumulationType(getElementTypeOrSelf(chain.query.getType()));

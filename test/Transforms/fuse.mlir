@@ -33,6 +33,23 @@ func.func @scales_before_product(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v:
   return %r : tensor<4x8xf32>
 }
 
+// Additive scores of a scaled Q are no multiple of those of Q: it stays scaled.
+// CHECK-LABEL: func @scale_before_additive_scores(
+//  CHECK-SAME:     %[[Q:[a-z0-9]*]]: tensor<4x16xf32>, %[[K:[a-z0-9]*]]: tensor<6x16xf32>
+//       CHECK:   %[[X:.*]] = attn.scale ins(%[[Q]] : {{.*}} {scale = 5.000000e-01 : f64}
+//       CHECK:   %[[Y:.*]] = attn.scale ins(%[[K]] : {{.*}} {scale = 2.500000e-01 : f64}
+//       CHECK:   attn.sdpa ins(%[[X]], %[[Y]], {{.*}} score_weight({{.*}} {scale = 1.000000e+00 : f64}
+func.func @scale_before_additive_scores(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
+                                        %w: tensor<16xf32>, %e: tensor<4x6xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %x = attn.scale ins(%q : tensor<4x16xf32>) outs(%q : tensor<4x16xf32>) {scale = 0.5 : f64} -> tensor<4x16xf32>
+  %y = attn.scale ins(%k : tensor<6x16xf32>) outs(%k : tensor<6x16xf32>) {scale = 0.25 : f64} -> tensor<6x16xf32>
+  %s = attn.scores ins(%x, %y : tensor<4x16xf32>, tensor<6x16xf32>) weights(%w : tensor<16xf32>)
+      outs(%e : tensor<4x6xf32>) {kind = #attn.score_kind<additive>} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
 // The chain has no default scale: without one it is 1.
 // CHECK-LABEL: func @no_scale(
 //       CHECK:   attn.sdpa {{.*}} {scale = 1.000000e+00 : f64}
