@@ -62,10 +62,11 @@ def test_any_offset_places_the_diagonal(rows, attributes, reference):
 
 
 @pytest.mark.parametrize("rows", ROWS)
-@pytest.mark.parametrize("cap", [1e-44, 1e-39, 1e-30])
-def test_a_cap_whose_inverse_is_infinite(rows, cap):
+@pytest.mark.parametrize("cap", [1.2e-38, 1e-30])
+def test_small_caps(rows, cap):
+    """From the smallest normal number on, whose inverse is finite; C6 refuses smaller ones."""
     q, k, v = draw(rows)
-    q[0, 0] = 0  # 0 times infinity is no number
+    q[0, 0] = 0  # 0 times infinity would be no number
     text = source(rows, attributes=f"softcap = {cap:.1e} : f64")
     found = attn.compile(text)(q, k, v)
     np.testing.assert_allclose(found, expected(q, k, v, score=lambda s: cap * np.tanh(s / cap)), rtol=0, atol=1e-5)

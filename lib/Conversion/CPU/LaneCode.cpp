@@ -9,7 +9,6 @@
 
 #include "VectorTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -60,11 +59,8 @@ Values LaneCode::cap(ValueRange scores) {
   Location loc = vb.loc;
   double cap = step.getSoftcap()->convertToDouble();
   auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
-  // times 1 / c: a division a score would cost as much as ten multiply-adds; but 1 / c may be infinite where c is not 0
-  bool hasInverse = std::isfinite(vb.elementType.isF32() ? double(float(1 / cap)) : 1 / cap);
-  Values ratios = llvm::map_to_vector(scores, [&](Value s) -> Value {
-    return hasInverse ? multiply(s, vb.splat(1 / cap)) : arith::DivFOp::create(b, loc, s, vb.splat(cap)).getResult();
-  });
+  // times 1 / c: a division a score would cost as much as ten multiply-adds
+  Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / cap)); });
   // c * tanh(s / c)
   auto capAll = [&] {
     Values capped;
