@@ -81,7 +81,8 @@ LogicalResult attn::ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emit
   if (kvHeads > 1 && (kernel != KernelKind::Decode || warps > 0))
     return emitError() << "expected kv_heads = 1 but for kernel = decode without warps, found " << kvHeads;
   if (splitKeys % keyTile != 0)
-    return emitError() << "expected split_keys to be a multiple of key_tile = " << keyTile << ", found " << splitKeys;
+    return emitError() << "expected split_keys to be a multiple of key_tile = " << keyTile << ", found " << splitKeys
+                       << "; write split_keys=" << llvm::alignTo(splitKeys, keyTile);
   return success();
 }
 
