@@ -1,0 +1,24 @@
+//===- GridLoops.h - one scf.forall for each kernel -------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_NVVM_GRIDLOOPS_H
+#define ATTN_LIB_CONVERSION_NVVM_GRIDLOOPS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace attn::nvvm {
+
+/// All tiles of `host` in loops of its own block, each of which becomes a kernel: loops of one tile, which have folded
+/// away, are made again, and what the host cannot compute goes into the loops that use it. An error where a tile is in
+/// control flow.
+mlir::LogicalResult makeGridLoops(mlir::func::FuncOp host);
+
+/// An error for what is left outside of loops and would run on the host, on the device's memory.
+mlir::LogicalResult verifyHost(mlir::func::FuncOp host);
+
+} // namespace attn::nvvm
+
+#endif // ATTN_LIB_CONVERSION_NVVM_GRIDLOOPS_H
