@@ -158,13 +158,14 @@ static LogicalResult verifySchedule(OnlineStepOp step) {
 LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) {
   auto step = finalize.getAcc().getDefiningOp<OnlineStepOp>();
   if (!step)
-    return finalize.emitOpError("expected the state of an attn.online_step; run attn-convert-to-online");
+    return finalize.emitOpError("expected the state of an attn.online_step; run attn-convert-to-online, or leave the "
+                                "schedule out of steps whose states are merged by hand");
   if (!step.getSchedule())
     return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.schedule<…>");
   auto init = step.getAcc().getDefiningOp<InitStateOp>();
   if (!init)
     return step.emitOpError("expected the state of attn.init_state, found another one: it cannot be tiled by query "
-                            "rows alone");
+                            "rows alone; leave the schedule out");
   SmallVector<int64_t> domain = getStaticDomain(step);
   unsigned numBatch = getNumBatchDims(step);
   if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))

@@ -2,7 +2,7 @@
 
 // A state from elsewhere.
 func.func @f(%a: tensor<4x8xf32>, %m: tensor<4xf32>, %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{expected the state of an attn.online_step; run attn-convert-to-online}}
+  // expected-error @below {{expected the state of an attn.online_step; run attn-convert-to-online, or leave the schedule out of steps whose states are merged by hand}}
   %r = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4x8xf32>)
       -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
@@ -29,7 +29,7 @@ func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a
 // A state that has folded keys already cannot be split by rows of one step.
 func.func @f(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>,
              %l: tensor<4xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  // expected-error @below {{expected the state of attn.init_state, found another one}}
+  // expected-error @below {{expected the state of attn.init_state, found another one: it cannot be tiled by query rows alone; leave the schedule out}}
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
       {schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}

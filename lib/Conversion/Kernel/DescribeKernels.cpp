@@ -153,6 +153,9 @@ private:
   LogicalResult add(Value value, std::string name, bool isOutput) {
     Type type = value.getType();
     auto shaped = dyn_cast<RankedTensorType>(type);
+    if (isa<MemRefType>(type))
+      return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ")
+             << type << "; write a tensor: the kernel takes a pointer to it, and writes results where it is told";
     if (!shaped && !type.isIntOrFloat())
       return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
     if (!getElementKind(getElementTypeOrSelf(type)))

@@ -70,7 +70,8 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
     }
     auto sdpa = dyn_cast<SdpaOp>(op);
     if (sdpa && sdpa.getCuSeqlensQ() && sdpa.getCausalOffset() && ShapedType::isDynamic(domain[0])) {
-      op->emitOpError("expected a static number of sequences with causal_offset, found a dynamic one");
+      op->emitOpError("expected a static number of sequences with causal_offset, found a dynamic one; write one more "
+                      "than it as the size of cu_seqlens_q");
       return WalkResult::interrupt();
     }
     return WalkResult::advance();

@@ -62,7 +62,7 @@ func.func @groups(%q: tensor<1x?x3x8xf32>, %k: tensor<1x?x3x8xf32>, %o: tensor<1
 // Nor that one is another and one more.
 func.func @sequences(%q: tensor<9x2x8xf32>, %c: tensor<?xi32>, %s: tensor<?xi32>, %o: tensor<9x2x8xf32>)
     -> tensor<9x2x8xf32> {
-  // expected-error @below {{expected a static number of sequences with causal_offset, found a dynamic one}}
+  // expected-error @below {{expected a static number of sequences with causal_offset, found a dynamic one; write one more than it as the size of cu_seqlens_q}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<9x2x8xf32>, tensor<9x2x8xf32>, tensor<9x2x8xf32>)
       causal_offset(%s : tensor<?xi32>) cu_seqlens(%c, %c : tensor<?xi32>, tensor<?xi32>)
       outs(%o : tensor<9x2x8xf32>) {causal = #attn.causal<offset>} -> tensor<9x2x8xf32>
@@ -75,6 +75,17 @@ func.func @sequences(%q: tensor<9x2x8xf32>, %c: tensor<?xi32>, %s: tensor<?xi32>
 // expected-error @below {{expected kernel arguments that are ranked tensors or numbers, found 'index'}}
 func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// -----
+
+// A kernel's pointers are those of tensors, which say what is input and what is output.
+// expected-error @below {{found 'memref<4x6xf32>'; write a tensor: the kernel takes a pointer to it}}
+func.func @memref_argument(%s: memref<4x6xf32>) -> tensor<4x6xf32> {
+  %t = bufferization.to_tensor %s restrict : memref<4x6xf32> to tensor<4x6xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %p = attn.softmax ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>
 }
 
