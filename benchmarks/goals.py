@@ -172,6 +172,13 @@ GOALS = [
         "%",
         lambda: share(f"{DECODE} bf16 kv=int8 kvscale=head"),
     ),
+    Goal(
+        "decode B 8, 8/8 heads, 4k, bf16, int8 K and V",
+        85,
+        95,
+        "%",
+        lambda: share("b8 hq8 hkv8 sq1 sk4096 d128 bf16 kv=int8 kvscale=head"),
+    ),
     Goal("decode B 1, 8/1 heads, 32k, 1 thread", 85, 95, "%", lambda: share("hq8 hkv1 sq1 sk32768 d128")),
     Goal("decode B 1, 8/1 heads, 32k, 2 threads", 85, 95, "%", lambda: share("hq8 hkv1 sq1 sk32768 d128", threads=2)),
     Goal("bf16 prefill, S 1k, D 64", 75, 83, "%", lambda: share("sq1024 d64 bf16")),

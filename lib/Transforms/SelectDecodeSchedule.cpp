@@ -39,6 +39,9 @@ static constexpr int64_t kMaxTileRows = 64;
 /// Rows of a block of int8 keys, at most. Those take two instructions to widen: to widen them again for more rows costs
 /// less than blocks of fewer keys do.
 static constexpr int64_t kMaxInt8Rows = 4;
+/// Rows whose products of bytes take less time than memory does, at most. A walk through K and V in tiles of
+/// kAskedTileBytes then reads faster without our help, unless rows have many lines.
+static constexpr int64_t kFewByteRows = 2;
 /// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
@@ -144,7 +147,10 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     return std::nullopt;
   if (isWalked && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);
-  bool asksForNothing = isWalked && !target.prefetchesIntoL2;
+  bool isMemoryBound = usesBytes && isOneStep && rows <= kFewByteRows && rowBytes < kMinRowBytes;
+  if (isMemoryBound)
+    keyTile = getKeys(kAskedTileBytes);
+  bool asksForNothing = isMemoryBound || (isWalked && !target.prefetchesIntoL2);
   int64_t prefetch = asksForNothing ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;

@@ -14,6 +14,18 @@ func.func @bytes(%q: tensor<4x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: tensor
   return %r : tensor<4x1x128xbf16>
 }
 
+// Of few rows memory takes longer than the products do: tiles of 4 KB, nothing asked for.
+// CHECK-LABEL: func @few_rows(
+//    BYTES:   key_tile = 32, {{.*}}, kernel = decode, product = dot, split_keys = 2048>
+//   FLOATS:   key_tile = 128, {{.*}}, kernel = decode, split_keys = 2048, prefetch = 128>
+func.func @few_rows(%q: tensor<2x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: tensor<1x4096x128xi8>,
+                    %ks: tensor<1xf32>, %vs: tensor<1xf32>, %o: tensor<2x1x128xbf16>) -> tensor<2x1x128xbf16> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x1x128xbf16>, tensor<1x4096x128xi8>, tensor<1x4096x128xi8>)
+      kv_scale(%ks, %vs : tensor<1xf32>, tensor<1xf32>)
+      outs(%o : tensor<2x1x128xbf16>) -> tensor<2x1x128xbf16>
+  return %r : tensor<2x1x128xbf16>
+}
+
 // Integers of 16 bits would not be exact enough for f32.
 // CHECK-LABEL: func @f32(
 //   CHECK-NOT:   product = dot
