@@ -45,36 +45,20 @@ struct WidenFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// f64 as bf16 by way of f32: the C library has no such conversion everywhere, and none of vectors.
-struct NarrowToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// f64 as bf16, or bf16 as f64, by way of f32. The C library has no such narrowing everywhere, and none of vectors;
+/// LLVM would keep what is widened, a shift of its bits, as bf16 and compare it by calls.
+template <typename CastOp> struct CastThroughF32 : public OpRewritePattern<CastOp> {
+  using OpRewritePattern<CastOp>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
-    Type from = op.getIn().getType(), to = op.getType();
-    if (!getElementTypeOrSelf(from).isF64() || !getElementTypeOrSelf(to).isBF16())
-      return rewriter.notifyMatchFailure(op, "expected f64 as bf16");
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    Type from = getElementTypeOrSelf(op.getIn().getType()), to = getElementTypeOrSelf(op.getType());
+    if (!(from.isF64() && to.isBF16()) && !(from.isBF16() && to.isF64()))
+      return rewriter.notifyMatchFailure(op, "expected f64 and bf16");
     Type between = rewriter.getF32Type();
-    if (auto vector = dyn_cast<VectorType>(to))
+    if (auto vector = dyn_cast<VectorType>(op.getType()))
       between = vector.clone(between);
-    Value single = arith::TruncFOp::create(rewriter, op.getLoc(), between, op.getIn());
-    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, to, single);
-    return success();
-  }
-};
-
-/// bf16 as f64 by way of f32, which is a shift of its bits; LLVM would keep and compare it as bf16, by calls.
-struct WidenBFloat16 : public OpRewritePattern<arith::ExtFOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
-    Type from = op.getIn().getType(), to = op.getType();
-    if (!getElementTypeOrSelf(from).isBF16() || !getElementTypeOrSelf(to).isF64())
-      return rewriter.notifyMatchFailure(op, "expected bf16 as f64");
-    Type between = rewriter.getF32Type();
-    if (auto vector = dyn_cast<VectorType>(to))
-      between = vector.clone(between);
-    Value single = arith::ExtFOp::create(rewriter, op.getLoc(), between, op.getIn());
-    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, to, single);
+    Value single = CastOp::create(rewriter, op.getLoc(), between, op.getIn());
+    rewriter.replaceOpWithNewOp<CastOp>(op, op.getType(), single);
     return success();
   }
 };
@@ -125,7 +109,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     }
     RewritePatternSet patterns(&getContext());
     cpu::populateLaneMathPatterns(patterns);
-    patterns.add<WidenFloat8, WidenBFloat16, NarrowToBFloat16>(&getContext());
+    patterns.add<WidenFloat8, CastThroughF32<arith::ExtFOp>, CastThroughF32<arith::TruncFOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     if (getOperation().walk(refuseWithoutCode).wasInterrupted())
