@@ -23,6 +23,8 @@ TYPE_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 # Types of ml_dtypes, which NumPy's DLPack does not know: their codes, and the integers of their size.
 NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10}
 CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8"}
+# What exporters and NumPy raise where they have no tensor to give or to take.
+EXPORT_ERRORS = (BufferError, RuntimeError, TypeError, ValueError)
 CPU = _library.DLDevice(_library.DEVICE_CPU, 0)
 
 
@@ -44,12 +46,12 @@ def as_array(name: str, value: Any) -> Array:
     if device[0] != _library.DEVICE_CPU:
         raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
     try:
-        capsule = value.__dlpack__()
-        element = _name_of_narrow(capsule)
-        array: Array = np.from_dlpack(value if element is None else _AsIntegers(capsule))
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
-    return array if element is None else array.view(dtype(element))
+        return np.from_dlpack(value)
+    except EXPORT_ERRORS as error:
+        array = _of_narrow(value)
+        if array is None:
+            raise TypeError(f"expected {name} to export a CPU tensor through DLPack, found: {error}") from error
+        return array
 
 
 def _of_torch(name: str, tensor: Any) -> Array:
@@ -74,24 +76,29 @@ def _of_torch(name: str, tensor: Any) -> Array:
         raise TypeError(f"expected {name} to be a dense CPU tensor, found: {error}") from error
 
 
-def _name_of_narrow(capsule: Any) -> str | None:
-    """The name of the type of a tensor's elements where NumPy does not know it, but ml_dtypes does."""
+def _of_narrow(value: Any) -> Array | None:
+    """A view of a tensor whose elements ml_dtypes knows, but not NumPy; None where they are others."""
+    try:
+        capsule = value.__dlpack__()
+    except EXPORT_ERRORS:
+        return None
     element = _library.DLTensor.from_address(_library.capsule_pointer(capsule, b"dltensor")).dtype
     for name, carrier in CARRIERS.items():
         if (element.code, element.bits, element.lanes) == (NARROW_CODES[name], 8 * np.dtype(carrier).itemsize, 1):
-            return name
+            element.code = TYPE_CODES["i"]
+            integers: Array = np.from_dlpack(_Capsule(capsule))
+            return integers.view(dtype(name))
     return None
 
 
-class _AsIntegers:
-    """A tensor for `numpy.from_dlpack` whose elements are called integers of their size, as JAX's of bfloat16.
+class _Capsule:
+    """What `numpy.from_dlpack` takes for a capsule that is there already.
 
-    The capsule is the consumer's own: to call its elements otherwise changes nothing for who made it.
+    It is the consumer's own: to call its elements integers of their size changes nothing for who made it.
     """
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
-        _library.DLTensor.from_address(_library.capsule_pointer(capsule, b"dltensor")).dtype.code = TYPE_CODES["i"]
 
     def __dlpack__(self, **_: Any) -> Any:
         return self._capsule

@@ -44,6 +44,13 @@ def test_dlpack_objects_are_taken_without_copies():
     assert all(x.exports for x in exporters)
 
 
+def test_dlpack_objects_may_be_read_only():
+    """NumPy asks such an exporter for a newer tensor, which says so; of the older kind it has none."""
+    array = Q.copy()
+    array.flags.writeable = False
+    assert np.shares_memory(_tensor.as_array("q", Exporter(array)), array)
+
+
 class NarrowExporter(Exporter):
     """Exports elements of bfloat16 or float8_e4m3fn as such, as JAX does; NumPy takes neither."""
 
