@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A minute of each small fuzzer, then the test suite under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go
-# to ctest.
+# A minute of each small fuzzer, then the test suite as on lesser processors, and under AddressSanitizer and
+# UndefinedBehaviorSanitizer. Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/setup.sh
+scripts/setup.sh all
 if ! [[ -f build/asan/build.ninja ]]; then
   cmake --preset asan
 fi
@@ -14,6 +14,9 @@ cmake --preset release -B build/fuzzers -DATTN_BUILD_FUZZERS=ON
 ninja -C build/fuzzers -j "$jobs" npy_fuzzer onnx_fuzzer problem_fuzzer
 for fuzzer in npy onnx problem; do
   "build/fuzzers/bin/${fuzzer}_fuzzer" -max_total_time=60 -max_len=4096
+done
+for level in x86-64-v3 x86-64-v2; do
+  scripts/test.sh --host=$level "$@"
 done
 ninja -C build/asan -j "$jobs"
 exec ctest --preset asan "$@"

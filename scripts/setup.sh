@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what attn needs, makes build/venv, configures and builds the release preset.
+# Installs what attn needs, makes build/venv, configures the release preset and builds in it what users run: tools,
+# libraries, the plugin. `scripts/setup.sh TARGET…` builds these targets of ninja instead: `all` is everything.
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -68,14 +69,17 @@ print(*project["dependencies"], *sum(project["optional-dependencies"].values(), 
 }
 
 build_release() {
-  local jobs
+  local jobs targets=("$@")
   jobs=$(nproc)
+  if [[ ${#targets[@]} -eq 0 ]]; then
+    targets=(attn_product)
+  fi
   if ! [[ -f build/release/build.ninja ]]; then
     cmake --preset release
   fi
-  ninja -C build/release -j "$((jobs < max_jobs ? jobs : max_jobs))"
+  ninja -C build/release -j "$((jobs < max_jobs ? jobs : max_jobs))" "${targets[@]}"
 }
 
 install_packages
 make_venv
-build_release
+build_release "$@"

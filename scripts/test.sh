@@ -1,8 +1,34 @@
 #!/usr/bin/env bash
-# Builds, then runs every test: lit, GoogleTest, pytest, the installed package, the generated documents.
-# Arguments go to ctest, as in `scripts/test.sh -R fuse`.
+# Builds what the tests need, then runs them: lit, GoogleTest, pytest, the installed package, the generated documents.
+#   --quick        lit and GoogleTest alone, and builds what these need
+#   --host=LEVEL   as on a processor of that level, x86-64-v2 or x86-64-v3 (test/lib/CappedProcessor)
+# Other arguments go to ctest, as in `scripts/test.sh -R fuse`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/setup.sh
-exec ctest --preset release "$@"
+targets=(all)
+host=
+arguments=()
+for argument in "$@"; do
+  case "$argument" in
+    --quick)
+      targets=(attn_quick_tests)
+      arguments+=(--label-regex '^quick$')
+      ;;
+    --host=x86-64-v[23]) host=${argument#--host=} ;;
+    --host*)
+      echo "error: expected --host=x86-64-v2 or --host=x86-64-v3, found '$argument'" >&2
+      exit 2
+      ;;
+    *) arguments+=("$argument") ;;
+  esac
+done
+
+scripts/setup.sh "${targets[@]}"
+if [[ -n $host ]]; then
+  export LD_PRELOAD=$PWD/build/release/lib/libprocessor_$host.so
+  # Says why where the system has no such processor.
+  true_program=$(type -P true)
+  "$true_program"
+fi
+exec ctest --preset release "${arguments[@]}"

@@ -7,9 +7,10 @@ RUN lines find attn-opt, attnc, FileCheck, not, split-file and mlir-opt by name.
   %mlir_lib_dir    where MLIR's runner libraries are
   %python          the interpreter of build/venv
   %source          the root of the source tree
-Features: x86-64-v3, x86-64-v4 (what this processor runs), ptxas, cuda, python, asan.
+Features: x86-64-v2, x86-64-v3, x86-64-v4, amx (what this processor runs), ptxas, cuda, python, asan.
 """
 
+import ctypes
 import os
 import shutil
 
@@ -22,7 +23,7 @@ if config.name == "test":
     config.excludes += ["unit", "python", "fuzz", "tsan"]  # ctest runs these itself
 
 config.environment["PATH"] = os.pathsep.join([*config.tools_folders, config.environment["PATH"]])
-for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
+for name in ("ASAN_OPTIONS", "LD_PRELOAD", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
@@ -37,25 +38,28 @@ config.substitutions += [
     ("%mlir_lib_dir", config.mlir_library_folder),
 ]
 
-# The flags of the x86-64 micro-architecture levels, and of AMX tiles, as Linux names them.
+# The features of the x86-64 micro-architecture levels, and of AMX tiles, as LLVM names them.
 LEVELS = {
-    "x86-64-v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"},
+    "x86-64-v2": {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"},
+    "x86-64-v3": {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"},
     "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
-    "amx": {"amx_tile", "amx_bf16"},
+    "amx": {"amx-tile", "amx-bf16"},
 }
 
 
-def processor_flags():
-    """The flags line of the first processor; empty where Linux does not give one."""
+def runs(needed):
+    """Whether this processor has these features, as the runtime finds them; false before the runtime is built."""
     try:
-        with open("/proc/cpuinfo", encoding="ascii") as lines:
-            return next((set(line.split(":")[1].split()) for line in lines if line.startswith("flags")), set())
+        runtime = ctypes.CDLL(f"{config.library_folder}/libattn_runtime.so")
     except OSError:
-        return set()
+        return False
+    found = (ctypes.c_uint64 * 2)()  # ATTN_FEATURE_WORDS
+    runtime.attn_detect_features(found)
+    bits = [runtime.attn_find_feature(name.encode()) for name in needed]
+    return all(found[bit // 64] >> bit % 64 & 1 for bit in bits)
 
 
-flags = processor_flags()
-config.available_features |= {level for level, needed in LEVELS.items() if needed <= flags}
+config.available_features |= {level for level, needed in LEVELS.items() if runs(needed)}
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
 if os.path.exists("/dev/nvidiactl"):

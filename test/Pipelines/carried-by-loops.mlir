@@ -1,6 +1,6 @@
 // Attention whose result a loop carries to its next round: bufferisation gives each round a buffer of its own.
 // RUN: attnc run %s --check | FileCheck %s
-// RUN: attnc run %s --check --parallel=none --target=x86-64-v3 | FileCheck %s
+// RUN: %if x86-64-v3 %{ attnc run %s --check --parallel=none --target=x86-64-v3 | FileCheck %s %}
 // RUN: attn-opt %s --attn-to-reference --attn-to-llvm=target=x86-64-v3 | FileCheck %s --check-prefix=REFERENCE
 // CHECK-COUNT-3: {{ok$}}
 

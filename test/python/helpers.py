@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import functools
 import mmap
+import os
 import shutil
 import subprocess
 import sys
@@ -156,7 +157,7 @@ def in_child(code: str) -> None:
     setup = "import numpy as np, attn\nfrom helpers import *\n"
     path = f"{Path(attn.__file__).parents[1]}:{Path(__file__).parent}"
     command = [sys.executable, "-c", setup + textwrap.dedent(code)]
-    result = subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True, check=False)
     assert result.returncode == 0, f"exit code {result.returncode}\n{result.stderr}"
 
 

@@ -6,14 +6,12 @@ The rest of the kernel runs as it is; `attnc run --check` compares the result wi
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 
+import processor
 from helpers import compile_library
 from paths import ATTNC
-
-CPU = Path("/proc/cpuinfo").read_text()
 
 # Problem lines, and whether one of their key tiles of 64 is whole. Their code has no f16 instruction of the target, as
 # copies of single elements may have: only processors with tiles have those as well.
@@ -42,9 +40,9 @@ def emulator(tmp_path_factory):
     return compile_library("tile_emulator.c", tmp_path_factory.mktemp("tiles"))
 
 
-@pytest.mark.skipif("avx512_bf16" not in CPU, reason="no products of pairs of bf16 on this processor")
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_products_by_tiles(problem, emulator):
+    processor.skip_unless("avx512bf16")
     command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check"]
     command.append("--schedule=product=amx key_tile=64")
     run = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(emulator)}, capture_output=True, text=True)
@@ -52,4 +50,4 @@ def test_products_by_tiles(problem, emulator):
     assert ": ok" in run.stdout
     emulated = re.search(r"tile emulator: (\d+) products", run.stderr)
     # A processor that has them needs no emulator.
-    assert "amx_bf16" in CPU or bool(emulated) == PROBLEMS[problem]
+    assert processor.has("amx-bf16") or bool(emulated) == PROBLEMS[problem]

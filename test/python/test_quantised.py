@@ -1,12 +1,11 @@
 """Keys and values of another type than q: int8 and fp8 with scales, 16-bit floats beside f32."""
 
-from pathlib import Path
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 import attn
+import processor
 from attn import reference
 from features import quantise
 from helpers import NARROW, Shape, assert_close, before_a_wall, check, compare, draw
@@ -87,8 +86,7 @@ def test_bytes_beside_narrow_queries(shape, options, target, dtype, scales):
     tensors, of_scales = quantised(shape, np.int8, scales, dtype)
     options = dict(return_lse=True) | of_scales | options
     if target != "host":
-        if "avx_vnni" not in Path("/proc/cpuinfo").read_text():
-            pytest.skip("no dot products of bytes in 256 bits on this processor")
+        processor.skip_unless("avxvnni")
         target = "alderlake"
     found = attn.sdpa(*tensors, **options, target=target)
     compare(found, reference.sdpa, *tensors, **options)
