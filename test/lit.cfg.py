@@ -23,6 +23,7 @@ if config.name == "test":
     config.excludes += ["unit", "python", "fuzz", "tsan"]  # ctest runs these itself
 
 config.environment["PATH"] = os.pathsep.join([*config.tools_folders, config.environment["PATH"]])
+config.environment["OMP_WAIT_POLICY"] = "passive"  # tests run side by side
 for name in ("ASAN_OPTIONS", "LD_PRELOAD", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -1,8 +1,12 @@
-"""Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test."""
+"""Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test, and a
+test whose parameter `target` is a level of x86-64 that this processor does not run is skipped.
+"""
 
 import hypothesis
 import numpy as np
 import pytest
+
+import processor
 
 hypothesis.settings.register_profile("attn", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("attn")
@@ -11,3 +15,10 @@ hypothesis.settings.load_profile("attn")
 @pytest.fixture
 def rng():
     return np.random.default_rng(20251120)
+
+
+@pytest.fixture(autouse=True)
+def the_processor_runs_the_target(request):
+    parameters = getattr(request.node, "callspec", None)
+    if parameters and isinstance(target := parameters.params.get("target"), str):
+        processor.skip_unless_it_runs(target)
