@@ -33,7 +33,8 @@ typedef enum attn_status {
   ATTN_WRONG_VALUE = 10,     /* a length, prefix sum, page number or position is out of its range */
   ATTN_WRONG_PROCESSOR = 11, /* this processor runs none of the targets of the object or module */
   ATTN_COMPILE_ERROR = 20,   /* the source was refused; the message holds the diagnostics */
-  ATTN_NO_SUCH_KERNEL = 21
+  ATTN_NO_SUCH_KERNEL = 21,
+  ATTN_CANCELLED = 22 /* the caller of attn_compile_cancellable ended the compilation */
 } attn_status;
 
 /* What the text given to attn_compile is. */
@@ -63,6 +64,12 @@ ATTN_API attn_status attn_compile(attn_source_kind kind, const char *text, const
 /* The same for `size` bytes at `data`, which may hold zeros: a source of any kind. */
 ATTN_API attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size,
                                         const attn_compile_options *options, attn_module **module, char **message);
+/* The same, ended by another thread: soon after it stores a number other than 0 to `*cancel` (atomically; null is
+ * never), the result is ATTN_CANCELLED. What is being done when that happens, a pass or the generation of machine code
+ * for a function, is done first. `*cancel` must stay until the call returns. */
+ATTN_API attn_status attn_compile_cancellable(attn_source_kind kind, const char *data, size_t size,
+                                              const attn_compile_options *options, const int32_t *cancel,
+                                              attn_module **module, char **message);
 ATTN_API void attn_module_destroy(attn_module *module);
 
 /* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */

@@ -93,6 +93,8 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
   Expected<std::string> object = (*compiler)->emit(FileKind::Object);
   if (!object)
     return object.takeError();
+  if ((*compiler)->isCancelled()) // LLVM has left passes out
+    return createStringError("the compilation was cancelled");
 
   auto result = std::make_unique<attn_module>();
   Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
@@ -164,6 +166,12 @@ attn_status attn_compile(attn_source_kind kind, const char *text, const attn_com
 
 attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size, const attn_compile_options *given,
                                attn_module **module, char **message) {
+  return attn_compile_cancellable(kind, data, size, given, /*cancel=*/nullptr, module, message);
+}
+
+attn_status attn_compile_cancellable(attn_source_kind kind, const char *data, size_t size,
+                                     const attn_compile_options *given, const int32_t *cancel, attn_module **module,
+                                     char **message) {
   if (message)
     *message = nullptr;
   if (module)
@@ -176,6 +184,7 @@ attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t s
   std::string diagnostics;
   raw_string_ostream stream(diagnostics);
   CompileOptions options;
+  auto isCancelled = [cancel] { return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0; };
   StringRef parallel = given && given->parallel ? given->parallel : "openmp";
   Expected<std::unique_ptr<attn_module>> result =
       createStringError("expected parallel to be openmp or none, found " + parallel);
@@ -186,16 +195,24 @@ attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t s
       options.target = given->target;
     options.reference = given && given->reference;
     options.failOnFallback = given && given->fail_on_fallback;
+    if (cancel)
+      options.isCancelled = isCancelled;
     result = compileModule(kind, StringRef(data, size), options, stream);
   }
   if (result) {
     *module = result->release();
     return ATTN_OK;
   }
-  stream << toString(result.takeError());
+  bool wasCancelled = isCancelled();
+  if (wasCancelled) { // what it says of passes that were left out is no news
+    consumeError(result.takeError());
+    diagnostics = "the compilation was cancelled";
+  } else {
+    stream << toString(result.takeError());
+  }
   if (message)
     *message = strdup(diagnostics.c_str());
-  return ATTN_COMPILE_ERROR;
+  return wasCancelled ? ATTN_CANCELLED : ATTN_COMPILE_ERROR;
 }
 
 void attn_module_destroy(attn_module *module) { delete module; }

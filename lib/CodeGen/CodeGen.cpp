@@ -15,6 +15,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/StandardInstrumentations.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -79,7 +80,11 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = vectorizeLoops;
   tuning.SLPVectorization = vectorizeLoops;
-  PassBuilder builder(&machine, tuning);
+  // Who compiles may leave passes out, by the gate of the module's context.
+  OptPassGateInstrumentation gate(module.getContext());
+  PassInstrumentationCallbacks callbacks;
+  gate.registerCallbacks(callbacks);
+  PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(sccs);
   builder.registerFunctionAnalyses(functions);

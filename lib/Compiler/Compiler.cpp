@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
+#include "Cancellation.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
 #include "attn/CodeGen/CodeGen.h"
@@ -54,6 +55,10 @@ Compiler::Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_o
   // The source location says where; the whole op in the middle of the pipeline would bury it.
   context->printOpOnDiagnostic(false);
   handler = std::make_unique<SourceMgrDiagnosticHandler>(sourceManager, context.get(), diagnostics);
+  if (options.isCancelled) {
+    skipPassesWhen(options.isCancelled, *context);
+    gate = std::make_unique<CancellationGate>(options.isCancelled);
+  }
 }
 
 Compiler::~Compiler() = default;
@@ -160,8 +165,8 @@ static LogicalResult checkHasReference(ModuleOp module) {
 }
 
 /// Verifies once a phase, not after each pass: a sixth of the time to compile.
-static LogicalResult runAndVerify(PassManager &pm, ModuleOp module) {
-  return failure(failed(pm.run(module)) || failed(verify(module)));
+LogicalResult Compiler::runAndVerify(PassManager &pm) {
+  return failure(failed(pm.run(*module)) || isCancelled() || failed(verify(*module)));
 }
 
 LogicalResult Compiler::runPhase(Phase phase) {
@@ -177,7 +182,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   cpu.deallocate = !isBufferized(*module);
   if (phase == Phase::Fuse) {
     buildFusePhase(pm);
-    if (failed(runAndVerify(pm, *module)))
+    if (failed(runAndVerify(pm)))
       return failure();
     // What is left of chains is about to run materialised.
     module->walk([&](Operation *op) {
@@ -197,7 +202,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
     gpu.target = options.target;
     buildPhase(pm, phase, flash, cpu, gpu);
   }
-  return runAndVerify(pm, *module);
+  return runAndVerify(pm);
 }
 
 LogicalResult Compiler::runReference() {
@@ -206,7 +211,7 @@ LogicalResult Compiler::runReference() {
   ReferenceOptions reference;
   reference.computeType = options.unfused ? "" : "f64";
   buildReferencePhase(pm, reference);
-  return runAndVerify(pm, *module);
+  return runAndVerify(pm);
 }
 
 LogicalResult Compiler::run(Phase last) {
@@ -290,6 +295,8 @@ std::unique_ptr<llvm::Module> Compiler::translateOnly(llvm::LLVMContext &llvmCon
 }
 
 std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext, ModulePart part, StringRef suffix) {
+  if (gate)
+    llvmContext.setOptPassGate(*gate);
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = createTargetMachine(objectTarget);
   if (!machine) {
     diagnostics << "error: " << llvm::toString(machine.takeError()) << "\n";
@@ -313,6 +320,8 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
 }
 
 llvm::Expected<std::string> Compiler::emit(FileKind kind) {
+  if (isCancelled())
+    return llvm::createStringError("the compilation was cancelled");
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code = translate(llvmContext);
   if (!code)

@@ -72,6 +72,8 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
       continue;
     }
     llvm::LLVMContext llvmContext;
+    if (gate)
+      llvmContext.setOptPassGate(*gate);
     llvm::Expected<std::unique_ptr<llvm::Module>> code = translateGpuModule(gpuModule, target, llvmContext);
     if (!code)
       return code.takeError();
@@ -79,7 +81,7 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
     if (!ptx)
       return ptx.takeError();
     image.ptx = std::move(*ptx);
-    if (!ptxas.empty()) {
+    if (!ptxas.empty() && !isCancelled()) {
       llvm::Expected<Cubin> cubin = assemblePTX(image.ptx, target, ptxas);
       if (!cubin)
         return cubin.takeError();

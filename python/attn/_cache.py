@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
@@ -13,6 +14,10 @@ from attn._kernel import Kernel
 
 # A long-running process that sees ever new lengths must not keep the code of all of them.
 MAX_KERNELS = 512
+
+
+class _InterruptedElsewhereError(Exception):
+    """To those that wait for a kernel: the thread that made it was interrupted, which is none of their errors."""
 
 
 class KernelCache:
@@ -30,32 +35,42 @@ class KernelCache:
     def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
         """The kernel of this key. One caller makes it, outside the lock; the others wait for it and share its error.
 
-        An error is not remembered.
+        An error is not remembered. Where the one that makes it is interrupted (KeyboardInterrupt), one of the others
+        makes it.
         """
         with self._lock:
             entry = self._kernels.get(key)
-            if entry is None:
-                mine: Future[Kernel] = Future()
-                self._kernels[key] = mine
+            if entry is not None:
+                self._kernels.move_to_end(key)
+        while entry is None or isinstance(entry, Future):
+            with contextlib.suppress(_InterruptedElsewhereError):
+                entry = self._make(key, make)
+        return entry
+
+    def _make(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
+        """The same for a kernel that is not there yet."""
+        mine: Future[Kernel] = Future()
+        try:  # from here on a signal may come at any place
+            with self._lock:
+                entry = self._kernels.setdefault(key, mine)
+                self._kernels.move_to_end(key)
                 while len(self._kernels) > self._size:
                     self._kernels.popitem(last=False)
-            else:
-                self._kernels.move_to_end(key)
-        if entry is not None:
-            return entry.result() if isinstance(entry, Future) else entry
-        try:
+            if entry is not mine:
+                return entry.result() if isinstance(entry, Future) else entry
             kernel = make()
+            with self._lock:
+                if self._kernels.get(key) is mine:
+                    self._kernels[key] = kernel
+            mine.set_result(kernel)
+            return kernel
         except BaseException as error:
             with self._lock:
                 if self._kernels.get(key) is mine:
                     del self._kernels[key]
-            mine.set_exception(error)
+            if not mine.done():
+                mine.set_exception(error if isinstance(error, Exception) else _InterruptedElsewhereError())
             raise
-        with self._lock:
-            if self._kernels.get(key) is mine:
-                self._kernels[key] = kernel
-        mine.set_result(kernel)
-        return kernel
 
     def _forget_other_threads(self) -> None:
         """In the child of a fork: no thread is there that makes what was in the making, or gives the lock back."""

@@ -6,13 +6,14 @@ import ctypes
 import json
 import numbers
 import weakref
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _library, _tensor
+from attn import _background, _checks, _cuda, _library, _tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -223,18 +224,29 @@ def compile_bytes(
 
     Raises:
       CompileError: the compiler refused it.
+      KeyboardInterrupt: Ctrl-C, at once; what is compiled meanwhile ends soon after.
     """
     library = _library.load()
     flags = (_checks.flag("reference", reference), _checks.flag("fail_on_fallback", fail_on_fallback))
     options = _library.CompileOptions(target.encode(), parallel.encode(), *map(int, flags))
-    module, message = ctypes.c_void_p(), ctypes.c_void_p()
-    status = library.attn_compile_bytes(
-        kind, source, len(source), ctypes.byref(options), ctypes.byref(module), ctypes.byref(message)
-    )
-    diagnostics = _take(library, message)
-    if status != _library.OK or module.value is None:
+    cancel = ctypes.c_int32(0)
+
+    def work() -> tuple[int | None, str]:
+        module, message = ctypes.c_void_p(), ctypes.c_void_p()
+        library.attn_compile_cancellable(
+            *(kind, source, len(source), ctypes.byref(options)),
+            *(ctypes.byref(cancel), ctypes.byref(module), ctypes.byref(message)),
+        )
+        return module.value, _take(library, message)
+
+    def abandon(future: Future[tuple[int | None, str]]) -> None:
+        cancel.value = 1
+        future.add_done_callback(lambda made: library.attn_module_destroy(made.result()[0]))
+
+    module, diagnostics = _background.call(work, abandon)
+    if module is None:
         raise CompileError(f"{what} was refused for target {target}", diagnostics)
-    return module.value, json.loads(library.attn_module_manifest(module))
+    return module, json.loads(library.attn_module_manifest(module))
 
 
 def _as_input(argument: dict[str, Any], value: Any) -> Array:

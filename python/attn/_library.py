@@ -93,13 +93,14 @@ def load() -> ctypes.CDLL:
     message = ctypes.POINTER(ctypes.c_void_p)
     tensors = ctypes.c_void_p  # DLTensor **: a pointer object for each would take longer than a call of a small kernel
     signatures: dict[str, tuple[object, list[object]]] = {
-        "attn_compile_bytes": (
+        "attn_compile_cancellable": (
             ctypes.c_int,
             [
                 ctypes.c_int,
                 ctypes.c_char_p,
                 ctypes.c_size_t,
                 ctypes.POINTER(CompileOptions),
+                ctypes.POINTER(ctypes.c_int32),
                 ctypes.POINTER(ctypes.c_void_p),
                 message,
             ],

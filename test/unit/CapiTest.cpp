@@ -8,6 +8,7 @@
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -295,6 +296,46 @@ TEST(CapiThreads, ConcurrentCalls) {
     for (int repeat = 0; repeat < 50; ++repeat)
       EXPECT_EQ(call(seed), expected[seed]);
   });
+}
+
+// Cancelled before it begins, in the middle, or after its end; null is never.
+TEST(CapiThreads, Cancel) {
+  std::string text = OneQuery::problem, line = "sq64 sk64 d64 f32\nscore_mod {\n^bb0(%x0: f32):\n";
+  for (int i = 0; i < 100; ++i)
+    line += "  %x" + std::to_string(i + 1) + " = math.tanh %x" + std::to_string(i) + " : f32\n";
+  line += "  attn.yield %x100 : f32\n}";
+  auto compile = [](const std::string &source, const int32_t *cancel, std::string &message) {
+    attn_module *module = nullptr;
+    char *diagnostics = nullptr;
+    attn_status status = attn_compile_cancellable(ATTN_SOURCE_PROBLEM, source.data(), source.size(), nullptr, cancel,
+                                                  &module, &diagnostics);
+    message = diagnostics ? diagnostics : "";
+    attn_free_string(diagnostics);
+    EXPECT_EQ(module != nullptr, status == ATTN_OK);
+    return std::pair(status, Module(module, attn_module_destroy));
+  };
+  std::string message;
+  int32_t cancel = 1;
+  EXPECT_EQ(compile(text, &cancel, message).first, ATTN_CANCELLED);
+  EXPECT_EQ(message, "the compilation was cancelled");
+  cancel = 0;
+  for (const int32_t *never : {static_cast<const int32_t *>(nullptr), static_cast<const int32_t *>(&cancel)}) {
+    auto [status, module] = compile(text, never, message);
+    ASSERT_EQ(status, ATTN_OK) << message;
+    OneQuery example;
+    example.call(module.get());
+    example.checkResult();
+  }
+  for (int milliseconds : {20, 100, 300}) {
+    __atomic_store_n(&cancel, 0, __ATOMIC_RELAXED);
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      __atomic_store_n(&cancel, 1, __ATOMIC_RELAXED);
+    });
+    EXPECT_EQ(compile(line, &cancel, message).first, ATTN_CANCELLED);
+    EXPECT_EQ(message, "the compilation was cancelled");
+    other.join();
+  }
 }
 
 // Compilations that succeed beside some that do not: each gets its own diagnostics.

@@ -18,9 +18,14 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
+#include <functional>
 
+namespace mlir {
+class PassManager;
+}
 namespace llvm {
 class LLVMContext;
 class Module;
@@ -54,6 +59,8 @@ struct CompileOptions {
   /// Of GPU targets: PTX instead of what the kernels become; the host's side stays what the source says.
   std::optional<std::string> ptx;
   std::string dumpDirectory; ///< IR after each phase, numbered; empty for none
+  /// Asked between passes, from threads of the compilation: true ends it as failed. Empty for never.
+  std::function<bool()> isCancelled;
 };
 
 /// What of a module is translated: all of it, or the halves that a bundle is made of (Bundle.h).
@@ -124,12 +131,15 @@ public:
   /// What objects are made for: the target, or the lowest x86-64 level for the host side of a GPU.
   const TargetInfo &getObjectTarget() const { return objectTarget; }
   const CompileOptions &getOptions() const { return options; }
+  /// Whether the caller ended it; its results are then no kernels.
+  bool isCancelled() const { return options.isCancelled && options.isCancelled(); }
   /// Known from phase fuse on.
   llvm::ArrayRef<Kernel> getKernels() const { return kernels; }
 
 private:
   Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics);
   mlir::LogicalResult runPhase(Phase phase);
+  mlir::LogicalResult runAndVerify(mlir::PassManager &pm);
   mlir::LogicalResult runReference();
   std::unique_ptr<llvm::Module> translateOnly(llvm::LLVMContext &context, const llvm::TargetMachine &machine);
   mlir::LogicalResult checkScheduleIsUsed();
@@ -142,6 +152,7 @@ private:
   TargetInfo target, objectTarget;
   llvm::raw_ostream &diagnostics;
   llvm::SourceMgr sourceManager;
+  std::unique_ptr<llvm::OptPassGate> gate; ///< of LLVM's passes, where the compilation can be cancelled
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;

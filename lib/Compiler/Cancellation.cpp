@@ -1,0 +1,17 @@
+//===- Cancellation.cpp - a compilation that another thread ends ----------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Cancellation.h"
+#include "mlir/Pass/Pass.h"
+
+void attn::skipPassesWhen(std::function<bool()> isCancelled, mlir::MLIRContext &context) {
+  context.registerActionHandler(
+      [isCancelled = std::move(isCancelled)](llvm::function_ref<void()> run, const mlir::tracing::Action &action) {
+        // A pass is left out whole: in the middle of one, code relies on its patterns.
+        if (!llvm::isa<mlir::PassExecutionAction>(action) || !isCancelled())
+          run();
+      });
+}
