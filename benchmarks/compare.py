@@ -8,7 +8,11 @@ system gets the layout that it takes without a copy, and its result is compared 
     benchmarks/setup_peers.sh
     build/peers/bin/python benchmarks/compare.py --threads 1 --output build/compare
 
-Results are kept in OUTPUT/threads-N.json: with --only, the other lines stay as an earlier run left them.
+With --isa=avx2 all systems, attn and the ceilings included, see a processor of x86-64-v3, where CPUID
+can trap (test/lib/CappedProcessor).
+
+Results are kept in OUTPUT/threads-N.json, or avx2-threads-N.json: with --only, the other lines stay as an earlier run
+left them.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--isa", choices=rounds.ISAS, default="host", help="instructions that all systems may use")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", metavar="REGEX", default="", help="lines whose text or name matches")
     parser.add_argument("--peers", metavar="NAMES", default=",".join(MODULES), help="beside attn, with commas between")
@@ -63,7 +68,7 @@ def start_workers(arguments: argparse.Namespace, results: dict[str, Any]) -> lis
     results["missing"] = {}
     for name in arguments.peers:
         log = arguments.output / f"{name.replace(' ', '-')}.log"
-        worker = rounds.Worker(name, arguments.threads, log)
+        worker = rounds.Worker(name, arguments.threads, log, arguments.isa)
         if worker.missing:
             print(f"without {name}: {worker.missing}", file=sys.stderr)
             results["missing"][name] = worker.missing
@@ -78,7 +83,7 @@ def main() -> None:
     """Runs the lines and prints the table."""
     arguments = parse_arguments()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    stem = arguments.output / f"threads-{arguments.threads}"
+    stem = arguments.output / f"{'' if arguments.isa == 'host' else arguments.isa + '-'}threads-{arguments.threads}"
     results = load_results(stem.with_suffix(".json"), arguments.threads)
     problems = read(arguments.problems)
     chosen = [p for p in problems if re.search(arguments.only, f"{p.line} # {p.title}")]

@@ -22,6 +22,8 @@ from peers.problem import Problem, make_inputs
 BENCHMARKS = Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
 ATTNC = ROOT / "build" / "release" / "bin" / "attnc"
+CAPPED_PROCESSOR = ROOT / "build" / "release" / "lib" / "libprocessor_x86-64-v3.so"
+ISAS = ("host", "avx2")
 
 TURN_SECONDS = 0.02  # a turn's calls are repeated for so long
 LINE_SECONDS = 2.5  # a system that has used up so much of a line stays out of its further rounds
@@ -35,17 +37,20 @@ TOLERANCES = {"f32": 1e-4, "bf16": 4e-2, "f16": 5e-3}
 class Worker:
     """The process of a system, stopped while it is not its turn: idle threads of its pools would spin."""
 
-    def __init__(self, name: str, threads: int, log: Path) -> None:
-        """Starts it on the last processors of this process."""
-        self.name, self.threads, self.log = name, threads, log
+    def __init__(self, name: str, threads: int, log: Path, isa: str) -> None:
+        """Starts it on the last processors of this process, with the instructions of `isa`."""
+        self.name, self.threads, self.log, self.isa = name, threads, log, isa
         self._start()
 
     def _start(self) -> None:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(BENCHMARKS), str(ROOT / "python")])}
+        environment = {
+            **hide_instructions(self.isa),
+            "PYTHONPATH": os.pathsep.join([str(BENCHMARKS), str(ROOT / "python")]),
+        }
         # Compiled code of FlexAttention and what systems cache besides lies in the build folder.
         environment |= {"TORCHINDUCTOR_CACHE_DIR": str(self.log.parent / "inductor"), "JAX_PLATFORMS": "cpu"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "peers.worker", self.name, str(self.threads)],
+            [sys.executable, "-m", "peers.worker", self.name, str(self.threads), self.isa],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log.open("a"),
@@ -95,7 +100,12 @@ def processors(threads: int) -> set[int]:
     return set(sorted(os.sched_getaffinity(0))[-threads:])
 
 
-def measure_ceilings(threads: int) -> dict[str, float]:
+def hide_instructions(isa: str) -> dict[str, str]:
+    """The environment of a process that sees no more than `isa` (test/lib/CappedProcessor)."""
+    return dict(os.environ) if isa == "host" else {**os.environ, "LD_PRELOAD": str(CAPPED_PROCESSOR)}
+
+
+def measure_ceilings(threads: int, environment: dict[str, str]) -> dict[str, float]:
     """GFLOP/s and GB/s by name, as `attnc bench --ceilings` prints them."""
     command = [ATTNC, "bench", "--ceilings", "--seconds=0", f"--threads={threads}"]
     result = subprocess.run(
@@ -103,6 +113,7 @@ def measure_ceilings(threads: int) -> dict[str, float]:
         check=True,
         capture_output=True,
         text=True,
+        env=environment,
         preexec_fn=lambda: os.sched_setaffinity(0, processors(threads)),
     )
     return {name: float(rate) for name, rate in re.findall(r"^(.*), \d+ threads?: ([\d.]+) G", result.stdout, re.M)}
@@ -145,9 +156,10 @@ def measure(
     spent = dict.fromkeys(times, 0.0)
     ceilings: dict[str, float] = {}
     left_out: dict[str, str] = {}
+    environment = hide_instructions(workers[0].isa)
     for number in range(rounds):
         if number % CEILING_EVERY == 0:
-            for name, rate in measure_ceilings(threads).items():
+            for name, rate in measure_ceilings(threads, environment).items():
                 ceilings[name] = max(rate, ceilings.get(name, 0.0))
         for worker in workers:
             if spent[worker.name] > LINE_SECONDS or worker.name in left_out:

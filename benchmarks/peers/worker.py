@@ -26,6 +26,13 @@ from peers.problem import INPUT_NAMES, num_copies, numpy_type, parse
 # What PyTorch and JAX align their own tensors to. NumPy's are aligned to 16 bytes: there every load of 64 bytes takes
 # two lines of the cache.
 ALIGNMENT = 64
+# What systems that have a switch are told, beside what CPUID tells all of them (rounds.hide_instructions).
+AVX2_SWITCHES = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -95,12 +102,14 @@ def answer(reply: dict[str, Any], stream: Any) -> None:
 
 def main() -> None:
     """Serves until standard input ends."""
-    name, threads = sys.argv[1], int(sys.argv[2])
+    name, threads, isa = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     # Systems print; the parent reads the original standard output.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for variable in THREAD_VARIABLES:
         os.environ[variable] = str(threads)
+    if isa == "avx2":
+        os.environ |= AVX2_SWITCHES
     try:
         peer = importlib.import_module(f"peers.{MODULES[name]}").load(threads)
     except (ImportError, OSError) as error:
