@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"
+#include <unistd.h>
 
 using namespace llvm;
 
@@ -52,6 +53,9 @@ static TargetInfo getHost() {
   llvm::sort(all); // the map's order is not stable, and the string stands in manifests
   target.features = join(all, ",");
   deriveFacts(target, enabled);
+  // 0 where the system does not know.
+  if (long ways = sysconf(_SC_LEVEL1_DCACHE_ASSOC); ways > 0)
+    target.l1Ways = ways;
   return target;
 }
 

@@ -11,6 +11,7 @@
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
+#include <numeric>
 
 namespace attn {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
@@ -22,6 +23,10 @@ using namespace attn;
 
 /// Keys of a tile: enough work between two updates of the running maximum, few enough that the scores stay near.
 static constexpr int64_t kKeyTile = 64;
+/// Lines in each set of the first-level cache that V leaves to P^T and O^T.
+static constexpr int64_t kOtherWays = 2;
+/// With so many vector registers a block of accumulators is as wide as a tile.
+static constexpr int64_t kManyRegisters = 32;
 /// Bytes of a row of Q^T, O^T or S^T of a tile: with more, S^T fills the first-level cache.
 static constexpr int64_t kQueryTileBytes = 256;
 /// Tiles of which the last one matters.
@@ -50,6 +55,16 @@ static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   return !isWidened && !isQuantised(type) && type == getElementTypeOrSelf(op.getQuery().getType()) &&
          (!gather || getKeysInPage(op, gather) > 0);
+}
+
+/// Keys of a tile whose rows of V, `rowBytes` each and read in place, stay in the first-level cache. Each block of
+/// columns walks down all rows of a tile, once for every block of query rows: rows of a power of two fall on few sets
+/// of the cache. A large register file has one such block, which reads a row once.
+static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
+  if (target.vectorRegisters >= kManyRegisters || rowBytes % TargetInfo::kLineBytes != 0)
+    return kKeyTile;
+  int64_t sets = TargetInfo::kL1Sets / std::gcd(TargetInfo::kL1Sets, rowBytes / TargetInfo::kLineBytes);
+  return std::clamp(sets * (target.l1Ways - kOtherWays), kKeyTile / 2, kKeyTile);
 }
 
 /// True where all queries together visit much more than the keys that some of them do not keep.
@@ -87,7 +102,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
   bool isInPlace = readsKeysInPlace(op, product);
-  int64_t keyTile = kKeyTile;
+  int64_t keyTile = isInPlace ? getKeysInCache(valueSize * elementBytes, target) : kKeyTile;
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   if (gather && isInPlace)
     keyTile = getKeysInPage(op, gather);

@@ -71,6 +71,7 @@ private:
   llvm::SmallVector<unsigned> getPositions(llvm::ArrayRef<unsigned> named);
   mlir::AffineMap getTileMap(llvm::ArrayRef<unsigned> named);
   mlir::Value emptyTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
+  mlir::Value emptyPaddedTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
   mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim, int64_t perIndex = 1);
   mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
   mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);

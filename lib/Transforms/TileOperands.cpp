@@ -18,6 +18,9 @@ using namespace attn;
 
 using State = TileBuilder::State;
 
+/// Rows so far apart, or at a multiple of it, share a quarter of the sets of a first-level cache of 64 sets.
+static constexpr int64_t kAliasBytes = 256, kLineBytes = 64;
+
 /// Positions of the batch dimensions, then of `named`.
 SmallVector<unsigned> TileBuilder::getPositions(ArrayRef<unsigned> named) {
   SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
@@ -87,6 +90,23 @@ Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
+/// Like emptyTile, but rows of a multiple of kAliasBytes are a line further apart: down a column of the tile, lines
+/// then fall on all sets of the first-level cache instead of a few.
+Value TileBuilder::emptyPaddedTile(ArrayRef<unsigned> dims, Type type) {
+  Value tile = emptyTile(dims, type);
+  auto tileType = cast<RankedTensorType>(tile.getType());
+  int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
+  if (tileType.getShape().back() * elementBytes % kAliasBytes != 0)
+    return tile;
+  SmallVector<int64_t> shape(tileType.getShape());
+  shape.back() += kLineBytes / elementBytes;
+  tile.getDefiningOp()->erase();
+  Value padded = tensor::EmptyOp::create(b, loc, shape, type);
+  SmallVector<OpFoldResult> origin(shape.size(), b.getIndexAttr(0)), unit(shape.size(), b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(b, loc, padded, origin,
+                                        getAsIndexOpFoldResult(b.getContext(), tileType.getShape()), unit);
+}
+
 /// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
 Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex) {
   auto type = cast<RankedTensorType>(tileTensor.getType());
@@ -109,7 +129,10 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
     type = b.getI8Type();
   else if (operand == step.getQuery())
     type = rowType;
-  Value target = emptyTile(to, type);
+  // Register kernels that are narrower than a tile walk down columns of Q^T.
+  bool isPadded = operand == step.getQuery() && !schedule.isGpu() && !schedule.usesPairs() && !isDecode &&
+                  schedule.getLaneVectors() * schedule.getLanes() < schedule.getQueryTile();
+  Value target = isPadded ? emptyPaddedTile(to, type) : emptyTile(to, type);
   if (llvm::is_contained(to, keyPos))
     target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));
   SmallVector<unsigned> kept = getPositions(from);
@@ -144,7 +167,9 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
     return createSlice(b, loc, operand, slice);
   if (gather && readsPages(gather, map))
     return loadPage(gather, slice, map, column);
-  Value target = sliceKeys(emptyTile({keyPos, column}, rowType), numBatch);
+  bool isPadded = !isDecode && !schedule.isGpu();
+  Value tile = isPadded ? emptyPaddedTile({keyPos, column}, rowType) : emptyTile({keyPos, column}, rowType);
+  Value target = sliceKeys(tile, numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
   if (headsPerTile > 1) // they share one head of the tile
     tileMap = tileMap.replace(b.getAffineDimExpr(numBatch - 1), b.getAffineConstantExpr(0), domainSizes.size(), 0);

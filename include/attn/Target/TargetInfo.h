@@ -47,6 +47,9 @@ struct TargetInfo {
   /// Multiplies tiles of 16 rows by 32 bf16 (tdpbf16ps). A process asks its system for the tiles before it uses them.
   bool hasTiles = false;
   static constexpr int64_t kTileRows = 16, kTileDepth = 32;
+  /// The first-level cache of data: 64 sets of so many lines of 64 bytes. 8 up to Skylake and Zen 4, 12 since.
+  int64_t l1Ways = 8;
+  static constexpr int64_t kL1Sets = 64, kLineBytes = 64;
   int64_t l2Bytes = 512 * 1024;
   /// Decode kernels ask for K and V by instructions that name the second-level cache, also where these are walked line
   /// by line. Otherwise they name the first, and where K and V are walked ask for nothing. Measured: 8 to 28 % less

@@ -53,7 +53,9 @@ public:
   }
 
   void emit() {
-    scores = vb.stackBuffer({maxKeys, numLanes});
+    // Blocks narrower than a tile walk down columns of S^T: rows a line further apart fall on all sets of the cache.
+    int64_t padding = numLanes > blockLanes && !usesTiles ? kBufferAlignment / (vb.elementType.getWidth() / 8) : 0;
+    scores = vb.stackBuffer({maxKeys, numLanes + padding});
     alpha = vb.stackBuffer({numLanes});
     if (usesPairs) {
       queryPairs = vb.collapsePairs(query.memref);
