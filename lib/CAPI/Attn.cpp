@@ -90,7 +90,7 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  Expected<std::string> object = (*compiler)->emit(FileKind::Object);
+  Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);
   if (!object)
     return object.takeError();
   if ((*compiler)->isCancelled()) // LLVM has left passes out

@@ -152,6 +152,8 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
     runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
   };
   define("attn_parallel_for", &attn_parallel_for);
+  // Compiling it again with each kernel took more time than a small kernel.
+  define("attn_check_arguments", &attn_check_arguments);
   define("attn_cuda_launch", &attn_cuda_launch);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
   define("attn_cuda_copy_message", &attn_cuda_copy_message);

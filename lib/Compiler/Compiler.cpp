@@ -312,18 +312,19 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
-  else if (failed(defineImages(*result)) || failed(linkArgumentCheck(*result, diagnostics)))
+  else if (failed(defineImages(*result)) ||
+           (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
     return nullptr;
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
   optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash);
   return result;
 }
 
-llvm::Expected<std::string> Compiler::emit(FileKind kind) {
+llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {
   if (isCancelled())
     return llvm::createStringError("the compilation was cancelled");
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code = translate(llvmContext);
+  std::unique_ptr<llvm::Module> code = translate(llvmContext, part);
   if (!code)
     return llvm::createStringError("translation to LLVM IR failed");
   return emitFile(*code, objectTarget, kind);

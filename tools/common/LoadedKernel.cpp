@@ -37,7 +37,7 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
     return compiler.takeError();
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
-  Expected<std::string> object = (*compiler)->emit(FileKind::Object);
+  Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);
   if (!object)
     return object.takeError();
   Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);

@@ -47,7 +47,7 @@ llvm::Expected<std::string> linkSharedLibrary(llvm::StringRef object, bool needs
 /// One relocatable object of several. Hidden symbols are resolved among them and are local to the result.
 llvm::Expected<std::string> mergeObjects(llvm::ArrayRef<std::string> objects);
 
-/// Code in memory. Kernels call this process's attn_parallel_for and C library.
+/// Code in memory. Kernels call this process's attn_parallel_for, attn_check_arguments and C library.
 class LoadedObject {
 public:
   static llvm::Expected<std::unique_ptr<LoadedObject>> load(llvm::StringRef object);

@@ -63,8 +63,9 @@ struct CompileOptions {
   std::function<bool()> isCancelled;
 };
 
-/// What of a module is translated: all of it, or the halves that a bundle is made of (Bundle.h).
-enum class ModulePart { Whole, Variant, Entries };
+/// What of a module is translated: all of it; all but the argument check, which LoadedObject has; or the halves that a
+/// bundle is made of (Bundle.h).
+enum class ModulePart { Whole, ForThisProcess, Variant, Entries };
 
 /// One GPU kernel that an entry starts. Sizes that only the call knows are kDynamic.
 struct GpuLaunch {
@@ -124,7 +125,7 @@ public:
                                           llvm::StringRef suffix = "");
 
   /// The file that all of it becomes, as bytes: translate, then emitFile.
-  llvm::Expected<std::string> emit(FileKind kind);
+  llvm::Expected<std::string> emit(FileKind kind, ModulePart part = ModulePart::Whole);
 
   mlir::ModuleOp getModule() { return *module; }
   const TargetInfo &getTarget() const { return target; }
