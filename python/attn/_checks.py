@@ -77,17 +77,21 @@ def qkv(q: Shape, k: Shape, v: Shape, layout: str = "bhsd") -> Sizes:
     return sizes
 
 
-def explains_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; where it is called with a keyword of another system, the error says what to write."""
+def explains_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """The function; called with a keyword of another system, or what JAX traces with, the error says what to write."""
     known = inspect.signature(function).parameters.keys()
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except TypeError:
-            for name in kwargs.keys() - known:
-                raise unknown_keyword(function.__name__, name) from None
+        except Exception as error:
+            if isinstance(error, TypeError):
+                for name in kwargs.keys() - known:
+                    raise unknown_keyword(function.__name__, name) from None
+            for name, value in [*zip(known, args, strict=False), *kwargs.items()]:
+                for x in value if isinstance(value, tuple | list) else [value]:
+                    _tensor.refuse_tracer(name, x)
             raise
 
     return call

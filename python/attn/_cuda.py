@@ -40,6 +40,8 @@ class DeviceTensor:
         Raises:
           TypeError: it exports no DLPack tensor, or none in the memory of a CUDA device.
         """
+        _tensor.refuse_tracer(name, value)
+        value = _tensor.without_gradient(name, value)
         if not hasattr(value, "__dlpack__"):
             raise TypeError(f"expected {name} to be an object with __dlpack__, found {type(value).__name__}")
         device = value.__dlpack_device__()

@@ -12,7 +12,7 @@ from attn import _checks, _cuda, _problem, _tensor, _text, api
 Array = npt.NDArray[Any]
 
 
-@_checks.explains_keywords
+@_checks.explains_arguments
 def multi_head(
     x: Any,
     w_q: Any,

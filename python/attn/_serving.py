@@ -20,7 +20,7 @@ CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
 COMPILE = 'write attn.compile("… {}", target=…), whose kernels take device tensors'
 
 
-@_checks.explains_keywords
+@_checks.explains_arguments
 def varlen_sdpa(
     q: Any,
     k: Any,
@@ -96,7 +96,7 @@ def varlen_sdpa(
     return api.compiled(source, target)(*inputs, *captured)
 
 
-@_checks.explains_keywords
+@_checks.explains_arguments
 def paged_sdpa(
     q: Any,
     k_cache: Any,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attn import _tensor
 from attn._range import Range
 
 INDEX, FLOAT, BOOL = "index", "float", "bool"
@@ -39,6 +40,9 @@ def lift(value: Any) -> Symbol:
     if isinstance(value, numbers.Real | np.floating) or getattr(value, "dtype", None) == "bfloat16":
         return Symbol(FLOAT, "arith.constant {constant} : {float}", constant=float(value))
     shape = getattr(value, "shape", None)
+    _tensor.refuse_tracer("an operand of a traced function", value)
+    if shape == () and hasattr(value, "item"):  # of torch and JAX
+        return lift(value.item())
     found = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}; index it to one element"
     raise TypeError(f"expected a traced value or a number, found {found}")
 
@@ -297,6 +301,9 @@ class Symbol:
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Symbol:
         """The same for those that are not ufuncs: np.where, np.clip."""
-        if function not in NUMPY or options:
+        if function not in NUMPY:
             raise TypeError(f"expected a function that can be traced, found numpy.{function.__name__} of {self!r}")
+        if options:
+            names = ", ".join(options)
+            raise TypeError(f"expected numpy.{function.__name__} of {self!r} without options, found {names}")
         return NUMPY[function](*inputs)

@@ -40,6 +40,7 @@ def as_array(name: str, value: Any) -> Array:
         return value
     if _is_torch(value):
         return _of_torch(name, value)
+    refuse_tracer(name, value)
     if not hasattr(value, "__dlpack__"):
         raise TypeError(f"expected {name} to be a NumPy array or an object with __dlpack__, found {_kind(value)}")
     device = value.__dlpack_device__()
@@ -62,8 +63,7 @@ def _of_torch(name: str, tensor: Any) -> Array:
     """
     if not tensor.is_cpu:
         raise TypeError(f"expected {name} in CPU memory, found a tensor on {tensor.device}; write {name}.cpu()")
-    if tensor.requires_grad:
-        raise TypeError(f"expected {name} to be a tensor that requires no gradient; write tensor.detach()")
+    tensor = without_gradient(name, tensor)
     if tensor.is_neg():
         raise TypeError(f"expected {name} to be a tensor without the negative bit; write tensor.resolve_neg()")
     element = str(tensor.dtype).removeprefix("torch.")
@@ -74,6 +74,37 @@ def _of_torch(name: str, tensor: Any) -> Array:
         return bits.view(dtype(element))
     except (RuntimeError, TypeError) as error:
         raise TypeError(f"expected {name} to be a dense CPU tensor, found: {error}") from error
+
+
+def without_gradient(name: str, value: Any) -> Any:
+    """The object, or of a torch tensor that requires a gradient which nobody records the tensor without it.
+
+    Raises:
+      TypeError: the gradient is recorded, and would be lost.
+    """
+    if not _is_torch(value) or not value.requires_grad:
+        return value
+    if sys.modules["torch"].is_grad_enabled():
+        raise TypeError(
+            f"expected {name} to be a tensor that requires no gradient, found one that does: attn has no backward "
+            "pass yet; for inference, call it under torch.no_grad()"
+        )
+    return value.detach()
+
+
+def refuse_tracer(name: str, value: Any) -> None:
+    """For what computes with numbers.
+
+    Raises:
+      TypeError: it is what JAX calls functions with to trace them, and has none.
+    """
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.core.Tracer):
+        raise TypeError(
+            f"expected {name} to have its values, found a {_kind(value)} of JAX, which has none (under jax.jit, grad "
+            "or vmap); call attn outside of these, or under jit and vmap by jax.pure_callback; for grad, attn has no "
+            "backward pass yet"
+        )
 
 
 def _of_narrow(value: Any) -> Array | None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from attn import _capture, _text
+from attn import _capture, _foreign, _text
 from attn._range import Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
 
@@ -92,12 +92,17 @@ def _call(what: str, function: Callable[..., Any], names: tuple[str, ...], symbo
         result = _capture.rebind(function)(*symbols)
     except TypeError as error:
         _check_parameters(what, function, names)
-        raise TypeError(f"{what}: {error}") from error
+        raise _foreign.explain(what, error) or TypeError(f"{what}: {error}") from error
     except IndexError as error:
         raise TypeError(
             f"expected {what} to index arrays that the tracer sees (a variable of its own, a global, a default), "
             f"found: {error}; write attn.capture(array)[…] for others"
         ) from error
+    except Exception as error:  # what a library raises that does not know traced values, or the function itself
+        explained = _foreign.explain(what, error)
+        if explained is None:
+            raise
+        raise explained from error
     try:
         return lift(result)
     except TypeError as error:

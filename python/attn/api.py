@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 kernels = KernelCache()
 
 
-@_checks.explains_keywords
+@_checks.explains_arguments
 def sdpa(
     q: Any,
     k: Any,

@@ -86,14 +86,23 @@ class Tensor(Exporter):
         is_narrow = array.dtype.type in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn)
         self.dtype = array.dtype.name if is_narrow else array.dtype
         self.requires_grad = self.negative = False
+        self.is_detached = False
         self.is_cpu, self.device = True, "cpu"
 
     def is_neg(self):
         """Whether the elements are those of the memory, negated."""
         return self.negative
 
+    def detach(self):
+        """The same memory without a gradient."""
+        result = Tensor(self.array)
+        result.is_detached = True
+        return result
+
     def numpy(self):
         """A view of the memory, of types that NumPy has."""
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
         if isinstance(self.dtype, str):
             raise TypeError(f"Got unsupported ScalarType {self.dtype}")
         return self.array
@@ -106,7 +115,9 @@ class Tensor(Exporter):
 @pytest.fixture
 def torch(monkeypatch):
     module = types.SimpleNamespace(Tensor=Tensor, from_numpy=Tensor, bfloat16="bfloat16", int16=np.int16, int8=np.int8)
+    module.is_grad_enabled = lambda: True
     monkeypatch.setitem(sys.modules, "torch", module)
+    return module
 
 
 @pytest.mark.usefixtures("torch")
@@ -137,13 +148,82 @@ def test_torch_float8_goes_in_as_its_bits():
 
 
 @pytest.mark.usefixtures("torch")
-@pytest.mark.parametrize(("mark", "method"), [("requires_grad", "detach"), ("negative", "resolve_neg")])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-def test_torch_tensors_that_are_not_their_memory_are_refused(mark, method, dtype):
+def test_torch_tensors_that_are_not_their_memory_are_refused(dtype):
     q, k, v = (Tensor(x.astype(dtype)) for x in (Q, K, V))
-    setattr(k, mark, True)
-    with pytest.raises(TypeError, match=f"expected k to be a tensor .*; write tensor.{method}\\(\\)"):
+    k.negative = True
+    with pytest.raises(TypeError, match=r"expected k to be a tensor .*; write tensor.resolve_neg\(\)"):
         attn.sdpa(q, k, v)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_a_torch_gradient_is_refused_where_it_is_recorded(torch, dtype):
+    """Under no_grad and inference_mode it is not, and nothing is lost."""
+    q, k, v = (Tensor(x.astype(dtype)) for x in (Q, K, V))
+    expected = attn.sdpa(q, k, v).array
+    k.requires_grad = True
+    with pytest.raises(TypeError, match=r"k .* requires no gradient, .*no backward pass yet.*torch\.no_grad") as error:
+        attn.sdpa(q, k, v)
+    assert "detach" not in str(error.value)
+    torch.is_grad_enabled = lambda: False
+    found = attn.sdpa(q, k, v)
+    assert not found.is_detached
+    np.testing.assert_array_equal(found.array, expected)
+
+
+def test_torch_leaves_are_captured_where_no_gradient_is_recorded(torch):
+    slopes = Tensor(np.array([0.5, 1, 2, 4], np.float32))
+    expected = attn.sdpa(Q, K, V, score_mod=lambda s, b, h, i, j: s - slopes[h] * (i - j))
+    slopes.requires_grad = True
+    torch.is_grad_enabled = lambda: False
+    found = attn.sdpa(Q, K, V, score_mod=lambda s, b, h, i, j: s - slopes[h] * (i - j))
+    np.testing.assert_array_equal(found, expected)
+
+
+class Tracer:
+    """Stands in for what jax.jit, grad and vmap call functions with: it has attributes of an array, but no values."""
+
+    shape, dtype = (2,), np.float32
+
+    def __dlpack__(self, **_):
+        """There only for `hasattr`, as in JAX."""
+        raise NotImplementedError
+
+    def __array__(self, *_, **__):
+        """As in JAX."""
+        raise RuntimeError("TracerArrayConversionError")
+
+
+@pytest.fixture
+def jax(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(core=types.SimpleNamespace(Tracer=Tracer)))
+
+
+TRACED = {
+    "q": lambda x: attn.sdpa(x, K, V),
+    "v": lambda x: attn.sdpa(Q, K, v=x),
+    "bias": lambda x: attn.sdpa(Q, K, V, bias=x),
+    "scale": lambda x: attn.sdpa(Q, K, V, scale=x),
+    "window": lambda x: attn.sdpa(Q, K, V, window=(x, 0)),
+    "causal": lambda x: attn.sdpa(Q, K, V, causal=x),
+    "kv_lengths": lambda x: attn.sdpa(Q, K, V, kv_lengths=x),
+    "dropout": lambda x: attn.sdpa(Q, K, V, dropout=(0.5, x, 0)),
+    "table": lambda table: attn.sdpa(Q, K, V, score_mod=lambda s, b, h, i, j: s + table[b]),
+    "k": lambda x: attn.compile("b2 hq4 hkv2 sq5 sk7 d16 dv8 f32")(Q, x, V),
+    "out": lambda x: attn.compile("b2 hq4 hkv2 sq5 sk7 d16 dv8 f32")(Q, K, V, out=x),
+    "q on a GPU": lambda x: attn.sdpa(x, x, x, target="sm_80"),
+    "seed": lambda x: attn.compile("b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 dropout=0.5")(Q, K, V, x, 0),
+    "block_table": lambda x: attn.paged_sdpa(Q[:, :, :1], K, V, x, [1, 1]),
+}
+
+
+@pytest.mark.usefixtures("jax")
+@pytest.mark.parametrize("name", TRACED)
+def test_a_tracer_of_jax_is_refused_with_what_to_write(name):
+    match = f"expected {name.partition(' ')[0]} to have its values, found a Tracer of JAX.*call attn outside"
+    with pytest.raises(TypeError, match=match) as error:
+        TRACED[name](Tracer())
+    assert "jax.pure_callback" in str(error.value)
 
 
 @pytest.mark.usefixtures("torch")
