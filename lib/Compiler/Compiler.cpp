@@ -236,6 +236,8 @@ LogicalResult Compiler::run(Phase last) {
     }
     if (phase == Phase::Fuse && !isReference)
       collectKernels();
+    if (phase == Phase::Tile)
+      collectProducts();
     if (phase == Phase::Nvvm)
       collectLaunches();
     if (phase == Phase::Fuse && !options.schedule.empty() && failed(checkScheduleIsUsed()))

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
+#include "attn/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -28,6 +29,15 @@ static int64_t getSize(Value value) {
     value = op->getOperand(0);
   }
   return ShapedType::kDynamic;
+}
+
+/// While the steps still say what multiplies.
+void Compiler::collectProducts() {
+  for (Kernel &kernel : kernels)
+    if (auto function = module->lookupSymbol<func::FuncOp>(kernel.name))
+      function.walk([&](OnlineStepOp step) {
+        kernel.roundsToTF32 |= step.getSchedule() && step.getSchedule()->getProduct() == ProductKind::TF32;
+      });
 }
 
 void Compiler::collectLaunches() {

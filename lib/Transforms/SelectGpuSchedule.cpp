@@ -72,27 +72,34 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   return split < keys ? split : 0;
 }
 
-FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
-  Type type = getElementTypeOrSelf(op.getQuery().getType());
+LogicalResult attn::verifyGpuOp(Operation *op) {
+  Type type = getElementTypeOrSelf(op->getOperand(0).getType());
   if (!type.isBF16() && !type.isF16() && !type.isF32())
-    return op.emitOpError("no GPU kernel for element type ")
+    return op->emitOpError("no GPU kernel for element type ")
            << type << ", expected bf16, f16 or f32; convert the inputs";
-  if (op.getScoreWeight())
-    return op.emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
+  if (hasScoreWeight(op))
+    return op->emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
+  int64_t multiple = kChunkBytes / (type.getIntOrFloatBitWidth() / 8);
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  for (int64_t size : {headSize, valueSize})
+    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
+      return op->emitOpError("no GPU kernel for head sizes ")
+             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
+             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
+  for (DimKind kind : {DimKind::Query, DimKind::Key})
+    if (int64_t size = getStaticSize(op, kind); !ShapedType::isDynamic(size) && size >= kMaxPosition)
+      return op->emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
+  return success();
+}
+
+FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
+  if (failed(verifyGpuOp(op)))
+    return failure();
+  Type type = getElementTypeOrSelf(op.getQuery().getType());
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   int64_t queries = domain[numBatch], headSize = domain[numBatch + 2], valueSize = domain[numBatch + 3];
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8, multiple = kChunkBytes / bytes;
-  for (int64_t size : {headSize, valueSize})
-    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
-      return op.emitOpError("no GPU kernel for head sizes ")
-             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
-             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
-
-  for (int64_t size : {queries, domain[numBatch + 1]})
-    if (!ShapedType::isDynamic(size) && size >= kMaxPosition)
-      return op.emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
-
+  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   ProductKind product = type.isF32() ? ProductKind::FMA : ProductKind::MMA;
   int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
   bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&

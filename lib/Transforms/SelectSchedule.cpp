@@ -162,9 +162,9 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](SdpaOp op) {
       if (op.getSchedule())
-        return WalkResult::advance();
+        return WalkResult(verifySchedule(op, *op.getSchedule(), &*info));
       FailureOr<ScheduleAttr> schedule = selectSchedule(op, *info);
-      if (failed(schedule))
+      if (failed(schedule) || failed(verifySchedule(op, *schedule, &*info)))
         return WalkResult::interrupt();
       op.setScheduleAttr(*schedule);
       emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << ScheduleFields(*schedule).print();

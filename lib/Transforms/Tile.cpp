@@ -105,56 +105,6 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   return SmallVector<Value>(forall.getResults());
 }
 
-/// A schedule by hand says what the tiles of `step` can be.
-static LogicalResult verifySchedule(OnlineStepOp step) {
-  if (getStaticSize(step, DimKind::ValueSize) == 0)
-    return step.emitOpError(
-        "cannot be tiled: expected at least one column of V, found none; run attn-lower-to-reference "
-        "on the attn.sdpa");
-  ScheduleAttr schedule = *step.getSchedule();
-  // What the maps of a tile may say, and whole ops may not: there would be no tile for a part of a group.
-  unsigned numBatch = getNumBatchDims(step);
-  int64_t heads = numBatch > 0 ? getStaticDomain(step)[numBatch - 1] : 1, groupSize = getGroupSize(step);
-  if (!ShapedType::isDynamic(heads) && heads % groupSize != 0)
-    return step.emitOpError("cannot be tiled: expected a multiple of the ")
-           << groupSize << " query heads that share one head of K in its map, found " << heads
-           << "; write 0 in its place where all heads share one";
-  if (schedule.isGpu() && step->getParentOfType<scf::ForallOp>())
-    return step.emitOpError("cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: "
-                            "expected attention in the function itself; write the loop's dimensions as batch "
-                            "dimensions of the attention");
-  if (int64_t kvHeads = schedule.getKvHeads(); kvHeads > 1 && !canShareKeyLoop(step, kvHeads))
-    return step.emitOpError("cannot be tiled with kv_heads = ")
-           << kvHeads << ": expected a divisor of the heads of K, all of which visit the same keys; write kv_heads = 1";
-  bool isDecode = schedule.getKernel() == KernelKind::Decode;
-  int64_t queries = getStaticSize(step, DimKind::Query);
-  if (isDecode && schedule.getQueryTile() != queries) {
-    InFlightDiagnostic diagnostic = step.emitOpError("cannot be tiled with kernel = decode and query_tile = ");
-    diagnostic << schedule.getQueryTile() << ": expected the number of query rows, found ";
-    if (ShapedType::isDynamic(queries))
-      return diagnostic << "a dynamic one; write kernel = prefill";
-    return diagnostic << queries;
-  }
-  int64_t rows = schedule.getQueryTile() * (isDecode ? getGroupSize(step) * schedule.getKvHeads() : 1);
-  int64_t tileBytes = getTileStackBytes(step, rows, schedule.getKeyTile()),
-          maxBytes = getMaxTileStackBytes(schedule.getKernel());
-  if (!schedule.isGpu() && tileBytes > maxBytes)
-    return step.emitOpError("cannot be tiled: expected query_tile and key_tile of at most ")
-           << maxBytes << " bytes of Q, scores and accumulators, found " << schedule.getQueryTile() << " and "
-           << schedule.getKeyTile() << " that need " << tileBytes;
-  ProductKind product = schedule.getProduct();
-  if (product == ProductKind::AMX && !canUseTileProducts(step))
-    return step.emitOpError("cannot be tiled with product = amx: expected Q, K and V of bf16, or K and V of 8 bits, "
-                            "with head sizes that are multiples of 32; write product = dot or product = fma");
-  if (product == ProductKind::Dot && !canUseDotProducts(step, schedule.getKernel()) &&
-      !(isDecode && canUseByteDotProducts(step)))
-    return step.emitOpError(
-        "cannot be tiled with product = dot: expected Q, K and V of bf16, or K and V of 8 bits for kernel = prefill, "
-        "with an even head size, the innermost dimension of Q and K, and no score_weight, or a decode kernel with Q of "
-        "16 bits, K and V of int8 and head sizes that are multiples of 16; write product = fma");
-  return success();
-}
-
 LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) {
   auto step = finalize.getAcc().getDefiningOp<OnlineStepOp>();
   if (!step)
@@ -166,13 +116,10 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   if (!init)
     return step.emitOpError("expected the state of attn.init_state, found another one: it cannot be tiled by query "
                             "rows alone; leave the schedule out");
+  if (failed(verifySchedule(step, *step.getSchedule())))
+    return failure();
   SmallVector<int64_t> domain = getStaticDomain(step);
   unsigned numBatch = getNumBatchDims(step);
-  if (ShapedType::isDynamic(domain[numBatch + 2]) || ShapedType::isDynamic(domain[numBatch + 3]))
-    return step.emitOpError("expected static head sizes, found dynamic ones");
-
-  if (failed(verifySchedule(step)))
-    return failure();
   rewriter.setInsertionPoint(finalize);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
       << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace attn;
 
-static bool hasScoreWeight(Operation *op) {
+bool attn::hasScoreWeight(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
       [](auto attention) { return attention.getScoreWeight() != nullptr; });
 }

@@ -47,7 +47,7 @@ func.func @lanes(%q: tensor<1x2x64x16xf32>, %o: tensor<1x2x64x16xf32>) -> tensor
 
 // A decode kernel adds up as many products of rows and keys together as a vector has lanes.
 func.func @square(%q: tensor<1x2x1x16xf32>, %k: tensor<1x2x64x16xf32>, %o: tensor<1x2x1x16xf32>) -> tensor<1x2x1x16xf32> {
-  // expected-error @below {{schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, 16, found 4 times 2}}
+  // expected-error @below {{schedule: expected row_block times lane_vectors of kernel=decode to be its lanes, 16, both powers of two, found 4 times 2; write row_block=16 lane_vectors=1}}
   %out = attn.sdpa ins(%q, %k, %k : tensor<1x2x1x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>)
       outs(%o : tensor<1x2x1x16xf32>)
       {schedule = #attn.schedule<query_tile = 1, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode>} -> tensor<1x2x1x16xf32>

@@ -173,14 +173,3 @@ func.func @any_queries(%q: tensor<?x64xf32>, %k: tensor<256x64xf32>, %v: tensor<
       outs(%o : tensor<?x64xf32>) -> tensor<?x64xf32>
   return %r : tensor<?x64xf32>
 }
-
-// A schedule by hand stays.
-// CHECK-LABEL: func @by_hand(
-//       CHECK:   schedule = #attn.schedule<query_tile = 8, key_tile = 24, lanes = 2, row_block = 1, lane_vectors = 2>
-func.func @by_hand(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
-                   %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
-  %r = attn.sdpa ins(%q, %k, %v : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
-      outs(%o : tensor<256x64xf32>)
-      {schedule = #attn.schedule<query_tile = 8, key_tile = 24, lanes = 2, row_block = 1, lane_vectors = 2>} -> tensor<256x64xf32>
-  return %r : tensor<256x64xf32>
-}

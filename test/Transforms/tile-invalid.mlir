@@ -63,7 +63,7 @@ func.func @f(%q: tensor<16x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %
              %l: tensor<16xf32>, %o: tensor<16x8xf32>) -> tensor<16x8xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
       -> tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
-  // expected-error @below {{cannot be tiled with product = dot: expected Q, K and V of bf16, or K and V of 8 bits for kernel = prefill, with an even head size}}
+  // expected-error @below {{schedule: expected product=dot only where Q, K and V are bf16, of an even head size}}
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
       {schedule = #attn.schedule<query_tile = 16, key_tile = 2, lanes = 16, row_block = 1, lane_vectors = 1, product = dot>}
@@ -79,7 +79,7 @@ func.func @f(%q: tensor<16x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x32xbf
              %l: tensor<16xf32>, %o: tensor<16x32xbf16>) -> tensor<16x32xbf16> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
       -> tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>
-  // expected-error @below {{cannot be tiled with product = amx: expected Q, K and V of bf16, or K and V of 8 bits, with head sizes that are multiples of 32; write product = dot or product = fma}}
+  // expected-error @below {{schedule: expected product=amx only where Q is bf16 and K and V are bf16 or of 8 bits, of head sizes that are multiples of 32 and innermost, without score_weight, found Q of 'bf16', K of 'bf16' and head sizes 16 and 32; write product=dot or product=fma}}
   %s:3 = attn.online_step ins(%q, %k, %v : tensor<16x16xbf16>, tensor<64x16xbf16>, tensor<64x32xbf16>)
       outs(%i#0, %i#1, %i#2 : tensor<16x32xf32>, tensor<16xf32>, tensor<16xf32>)
       {schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 1, lane_vectors = 1, product = amx>}
@@ -96,7 +96,7 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
              %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
-  // expected-error @below {{cannot be tiled with kv_heads = 3: expected a divisor of the heads of K, all of which visit the same keys; write kv_heads = 1}}
+  // expected-error @below {{schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found 3; write kv_heads=1}}
   %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       {schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 3>}
@@ -112,7 +112,7 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
              %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
-  // expected-error @below {{cannot be tiled with kv_heads = 2: expected}}
+  // expected-error @below {{schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found 2; write kv_heads=1}}
   %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       {schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 2>}
@@ -134,7 +134,7 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
              %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
-  // expected-error @below {{cannot be tiled with kernel = decode and query_tile = 2: expected the number of query rows, found 1}}
+  // expected-error @below {{schedule: expected query_tile of kernel=decode to be 1, the number of query rows, found 2; write query_tile=1}}
   %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       {schedule = #attn.schedule<query_tile = 2, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
@@ -151,7 +151,7 @@ func.func @f(%q: tensor<4x?x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x?x16xf
              %o: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
       -> tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>
-  // expected-error @below {{cannot be tiled with kernel = decode and query_tile = 2: expected the number of query rows, found a dynamic one; write kernel = prefill}}
+  // expected-error @below {{schedule: expected query_tile of kernel=decode to be the number of query rows, found a dynamic one; write kernel=prefill}}
   %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x?x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
       {schedule = #attn.schedule<query_tile = 2, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
@@ -168,7 +168,7 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
              %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {
   %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       -> tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>
-  // expected-error @below {{cannot be tiled: expected query_tile and key_tile of at most 524288 bytes of Q, scores and accumulators, found 1 and 1000000 that need 4000192}}
+  // expected-error @below {{schedule: expected query_tile and key_tile of at most 524288 bytes of Q, scores and accumulators, found 1 and 1000000 that need 4000192; write smaller ones}}
   %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x1x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
       outs(%i#0, %i#1, %i#2 : tensor<4x1x16xf32>, tensor<4x1xf32>, tensor<4x1xf32>)
       {schedule = #attn.schedule<query_tile = 1, key_tile = 1000000, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
@@ -196,4 +196,28 @@ func.func @f(%q: tensor<2x1x16xf32>, %k: tensor<1x6x16xf32>, %a: tensor<2x1x16xf
   %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<2x1x16xf32>, tensor<2x1xf32>, tensor<2x1xf32>) outs(%o : tensor<2x1x16xf32>)
       -> tensor<2x1x16xf32>
   return %r : tensor<2x1x16xf32>
+}
+
+// -----
+
+// Each packed sequence would take rows 0 and on.
+#acc = affine_map<(b, h, i, e) -> (b, h, e, i)>
+#row = affine_map<(b, h, i, e) -> (b, h, i)>
+#out = affine_map<(b, h, i, e) -> (i, h, e)>
+func.func @f(%q: tensor<4x2x16xf32>, %k: tensor<20x2x16xf32>, %at: tensor<3xi32>, %a: tensor<2x2x16x4xf32>,
+             %m: tensor<2x2x4xf32>, %o: tensor<4x2x16xf32>) -> tensor<4x2x16xf32> {
+  %i:3 = attn.init_state outs(%a, %m, %m : tensor<2x2x16x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+      {maps = [#acc, #row, #row]} -> tensor<2x2x16x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>
+  // expected-error @below {{schedule: expected kernel=prefill for packed sequences}}
+  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x2x16xf32>, tensor<20x2x16xf32>, tensor<20x2x16xf32>)
+      cu_seqlens(%at, %at : tensor<3xi32>, tensor<3xi32>)
+      outs(%i#0, %i#1, %i#2 : tensor<2x2x16x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+      {maps = [affine_map<(b, h, i, j, d, e) -> (i, h, d)>, affine_map<(b, h, i, j, d, e) -> (j, h, d)>,
+               affine_map<(b, h, i, j, d, e) -> (j, h, e)>, affine_map<(b, h, i, j, d, e) -> (b, h, e, i)>,
+               affine_map<(b, h, i, j, d, e) -> (b, h, i)>, affine_map<(b, h, i, j, d, e) -> (b, h, i)>],
+       schedule = #attn.schedule<query_tile = 4, key_tile = 16, lanes = 8, row_block = 2, lane_vectors = 4, kernel = decode>}
+      -> tensor<2x2x16x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>
+  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<2x2x16x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+      cu_seqlens(%at : tensor<3xi32>) outs(%o : tensor<4x2x16xf32>) {maps = [#acc, #row, #row, #out]} -> tensor<4x2x16xf32>
+  return %r : tensor<4x2x16xf32>
 }

@@ -17,12 +17,12 @@ using namespace attn::driver;
 /// Largest |out - ref| relative to max |ref| that --check accepts. For f32 and f64 it is that of docs/Semantics.md. For
 /// 16 bits, that page compares with the same mathematics in the low type; here three roundings to that type are
 /// allowed, of the weights, of the output and of the reference's output: 3/2 of its epsilon.
-static double getTolerance(NpyType type, bool roundsScores) {
+static double getTolerance(NpyType type, bool roundsScores, bool roundsToTF32) {
   switch (type) {
   case NpyType::Float64: return 1e-12;
   case NpyType::BFloat16: return 1.5 / (1 << 7);
   case NpyType::Float16: return 1.5 / (1 << 10);
-  default: return roundsScores ? 1e-4 : 1e-5;
+  default: return roundsToTF32 ? 1e-3 : roundsScores ? 1e-4 : 1e-5;
   }
 }
 
@@ -113,7 +113,7 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
     NpyType type = arguments[i].type;
     Difference difference = compareArrays(arguments[i], expected[i]);
     double relative = difference.largest == 0 ? 0 : difference.largest / (difference.scale > 0 ? difference.scale : 1);
-    double tolerance = getTolerance(type, roundsScores(arguments));
+    double tolerance = getTolerance(type, roundsScores(arguments), kernel.roundsToTF32);
     bool isWithin = relative <= tolerance;
     isFine &= isWithin;
     outs() << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "

@@ -27,6 +27,10 @@ void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
 
+/// An error where `op`, an sdpa or online_step, cannot have the schedule: on the target, or on any where it is null.
+/// The error says what to write. Policy, schedules by hand and attn-tile all ask it.
+mlir::LogicalResult verifySchedule(mlir::Operation *op, ScheduleAttr schedule, const TargetInfo *target = nullptr);
+
 /// Bytes of a thread's stack for Q, the scores, the accumulator and the quotient that finalize transposes, of a CPU
 /// tile of `rows` query rows (of a decode kernel those of all heads that share one of K); and how many a schedule may
 /// need.
@@ -36,9 +40,13 @@ int64_t getMaxTileStackBytes(KernelKind kernel);
 /// visit the same keys.
 bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
 
+/// An error where no schedule makes `op`, an sdpa or online_step, a GPU kernel.
+mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
 /// The one for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
 
+/// True for additive scores.
+bool hasScoreWeight(mlir::Operation *op);
 /// True where the products of `op`, an sdpa or online_step, can be `product = dot`: pairs of bf16 that lie together.
 /// Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
 bool canUseDotProducts(mlir::Operation *op, KernelKind kernel);

@@ -1,0 +1,39 @@
+// A schedule in IR for a GPU is checked as one of --schedule is.
+// RUN: attn-opt %s --attn-select-schedule=target=sm_80 --split-input-file --verify-diagnostics
+
+// No schedule makes this one a GPU kernel.
+func.func @rows(%q: tensor<16x59xf16>, %o: tensor<16x59xf16>) -> tensor<16x59xf16> {
+  // expected-error @below {{no GPU kernel for head sizes 59 and 59, expected static multiples of 8 from 8 to 256}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<16x59xf16>, tensor<16x59xf16>, tensor<16x59xf16>) outs(%o : tensor<16x59xf16>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 32, row_block = 16, lane_vectors = 1, product = mma, warps = 1>} -> tensor<16x59xf16>
+  return %r : tensor<16x59xf16>
+}
+
+// -----
+
+// The schedule of a processor.
+func.func @no_warps(%q: tensor<16x64xf32>, %o: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  // expected-error @below {{schedule: expected warps from 1 to 16 on target sm_80, found 0; write warps=4}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>) outs(%o : tensor<16x64xf32>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 16, row_block = 1, lane_vectors = 1>} -> tensor<16x64xf32>
+  return %r : tensor<16x64xf32>
+}
+
+// -----
+
+// Without tensor cores each product is an instruction.
+func.func @unrolled(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
+  // expected-error @below {{schedule: expected row_block times key_tile of product=fma to be at most 1024, found 32 times 64; write row_block=16 key_tile=32}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>) outs(%o : tensor<32x64xf32>)
+      {schedule = #attn.schedule<query_tile = 32, key_tile = 64, lanes = 32, row_block = 32, lane_vectors = 1, warps = 1>} -> tensor<32x64xf32>
+  return %r : tensor<32x64xf32>
+}
+
+// -----
+
+func.func @registers(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<128x64xf16> {
+  // expected-error @below {{schedule: expected row_block times columns of V and keys of a tile to be at most 32768, found 128 times 320; write row_block=16 and a smaller key_tile}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>) outs(%o : tensor<128x64xf16>)
+      {schedule = #attn.schedule<query_tile = 128, key_tile = 256, lanes = 32, row_block = 128, lane_vectors = 1, product = mma, warps = 1>} -> tensor<128x64xf16>
+  return %r : tensor<128x64xf16>
+}
