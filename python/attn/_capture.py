@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _tensor
-from attn._range import Range
+from attn import _tensor, _wide
+from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
 
 Array = npt.NDArray[Any]
@@ -27,8 +27,8 @@ LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 
 
-class Captured(Array):
-    """An array that traced values may index; otherwise a NumPy array like others."""
+class Captured(_wide.Wide):
+    """An array that traced values may index, and whose own arithmetic is that of traced values."""
 
     name: str = ""
 
@@ -62,12 +62,17 @@ class Captured(Array):
         if self.dtype.kind == "b":
             return Symbol(BOOL, template, (whole, *places))
         element = integer_type(self.dtype)
-        values = Range(int(self.min()), int(self.max())) if self.size else Range()
-        if self.size and values.hi >= 2**63:
-            what = self.name or "(attn.capture)"
-            raise ValueError(f"expected integers below 2^63 in the captured array {what}, found {values.hi}")
+        values = Range(*_bounds(whole.constant, self.name)) if self.size else Range()
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
+
+
+def _bounds(array: Array, name: str) -> tuple[int, int]:
+    """The smallest and the largest integer of an array."""
+    lo, hi = int(array.min()), int(array.max())
+    if hi > LARGEST:
+        raise ValueError(f"expected integers below 2^63 in the captured array {name or '(attn.capture)'}, found {hi}")
+    return lo, hi
 
 
 def _position(array: Captured, dim: int, key: Any) -> Symbol:
@@ -82,10 +87,11 @@ def _position(array: Captured, dim: int, key: Any) -> Symbol:
     else:
         raise TypeError(f"expected an integer as position in {what}, found {key!r}")
     if not place.range.inside(size):
-        lo, hi = (f"{bound:.0f}" for bound in place.range)
+        lo, hi = place.range
+        wraps = ", as the arithmetic may leave int64" if place.range == Range() else ""
         raise ValueError(
-            f"expected positions from 0 to {size - 1} in {what}, found {lo} to {hi} possible; "
-            f"write attn.clip(…, 0, {size - 1}), or a larger array"
+            f"expected positions from 0 to {size - 1} in {what}, found {lo} to {hi} possible{wraps}; "
+            f"write attn.clip(…, 0, {size - 1}) or (…) % {size}, or a larger array"
         )
     return place
 
@@ -100,6 +106,11 @@ def capture(array: Any, name: str = "") -> Captured:
     view = _tensor.as_array(name or "the array", array).view(Captured)
     view.name = name or view.name
     return view
+
+
+def evaluate(function: Any, *inputs: Array) -> Any:
+    """What a score_mod or mask_mod gives for arrays: the numbers that it has where it is traced."""
+    return np.asarray(rebind(function)(*(x.view(_wide.Wide) for x in inputs)))
 
 
 def integer_type(dtype: np.dtype[Any]) -> str:

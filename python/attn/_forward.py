@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _chain, _checks
+from attn import _capture, _chain, _checks
 from attn._chain import apply, scores, softmax
 
 Array = npt.NDArray[Any]
@@ -88,7 +88,8 @@ def sdpa(
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         s = _chain.scale(scores(q, k), _checks.scale(scale, sizes.d))
         if score_mod is not None:
-            s = np.broadcast_to(np.asarray(score_mod(s, *_indices(sizes)), dtype=np.float64), sizes.scores)
+            s = _capture.evaluate(score_mod, s, *_indices(sizes)).astype(np.float64)
+            s = np.broadcast_to(s, sizes.scores)
         if softcap is not None:
             s = _chain.softcap(s, softcap)
     s = _chain.mask(s, bias, kept)
@@ -142,7 +143,7 @@ def predicate(
         _checks.broadcast("mask", mask.shape, sizes.scores)
         kept = kept & mask
     if mask_mod is not None:
-        kept = kept & np.asarray(mask_mod(*indices), dtype=bool)
+        kept = kept & _capture.evaluate(mask_mod, *indices).astype(bool)
     return kept
 
 

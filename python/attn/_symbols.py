@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from attn import _tensor
-from attn._range import Range
+from attn import _tensor, _wide
+from attn._range import Range, wrapped
 
 INDEX, FLOAT, BOOL = "index", "float", "bool"
 MAX_POWER = 16  # larger powers are a function call, not a chain of products
@@ -35,7 +35,7 @@ def lift(value: Any) -> Symbol:
     if isinstance(value, bool | np.bool_):
         return Symbol(BOOL, f"arith.constant {str(bool(value)).lower()}", constant=bool(value))
     if isinstance(value, numbers.Integral):
-        number = int(value)
+        number = _wide.integer(value)
         return Symbol(INDEX, f"arith.constant {number} : index", (), Range(number, number), constant=number)
     if isinstance(value, numbers.Real | np.floating) or getattr(value, "dtype", None) == "bfloat16":
         return Symbol(FLOAT, "arith.constant {constant} : {float}", constant=float(value))
@@ -107,15 +107,7 @@ def floor_divide(a: Any, b: Any) -> Symbol:
         return unary("math.floor", divide(x, y))
     if y.constant == 0:
         raise ZeroDivisionError("expected a divisor that is not 0 in a traced function, found 0")
-    return _where_divisible(y, lambda divisor: binary(x, divisor, "arith.floordivsi", "", Range.floordiv))
-
-
-def _where_divisible(y: Symbol, divide_by: Callable[[Symbol], Symbol]) -> Symbol:
-    """divide_by(y), 0 where the index y is 0: MLIR does not say what dividing by 0 does, even in an unused value."""
-    if y.known.lo > 0 or y.known.hi < 0:
-        return divide_by(y)
-    is_zero = compare("==", y, 0)
-    return where(is_zero, 0, divide_by(where(is_zero, 1, y)))
+    return binary(x, y, "arith.floordivsi", "", Range.floordiv)
 
 
 def remainder(a: Any, b: Any) -> Symbol:
@@ -127,34 +119,60 @@ def remainder(a: Any, b: Any) -> Symbol:
         return subtract(x, multiply(floor_divide(x, y), y))
     if y.constant == 0:
         raise ZeroDivisionError("expected a divisor that is not 0 in a traced function, found 0")
-
-    def of_index(divisor: Symbol) -> Symbol:
-        quotient = binary(x, divisor, "arith.floordivsi", "", Range.floordiv)
-        result = subtract(x, multiply(quotient, divisor))
-        result.known, result.range = x.known.modulo(divisor.known), x.range.modulo(divisor.range)
-        return result
-
-    return _where_divisible(y, of_index)
+    # The product may wrap; the difference, which is smaller than the divisor, does not.
+    result = subtract(x, multiply(floor_divide(x, y), y))
+    if y.known.lo <= 0 <= y.known.hi:
+        result = where(compare("==", y, 0), 0, result)
+    result.known, result.range = x.known.modulo(y.known), x.range.modulo(y.range)
+    return result
 
 
 def power(a: Any, b: Any) -> Symbol:
-    """The power a ** b: products for small integers b, otherwise a function."""
-    x, y = lift(a), lift(b)
+    """The power a ** b: of integers an integer, otherwise products for small exponents, or a function."""
+    x, y = (where(x, 1, 0) if x.kind == BOOL else x for x in map(lift, (a, b)))
+    if x.kind == y.kind == INDEX:
+        return _integer_power(x, y)
     exponent = y.constant if y.kind == INDEX else None
     if exponent is not None and abs(exponent) <= MAX_POWER:
         if exponent < 0:
             return divide(1.0, power(as_float(x), -exponent))
-        result = lift(1.0 if x.kind == FLOAT else 1)
-        for bit in bin(exponent)[2:]:  # Horner's scheme, from the highest bit
-            result = multiply(result, result) if result.constant is None else result
-            if bit == "1":
-                result = x if result.constant is not None else multiply(result, x)
-        return result
+        return _repeated_product(x, exponent, lift(1.0))
     if y.constant == 0.5:
         return unary("math.sqrt", x)
     if x.constant == 2:
         return unary("math.exp2", y)
     return Symbol(FLOAT, "math.powf {0}, {1} : {float}", (as_float(x), as_float(y)))
+
+
+def _repeated_product(x: Symbol, exponent: int, one: Symbol) -> Symbol:
+    """x ** exponent by Horner's scheme, from the highest bit."""
+    result = one
+    for bit in bin(exponent)[2:]:
+        result = multiply(result, result) if result.constant is None else result
+        if bit == "1":
+            result = x if result.constant is not None else multiply(result, x)
+    return result
+
+
+def _integer_power(x: Symbol, y: Symbol) -> Symbol:
+    """x ** y of indices; as in NumPy no negative y."""
+    if y.range.lo < 0:
+        raise ValueError(
+            f"expected integer powers with exponents from 0 on, found {y.range.lo} to {y.range.hi} possible; "
+            "write a float to the power, as 2.0 ** x"
+        )
+    if y.constant is not None:
+        return (
+            lift(wrapped(x.constant**y.constant))
+            if x.constant is not None
+            else _repeated_product(x, y.constant, lift(1))
+        )
+    result, square = lift(1), x
+    for bit in range(y.known.hi.bit_length()):  # Π x^(2^bit) over the bits of y
+        is_set = compare("==", remainder(floor_divide(y, 2**bit), 2), 1)
+        result = where(is_set, multiply(result, square), result)
+        square = multiply(square, square) if square.constant is None else lift(wrapped(square.constant**2))
+    return result
 
 
 def negative(value: Any) -> Symbol:

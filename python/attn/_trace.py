@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from attn import _capture, _foreign, _text
+from attn._checks import MAX_I32
 from attn._range import Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift
 
@@ -27,6 +28,7 @@ DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": 
 RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal_offset"}
 RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights"}
 RESERVED |= {"score", *INDICES}
+POSITIONS = Range(0, MAX_I32 - 1)  # of every call of a kernel
 TEMPORARY = re.compile(r"t\d+")
 
 
@@ -61,9 +63,14 @@ def trace(
     """
     if score_mod is None and mask_mod is None:
         return Traced()
+    for label, size in zip(INDICES, scores, strict=True):
+        if size > MAX_I32:
+            raise ValueError(
+                f"expected sizes of at most {MAX_I32} beside score_mod and mask_mod, found {size} for {label}"
+            )
     printer = _Printer(element, open_indices)
     indices = [
-        Symbol(INDEX, f"attn.index {kind} : index", (), Range(0), Range(0, size - 1), label=label)
+        Symbol(INDEX, f"attn.index {kind} : index", (), POSITIONS, Range(0, size - 1), label=label)
         for (label, kind), size in zip(INDICES.items(), scores, strict=True)
     ]
     results = []

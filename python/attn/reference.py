@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks
+from attn import _capture, _checks
 from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn._forward import predicate, sdpa
 from attn._online import State, finalize, init_state, merge_states, online_step
@@ -73,14 +73,15 @@ def varlen_sdpa(
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
     out, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[1::-1], -np.inf)
-    mods = {name: options.pop(name) for name in ("score_mod", "mask_mod") if options.get(name) is not None}
+    given = [name for name in ("score_mod", "mask_mod") if options.get(name) is not None]
+    mods = {name: _capture.rebind(options.pop(name)) for name in given}
     for b in range(rows.size - 1):
         at, of = slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1])
         mine = {x: options[x][b : b + 1] if _is_offsets(options[x]) else options[x] for x in options}
         if "score_mod" in mods:
-            mine["score_mod"] = lambda s, _, h, i, j, b=b: mods["score_mod"](s, np.full((1, 1, 1, 1), b), h, i, j)
+            mine["score_mod"] = lambda s, x, h, i, j, b=b: mods["score_mod"](s, np.full_like(x, b), h, i, j)
         if "mask_mod" in mods:
-            mine["mask_mod"] = lambda _, h, i, j, b=b: mods["mask_mod"](np.full((1, 1, 1, 1), b), h, i, j)
+            mine["mask_mod"] = lambda x, h, i, j, b=b: mods["mask_mod"](np.full_like(x, b), h, i, j)
         sequence = (q[None, at], k[None, of], v[None, of])
         part, part_lse = sdpa(*sequence, layout="bshd", return_lse=True, **mine)
         out[at], lse[:, at] = part[0], part_lse[0]
