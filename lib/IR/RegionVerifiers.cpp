@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn;
@@ -63,7 +64,8 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
                           "tensor.extract of tensors from outside, in ")
           << name << ", found " << nested.getName();
       if (isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(nested))
-        diag << " by what is no constant; write arith.floordivsi";
+        diag << (matchPattern(nested.getOperand(1), m_Constant()) ? " by 0 or -1" : " by what is no constant")
+             << "; write arith.floordivsi";
       diag.attachNote(nested.getLoc()) << "the op is here";
       return diag;
     }

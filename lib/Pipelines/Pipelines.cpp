@@ -69,6 +69,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 void buildCanonicalizePhase(OpPassManager &pm, bool allFunctions) {
   // First, on what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
   pm.addPass(createDescribeKernelsPass({allFunctions}));
+  pm.addNestedPass<func::FuncOp>(createDefineDivisionPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
@@ -128,6 +129,7 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
 }
 
 void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
+  pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;

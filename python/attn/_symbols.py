@@ -168,7 +168,7 @@ def _integer_power(x: Symbol, y: Symbol) -> Symbol:
             else _repeated_product(x, y.constant, lift(1))
         )
     result, square = lift(1), x
-    for bit in range(y.known.hi.bit_length()):  # Π x^(2^bit) over the bits of y
+    for bit in range(y.range.hi.bit_length()):  # Π x^(2^bit) over the bits of y
         is_set = compare("==", remainder(floor_divide(y, 2**bit), 2), 1)
         result = where(is_set, multiply(result, square), result)
         square = multiply(square, square) if square.constant is None else lift(wrapped(square.constant**2))

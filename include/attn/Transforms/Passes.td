@@ -69,6 +69,35 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
+  let summary = "give integer division in regions by 0 and -1 its meaning";
+  let description = [{
+    In the regions of attn ops a quotient by 0 is 0, as a remainder by 0 is, and
+    the smallest number divided by -1 is itself (docs/Semantics.md). MLIR leaves
+    the first open, and processors end the process on both. Divisors of
+    `arith.floordivsi`, `arith.remsi` and `arith.remui` that may be one of the
+    two are replaced by 1, and the quotient by the product, which is 0 for 0
+    and -x for -1.
+
+    Rejects nothing: other divisions are in regions by known divisors only
+    (C10). Run it in front of whatever lowers a region; both phases that may be
+    the first one, canonicalize and bufferize, start with it.
+
+    ```mlir
+    // before
+    %q = arith.floordivsi %x, %y : index
+    // after
+    %n = arith.addi %y, %c1 : index
+    %s = arith.cmpi ult, %n, %c2 : index
+    %d = arith.select %s, %c1, %y : index
+    %p = arith.muli %x, %y : index
+    %t = arith.floordivsi %x, %d : index
+    %q = arith.select %s, %p, %t : index
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse the textbook chain into attn.sdpa";
   let description = [{

@@ -17,6 +17,8 @@
 namespace attn {
 
 void populateCanonicalizePatterns(mlir::RewritePatternSet &patterns);
+/// Of attn-define-division.
+void populateDefineDivisionPatterns(mlir::RewritePatternSet &patterns);
 
 /// Replaces the chain that ends in `apply` by one sdpa, or emits a missed remark with the reason.
 mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply);
