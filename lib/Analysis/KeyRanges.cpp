@@ -100,8 +100,25 @@ private:
       return getUnsolved();
     Ranges result;
     for (const LinearForm &form : *solved)
-      result = intersect(result, getRanges(form));
+      result = intersect(result, whereExact(form, getRanges(form)));
     return result;
+  }
+
+  /// Any key may be kept and none is known to be where a run-time value is so large that the predicate wraps.
+  Ranges whereExact(const LinearForm &form, Ranges ranges) {
+    Value isExact;
+    for (Value value : forms.getWideValues(form)) {
+      Value isSmall = isWithinRunTimeBits(b, loc, toIndex(cloneSymbol(value)));
+      isExact = isExact ? b.createOrFold<arith::AndIOp>(loc, isExact, isSmall) : isSmall;
+    }
+    if (!isExact)
+      return ranges;
+    if (ranges.visited.lower)
+      ranges.visited.lower = select(isExact, ranges.visited.lower, constant(0));
+    if (ranges.visited.upper)
+      ranges.visited.upper = select(isExact, ranges.visited.upper, constant(kNoBound));
+    ranges.full.upper = select(isExact, upperOf(ranges.full), constant(0));
+    return ranges;
   }
 
   /// R(i) + b j >= 0 with smallest and largest R over the tile: b > 0 gives j >= ceil(-R / b), b < 0 gives

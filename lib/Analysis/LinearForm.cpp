@@ -13,6 +13,12 @@ using namespace attn;
 /// Numbers of a form, so that products of two, and of one with a size, stay within 64 bits.
 static constexpr unsigned kMaxBits = 31;
 
+/// Positions are below 2^31, and run-time values that a form holds within +-2^32, or it is not used.
+static constexpr unsigned kPositionBits = 31, kRunTimeBits = 32;
+/// Terms of a form, and the bits of each with its factor: their sum, with those of both positions, does not wrap.
+static constexpr size_t kMaxTerms = 4;
+static constexpr unsigned kMaxTermBits = 59;
+
 static std::optional<int64_t> getConstant(Value value) {
   APInt constant;
   if (!matchPattern(value, m_ConstantInt(&constant)) || constant.getSignificantBits() > kMaxBits)
@@ -35,22 +41,33 @@ Dependence attn::getDependence(Value value, Region &region) {
   return result;
 }
 
-/// Never negative, by its form alone.
-static bool isNonNegative(Value value) {
+/// Bits of a value that is never negative, by its form alone; nullopt of others, and of those that may wrap.
+static std::optional<unsigned> getNonNegativeBits(Value value) {
+  auto fit = [&](unsigned bits) -> std::optional<unsigned> {
+    unsigned width = value.getType().isIndex() ? 64 : value.getType().getIntOrFloatBitWidth();
+    return bits < width ? std::optional(bits) : std::nullopt;
+  };
   if (std::optional<int64_t> constant = getConstant(value))
-    return *constant >= 0;
+    return *constant >= 0 ? fit(llvm::Log2_64_Ceil(*constant + 1)) : std::nullopt;
   Operation *op = value.getDefiningOp();
   if (!op)
-    return false;
+    return std::nullopt;
   if (isa<IndexOp>(op))
-    return true;
-  if (isa<arith::AddIOp, arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
-          arith::MinSIOp, arith::RemSIOp>(op))
-    return isNonNegative(op->getOperand(0)) && isNonNegative(op->getOperand(1));
-  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
-    return isNonNegative(op->getOperand(0));
-  return false;
+    return fit(kPositionBits);
+  auto get = [&](unsigned i) { return getNonNegativeBits(op->getOperand(i)); };
+  if (isa<arith::IndexCastOp, arith::ExtSIOp>(op)) {
+    std::optional<unsigned> bits = get(0);
+    return bits ? fit(*bits) : std::nullopt;
+  }
+  if (!isa<arith::AddIOp, arith::MulIOp, arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp, arith::CeilDivSIOp,
+           arith::MinSIOp, arith::RemSIOp>(op))
+    return std::nullopt;
+  std::optional<unsigned> lhs = get(0), rhs = get(1);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  return fit(isa<arith::AddIOp>(op) ? std::max(*lhs, *rhs) + 1 : isa<arith::MulIOp>(op) ? *lhs + *rhs : *lhs);
 }
+static bool isNonNegative(Value value) { return getNonNegativeBits(value).has_value(); }
 
 std::optional<Quotient> attn::matchQuotient(Value value) {
   Operation *op = value.getDefiningOp();
@@ -72,7 +89,52 @@ static bool holdsLargeConstant(Value value, Region &region) {
   return llvm::any_of(op->getOperands(), [&](Value operand) { return holdsLargeConstant(operand, region); });
 }
 
+/// Bits of a value that is the same for all rows and keys, by its form; 64 where unknown.
+static unsigned getRunTimeBits(Value value) {
+  if (std::optional<int64_t> constant = getConstant(value))
+    return kMaxBits;
+  if (!value.getType().isIndex() && value.getType().getIntOrFloatBitWidth() <= kRunTimeBits)
+    return value.getType().getIntOrFloatBitWidth();
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::IndexCastOp, arith::ExtSIOp>(op))
+    return getRunTimeBits(op->getOperand(0));
+  return 64;
+}
+
+/// |value| < 2^bits for an integer that knows no key and is made as isBoundable says, where none of the run-time values
+/// that are appended to `wide` has more than kRunTimeBits.
+static unsigned getBits(Value value, Region &region, SmallVectorImpl<Value> &wide) {
+  if (!getDependence(value, region).query) {
+    unsigned bits = getRunTimeBits(value);
+    if (bits <= kRunTimeBits)
+      return bits;
+    if (!llvm::is_contained(wide, value))
+      wide.push_back(value);
+    return kRunTimeBits;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<IndexOp>(op))
+    return kPositionBits;
+  auto get = [&](unsigned i) { return getBits(op->getOperand(i), region, wide); };
+  if (isa<arith::SelectOp>(op))
+    return std::max(get(1), get(2));
+  unsigned bits = get(0);
+  if (isa<arith::IndexCastOp>(op) || matchQuotient(value))
+    return bits;
+  unsigned other = get(1);
+  return isa<arith::MulIOp>(op)                  ? bits + other
+         : isa<arith::AddIOp, arith::SubIOp>(op) ? std::max(bits, other) + 1
+                                                 : std::max(bits, other);
+}
+
+static bool isBoundableValue(Value value, Region &region);
+
 bool attn::isBoundable(Value value, Region &region) {
+  SmallVector<Value> wide;
+  return isBoundableValue(value, region) && getBits(value, region, wide) <= kMaxTermBits;
+}
+
+static bool isBoundableValue(Value value, Region &region) {
   if (holdsLargeConstant(value, region))
     return false;
   Dependence dependence = getDependence(value, region);
@@ -105,6 +167,9 @@ static std::optional<LinearForm> combine(LinearForm a, const LinearForm &b, int6
   a.constant += factor * b.constant;
   a.query += factor * b.query;
   a.key += factor * b.key;
+  for (Value value : b.wide)
+    if (!llvm::is_contained(a.wide, value))
+      a.wide.push_back(value);
   for (auto [term, weight] : b.terms) {
     auto *known = llvm::find_if(a.terms, [&, term = term](auto &entry) { return entry.first == term; });
     if (known == a.terms.end())
@@ -127,20 +192,22 @@ std::optional<LinearForm> LinearForms::get(Value value) const {
     return std::nullopt;
   LinearForm opaque;
   opaque.terms.push_back({value, 1});
+  if (getDependence(value, region).query)
+    getBits(value, region, opaque.wide);
   return opaque;
 }
 
 std::optional<LinearForm> LinearForms::getWide(Value value) const {
   if (std::optional<int64_t> constant = getConstant(value))
-    return LinearForm{*constant, 0, 0, {}};
+    return LinearForm{*constant, 0, 0, {}, {}};
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentRegion() != &region)
     return std::nullopt;
   if (auto index = dyn_cast<IndexOp>(op)) {
     if (index.getKind() == IndexKind::Query)
-      return LinearForm{0, 1, 0, {}};
+      return LinearForm{0, 1, 0, {}, {}};
     if (index.getKind() == IndexKind::Key)
-      return LinearForm{0, 0, 1, {}};
+      return LinearForm{0, 0, 1, {}, {}};
     return std::nullopt;
   }
   if (isa<arith::IndexCastOp, arith::ExtSIOp>(op))
@@ -150,6 +217,10 @@ std::optional<LinearForm> LinearForms::getWide(Value value) const {
   std::optional<LinearForm> lhs = get(op->getOperand(0)), rhs = get(op->getOperand(1));
   if (!lhs || !rhs)
     return std::nullopt;
+  // Arithmetic on a run-time value may wrap, also where the value cancels later.
+  for (LinearForm *form : {&*lhs, &*rhs})
+    for (auto [term, factor] : form->terms)
+      getBits(term, region, form->wide);
   if (isa<arith::AddIOp>(op))
     return combine(*lhs, *rhs, 1);
   if (isa<arith::SubIOp>(op))
@@ -165,7 +236,7 @@ std::optional<LinearForm> LinearForms::getWide(Value value) const {
 std::optional<LinearForm> LinearForms::getLessEqual(Value lhs, Value rhs, int64_t slack) const {
   // rhs - lhs + slack >= 0
   std::optional<LinearForm> left = get(lhs), right = get(rhs);
-  LinearForm extra{slack, 0, 0, {}};
+  LinearForm extra{slack, 0, 0, {}, {}};
   if (left && right) {
     std::optional<LinearForm> difference = combine(*right, *left, -1);
     return difference ? combine(*difference, extra, 1) : std::nullopt;
@@ -175,7 +246,7 @@ std::optional<LinearForm> LinearForms::getLessEqual(Value lhs, Value rhs, int64_
     std::optional<LinearForm> dividend = get(quotient->dividend), bound = combine(*right, extra, 1);
     if (!dividend || !bound)
       return std::nullopt;
-    bound = combine(LinearForm{quotient->divisor - 1, 0, 0, {}}, *bound, quotient->divisor);
+    bound = combine(LinearForm{quotient->divisor - 1, 0, 0, {}, {}}, *bound, quotient->divisor);
     return bound ? combine(*bound, *dividend, -1) : std::nullopt;
   }
   if (std::optional<Quotient> quotient = matchQuotient(rhs); quotient && left) {
@@ -210,11 +281,39 @@ std::optional<SmallVector<LinearForm, 2>> LinearForms::get(arith::CmpIPredicate 
   case eq: isSolved = add(getLessEqual(lhs, rhs, 0)) && add(getLessEqual(rhs, lhs, 0)); break;
   case ne: break;
   }
+  isSolved &= llvm::all_of(forms, [&](const LinearForm &form) { return staysWithin64Bits(form); });
   return isSolved ? std::optional(std::move(forms)) : std::nullopt;
 }
 
+bool LinearForms::staysWithin64Bits(const LinearForm &form) const {
+  SmallVector<Value> wide;
+  return form.terms.size() <= kMaxTerms && llvm::all_of(form.terms, [&](auto &entry) {
+           return getBits(entry.first, region, wide) + llvm::Log2_64_Ceil(std::abs(entry.second) + 1) <= kMaxTermBits;
+         });
+}
+
+SmallVector<Value> LinearForms::getWideValues(const LinearForm &form) const {
+  SmallVector<Value> wide(form.wide.begin(), form.wide.end());
+  // j < x, which is x - 1 - j >= 0, and j >= x, which is j - x >= 0, bound the keys by x itself.
+  bool isPlain = form.query == 0 && form.terms.size() == 1 &&
+                 ((form.key == -1 && form.constant == -1 && form.terms.front().second == 1) ||
+                  (form.key == 1 && form.constant == 0 && form.terms.front().second == -1));
+  if (!isPlain)
+    for (auto [term, factor] : form.terms)
+      getBits(term, region, wide);
+  return wide;
+}
+
+Value attn::isWithinRunTimeBits(OpBuilder &b, Location loc, Value value) {
+  // value + 2^31 <u 2^32
+  Value half = arith::ConstantIndexOp::create(b, loc, int64_t(1) << (kRunTimeBits - 1));
+  Value all = arith::ConstantIndexOp::create(b, loc, int64_t(1) << kRunTimeBits);
+  return b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, b.createOrFold<arith::AddIOp>(loc, value, half),
+                                       all);
+}
+
 bool LinearForms::isAlwaysNonNegative(const LinearForm &form) const {
-  if (!form.terms.empty())
+  if (!form.terms.empty() || !form.wide.empty())
     return false;
   auto minimum = [](int64_t coefficient, int64_t size) -> std::optional<int64_t> {
     if (coefficient >= 0)

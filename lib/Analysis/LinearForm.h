@@ -17,7 +17,12 @@ namespace attn {
 struct LinearForm {
   int64_t constant = 0, query = 0, key = 0;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
+  /// Run-time values that the predicate computes with: it wraps where one is large, and then the form is wrong.
+  llvm::SmallVector<mlir::Value, 2> wide;
 };
+
+/// An i1: whether an index is small enough for arithmetic on it not to wrap.
+mlir::Value isWithinRunTimeBits(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value);
 
 /// Which positions a value of a region depends on.
 struct Dependence {
@@ -47,6 +52,9 @@ public:
   std::optional<llvm::SmallVector<LinearForm, 2>> get(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
                                                       mlir::Value rhs) const;
 
+  /// The run-time values that must be isWithinRunTimeBits for the form, and for bounds that are computed from it.
+  llvm::SmallVector<mlir::Value> getWideValues(const LinearForm &form) const;
+
   /// The smallest value over all rows and keys is >= 0, as far as sizes are static.
   bool isAlwaysNonNegative(const LinearForm &form) const;
 
@@ -55,6 +63,7 @@ private:
   std::optional<LinearForm> getWide(mlir::Value value) const;
   /// lhs <= rhs, of which one may be a quotient that holds the key.
   std::optional<LinearForm> getLessEqual(mlir::Value lhs, mlir::Value rhs, int64_t slack) const;
+  bool staysWithin64Bits(const LinearForm &form) const;
   bool fits(const LinearForm &form, mlir::Type type) const;
 
   mlir::Region &region;

@@ -12,6 +12,9 @@
 using namespace mlir;
 using namespace attn;
 
+/// As of bounds of windows: with an offset of up to 2^61, where predicates hold it, nothing wraps.
+static constexpr int64_t kMaxChunk = int64_t(1) << 40;
+
 /// C5: an alignment is spelled out unless the sizes make every alignment the same.
 static LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool hasLengths) {
   if (!causal || isa<CausalAlignmentAttr>(*causal))
@@ -41,6 +44,9 @@ template <typename OpTy> static LogicalResult verifyWindow(OpTy op) {
   // Not by its getter, which is unsigned.
   if (IntegerAttr chunk = op.getChunkAttr(); chunk && chunk.getInt() < 1)
     return op.emitOpError("C12: expected chunk to be at least 1, found ") << chunk.getInt();
+  if (IntegerAttr chunk = op.getChunkAttr(); chunk && chunk.getInt() > kMaxChunk)
+    return op.emitOpError("C12: expected chunk to be at most 2^40, found ")
+           << chunk.getInt() << "; leave it out for one chunk of all keys";
   if (op.getAlign() && (!isPlaceable || op.getCausal()))
     return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
            << (op.getCausal() ? "beside causal" : "without a window");

@@ -19,10 +19,12 @@ using llvm::StringRef;
 using enum TokenForm;
 
 static constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
+/// What #attn.window takes: an offset of 32 bits may lie as far from the keys as all of them are many.
+static constexpr int64_t kMaxWindowBound = int64_t(1) << 40;
 
-static std::optional<int64_t> parseSize(StringRef text, int64_t minimum) {
+static std::optional<int64_t> parseSize(StringRef text, int64_t minimum, int64_t maximum = kMaxSize) {
   uint64_t size;
-  if (text.getAsInteger(10, size) || size < uint64_t(minimum) || size > uint64_t(kMaxSize))
+  if (text.getAsInteger(10, size) || size < uint64_t(minimum) || size > uint64_t(maximum))
     return std::nullopt;
   return int64_t(size);
 }
@@ -87,7 +89,7 @@ static bool storeWindow(Problem &problem, StringRef value) {
   Problem::Window window;
   auto [left, right] = value.split(',');
   for (auto [text, bound] : {std::pair(left, &window.left), std::pair(right, &window.right)})
-    if (!text.empty() && !(*bound = parseSize(text, 0)))
+    if (!text.empty() && !(*bound = parseSize(text, 0, kMaxWindowBound)))
       return false;
   problem.window = window;
   return true;
@@ -202,7 +204,7 @@ static constexpr ProblemToken kTokens[] = {
      storeMask},
     {"layout", Value, "a layout", "layout=bhsd, layout=bshd, layout=bsd or layout=varlen", storeLayout},
     {"out", Value, "further outputs", "out=lse, out=weights or out=lse,weights", storeOutputs},
-    {"window", Value, "two bounds from 0 to 2147483647: left, right",
+    {"window", Value, "two bounds from 0 to 2^40: left, right",
      "window=127,0 for 128 keys that end at the query, window=127, for no bound on the right", storeWindow},
     {"align", Value, "an alignment", "align=top_left, align=bottom_right or align=offset",
      storeAlignment<&Problem::align>},

@@ -22,7 +22,8 @@ Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")
 PAGE_LAYOUTS = ("nhd", "hnd")
-MAX_I32 = 2**31 - 1
+MIN_I32, MAX_I32 = -(2**31), 2**31 - 1
+NO_BOUND = 2**33  # of a window: positions and offsets, of 32 bits each, are never so far apart
 
 # What is written here for keywords of PyTorch, FlashAttention and others.
 OTHER_WORDS = {
@@ -167,8 +168,7 @@ def window(value: Any) -> tuple[int | None, int | None] | None:
     for bound in value:
         if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
             raise ValueError(f"expected window bounds to be integers >= 0 or None, found {value!r}")
-    # Beyond every length all bounds are one.
-    left, right = (None if bound is None else min(int(bound), MAX_I32) for bound in value)
+    left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
     return (left, right)
 
 
@@ -337,6 +337,6 @@ def _integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.shape != (b,):
         raise ValueError(f"expected {name} of shape ({b},), one a batch, found {array.shape}")
-    if (np.abs(array.astype(np.float64)) > MAX_I32).any():
+    if ((array < MIN_I32) | (array > MAX_I32)).any():
         raise ValueError(f"expected {name} to fit in 32 bits, found {array.tolist()}")
     return array.astype(np.int64)

@@ -42,22 +42,29 @@ MASKS = {
     "window = #attn.window<left = 3>, align = #attn.causal<offset>": lambda i, j: i - 3 <= j,
     "window = #attn.window<right = 3>, align = #attn.causal<offset>": lambda i, j: j <= i + 3,
     "chunk = 5 : i64, align = #attn.causal<offset>": lambda i, j: i // 5 == j // 5,
+    "window = #attn.window<left = 1099511627776>, align = #attn.causal<offset>": lambda i, j: i - 2**40 <= j,
+    "window = #attn.window<left = 2147483648, right = 2147483649>, align = #attn.causal<offset>": (
+        lambda i, j: (i - 2**31 <= j) & (j <= i + 2**31 + 1)
+    ),
+    "chunk = 1099511627776 : i64, align = #attn.causal<offset>": lambda i, j: i // 2**40 == j // 2**40,
 }
 
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("attributes", MASKS)
+@pytest.mark.parametrize("kind", ["i64", "i32"])
 @pytest.mark.parametrize("reference", [False, True])
-def test_any_offset_places_the_diagonal(rows, attributes, reference):
-    """The largest number of i64 is no bound: positions that are added to it do not wrap."""
-    clauses = "causal_offset(%o : tensor<2xi64>)"
-    text = source(rows, arguments=", %o: tensor<2xi64>", clauses=clauses, attributes=attributes)
+def test_any_offset_places_the_diagonal(rows, attributes, reference, kind):
+    """The largest number of i64 is no bound: positions and windows that are added to it do not wrap."""
+    clauses = f"causal_offset(%o : tensor<2x{kind}>)"
+    text = source(rows, arguments=f", %o: tensor<2x{kind}>", clauses=clauses, attributes=attributes)
     kernel, (q, k, v) = attn.compile(text, reference=reference), draw(rows)
-    for offsets in ([LARGEST, -LARGEST - 1], [LARGEST - 1, -(2**62)], [2**62, 5]):
+    wide = [[LARGEST, -LARGEST - 1], [LARGEST - 1, -(2**62)], [2**62, 5], [-LARGEST, -LARGEST + 3]]
+    for offsets in wide if kind == "i64" else [[2**31 - 1, -(2**31)], [5, -3]]:
         places = np.array(offsets, dtype=object).reshape(2, 1, 1)
         i, j = np.arange(rows).reshape(1, -1, 1).astype(object), np.arange(KEYS).astype(object)
         kept = MASKS[attributes](i + places, j).astype(bool)
-        found = kernel(q, k, v, np.array(offsets))
+        found = kernel(q, k, v, np.array(offsets, np.int64 if kind == "i64" else np.int32))
         np.testing.assert_allclose(found, expected(q, k, v, kept), rtol=0, atol=1e-5)
 
 

@@ -41,6 +41,35 @@ def test_layout_bshd_agrees_with_the_specification(options):
     assert_close(lse, expected_lse, np.float64, "lse")
 
 
+LARGE = [2**63 - 1, 2**32 + 5, 2**31 - 1]
+
+
+@pytest.mark.parametrize(("word", "rows"), [("causal", 40), ("align", 40), ("align", 1)])
+def test_large_windows_beside_large_offsets(word, rows):
+    """A bound that no position reaches keeps what the definition keeps, whatever the offset."""
+    offsets = [2**31 - 1, -(2**31), 2**31 - 30, 3 - 2**31]
+    q, k, v = random_qkv((4, 2, 1, rows, 70, 16, 16))
+    diagonal = np.arange(rows).reshape(-1, 1) + np.array(offsets).reshape(-1, 1, 1, 1)
+    j = np.arange(70)
+    for left, right in [(x, None) for x in LARGE] + [(None, x) for x in LARGE] + [(2**31, 2**31)]:
+        kept = np.ones((4, 1, rows, 70), bool) if word == "align" else j <= diagonal
+        kept = kept if left is None else kept & (diagonal.astype(object) - left <= j).astype(bool)
+        kept = kept if right is None else kept & (j <= diagonal.astype(object) + right).astype(bool)
+        expected = attn.reference.sdpa(q, k, v, mask=kept)
+        for function in (attn.sdpa, attn.reference.sdpa):
+            found = function(q, k, v, window=(left, right), **{word: offsets})
+            assert_close(found, expected, np.float32)
+
+
+def test_offsets_of_32_bits_are_taken_and_others_refused():
+    q, k, v = random_qkv((1, 2, 1, 40, 70, 16, 16))
+    for function in (attn.sdpa, attn.reference.sdpa):
+        assert (np.asarray(function(q, k, v, causal=[-(2**31)])) == 0).all()
+        for offset in (2**31, -(2**31) - 1):
+            with pytest.raises(ValueError, match="expected causal to fit in 32 bits"):
+                function(q, k, v, causal=[offset])
+
+
 def test_window_without_alignment_is_refused_where_lengths_differ():
     q, k, v = random_qkv((1, 1, 1, 4, 6, 8, 8))
     with pytest.raises((attn.CompileError, ValueError), match="align"):
