@@ -69,6 +69,8 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
   Option<std::string> computeType{*this, "compute-type",
                                   llvm::cl::desc("Type of the intermediates: f32, f64, or empty for each op's own"),
                                   llvm::cl::init("")};
+  Option<bool> f64Outputs{*this, "f64-outputs", llvm::cl::desc("With f64, what kernels return is f64 as well"),
+                          llvm::cl::init(false)};
   Option<bool> chainOnly{*this, "chain-only", llvm::cl::desc("Leave attn.sdpa to the flash path"),
                          llvm::cl::init(false)};
   Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),

@@ -210,8 +210,13 @@ LogicalResult Compiler::runReference() {
   pm.enableVerifier(false);
   ReferenceOptions reference;
   reference.computeType = options.unfused ? "" : "f64";
+  reference.f64Outputs = options.f64Outputs;
   buildReferencePhase(pm, reference);
-  return runAndVerify(pm);
+  if (failed(runAndVerify(pm)))
+    return failure();
+  for (Kernel &kernel : kernels)
+    kernel.arguments = getKernelArguments(module->lookupSymbol(kernel.name)); // of which outputs have become f64
+  return success();
 }
 
 LogicalResult Compiler::run(Phase last) {

@@ -104,8 +104,8 @@ Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
 
 Values decomposeDropout(Formula &f, DropoutOp op) {
   Region region;
-  buildDropout(f.builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP().convertToDouble(),
-               getAccumulationType(getElementTypeOrSelf(op.getInput().getType())), region);
+  buildDropout(f.builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP().convertToDouble(), f.type,
+               region);
   return decomposeElementwise(f, op.getInput(), op.getOutput(),
                               [&](OpBuilder &b, Location, Value x) { return modifyElement(f, b, x, region); });
 }

@@ -124,8 +124,13 @@ void buildTilePhase(OpPassManager &pm) {
 }
 
 void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
+  bool isF64 = options.computeType == "f64";
+  if (isF64)
+    pm.addNestedPass<func::FuncOp>(createWidenFloatsPass({options.f64Outputs}));
   pm.addNestedPass<func::FuncOp>(
       createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
+  if (isF64)
+    pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // casts of tensors
 }
 
 void buildBufferizePhase(OpPassManager &pm, bool isGpu) {

@@ -94,6 +94,17 @@ static FailureOr<Value> decomposeTileOfPages(OpBuilder &builder, GatherPagesOp o
       .getResult(0);
 }
 
+/// A formula widens each element that it reads: no tensor has to lie in memory in a wider type for it.
+static void readNarrowInputs(Operation *op) {
+  auto isOutput = [&](OpOperand &use) {
+    auto dps = dyn_cast<DestinationStyleOpInterface>(op);
+    return dps && dps.isDpsInit(&use);
+  };
+  for (OpOperand &use : op->getOpOperands())
+    if (auto extension = use.get().getDefiningOp<arith::ExtFOp>(); extension && !isOutput(use))
+      use.set(extension.getIn());
+}
+
 static void reportNoReferenceForm(Operation *op) {
   if (!isa<RankedTensorType>(op->getOperand(0).getType()))
     op->emitOpError("expected tensors, found memrefs; run attn-lower-to-reference before bufferisation");
@@ -136,6 +147,8 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       IRRewriter rewriter(op);
       Operation *before = op->getPrevNode();
       FailureOr<SmallVector<Value>> values = failure();
+      if (type)
+        readNarrowInputs(op);
       if (auto gather = dyn_cast<GatherPagesOp>(op)) {
         FailureOr<Value> dense =
             gather.getBatch() ? decomposeTileOfPages(rewriter, gather) : decomposeGatherPages(rewriter, gather);

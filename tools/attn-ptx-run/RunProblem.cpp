@@ -39,7 +39,11 @@ Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
   Expected<std::vector<NpyArray>> arguments = driver::createArguments(kernel->getDescription(), run.arguments);
   if (!arguments)
     return arguments.takeError();
-  Expected<std::vector<NpyArray>> expected = driver::createOutputs(kernel->getDescription(), *arguments);
+  Expected<driver::LoadedKernel> reference =
+      driver::compileReference(run.source, options, kernel->getDescription().name);
+  if (!reference)
+    return reference.takeError();
+  Expected<std::vector<NpyArray>> expected = driver::createOutputs(*reference, *arguments);
   if (!expected)
     return expected.takeError();
   CudaEmulator &emulator = CudaEmulator::get();
@@ -50,9 +54,5 @@ Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
     return error;
   for (const LaunchRecord &launch : emulator.launches)
     printSummary(launch.kernel, launch.report);
-  Expected<driver::LoadedKernel> reference =
-      driver::compileReference(run.source, options, kernel->getDescription().name);
-  if (!reference)
-    return reference.takeError();
   return driver::checkOutputs(*reference, kernel->getDescription(), *arguments, std::move(*expected));
 }

@@ -68,9 +68,19 @@ static Difference compareArrays(const NpyArray &found, const NpyArray &expected)
   return difference;
 }
 
-Expected<std::vector<NpyArray>> driver::createOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+/// The reference has floats in f64.
+static void copyElements(const NpyArray &from, NpyArray &to) {
+  int64_t count = getNumElements(from.shape);
+  if (from.type == to.type)
+    std::memcpy(to.data, from.data, getNpyTypeSize(from.type) * count);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      reinterpret_cast<double *>(to.data)[i] = readFloat(from, i);
+}
+
+Expected<std::vector<NpyArray>> driver::createOutputs(const LoadedKernel &reference, ArrayRef<NpyArray> arguments) {
   std::vector<NpyArray> outputs(arguments.size());
-  for (auto [argument, given, output] : zip_equal(kernel.arguments, arguments, outputs)) {
+  for (auto [argument, given, output] : zip_equal(reference.getDescription().arguments, arguments, outputs)) {
     if (!argument.isOutput)
       continue;
     Expected<NpyArray> array = createZeros(argument, given.shape);
@@ -78,7 +88,7 @@ Expected<std::vector<NpyArray>> driver::createOutputs(const Kernel &kernel, Arra
       return array.takeError();
     output = std::move(*array);
     if (argument.isUpdated)
-      std::memcpy(output.data, given.data, getNpyTypeSize(given.type) * getNumElements(given.shape));
+      copyElements(given, output);
   }
   return outputs;
 }
@@ -88,7 +98,7 @@ Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOpt
     return target.takeError();
   else if (target->gpu)
     options.target = "host";
-  options.reference = true;
+  options.reference = options.f64Outputs = true;
   options.schedule.clear();
   options.remarks = RemarkFilter::None;
   options.dumpDirectory.clear();

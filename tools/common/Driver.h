@@ -87,10 +87,11 @@ int64_t readInteger(const NpyArray &array, int64_t index);
 uint16_t toNarrowFloat(NpyType type, double value);
 double fromNarrowFloat(NpyType type, uint16_t bits);
 
-/// For the reference, taken before the kernel is called: copies of the outputs that it updates, zeros for the others;
-/// nothing in the place of the inputs.
-llvm::Expected<std::vector<NpyArray>> createOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
-/// The reference of the kernel of that name (empty: the first), on the host.
+/// For the reference, taken before the kernel is called: the outputs that it updates in its own types, zeros for the
+/// others; nothing in the place of the inputs.
+llvm::Expected<std::vector<NpyArray>> createOutputs(const LoadedKernel &reference, llvm::ArrayRef<NpyArray> arguments);
+/// The reference of the kernel of that name (empty: the first), on the host: floats that it computes are f64, its
+/// outputs as well.
 llvm::Expected<LoadedKernel> compileReference(const Source &source, CompileOptions options, llvm::StringRef kernel);
 /// Calls a kernel's reference on the inputs and these outputs, and compares: a line an output on standard output; false
 /// where one is outside of the tolerance.

@@ -43,6 +43,8 @@ struct CompileOptions {
   bool parallel = true;
   /// The materialised pipeline with intermediates in f64, instead of the flash kernels.
   bool reference = false;
+  /// Of the reference pipeline: what kernels return is f64 as well, for those who compare with it.
+  bool f64Outputs = false;
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;

@@ -331,6 +331,34 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
                         "With chain-only, an error where an op falls back">];
 }
 
+def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {
+  let summary = "compute every float in f64: what the reference is made of";
+  let description = [{
+    f16, bf16 and f32 become f64 wherever something is computed: in attn ops and
+    their regions, in `arith`, `math`, `linalg`, `tensor`, and in what loops
+    carry. What is only moved (arguments, slices, pages) keeps its type and is
+    extended where it is read. Constants keep their values. `arith.truncf` still
+    rounds to the type that it names, and arguments and results of a function
+    have the types that they had; with `outputs`, those of a kernel that hold its
+    results are f64 as well, and `attn.arguments` says so.
+
+    Ops of other dialects, bit casts, calls and writes to memory keep their
+    types; each of them that computes is a warning, as the result is then not
+    that of f64.
+
+    ```mlir
+    // before
+    %y = arith.mulf %x, %c : f32
+    // after
+    %w = arith.extf %x : f32 to f64
+    %y = arith.mulf %w, %c : f64
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [Option<"outputs", "outputs", "bool", "false", "Make what a kernel returns f64 as well">];
+}
+
 def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
   let summary = "check the contract at the end of a phase";
   let description = [{
