@@ -13,6 +13,7 @@
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -100,6 +101,10 @@ static void warnOfExternalCalls(ModuleOp module) {
 
 LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   std::string name = source->getBufferIdentifier().str();
+  if (llvm::Error error = checkNesting(*source)) {
+    diagnostics << llvm::toString(std::move(error)) << "\n";
+    return failure();
+  }
   sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
   module = parseSourceFile<ModuleOp>(sourceManager, context.get());
   if (!module)

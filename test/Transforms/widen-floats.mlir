@@ -3,8 +3,8 @@
 
 // Constants keep their value, and what is given and returned its type.
 // CHECK-LABEL: func.func @scalars(%arg0: f32) -> f32
-// CHECK:         %[[C:.*]] = arith.constant 0.10000000149011612 : f64
-// CHECK:         %[[X:.*]] = arith.extf %arg0 : f32 to f64
+// CHECK-DAG:     %[[C:.*]] = arith.constant 0.10000000149011612 : f64
+// CHECK-DAG:     %[[X:.*]] = arith.extf %arg0 : f32 to f64
 // CHECK:         %[[Y:.*]] = arith.mulf %[[X]], %[[C]] : f64
 // CHECK:         arith.truncf %[[Y]] : f64 to f32
 func.func @scalars(%x: f32) -> f32 {

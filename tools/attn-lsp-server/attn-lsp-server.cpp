@@ -9,9 +9,17 @@
 #include "attn/InitAll.h"
 #include "mlir/Support/LLVM.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/thread.h"
+
+/// The server parses what is typed, without a place for a check in front: half-written text with brackets beyond
+/// kMaxNesting must not end it. The parser takes less than 1 KiB a level; only what is used of this is memory.
+static constexpr std::optional<unsigned> kStackBytes = 1u << 30;
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
-  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+  bool isFine = false;
+  llvm::thread server(kStackBytes, [&] { isFine = mlir::succeeded(mlir::MlirLspServerMain(argc, argv, registry)); });
+  server.join();
+  return isFine ? 0 : 1;
 }

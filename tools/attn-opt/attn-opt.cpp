@@ -5,13 +5,44 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/InitAll.h"
+#include "attn/Support/Nesting.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+/// As upstream's, but that it looks at the text before it parses it.
+static mlir::LogicalResult runOnFile(llvm::StringRef input, llvm::StringRef output, mlir::DialectRegistry &registry) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> source = mlir::openInputFile(input, &message);
+  std::unique_ptr<llvm::ToolOutputFile> result = source ? mlir::openOutputFile(output, &message) : nullptr;
+  if (!result) {
+    llvm::errs() << message << "\n";
+    return mlir::failure();
+  }
+  if (llvm::Error error = attn::checkNesting(*source)) {
+    llvm::errs() << llvm::toString(std::move(error)) << "\n";
+    return mlir::failure();
+  }
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (mlir::failed(mlir::MlirOptMain(result->os(), std::move(source), registry, config)))
+    return mlir::failure();
+  result->keep();
+  return mlir::success();
+}
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
   mlir::registerAllPasses();
   attn::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "attn optimizer driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(argc, argv, "attn optimizer driver\n", registry);
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
+  // Answers that read no file.
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
+  llvm::InitLLVM init(argc, argv);
+  return mlir::asMainReturnCode(runOnFile(input, output, registry));
 }

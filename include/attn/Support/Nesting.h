@@ -1,0 +1,25 @@
+//===- Nesting.h - how deep a source is nested ------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_SUPPORT_NESTING_H
+#define ATTN_SUPPORT_NESTING_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBufferRef.h"
+
+namespace attn {
+
+/// MLIR's parser, verifier and printer call themselves once a level, and so do passes, on a stack of 8 MB: the first of
+/// them overflows it at some 3,000 levels. People and front ends write some 30.
+constexpr unsigned kMaxNesting = 256;
+
+/// Refuses MLIR text that is nested deeper than kMaxNesting, before it is parsed: brackets of all kinds, operators of
+/// an affine expression, and aliases of attributes and types, which are as deep as what they stand for. What stands in
+/// strings and comments does not count. Refuses bytecode, whose depth is not seen. The error has the place.
+llvm::Error checkNesting(llvm::MemoryBufferRef source);
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_NESTING_H

@@ -1,0 +1,185 @@
+//===- Nesting.cpp - how deep a source is nested --------------------------===//
+//
+// One walk over the tokens of MLIR text, without a stack of its own calls.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Support/Nesting.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace attn;
+using llvm::StringRef;
+
+static constexpr StringRef kBytecode = "ML\xefR";
+
+namespace {
+/// An open bracket. Inside of it, operators nest their operands until a comma or the end.
+struct Bracket {
+  char open;
+  unsigned operators = 0;
+};
+
+class NestingScanner {
+public:
+  explicit NestingScanner(StringRef text) : text(text) {}
+
+  /// The place of the first bracket, operator or alias that is too deep.
+  std::optional<size_t> findTooDeep() {
+    while (at < text.size()) {
+      size_t place = at;
+      unsigned here = scanToken();
+      if (alias)
+        aliasDepth = std::max(aliasDepth, here);
+      if (here > kMaxNesting)
+        return place;
+    }
+    return std::nullopt;
+  }
+
+private:
+  /// Takes one token; the depth at it, with that of what an alias stands for.
+  unsigned scanToken() {
+    char c = text[at];
+    if (c == '"')
+      skipString();
+    else if (text.substr(at).starts_with("//"))
+      at = std::min(text.find('\n', at), text.size());
+    else if (text.substr(at).starts_with("->") || text.substr(at).starts_with(">=") ||
+             text.substr(at).starts_with("<="))
+      at += 2;
+    else if (StringRef("([{<").contains(c))
+      open(c);
+    else if (StringRef(")]}>").contains(c))
+      close(c);
+    else if ((c == '#' || c == '!') && brackets.empty() && startsAlias())
+      ;
+    else if (c == '#' || c == '!')
+      return depth + aliases.lookup(takeName());
+    else if (llvm::isAlpha(c) || c == '_' || c == '%' || c == '@' || c == '^')
+      scanWord();
+    else
+      scanMark(c);
+    return depth;
+  }
+
+  void scanMark(char c) {
+    ++at;
+    if (StringRef("+-*").contains(c))
+      nestOperand();
+    else if (c == ',')
+      endOperands();
+    else if (c == '\n' && brackets.empty() && alias && hasValue)
+      endAlias();
+    hasValue |= !llvm::isSpace(c);
+  }
+
+  void scanWord() {
+    StringRef word = takeName();
+    if (llvm::is_contained({"floordiv", "ceildiv", "mod"}, word))
+      nestOperand();
+    hasValue = true;
+  }
+
+  /// Operators are those of affine expressions, which stand in brackets that are no region.
+  void nestOperand() {
+    if (brackets.empty() || brackets.back().open == '{')
+      return;
+    ++brackets.back().operators;
+    ++depth;
+  }
+
+  void endOperands() {
+    if (brackets.empty())
+      return;
+    depth -= brackets.back().operators;
+    brackets.back().operators = 0;
+  }
+
+  void open(char c) {
+    ++at;
+    hasValue = true;
+    brackets.push_back({c});
+    ++depth;
+  }
+
+  /// An angle bracket that nothing closes was a comparison.
+  void close(char c) {
+    ++at;
+    char wanted = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
+    if (llvm::none_of(brackets, [&](const Bracket &bracket) { return bracket.open == wanted; }))
+      return;
+    char last;
+    do {
+      endOperands();
+      last = brackets.pop_back_val().open;
+      --depth;
+    } while (last != wanted);
+  }
+
+  /// `#name =` or `!name =` at the start of what it stands for.
+  bool startsAlias() {
+    size_t start = at;
+    StringRef name = takeName();
+    size_t next = text.find_first_not_of(" \t\r\n", at);
+    if (next == StringRef::npos || text[next] != '=' || text.substr(next).starts_with("==")) {
+      at = start;
+      return false;
+    }
+    endAlias();
+    alias = name;
+    hasValue = false;
+    at = next + 1;
+    return true;
+  }
+
+  void endAlias() {
+    if (alias)
+      aliases[*alias] = aliasDepth;
+    alias.reset();
+    aliasDepth = 0;
+  }
+
+  /// A word with its sigil.
+  StringRef takeName() {
+    size_t start = at++;
+    while (at < text.size() && (llvm::isAlnum(text[at]) || StringRef("_$.").contains(text[at])))
+      ++at;
+    hasValue = true;
+    return text.slice(start, at);
+  }
+
+  void skipString() {
+    hasValue = true;
+    for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
+      at += text[at] == '\\';
+    at = std::min(at + 1, text.size());
+  }
+
+  StringRef text;
+  size_t at = 0;
+  unsigned depth = 0;
+  llvm::SmallVector<Bracket> brackets;
+  llvm::StringMap<unsigned> aliases; ///< how deep what they stand for is
+  std::optional<StringRef> alias;    ///< that is being defined
+  unsigned aliasDepth = 0;
+  bool hasValue = false; ///< something of the definition has been seen
+};
+} // namespace
+
+llvm::Error attn::checkNesting(llvm::MemoryBufferRef source) {
+  StringRef text = source.getBuffer(), name = source.getBufferIdentifier();
+  if (text.starts_with(kBytecode))
+    return llvm::createStringError(name + ": expected MLIR as text, found bytecode; write it as text with mlir-opt");
+  std::optional<size_t> place = NestingScanner(text).findTooDeep();
+  if (!place)
+    return llvm::Error::success();
+  StringRef before = text.take_front(*place);
+  size_t line = before.count('\n') + 1, column = *place - (before.rfind('\n') + 1) + 1;
+  return llvm::createStringError(name + ":" + llvm::Twine(line) + ":" + llvm::Twine(column) +
+                                 ": error: expected at most " + llvm::Twine(kMaxNesting) +
+                                 " brackets and operators inside each other, found more");
+}
