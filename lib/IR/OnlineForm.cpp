@@ -108,11 +108,11 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   auto init = InitStateOp::create(builder, loc, stateTypes, state.inits[0], state.inits[1], state.inits[2],
                                   builder.getAffineMapArrayAttr(stateMaps));
   init.getStart().takeBody(op.getStart());
-  auto step =
-      OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-                           op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2), op.getCuSeqlensQ(),
-                           op.getCuSeqlensK(), op.getScoreWeight(), scaleValue, scale, op.getSoftcapAttr(),
-                           builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
+  auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
+                                   op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2),
+                                   op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue, scale,
+                                   op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(),
+                                   /*paged=*/UnitAttr(), op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
   step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());

@@ -100,11 +100,7 @@ bool TileBuilder::foldsManyTiles() {
 }
 
 bool TileBuilder::needsAlignedTiles() {
-  auto isInPages = [&](Value operand, AffineMap map) {
-    auto gather = operand.getDefiningOp<GatherPagesOp>();
-    return gather && readsPages(gather, map);
-  };
-  return isInPages(step.getKey(), maps[1]) || isInPages(step.getValue(), maps[2]);
+  return liesInPages(step.getKey(), maps[1]) || liesInPages(step.getValue(), maps[2]);
 }
 
 State TileBuilder::createLoop(Value lower, Value upper, State state, function_ref<State(Value, State)> body) {

@@ -225,7 +225,8 @@ State TileBuilder::createStepOfHeads(Value query, bool isPartial, ValueRange sta
   auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), query, key, value, bias, mask, state[0], state[1],
                                     state[2], /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScoreWeight(),
                                     step.getScaleValue(), step.getScaleAttr(), step.getSoftcapAttr(),
-                                    b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), stepSchedule);
+                                    b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(),
+                                    liesInPages(step.getKey(), maps[1]) ? b.getUnitAttr() : UnitAttr(), stepSchedule);
   if (isPartial)
     cloneRegion(step.getMaskMod(), tiled.getMaskMod(), tiled);
   cloneRegion(step.getScoreMod(), tiled.getScoreMod(), tiled);

@@ -85,6 +85,7 @@ private:
   bool canReadPages(GatherPagesOp gather, mlir::AffineMap map);
   bool gathersRows();
   bool readsPages(GatherPagesOp gather, mlir::AffineMap map);
+  bool liesInPages(mlir::Value operand, mlir::AffineMap map);
   int64_t getHeadsPerStep();
   bool needsAlignedTiles();
   bool foldsManyTiles();

@@ -210,6 +210,12 @@ bool TileBuilder::readsPages(GatherPagesOp gather, AffineMap map) {
   return canReadPages(gather, map) && (isWide || (isDecode && !gathersRows()));
 }
 
+/// True where the products read K or V in its pages.
+bool TileBuilder::liesInPages(Value operand, AffineMap map) {
+  auto gather = operand.getDefiningOp<GatherPagesOp>();
+  return gather && readsPages(gather, map);
+}
+
 /// The rows of a key tile that lies in one page, where they are in the cache.
 Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap &map, unsigned column) {
   Value cache = gather.getCache();

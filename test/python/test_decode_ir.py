@@ -232,3 +232,46 @@ def test_the_only_batch_dimension_is_the_head():
     scaled = q * np.arange(8, dtype=np.float32).reshape(8, 1, 1)
     wanted = expected(scaled, k, v, ("h/2 k d", "h/2 k v"), np.ones((8, 1, 300), bool))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+STARTS = {  # 31 is where K starts, 7 is V's start
+    "of a load": "%s = arith.index_cast %e : i32 to index",
+    "of 64 bits": "%w = arith.extsi %e : i32 to i64\n%s = arith.index_cast %w : i64 to index",
+    "unsigned": "%s = arith.index_castui %e : i32 to index",
+    "a sum": "%i = arith.index_cast %e : i32 to index\n%s = arith.addi %i, %c0 : index",
+    "an argument": "%s = arith.index_cast %a : i32 to index",
+    "the larger one": "%i = arith.index_cast %e : i32 to index\n%s = arith.maxsi %i, %c3 : index",
+    "the lesser one": "%i = arith.index_cast %e : i32 to index\n%s = arith.minsi %i, %c400 : index",
+}
+
+
+@pytest.mark.parametrize("length", ["1000", "%n"])
+@pytest.mark.parametrize("start", STARTS)
+def test_a_slice_is_no_page(start, length):
+    """A step over a slice of a cache, wherever it starts, may have more keys than a tile, as no page has."""
+    domain, cache, rows = "h, q, k, d, v", "tensor<1500x64xf32>", "tensor<8x1x64xf32>"
+    part = "tensor<1000x64xf32>" if length == "1000" else "tensor<?x64xf32>"
+    kernel = attn.compile(f"""func.func @f(%q: {rows}, %kc: {cache}, %vc: {cache}, %p: tensor<2xi32>, %a: i32,
+    %count: i32) -> {rows} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c400 = arith.constant 400 : index
+  %n = arith.index_cast %count : i32 to index
+  %e = tensor.extract %p[%c0] : tensor<2xi32>
+  {STARTS[start]}
+  %f = tensor.extract %p[%c1] : tensor<2xi32>
+  %t = arith.index_cast %f : i32 to index
+  %k = tensor.extract_slice %kc[%s, 0] [{length}, 64] [1, 1] : {cache} to {part}
+  %v = tensor.extract_slice %vc[%t, 0] [{length}, 64] [1, 1] : {cache} to {part}
+  %o = tensor.empty() : {rows}
+  %r = attn.sdpa ins(%q, %k, %v : {rows}, {part}, {part}) outs(%o : {rows})
+      {{maps = [{", ".join(affine(x, domain) for x in ("h q d", "k d", "k v", "h q v"))}]}} -> {rows}
+  return %r : {rows}
+}}""")
+    rng = np.random.default_rng(11)
+    q = rng.standard_normal((8, 1, 64), np.float32)
+    k, v = rng.standard_normal((2, 1500, 64), np.float32)
+    found = kernel(q, k, v, np.array([31, 7], np.int32), 31, 1000)
+    p = np.exp(q.astype(np.float64) @ k[31:1031].T / 8)
+    np.testing.assert_allclose(found, p / p.sum(axis=-1, keepdims=True) @ v[7:1007], rtol=0, atol=3e-6)

@@ -58,7 +58,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
 
     The online softmax of Milakov and Gimelshein (arXiv:1805.02867) with the
     product by V of FlashAttention (arXiv:2205.14135). A schedule turns it into
-    the loop over key tiles.
+    the loop over key tiles, in which `paged` says that K is rows of one page of
+    a cache: they end with it, and what lies behind it is of another sequence.
 
     Domain: (batch…, query, key, head, value).
 
@@ -77,7 +78,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$score_weight, Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map, UnitAttr:$paged,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$weight_mod);

@@ -29,7 +29,7 @@ static bool findsPages(Operation &op) { return isPure(&op) || isa<memref::LoadOp
 static bool isWholePage(OnlineStepOp step) {
   std::optional<ScheduleAttr> schedule = step.getSchedule();
   unsigned numBatch = getNumBatchDims(step);
-  if (!schedule || schedule->getKernel() != KernelKind::Decode || !isPage(step) ||
+  if (!schedule || schedule->getKernel() != KernelKind::Decode || !step.getPaged() ||
       getStaticDomain(step)[numBatch + 1] != schedule->getKeyTile() || !step.getMaskMod().empty() || asksForKeys(step))
     return false;
   SetVector<Value> captured;

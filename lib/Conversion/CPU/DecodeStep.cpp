@@ -59,7 +59,7 @@ int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
   // as long as memory does, and are fastest from one place that prefetch instructions run ahead of.
   bool isOneBlock = getNumRows(step) <= schedule.getLaneVectors();
   bool isNarrow = getElementTypeOrSelf(step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
-  return isOneBlock && (!isNarrow || isPage(step)) && schedule.getKeyTile() % block == 0 ? block : 1;
+  return isOneBlock && (!isNarrow || step.getPaged()) && schedule.getKeyTile() % block == 0 ? block : 1;
 }
 
 DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp> steps)
@@ -87,7 +87,7 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   // A register holds the weights of one key, or of a pair.
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
-  isPaged = isPage(step);
+  isPaged = step.getPaged();
   // What follows for the same head comes after all other heads.
   isInterleaved = schedule.getKvHeads() > 1;
   if (!isPaged || schedule.getPrefetch() == 0)

@@ -106,17 +106,8 @@ bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
 }
 
-/// The block table, in memory, says which page it is.
-bool attn::cpu::isPage(OnlineStepOp step) {
-  auto view = step.getKey().getDefiningOp<memref::SubViewOp>();
-  return view && llvm::any_of(view.getOffsets(), [](Value offset) {
-           auto number = offset.getDefiningOp<arith::IndexCastOp>();
-           return number && number.getIn().getDefiningOp<memref::LoadOp>();
-         });
-}
-
 bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
-  return step.getMaskMod().empty() && !asksForKeys(step) && !isPage(step);
+  return step.getMaskMod().empty() && !asksForKeys(step) && !step.getPaged();
 }
 
 bool attn::cpu::usesByteDot(OnlineStepOp step) {
