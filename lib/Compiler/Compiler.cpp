@@ -6,6 +6,7 @@
 
 #include "attn/Compiler/Compiler.h"
 #include "Cancellation.h"
+#include "NameKernels.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
 #include "attn/CodeGen/CodeGen.h"
@@ -119,7 +120,7 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
     return failure();
   }
   warnOfExternalCalls(*module);
-  return checkCalls(*module);
+  return failure(failed(nameKernels(*module, options.names)) || failed(checkCalls(*module)));
 }
 
 //===----------------------------------------------------------------------===//

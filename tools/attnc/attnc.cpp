@@ -101,8 +101,13 @@ cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_de
 cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
                               inCompile, inCategory);
 
-cl::opt<std::string> libraryName("name", cl::desc("with --problems, the C name of the library (default: of the file)"),
-                                 cl::value_desc("NAME"), inCompile, inCategory);
+cl::opt<std::string> cName("name",
+                           cl::desc("the C name of the kernel, where there is one (default: of its function); with "
+                                    "--problems, of the library (default: of the file)"),
+                           cl::value_desc("NAME"), inCompile, inRun, inCategory);
+cl::list<std::string> entries("entry",
+                              cl::desc("the C name of a kernel, where there are several; once for each function"),
+                              cl::value_desc("FUNCTION:NAME"), inCompile, inRun, inCategory);
 cl::opt<unsigned> jobs("j", cl::desc("threads that compile (default: one a core)"), cl::value_desc("N"), cl::init(0),
                        inCompile, inCategory);
 
@@ -152,6 +157,9 @@ SmallVector<OptionWords> getOptionWords() {
 /// Of --tuned, once the flags are checked.
 std::shared_ptr<const TunedFile> tunedFile;
 
+/// Of --name and --entry, likewise.
+std::vector<KernelName> kernelNames;
+
 CompileOptions getOptions() {
   CompileOptions options;
   options.target = target;
@@ -160,6 +168,7 @@ CompileOptions getOptions() {
   options.failOnFallback = failOnFallback;
   options.schedule = schedule;
   options.tuned = tunedFile;
+  options.names = kernelNames;
   options.remarks = remarks;
   options.ptxas = ptxas;
   options.dumpDirectory = dumpPhases;
@@ -202,8 +211,8 @@ Error checkSuffix() {
 
 /// The name of a library from its file: out/libattention.so → attention.
 std::string getLibraryName() {
-  if (!libraryName.empty())
-    return libraryName;
+  if (!cName.empty())
+    return cName;
   StringRef stem = sys::path::stem(output);
   if (stem.size() > 3)
     stem.consume_front("lib");
@@ -324,12 +333,18 @@ static Error checkFlags() {
   if (Error error = checkOptions(kCommands, category))
     return error;
   for (const cl::opt<std::string> *option : {&target, &schedule, &tuned, &dumpPhases, &output, &stopAfter, &header,
-                                             &manifest, &libraryName, &ptxas, &cudaDriver, &kernelName, &problemFile})
+                                             &manifest, &cName, &ptxas, &cudaDriver, &kernelName, &problemFile})
     if (option->getNumOccurrences() > 0 && option->empty())
       return createStringError("expected a value of " + Twine(option->ArgStr.size() > 1 ? "--" : "-") + option->ArgStr +
                                ", found none; write one, or leave it out");
-  if (!libraryName.empty() && problemFile.empty())
-    return createStringError("expected --name with --problems only, whose library it names");
+  if (!entries.empty() && !problemFile.empty())
+    return createStringError("expected --entry with INPUT.mlir or --problem, found --problems; its kernels are called "
+                             "after their problems, and the library as --name says");
+  Expected<std::vector<KernelName>> names =
+      parseKernelNames(problemFile.empty() ? StringRef(cName) : "", std::vector<std::string>(entries));
+  if (!names)
+    return names.takeError();
+  kernelNames = std::move(*names);
   if (benchCommand && !(seconds >= 0))
     return createStringError("expected --seconds to be 0 or more, found " + std::to_string(seconds));
   if (parallel == Parallel::None && threads > 1)

@@ -89,6 +89,9 @@ llvm::Expected<std::string> compileObject(const Source &source, const CompileOpt
 /// Prints "attnc: error: …" and returns 1.
 int reportError(llvm::Error error);
 
+/// The names in C of --name=NAME and of each --entry=FUNCTION:NAME.
+llvm::Expected<std::vector<KernelName>> parseKernelNames(llvm::StringRef name, llvm::ArrayRef<std::string> entries);
+
 /// An error of a dynamic size of the problem that no --size gives.
 llvm::Error createMissingSizeError(llvm::StringRef line, const Kernel &kernel, llvm::StringRef name);
 /// The arguments, `bytes` in all, and as many copies of them as no cache holds, where a kernel reads each once

@@ -38,8 +38,16 @@ class TunedFile;
 /// Which remarks are printed.
 enum class RemarkFilter { None, Passed, Missed, Analysis, All };
 
+/// What the kernel of a public function is called in C.
+struct KernelName {
+  std::string function; ///< empty: the only one
+  std::string name;
+};
+
 struct CompileOptions {
   std::string target = "host";
+  /// Of functions that are not called in C as they are in the source.
+  std::vector<KernelName> names;
   bool parallel = true;
   /// The materialised pipeline with intermediates in f64, instead of the flash kernels.
   bool reference = false;

@@ -41,7 +41,7 @@ LogicalResult attn::checkNames(func::FuncOp function) {
   if (!isCFunctionName(name))
     return function.emitOpError("expected a kernel's name to be a C identifier that is no keyword, no name of the C "
                                 "library or dlpack.h and does not begin with attn_, found '")
-           << name << "'";
+           << name << "'; rename it, or let attnc do so by --name=NAME";
   for (auto other : function->getParentOfType<ModuleOp>().getOps<SymbolOpInterface>()) {
     StringRef use = getUseOfName(other.getName(), name);
     if (!use.empty())

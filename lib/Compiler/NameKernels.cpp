@@ -1,0 +1,59 @@
+//===- NameKernels.cpp - names in C of the kernels of a file --------------===//
+//
+// Before: public functions as the user called them. After: those that --name or
+// --entry speaks of have the name that it gives.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "NameKernels.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// The kernel that `name` is for, among `kernels`.
+static FailureOr<func::FuncOp> findKernel(ModuleOp module, ArrayRef<func::FuncOp> kernels, const KernelName &name) {
+  std::string found;
+  for (func::FuncOp kernel : kernels) {
+    if (kernel.getName() == name.function || (name.function.empty() && kernels.size() == 1))
+      return kernel;
+    found += (found.empty() ? "" : ", ") + kernel.getName().str();
+  }
+  if (found.empty())
+    found = "none";
+  if (name.function.empty())
+    return module.emitError("expected one public func.func for --name, found ")
+           << found << "; write --entry=FUNCTION:" << name.name << " with the one that is meant";
+  return module.emitError("expected a public func.func '") << name.function << "' for --entry, found " << found;
+}
+
+LogicalResult attn::nameKernels(ModuleOp module, ArrayRef<KernelName> names) {
+  SmallVector<func::FuncOp> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      kernels.push_back(function);
+  SmallVector<std::pair<func::FuncOp, StringRef>> renamed;
+  for (const KernelName &name : names) {
+    FailureOr<func::FuncOp> kernel = findKernel(module, kernels, name);
+    if (failed(kernel))
+      return failure();
+    renamed.emplace_back(*kernel, name.name);
+  }
+  // First all to names that nothing has, so that two may exchange theirs.
+  SymbolTable symbols(module);
+  for (auto [kernel, name] : renamed)
+    if (failed(symbols.renameToUnique(kernel, {})))
+      return kernel.emitError("expected uses of this symbol that can be renamed");
+  for (auto [kernel, name] : renamed) {
+    if (Operation *other = symbols.lookup(name))
+      return (kernel.emitError("expected a free name for this kernel, found another '") << name << "'")
+                 .attachNote(other->getLoc())
+             << "here";
+    if (failed(symbols.rename(kernel, name)))
+      return kernel.emitError("expected uses of this symbol that can be renamed");
+  }
+  return success();
+}
