@@ -84,6 +84,27 @@ function(attn_add_library name)
   add_dependencies(${name} attn_headers ${ARG_DEPENDS})
   attn_precompile(${name})
   install(TARGETS ${name} EXPORT AttnTargets ARCHIVE DESTINATION lib)
+  set_property(GLOBAL APPEND PROPERTY ATTN_LIBRARIES ${name})
+endfunction()
+
+# attn_get_static_archives(VARIABLE): the files of our layers and of all static libraries of LLVM, MLIR and lld, from which
+# a linker takes what is needed. As files, because the layers' own dependency is the shared libMLIR.
+function(attn_get_static_archives variable)
+  get_property(layers GLOBAL PROPERTY ATTN_LIBRARIES)
+  get_property(mlir GLOBAL PROPERTY MLIR_ALL_LIBS)
+  set(upstream ${mlir} ${LLVM_AVAILABLE_LIBS})
+  list(FILTER upstream INCLUDE REGEX "^(MLIR|LLVM)")
+  list(FILTER upstream EXCLUDE REGEX "^MLIRCAPI|^LLVMBOLT|Test")
+  set(archives)
+  foreach(library ${layers} AttnCheckBitcode attn_runtime lldELF lldCommon ${upstream})
+    if(TARGET ${library})
+      get_target_property(type ${library} TYPE)
+      if(type STREQUAL STATIC_LIBRARY)
+        list(APPEND archives $<TARGET_FILE:${library}>)
+      endif()
+    endif()
+  endforeach()
+  set(${variable} ${archives} PARENT_SCOPE)
 endfunction()
 
 # attn_add_tool(NAME SOURCES… LINK targets…): a program in build/<preset>/bin.

@@ -8,7 +8,7 @@ means is in docs/Semantics.md; what the package adds to the C API (include/attn-
 Python functions and a cache of kernels: no compiler logic.
 """
 
-from attn import functions, plot, reference
+from attn import _library, functions, plot, reference
 from attn._capture import capture
 from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
 from attn._layers import merge, multi_head
@@ -20,6 +20,8 @@ from attn.errors import CompileError
 from attn.functions import *  # noqa: F403 - what score_mod and mask_mod are written with
 
 __version__ = "0.1.0"
+
+_library.load()
 
 __all__ = [
     "CompileError",

@@ -1,7 +1,7 @@
 """libattn.so through ctypes: the declarations of include/attn-c/attn.h, and nothing else.
 
-The library lies inside the installed package, or in build/release/lib of the checkout that this file belongs to. It
-is loaded on first use, so that `attn.reference` works without it. ctypes releases the GIL during every call.
+The library lies inside the installed package, or in build/release/lib of the checkout that this file belongs to.
+`import attn` loads it, so that a library that is missing is said there. ctypes releases the GIL during every call.
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ DEVICE_CPU, DEVICE_CUDA = 1, 2
 FIRST_CUDA_STATUS = 30
 MESSAGE_SIZE = 1024
 FILE_NAME = "libattn.so"
+# Debian's packages of what the libattn.so of a checkout needs; a wheel has its own, under other names.
+PACKAGES = {
+    "libLLVM": "libllvm22",
+    "libMLIR": "libmlir-22",
+    "libgcc_s": "libgcc-s1",
+    "libomp": "libomp-22-dev",
+    "libstdc++": "libstdc++6",
+    "libz": "zlib1g",
+    "libzstd": "libzstd1",
+}
 
 
 def error(status: int, text: str) -> Exception:
@@ -82,13 +92,16 @@ def load() -> ctypes.CDLL:
     """The library with the types of its functions set.
 
     Raises:
-      ImportError: there is none; the message lists the places and says how to build it.
+      ImportError: there is none, or it does not load; the message names what is missing and what to install.
     """
     path = next((path for path in candidates() if path.is_file()), None)
     if path is None:
         places = ", ".join(map(str, candidates()))
         raise ImportError(f"expected {FILE_NAME} at one of {places}, found none; run scripts/setup.sh to build it")
-    library = ctypes.CDLL(str(path))
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ImportError(_why_not_loaded(path, str(error)), path=str(path)) from None
     # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
     message = ctypes.POINTER(ctypes.c_void_p)
     tensors = ctypes.c_void_p  # DLTensor **: a pointer object for each would take longer than a call of a small kernel
@@ -151,6 +164,20 @@ def load() -> ctypes.CDLL:
         "attn_free_string": (None, [ctypes.c_void_p]),
     }
     for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
+        function = getattr(library, name, None)
+        if function is None:
+            raise ImportError(
+                f"expected {path} to have {name}, found an older library; run scripts/setup.sh to build it"
+            )
         function.restype, function.argtypes = result, arguments
     return library
+
+
+def _why_not_loaded(path: Path, error: str) -> str:
+    """What dlopen found, and what to install where it is a library of another package."""
+    missing, _, reason = error.partition(": ")
+    if missing == str(path) or not reason.startswith("cannot open shared object file"):
+        return f"expected {path} to load, found: {error}"
+    package = PACKAGES.get(missing.split(".so")[0])
+    advice = f"apt-get install {package}, or install attn from its wheel" if package else "install attn again"
+    return f"expected {missing}, which {path} needs, found none; {advice}"

@@ -5,6 +5,7 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
 import threading
 import time
 import types
@@ -127,6 +128,33 @@ def test_targets_are_listed():
 def test_a_missing_library_says_where_it_was_looked_for(monkeypatch, tmp_path):
     monkeypatch.setattr(_library, "candidates", lambda: [tmp_path / "libattn.so"])
     with pytest.raises(ImportError, match=r"expected libattn.so at one of .*scripts/setup.sh"):
+        _library.load.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("missing", "advice"),
+    [
+        ("libMLIR.so.99.1", "apt-get install libmlir-22, or install attn from its wheel"),
+        ("libomp.so.99", "apt-get install libomp-22-dev, or install attn from its wheel"),
+        ("libomp-0123abcd.so.5", "install attn again"),  # as a wheel names its own
+    ],
+)
+def test_a_library_that_another_needs_is_named(monkeypatch, tmp_path, missing, advice):
+    needed, path = tmp_path / missing, tmp_path / "libattn.so"
+    link = ["clang-22", "-shared", "-x", "c", "/dev/null", "-Wl,--no-as-needed"]
+    subprocess.run([*link, f"-Wl,-soname,{missing}", "-o", needed], check=True)
+    subprocess.run([*link, "-x", "none", needed, "-o", path], check=True)
+    needed.unlink()
+    monkeypatch.setattr(_library, "candidates", lambda: [path])
+    with pytest.raises(ImportError, match=rf"^expected {missing}, which {path} needs, found none; {advice}$"):
+        _library.load.__wrapped__()
+
+
+def test_a_library_of_another_version_is_refused(monkeypatch, tmp_path):
+    path = tmp_path / "libattn.so"
+    subprocess.run(["clang-22", "-shared", "-x", "c", "/dev/null", "-o", path], check=True)
+    monkeypatch.setattr(_library, "candidates", lambda: [path])
+    with pytest.raises(ImportError, match=r"expected attn_\w+ in .*libattn.so, found an older library"):
         _library.load.__wrapped__()
 
 

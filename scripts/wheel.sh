@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# wheel.sh [FOLDER]: makes the wheel in FOLDER (dist): LLVM, MLIR and lld linked in, libomp beside it, for any Python from 3.11
+# on and any Linux with this machine's glibc or a later one. Takes the objects of build/release: seconds where it is built.
+set -euo pipefail
+output=$(realpath -m "${1:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+max_bytes=$((150 * 1024 * 1024))
+
+if ! [[ -x build/venv/bin/auditwheel && -f build/release/build.ninja ]]; then
+  scripts/setup.sh
+fi
+ninja -C build/release attn_python
+
+# A project of the package alone, whose native part is built already.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/project/python/attn"
+cp pyproject.toml LICENSE "$work/project"
+cp python/attn/*.py python/attn/py.typed "$work/project/python/attn"
+cmake --install build/release --component python --prefix "$work/project/python" >/dev/null
+build/venv/bin/python -m pip wheel "$work/project" --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+  --no-cache-dir --wheel-dir "$work" --config-settings wheel.cmake=false --config-settings wheel.platlib=true
+# What the policy does not let a wheel expect of a system (libomp) is copied into it; the tag is what auditwheel finds.
+PATH=$PWD/build/venv/bin:$PATH auditwheel repair "$work"/attn-*.whl --wheel-dir "$work/repaired"
+wheel=("$work"/repaired/attn-*manylinux*.whl)
+bytes=$(stat -c %s "${wheel[0]}")
+if ((bytes > max_bytes)); then
+  echo "error: expected a wheel of at most $max_bytes bytes, found $bytes: ${wheel[0]##*/}" >&2
+  exit 1
+fi
+mkdir -p "$output"
+mv "${wheel[0]}" "$output"
+echo "$output/${wheel[0]##*/}: $bytes bytes"

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# check_wheel.sh FOLDER: makes the wheel, installs it into a fresh environment in FOLDER, hides the system's LLVM where mount
+# namespaces are allowed, and runs kernels; then takes libomp away: `import attn` says so.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+folder=$1
+rm -rf "$folder"
+mkdir -p "$folder"
+"$root/scripts/wheel.sh" "$folder"
+wheel=("$folder"/attn-*-py3-none-manylinux_*_x86_64.whl)
+"$root/build/venv/bin/auditwheel" show "${wheel[0]}" | grep -F 'is consistent with'
+
+python3 -m venv --without-pip "$folder/venv"
+python=$folder/venv/bin/python
+"$root/build/venv/bin/python" -m pip --python "$python" install --quiet --disable-pip-version-check --no-index --no-deps \
+  "${wheel[0]}"
+# NumPy without a network: behind this environment's own packages, that of build/venv, which has no attn of its own.
+packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+"$root/build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$packages/numpy.pth"
+
+# Runs its arguments where no file of LLVM, MLIR, lld or OpenMP can be opened.
+hide_llvm() {
+  unshare --map-root-user --mount bash -c '
+    set -euo pipefail
+    for folder in /usr/lib/llvm-*; do mount -t tmpfs none "$folder"; done
+    for file in /usr/lib/*/lib{LLVM,MLIR,lld,omp,gomp,iomp5,z3}*.so*; do
+      if [[ -f $file && ! -L $file ]]; then mount --bind /dev/null "$file"; fi
+    done
+    exec "$@"' hide_llvm "$@"
+}
+if hide_llvm true 2>/dev/null; then
+  run=(hide_llvm)
+else
+  run=(env)
+  echo "LLVM is not hidden: no mount namespace here; which libraries are loaded is checked all the same"
+fi
+cd "$folder"
+"${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv"
+
+rm "$packages"/attn.libs/libomp*
+if message=$("${run[@]}" "$python" -I -c 'import attn' 2>&1); then
+  echo "error: expected an ImportError without libomp, found none" >&2
+  exit 1
+fi
+echo "$message" | grep -E 'ImportError: expected libomp\S*, which \S*libattn.so needs, found none; install attn again'
