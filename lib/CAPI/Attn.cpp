@@ -7,17 +7,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn-c/attn.h"
+#include "Module.h"
 #include "attn-c/attn_cuda.h"
-#include "attn-c/attn_dispatch.h"
 #include "attn-c/attn_runtime.h"
-#include "attn/CodeGen/CodeGen.h"
-#include "attn/Compiler/Bundle.h"
-#include "attn/Compiler/Compiler.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Problem/Problem.h"
 #include "attn/Support/Version.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -29,37 +24,6 @@ using namespace attn;
 using CheckedEntry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
 using CudaEntry = int32_t (*)(const DLTensor *const *, int64_t, void *, int64_t, void *, char *, int64_t);
 using BytesEntry = int64_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
-
-/// What is called of a kernel; `bytes` is of GPU kernels, whose `checked` is a CudaEntry.
-struct Entries {
-  void *checked = nullptr, *bytes = nullptr;
-};
-
-struct attn_module {
-  std::unique_ptr<LoadedObject> object;
-  StringMap<Entries> entries;
-  Entries first;
-  bool isGpu = false;
-  std::string manifest;
-  std::string wrongProcessor; ///< why this processor does not run the module's code; empty where it does
-};
-
-/// Why this processor does not run code for a target; empty where it does.
-static std::string checkProcessor(StringRef target) {
-  Expected<std::vector<Variant>> variants = getVariants(target);
-  if (!variants) { // compiled already
-    consumeError(variants.takeError());
-    return "";
-  }
-  const Variant &variant = variants->front();
-  attn_variant described{};
-  described.name = variant.target.name.c_str();
-  llvm::copy(variant.features, described.features);
-  int32_t chosen = 0;
-  attn_variants table{&chosen, &described, 1};
-  char message[256] = "";
-  return attn_check_processor(&table, message, sizeof(message)) == ATTN_OK ? "" : message;
-}
 
 static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, StringRef text) {
   if (kind == ATTN_SOURCE_MLIR)
@@ -96,31 +60,24 @@ static Expected<std::unique_ptr<attn_module>> compileModule(attn_source_kind kin
   if ((*compiler)->isCancelled()) // LLVM has left passes out
     return createStringError("the compilation was cancelled");
 
-  auto result = std::make_unique<attn_module>();
-  Expected<std::unique_ptr<LoadedObject>> loaded = LoadedObject::load(*object);
-  if (!loaded)
-    return loaded.takeError();
-  result->object = std::move(*loaded);
-  for (const Kernel &kernel : (*compiler)->getKernels()) {
-    Expected<void *> entry = result->object->lookup(getCheckedName(kernel.name));
-    if (!entry)
-      return entry.takeError();
-    Entries entries{*entry, nullptr};
-    if (kernel.isGpu) {
-      Expected<void *> bytes = result->object->lookup(getCheckedName(getWorkspaceBytesName(kernel.name)));
-      if (!bytes)
-        return bytes.takeError();
-      entries.bytes = *bytes;
-    }
-    result->isGpu = kernel.isGpu;
-    result->entries[kernel.name] = entries;
-    if (!result->first.checked)
-      result->first = entries;
-  }
-  if (!result->isGpu && options.target != "host")
-    result->wrongProcessor = checkProcessor(options.target);
-  result->manifest = writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options);
-  return result;
+  Expected<std::unique_ptr<attn_module>> module =
+      createModule(writeManifest((*compiler)->getKernels(), (*compiler)->getTarget(), options), *object);
+  if (module)
+    (*module)->code = std::move(*object);
+  return module;
+}
+
+Expected<CompileOptions> attn::getCompileOptions(const attn_compile_options *given) {
+  StringRef parallel = given && given->parallel ? given->parallel : "openmp";
+  if (parallel != "openmp" && parallel != "none")
+    return createStringError("expected parallel to be openmp or none, found " + parallel);
+  CompileOptions options;
+  options.parallel = parallel == "openmp";
+  if (given && given->target)
+    options.target = given->target;
+  options.reference = given && given->reference;
+  options.failOnFallback = given && given->fail_on_fallback;
+  return options;
 }
 
 /// Copies text into a caller's buffer, terminated.
@@ -183,22 +140,12 @@ attn_status attn_compile_cancellable(attn_source_kind kind, const char *data, si
   }
   std::string diagnostics;
   raw_string_ostream stream(diagnostics);
-  CompileOptions options;
   auto isCancelled = [cancel] { return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0; };
-  StringRef parallel = given && given->parallel ? given->parallel : "openmp";
+  Expected<CompileOptions> options = getCompileOptions(given);
+  if (options && cancel)
+    options->isCancelled = isCancelled;
   Expected<std::unique_ptr<attn_module>> result =
-      createStringError("expected parallel to be openmp or none, found " + parallel);
-  if (parallel == "openmp" || parallel == "none") {
-    consumeError(result.takeError());
-    options.parallel = parallel == "openmp";
-    if (given && given->target)
-      options.target = given->target;
-    options.reference = given && given->reference;
-    options.failOnFallback = given && given->fail_on_fallback;
-    if (cancel)
-      options.isCancelled = isCancelled;
-    result = compileModule(kind, StringRef(data, size), options, stream);
-  }
+      options ? compileModule(kind, StringRef(data, size), *options, stream) : options.takeError();
   if (result) {
     *module = result->release();
     return ATTN_OK;

@@ -1,0 +1,41 @@
+/*===- attn_image.h - compiled modules as bytes ---------------------------------===
+ *
+ * What a cache of compiled kernels is made of: a key of what a compilation depends on, and a module as bytes, which
+ * load again without a compilation. The functions are libattn's; attn.h says what holds of all of them.
+ *
+ * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===----------------------------------------------------------------------===*/
+#ifndef ATTN_C_ATTN_IMAGE_H
+#define ATTN_C_ATTN_IMAGE_H
+
+#include "attn-c/attn.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a key: 64 hexadecimal digits and the terminator. */
+#define ATTN_KEY_SIZE 65
+
+/* The key of a compilation: SHA-256 of the source, all options, the target with the name and the features of its
+ * processor, for a GPU the ptxas that is found, the version and the builds of attn, MLIR and LLVM. Equal keys mean
+ * equal code. The source is not parsed; what compiling refuses has a key too, but for an unknown target. */
+ATTN_API attn_status attn_compile_key(attn_source_kind kind, const char *data, size_t size,
+                                      const attn_compile_options *options, char key[ATTN_KEY_SIZE], char **message);
+
+/* Takes the image of a module out of it: its code before it was loaded, and its manifest, with a checksum. A module has
+ * its image until it is taken once, or null afterwards; one that was loaded from an image has none. Free it with
+ * attn_free_string. */
+ATTN_API char *attn_module_take_image(attn_module *module, size_t *size);
+
+/* The module of an image. Bytes that are no image, are damaged, or were made by another build are refused with
+ * ATTN_WRONG_VALUE. Calls refuse code for another processor, as those of a compiled module do. An image is code: the
+ * checksum sees damage, not intent, so load only what this user has written. */
+ATTN_API attn_status attn_module_load(const char *image, size_t size, attn_module **module, char **message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTN_C_ATTN_IMAGE_H */

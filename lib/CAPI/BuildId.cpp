@@ -1,0 +1,75 @@
+//===- BuildId.cpp - which builds of attn, MLIR and LLVM run --------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Module.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/TargetParser/Host.h"
+#include <link.h>
+
+using namespace llvm;
+
+namespace {
+/// What dl_iterate_phdr looks for, and what it has found: the libraries that hold these addresses.
+struct Search {
+  SmallVector<uintptr_t> addresses;
+  std::string found;
+};
+} // namespace
+
+/// The digits of the build id in a segment of notes; empty where there is none. Notes are aligned to 4 bytes.
+static std::string findBuildId(const char *notes, size_t size) {
+  constexpr StringLiteral kOwner("GNU");
+  while (size >= sizeof(ElfW(Nhdr))) {
+    auto *note = reinterpret_cast<const ElfW(Nhdr) *>(notes);
+    const char *name = notes + sizeof(*note);
+    size_t total = sizeof(*note) + alignTo(note->n_namesz, 4) + alignTo(note->n_descsz, 4);
+    if (total > size)
+      break;
+    if (note->n_type == NT_GNU_BUILD_ID && StringRef(name, note->n_namesz).starts_with(kOwner))
+      return toHex(StringRef(name + alignTo(note->n_namesz, 4), note->n_descsz));
+    notes += total;
+    size -= total;
+  }
+  return "";
+}
+
+static int visitLibrary(dl_phdr_info *info, size_t, void *data) {
+  auto &search = *static_cast<Search *>(data);
+  ArrayRef<ElfW(Phdr)> headers(info->dlpi_phdr, info->dlpi_phnum);
+  bool isOurs = any_of(headers, [&](const ElfW(Phdr) & header) {
+    uintptr_t first = info->dlpi_addr + header.p_vaddr;
+    return header.p_type == PT_LOAD && any_of(search.addresses, [&](uintptr_t address) {
+             return address >= first && address - first < header.p_memsz;
+           });
+  });
+  if (!isOurs)
+    return 0;
+  std::string id;
+  for (const ElfW(Phdr) &header : headers)
+    if (header.p_type == PT_NOTE && id.empty())
+      id = findBuildId(reinterpret_cast<const char *>(info->dlpi_addr + header.p_vaddr), header.p_memsz);
+  // Linked without an id: its file tells builds apart.
+  if (sys::fs::file_status status; id.empty() && !sys::fs::status(info->dlpi_name, status))
+    id = (info->dlpi_name + Twine(':') + Twine(status.getSize()) + ":" +
+          Twine(status.getLastModificationTime().time_since_epoch().count()))
+             .str();
+  search.found += id + ",";
+  return 0;
+}
+
+const std::string &attn::getBuildId() {
+  static const std::string id = [] {
+    Search search;
+    search.addresses = {reinterpret_cast<uintptr_t>(&getBuildId), reinterpret_cast<uintptr_t>(&mlir::verify),
+                        reinterpret_cast<uintptr_t>(&sys::getHostCPUFeatures)};
+    dl_iterate_phdr(visitLibrary, &search);
+    return search.found;
+  }();
+  return id;
+}

@@ -1,0 +1,43 @@
+//===- Module.h - a compiled module of the C API ----------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CAPI_MODULE_H
+#define ATTN_LIB_CAPI_MODULE_H
+
+#include "attn-c/attn.h"
+#include "attn/CodeGen/CodeGen.h"
+#include "attn/Compiler/Compiler.h"
+#include "llvm/ADT/StringMap.h"
+
+/// What is called of a kernel; `bytes` is of GPU kernels, whose `checked` is a CudaEntry.
+struct Entries {
+  void *checked = nullptr, *bytes = nullptr;
+};
+
+struct attn_module {
+  std::unique_ptr<attn::LoadedObject> object;
+  llvm::StringMap<Entries> entries;
+  Entries first;
+  bool isGpu = false;
+  std::string manifest;
+  std::string wrongProcessor; ///< why this processor does not run the module's code; empty where it does
+  std::string code;           ///< the object, until the image is taken
+};
+
+namespace attn {
+
+/// Loads an object; its entries are those of the kernels that the manifest lists.
+llvm::Expected<std::unique_ptr<attn_module>> createModule(std::string manifest, llvm::StringRef object);
+
+/// The options that C callers give; an error where `parallel` is no word of it.
+llvm::Expected<CompileOptions> getCompileOptions(const attn_compile_options *given);
+
+/// The builds of this library and of the LLVM and MLIR that it runs with, by the linker's build ids.
+const std::string &getBuildId();
+
+} // namespace attn
+
+#endif // ATTN_LIB_CAPI_MODULE_H
