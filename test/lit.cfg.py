@@ -20,10 +20,12 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
 config.excludes = ["Inputs", "out-of-tree"]
 if config.name == "test":
-    config.excludes += ["unit", "python", "fuzz", "tsan"]  # ctest runs these itself
+    config.excludes += ["unit", "python", "fuzz", "tsan", "package"]  # ctest runs these itself
 
 config.environment["PATH"] = os.pathsep.join([*config.tools_folders, config.environment["PATH"]])
 config.environment["OMP_WAIT_POLICY"] = "passive"  # tests run side by side
+# Where Python keeps compiled kernels: not in the user's home.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 for name in ("ASAN_OPTIONS", "LD_PRELOAD", "LSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -10,6 +10,7 @@ Python functions and a cache of kernels: no compiler logic.
 
 from attn import _library, functions, plot, reference
 from attn._capture import capture
+from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
 from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
@@ -24,10 +25,13 @@ __version__ = "0.1.0"
 _library.load()
 
 __all__ = [
+    "CacheInfo",
     "CompileError",
     "Kernel",
     "Library",
+    "cache_info",
     "capture",
+    "clear_cache",
     "compile",
     "from_onnx",
     "functions",
@@ -40,6 +44,7 @@ __all__ = [
     "plot",
     "reference",
     "sdpa",
+    "set_cache",
     "set_num_threads",
     "targets",
     "varlen_sdpa",

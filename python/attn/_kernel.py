@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _background, _checks, _cuda, _library, _tensor
+from attn import _background, _checks, _cuda, _disk_cache, _library, _tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -163,6 +163,7 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
     parallel: str = "openmp",
     reference: bool = False,
     fail_on_fallback: bool = False,
+    cache: bool = True,
 ) -> Kernel:
     """Compiles a problem line, the text of an IR file, or the file at a Path, in memory.
 
@@ -174,9 +175,10 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
       parallel: "openmp" or "none".
       reference: take the pipeline that materialises the scores, computed in float64.
       fail_on_fallback: make a missed flash lowering an error.
+      cache: take the code from the cache on disk (`attn.set_cache`) where it is there, and keep it there.
 
     Returns:
-      A `Kernel`. It is compiled anew on each call; `attn.sdpa` is what caches.
+      A `Kernel`, a new one on each call; `attn.sdpa` is what remembers those of this process.
 
     Raises:
       CompileError: the compiler refused it; `diagnostics` says where and why.
@@ -194,7 +196,14 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
     kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
     what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
     module, manifest = compile_bytes(
-        kind, text.encode(), what, target, parallel=parallel, reference=reference, fail_on_fallback=fail_on_fallback
+        kind,
+        text.encode(),
+        what,
+        target,
+        parallel=parallel,
+        reference=reference,
+        fail_on_fallback=fail_on_fallback,
+        cache=cache,
     )
     entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
     if not entries:
@@ -213,6 +222,7 @@ def compile_bytes(
     parallel: str = "openmp",
     reference: bool = False,
     fail_on_fallback: bool = False,
+    cache: bool = True,
 ) -> tuple[int, dict[str, Any]]:
     """A compiled module, which the caller owns, and its manifest.
 
@@ -220,15 +230,20 @@ def compile_bytes(
       kind: one of the `_library.SOURCE_…`.
       source: the bytes of the source.
       what: names the source in an error.
-      target, parallel, reference, fail_on_fallback: as for `compile`.
+      target, parallel, reference, fail_on_fallback, cache: as for `compile`.
 
     Raises:
       CompileError: the compiler refused it.
       KeyboardInterrupt: Ctrl-C, at once; what is compiled meanwhile ends soon after.
     """
     library = _library.load()
+    use_cache = _checks.flag("cache", cache)
     flags = (_checks.flag("reference", reference), _checks.flag("fail_on_fallback", fail_on_fallback))
     options = _library.CompileOptions(target.encode(), parallel.encode(), *map(int, flags))
+    key = _disk_cache.key(kind, source, options) if use_cache else None
+    loaded = _disk_cache.load(key)
+    if loaded is not None:
+        return loaded, json.loads(library.attn_module_manifest(loaded))
     cancel = ctypes.c_int32(0)
 
     def work() -> tuple[int | None, str]:
@@ -237,6 +252,8 @@ def compile_bytes(
             *(kind, source, len(source), ctypes.byref(options)),
             *(ctypes.byref(cancel), ctypes.byref(module), ctypes.byref(message)),
         )
+        if module.value is not None:
+            _disk_cache.store(key, module.value)
         return module.value, _take(library, message)
 
     def abandon(future: Future[tuple[int | None, str]]) -> None:

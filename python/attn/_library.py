@@ -1,4 +1,5 @@
-"""libattn.so through ctypes: the declarations of include/attn-c/attn.h, and nothing else.
+"""libattn.so through ctypes: the declarations of attn.h and attn_image.h in include/attn-c, and nothing
+else.
 
 The library lies inside the installed package, or in build/release/lib of the checkout that this file belongs to.
 `import attn` loads it, so that a library that is missing is said there. ctypes releases the GIL during every call.
@@ -16,6 +17,7 @@ DEVICE_CPU, DEVICE_CUDA = 1, 2
 # From here on the codes are attn_cuda.h's.
 FIRST_CUDA_STATUS = 30
 MESSAGE_SIZE = 1024
+KEY_SIZE = 65
 FILE_NAME = "libattn.so"
 # Debian's packages of what the libattn.so of a checkout needs; a wheel has its own, under other names.
 PACKAGES = {
@@ -118,6 +120,27 @@ def load() -> ctypes.CDLL:
                 message,
             ],
         ),
+        "attn_compile_key": (
+            ctypes.c_int,
+            [
+                ctypes.c_int,
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+                ctypes.POINTER(CompileOptions),
+                ctypes.c_char_p,
+                message,
+            ],
+        ),
+        "attn_module_take_image": (ctypes.c_void_p, [ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t)]),
+        "attn_module_load": (
+            ctypes.c_int,
+            [
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+                ctypes.POINTER(ctypes.c_void_p),
+                message,
+            ],
+        ),
         "attn_module_destroy": (None, [ctypes.c_void_p]),
         "attn_module_manifest": (ctypes.c_char_p, [ctypes.c_void_p]),
         "attn_module_call": (
@@ -166,9 +189,7 @@ def load() -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name, None)
         if function is None:
-            raise ImportError(
-                f"expected {path} to have {name}, found an older library; run scripts/setup.sh to build it"
-            )
+            raise ImportError(f"expected {name} in {path}, found an older library; run scripts/setup.sh to build it")
         function.restype, function.argtypes = result, arguments
     return library
 

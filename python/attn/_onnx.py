@@ -60,6 +60,7 @@ def from_onnx(
     target: str = "host",
     parallel: str = "openmp",
     fail_on_fallback: bool = False,
+    cache: bool = True,
 ) -> OnnxKernel:
     """Compiles an Attention node of an ONNX model (opset 23 to 28).
 
@@ -71,7 +72,7 @@ def from_onnx(
         inputs have known types; sizes may be symbols, but for heads and head sizes.
       node: the kernel's name, which is the node's, with an underscore for what C does not allow in a name, or
         attention_<i> by position where it has none; may be None where there is one node.
-      target, parallel, fail_on_fallback: as for `attn.compile`.
+      target, parallel, fail_on_fallback, cache: as for `attn.compile`.
 
     Returns:
       A callable that takes the node's inputs and returns its outputs.
@@ -91,7 +92,7 @@ def from_onnx(
     else:
         raise TypeError(f"expected a path, bytes or an onnx.ModelProto, found {type(model).__name__}")
     module, manifest = _kernel.compile_bytes(
-        _library.SOURCE_ONNX, source, what, target, parallel=parallel, fail_on_fallback=fail_on_fallback
+        _library.SOURCE_ONNX, source, what, target, parallel=parallel, fail_on_fallback=fail_on_fallback, cache=cache
     )
     kernels = manifest["kernels"]
     entries = [x for x in kernels if node in (None, x["name"])]

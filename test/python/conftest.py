@@ -1,13 +1,16 @@
-"""Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test, and a
-test whose parameter `target` is a level of x86-64 that this processor does not run is skipped.
+"""Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test, kernels
+are compiled and not found on disk, and a test whose parameter `target` is a level of x86-64 that this processor does not
+run is skipped.
 """
 
 import hypothesis
 import numpy as np
 import pytest
 
+import attn
 import processor
 
+attn.set_cache(enabled=False)
 hypothesis.settings.register_profile("attn", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("attn")
 
