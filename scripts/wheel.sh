@@ -20,8 +20,19 @@ cp python/attn/*.py python/attn/py.typed "$work/project/python/attn"
 cmake --install build/release --component python --prefix "$work/project/python" >/dev/null
 build/venv/bin/python -m pip wheel "$work/project" --quiet --disable-pip-version-check --no-deps --no-build-isolation \
   --no-cache-dir --wheel-dir "$work" --config-settings wheel.cmake=false --config-settings wheel.platlib=true
-# What the policy does not let a wheel expect of a system (libomp) is copied into it; the tag is what auditwheel finds.
-PATH=$PWD/build/venv/bin:$PATH auditwheel repair "$work"/attn-*.whl --wheel-dir "$work/repaired"
+
+# libomp ends a process in which it finds another one, by a name in shared memory: that of MKL or of conda's PyTorch. Each
+# would do no harm to the other, as GNU's does none, and ours is not for others to share: the wheel's has its own name.
+openmp=$(ldd build/release/wheel/lib/libattn.so | awk '$1 == "libomp.so.5" { print $3 }')
+mkdir "$work/lib"
+LC_ALL=C sed 's/__KMP_REGISTERED_LIB_/__KMP_REGISTERED_ATN_/' "$openmp" >"$work/lib/libomp.so.5"
+if cmp --silent "$openmp" "$work/lib/libomp.so.5"; then
+  echo "error: expected the name that $openmp registers itself by, found another; mend scripts/wheel.sh" >&2
+  exit 1
+fi
+
+# What the policy does not let a wheel expect of a system, which is libomp, is copied into it; auditwheel finds the tag.
+PATH=$PWD/build/venv/bin:$PATH LD_LIBRARY_PATH=$work/lib auditwheel repair "$work"/attn-*.whl --wheel-dir "$work/repaired"
 wheel=("$work"/repaired/attn-*manylinux*.whl)
 bytes=$(stat -c %s "${wheel[0]}")
 if ((bytes > max_bytes)); then

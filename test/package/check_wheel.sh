@@ -36,7 +36,28 @@ else
   echo "LLVM is not hidden: no mount namespace here; which libraries are loaded is checked all the same"
 fi
 cd "$folder"
-"${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv"
+"${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv" | grep -Fx 'right; 6 kernels compiled'
+"${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv" | grep -Fx 'right; 0 kernels compiled'
+
+# Beside another OpenMP of LLVM, which runs first or last.
+for first in theirs ours; do
+  "$python" -I - "$first" <<'PROGRAM'
+import ctypes, sys
+import numpy as np
+import attn
+
+def ours():
+    q = np.ones((1, 8, 64, 64), np.float32)
+    assert (attn.sdpa(q, q, q) == 1).all()
+
+def theirs():
+    assert ctypes.CDLL("libomp.so.5").omp_get_max_threads() > 0
+
+attn.set_cache(enabled=False)
+for run in (theirs, ours) if sys.argv[1] == "theirs" else (ours, theirs):
+    run()
+PROGRAM
+done
 
 rm "$packages"/attn.libs/libomp*
 if message=$("${run[@]}" "$python" -I -c 'import attn' 2>&1); then
