@@ -1,6 +1,6 @@
 """Settings of the Python tests: hypothesis draws the same examples every time, fresh generators for each test, kernels
-are compiled and not found on disk, and a test whose parameter `target` is a level of x86-64 that this processor does not
-run is skipped.
+are compiled and not found on disk, and a test whose parameter `target` is a level of x86-64 that this processor does
+not run is skipped.
 """
 
 import hypothesis

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import attn
+import processor
 from attn import _disk_cache, _library
 from helpers import Shape, draw
 
@@ -205,6 +206,37 @@ def test_another_build_takes_nothing_of_this_one(folder, tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
     expected = ["0 2", "10", "None expected an image that this build has made, found one of another"]
     assert done.stdout.splitlines() == expected
+
+
+LESSER = pathlib.Path(_library.load()._name).parent / "libprocessor_x86-64-v2.so"
+# Whether a call of a kernel whose image lies in the folder is refused.
+LOAD = """
+import ctypes, pathlib
+from attn import _kernel, _library
+(path,) = pathlib.Path({folder!r}).glob("*.kernel")
+image, module = path.read_bytes()[64:], ctypes.c_void_p()
+assert _library.load().attn_module_load(image, len(image), ctypes.byref(module), None) == 0
+manifest = __import__("json").loads(_library.load().attn_module_manifest(module))
+x = np.ones((1, 2, 33, 8), np.float32)
+try:
+    print(_kernel.Kernel(module.value, manifest, manifest["kernels"][0])(x, x, x).shape)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not LESSER.exists(), reason="built with the tests")
+def test_another_processor_takes_nothing_of_this_one(folder):
+    processor.skip_unless("avx2")
+    lesser = os.environ | {"LD_PRELOAD": str(LESSER)}
+    assert run(SDPA, folder)[1] == "0 1"
+    load = LOAD.format(folder=str(folder))
+    assert run(load, folder) == ["(1, 2, 33, 8)"]
+    assert run(load, folder, env=lesser)[0].startswith("sdpa: expected the processor that the code was made for, ")
+    assert run(SDPA, folder, env=lesser)[1] == "0 1"
+    assert run(SDPA, folder, env=lesser)[1] == "1 0"
+    assert run(SDPA, folder)[1] == "1 0"
+    assert len(files(folder)) == 2
 
 
 def test_those_used_least_recently_go_first(folder):
