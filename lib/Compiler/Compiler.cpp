@@ -16,6 +16,7 @@
 #include "attn/InitAll.h"
 #include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
+#include "attn/Support/Text.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -102,6 +103,8 @@ static void warnOfExternalCalls(ModuleOp module) {
 
 LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   std::string name = source->getBufferIdentifier().str();
+  if (StringRef text = dropByteOrderMark(source->getBuffer()); text.size() != source->getBufferSize())
+    source = llvm::MemoryBuffer::getMemBufferCopy(text, name);
   if (llvm::Error error = checkNesting(*source)) {
     diagnostics << llvm::toString(std::move(error)) << "\n";
     return failure();

@@ -6,6 +6,7 @@
 
 #include "attn/Compiler/TunedFile.h"
 #include "attn/Problem/Problem.h"
+#include "attn/Support/Text.h"
 #include "attn/Support/Version.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/ADT/STLExtras.h"
@@ -84,7 +85,7 @@ static bool isTooDeep(StringRef text) {
 Expected<TunedFile> TunedFile::parse(StringRef text, StringRef fileName) {
   if (isTooDeep(text))
     return refuse(fileName, "expected JSON of at most " + Twine(kMaxDepth) + " brackets inside each other, found more");
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = json::parse(dropByteOrderMark(text));
   if (!value)
     return refuse(fileName, "expected JSON, found " + toString(value.takeError()));
   const json::Object *object = value->getAsObject();

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProblemParser.h"
 
+#include "attn/Support/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -171,6 +172,7 @@ llvm::Expected<Problem> ProblemParser::parse(StringRef regions) {
 }
 
 llvm::Expected<Problem> attn::parseProblem(StringRef text) {
+  text = dropByteOrderMark(text);
   // Blank lines in front are part of the line: they shift its columns only.
   size_t start = std::min(text.find_first_not_of(kBlanks), text.size());
   size_t end = std::min(text.find('\n', start), text.size());
@@ -180,7 +182,7 @@ llvm::Expected<Problem> attn::parseProblem(StringRef text) {
 llvm::Expected<std::vector<Problem>> attn::parseProblems(StringRef text) {
   std::vector<Problem> problems;
   unsigned lineNumber = 0;
-  for (StringRef line : llvm::split(text, '\n')) {
+  for (StringRef line : llvm::split(dropByteOrderMark(text), '\n')) {
     ++lineNumber;
     line = line.split('#').first.rtrim();
     if (line.empty())

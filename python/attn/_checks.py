@@ -332,7 +332,8 @@ def _finite(name: str, value: Any) -> float:
 
 
 def _integers(name: str, value: Any, b: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(value)
+    # A list of none is one of integers; NumPy has it hold floats.
+    array = np.asarray(value, dtype=np.int64 if isinstance(value, list | tuple) and not value else None)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.shape != (b,):

@@ -186,7 +186,7 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
       ValueError: the source is the name of a file.
     """
     _cuda.is_target(target)  # refuses what is no name
-    text = source.read_text() if isinstance(source, Path) else source
+    text = source.read_text(encoding="utf-8-sig") if isinstance(source, Path) else source
     if not isinstance(text, str):
         raise TypeError(f"expected a problem line, MLIR text or a Path, found {type(source).__name__}")
     if isinstance(source, str) and text.endswith((".mlir", ".onnx")) and "\n" not in text:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _library, _problem, _tensor, api
+from attn import _checks, _library, _manifest, _problem, _tensor, api
 
 Array = npt.NDArray[Any]
 
@@ -51,13 +50,7 @@ class Library:
     def __init__(self, manifest: str | Path, path: str | Path | None = None) -> None:
         """Loads the library of a manifest; see `load_library`."""
         where = Path(manifest)
-        try:
-            self.manifest: dict[str, Any] = json.loads(where.read_text())
-        except ValueError as error:  # no UTF-8, or no JSON
-            raise ValueError(f"expected a manifest, the .json that attnc --manifest writes, found {where}") from error
-        for part, what in (("library", "a library"), ("kernels", "kernels"), ("variants", "variants")):
-            if not isinstance(self.manifest, dict) or part not in self.manifest:
-                raise ValueError(f"expected the manifest of attnc --problems, found one without {what} in {where}")
+        self.manifest: dict[str, Any] = _manifest.read(where)
         entries = self.manifest["library"]
         self.name: str = entries["name"]
         # By features, those with the fewest open sizes first.
@@ -175,7 +168,8 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
       path: the shared library, where it does not lie beside the manifest.
 
     Raises:
-      ValueError: the manifest is not that of a library, or the file is not there or cannot be loaded.
+      ValueError: the manifest is not that of a library, or damaged (the message says where); or the library is not
+        there or cannot be loaded.
     """
     return Library(manifest, path)
 

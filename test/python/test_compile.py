@@ -153,3 +153,25 @@ def test_outputs_must_be_writable_contiguous_and_apart(kernel):
     q, k, v = draw(Shape(8, 8, 16, 16, hq=2, hkv=2))
     with pytest.raises(ValueError, match="overlap"):
         square(q, k, v, out=q)
+
+
+def test_a_byte_order_mark_is_read_over(tmp_path):
+    path = tmp_path / "marked.mlir"
+    path.write_text("\ufeff" + MLIR.replace("NAME", "one"), encoding="utf-8")
+    expected = attn.reference.sdpa(Q, K, V)
+    for source in (path, path.read_text(encoding="utf-8"), "\ufeff" + LINE):
+        np.testing.assert_allclose(attn.compile(source)(Q, K, V), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["host", "sm_80"])
+def test_integer_powers_say_what_to_write(target):
+    region = """score_mod {
+    ^bb0(%s: f32):
+      %i = attn.index query : index
+      %c = arith.index_cast %i : index to i32
+      %p = math.ipowi %c, %c : i32
+      %f = arith.sitofp %p : i32 to f32
+      attn.yield %f : f32
+    }"""
+    with pytest.raises(attn.CompileError, match=r"'math.ipowi' op has no code for .*; write the product, arith\.muli"):
+        attn.compile(f"sq16 sk16 d16 f32\n{region}", target)

@@ -172,3 +172,18 @@ def test_without_columns(queries, columns):
     weights = np.exp(scores)
     np.testing.assert_allclose(sums, np.log(weights.sum(-1)), rtol=0, atol=1e-5)
     np.testing.assert_allclose(found, weights / weights.sum(-1, keepdims=True) @ v, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["q_lengths", "kv_lengths", "causal", "align"])
+@pytest.mark.parametrize("empty", [[], (), np.zeros(0, np.int32)])
+def test_no_batch_has_no_lengths(name, empty):
+    """NumPy has a list of nothing hold floats."""
+    q = np.zeros((0, 2, 5, 8), np.float32)
+    options = {name: empty} | ({"window": (1, 1)} if name == "align" else {})
+    assert attn.sdpa(q, q, q, **options).shape == attn.reference.sdpa(q, q, q, **options).shape == q.shape
+
+
+def test_lengths_of_one_batch_are_not_none():
+    q = np.zeros((1, 2, 5, 8), np.float32)
+    with pytest.raises(ValueError, match=r"kv_lengths of shape \(1,\), one a batch, found \(0,\)"):
+        attn.sdpa(q, q, q, kv_lengths=[])

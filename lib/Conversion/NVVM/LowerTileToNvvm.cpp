@@ -260,6 +260,8 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
             IsFiniteOp, IsNaNOp, IsNormalOp, RoundOp, RoundEvenOp, RsqrtOp, SqrtOp, TruncOp>(op) ||
         (isa<Exp2Op>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isF32()))
       return WalkResult::advance();
+    if (isa<IPowIOp>(op))
+      return op->emitOpError("has no code for ") << info.name << "; write the product, arith.muli";
     return op->emitOpError("expected a function with code for ")
            << info.name << ", found one of " << op->getResult(0).getType()
            << " that is not; write it by others, of f32: exp, exp2, log, log2, sin, cos, tanh, erf, sqrt, rsqrt";
