@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Module.h"
-#include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/Bundle.h"
 #include "llvm/Support/JSON.h"
 
@@ -13,7 +12,7 @@ using namespace llvm;
 using namespace attn;
 
 /// Why this processor does not run code for a target; empty where it does.
-static std::string checkProcessor(const json::Object &compiled) {
+static std::string findWrongProcessor(const json::Object &compiled) {
   StringRef target = compiled.getString("name").value_or("");
   if (target == "host") {
     TargetInfo host = cantFail(TargetInfo::get(target));
@@ -24,19 +23,10 @@ static std::string checkProcessor(const json::Object &compiled) {
             " or other features of it; compile it here")
         .str();
   }
-  Expected<std::vector<Variant>> variants = getVariants(target);
-  if (!variants) { // compiled already
-    consumeError(variants.takeError());
-    return "";
-  }
-  const Variant &variant = variants->front();
-  attn_variant described{};
-  described.name = variant.target.name.c_str();
-  llvm::copy(variant.features, described.features);
-  int32_t chosen = 0;
-  attn_variants table{&chosen, &described, 1};
-  char message[256] = "";
-  return attn_check_processor(&table, message, sizeof(message)) == ATTN_OK ? "" : message;
+  Expected<TargetInfo> info = TargetInfo::get(target);
+  if (!info)
+    return toString(info.takeError());
+  return toString(checkProcessor(*info));
 }
 
 static Error addEntries(attn_module &module, const json::Object &kernel) {
@@ -81,7 +71,7 @@ Expected<std::unique_ptr<attn_module>> attn::createModule(std::string manifest, 
       if (Error error = addEntries(*module, *described))
         return error;
   if (!module->isGpu)
-    module->wrongProcessor = checkProcessor(*target);
+    module->wrongProcessor = findWrongProcessor(*target);
   module->manifest = std::move(manifest);
   return module;
 }

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn-c/attn.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn/Compiler/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
@@ -90,6 +91,21 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
     variants.insert(llvm::upper_bound(variants, variant, isBetter), std::move(variant));
   }
   return variants;
+}
+
+Error checkProcessor(const TargetInfo &target) {
+  if (target.gpu || target.name == "host")
+    return Error::success();
+  Variant variant = createVariant(target);
+  attn_variant described{};
+  described.name = variant.target.name.c_str();
+  llvm::copy(variant.features, described.features);
+  int32_t chosen = 0;
+  attn_variants table{&chosen, &described, 1};
+  char message[256] = "";
+  if (attn_check_processor(&table, message, sizeof(message)) == ATTN_OK)
+    return Error::success();
+  return createStringError(message);
 }
 
 } // namespace attn

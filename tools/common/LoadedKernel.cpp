@@ -7,6 +7,7 @@
 #include "Driver.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/Compiler/Bundle.h"
 #include "llvm/ADT/StringExtras.h"
 #include <csignal>
 #include <unistd.h>
@@ -35,6 +36,8 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
+  if (Error error = checkProcessor((*compiler)->getTarget()))
+    return error;
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
   Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);

@@ -31,6 +31,9 @@ struct Variant {
 /// names of GPUs beside others, and targets whose code may use the same features.
 llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);
 
+/// Whether this processor runs code for a target; the error names the features that it lacks. Of a GPU none.
+llvm::Error checkProcessor(const TargetInfo &target);
+
 /// A source of one kernel or more, as MLIR.
 struct BundleSource {
   std::string name, text;
