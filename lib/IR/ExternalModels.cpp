@@ -11,3 +11,8 @@ void attn::registerAttnExternalModels(mlir::DialectRegistry &registry) {
   registerTilingModels(registry);
   registerBufferizationModels(registry);
 }
+
+void attn::registerDialect(mlir::DialectRegistry &registry) {
+  registry.insert<AttnDialect>();
+  registerAttnExternalModels(registry);
+}

@@ -34,7 +34,8 @@ void SdpaOp::build(OpBuilder &builder, OperationState &state, Value query, Value
   for (unsigned i : {0, 1, 2, 5}) // query, key, value, output
     properties.operandSegmentSizes[i] = 1;
   properties.operandSegmentSizes[6] = lse ? 1 : 0;
-  properties.setMaps(builder.getAffineMapArrayAttr(maps));
+  if (!maps.empty())
+    properties.setMaps(builder.getAffineMapArrayAttr(maps));
   for (Value init : {output, lse})
     if (init && isa<RankedTensorType>(init.getType()))
       state.addTypes(init.getType());

@@ -159,7 +159,7 @@ Value getPackedSequences(Operation *op) {
 }
 
 unsigned getNumBatchDims(Operation *op) {
-  if (auto maps = op->getAttrOfType<ArrayAttr>("maps"); maps && !maps.empty())
+  if (ArrayAttr maps = getExplicitMaps(op))
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
   if (isa<SdpaOp, OnlineStepOp>(op) && getPackedSequences(op))
     return 2; // sequence, head
@@ -210,8 +210,13 @@ static AffineMap getDefaultMap(Operation *op, unsigned operand, const OperandSpe
   return AffineMap::get(numBatch + getDomainDims(op).size(), 0, exprs, ctx);
 }
 
+ArrayAttr getExplicitMaps(Operation *op) {
+  auto maps = op->getAttrOfType<ArrayAttr>("maps");
+  return maps && !maps.empty() ? maps : ArrayAttr();
+}
+
 ArrayAttr getIndexingMaps(Operation *op) {
-  if (auto maps = op->getAttrOfType<ArrayAttr>("maps"))
+  if (ArrayAttr maps = getExplicitMaps(op))
     return maps;
   unsigned numBatch = getNumBatchDims(op);
   SmallVector<AffineMap> maps;

@@ -262,7 +262,7 @@ LogicalResult attn::verifyStructure(Operation *op) {
   SmallVector<OperandSpec> specs = getOperandSpecs(op);
   if (failed(verifyForm(op)))
     return failure();
-  auto explicitMaps = op->getAttrOfType<ArrayAttr>("maps");
+  ArrayAttr explicitMaps = getExplicitMaps(op);
   if (explicitMaps && explicitMaps.size() != specs.size())
     return op->emitOpError("C1: expected ")
            << specs.size() << " maps, one for each shaped operand, found " << explicitMaps.size();

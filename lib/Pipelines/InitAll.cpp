@@ -14,11 +14,6 @@
 
 using namespace mlir;
 
-void attn::registerDialect(DialectRegistry &registry) {
-  registry.insert<AttnDialect>();
-  registerAttnExternalModels(registry);
-}
-
 void attn::registerAllDialects(DialectRegistry &registry) {
   registerDialect(registry);
   mlir::registerAllDialects(registry);

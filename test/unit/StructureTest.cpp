@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 using namespace attn;
@@ -171,6 +172,19 @@ TEST_F(Structure, ExplicitMapsGiveTheDomain) {
                          " affine_map<(h, i, j, d, e) -> (j, e)>, affine_map<(h, i, j, d, e) -> (i, h, e)>]}"));
   EXPECT_EQ(getNumBatchDims(sdpa), 1u);
   EXPECT_EQ(getStaticDomain(sdpa), (Sizes{8, 113, 203, 64, 80}));
+}
+
+// A builder that is given no maps, and one that is given an empty array of them: those of the default layout.
+TEST_F(Structure, NoMapsAreTheDefaultOnes) {
+  SdpaOp parsed = parseSdpa(getPlain("tensor<5x6xf32>", "tensor<7x6xf32>", "tensor<7x3xf32>", "tensor<5x3xf32>"));
+  OpBuilder b(parsed);
+  auto built = SdpaOp::create(b, parsed.getLoc(), parsed.getQuery(), parsed.getKey(), parsed.getValue(),
+                              parsed.getOutput(), /*lse=*/Value(), /*maps=*/ArrayRef<AffineMap>());
+  EXPECT_TRUE(succeeded(verify(built)));
+  EXPECT_FALSE(built.getMaps());
+  built.setMapsAttr(b.getArrayAttr({}));
+  EXPECT_TRUE(succeeded(verify(built)));
+  EXPECT_EQ(getMaps(built), getMaps(parsed));
 }
 
 // A size that one operand knows is known, whichever operand comes first.

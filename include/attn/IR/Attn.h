@@ -45,6 +45,9 @@ constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 /// plugin and the package all register through this function.
 void registerAttnExternalModels(mlir::DialectRegistry &registry);
 
+/// The attn dialect with its interface models: all that a host compiler needs to hold attn ops in its IR.
+void registerDialect(mlir::DialectRegistry &registry);
+
 } // namespace attn
 
 #endif // ATTN_IR_ATTN_H

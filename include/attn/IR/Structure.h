@@ -73,6 +73,8 @@ llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *o
 
 /// The `maps` attribute, or the maps of the default layout.
 mlir::ArrayAttr getIndexingMaps(mlir::Operation *op);
+/// The maps that `op` spells out; null where it has none, or an empty array of them: its maps are then the default ones.
+mlir::ArrayAttr getExplicitMaps(mlir::Operation *op);
 llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
 /// (head) -> (kv_head): h floordiv G from the map of the first operand that shares heads, 0 where none has heads.
