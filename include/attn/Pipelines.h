@@ -46,6 +46,8 @@ struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<bool> allFunctions{*this, "all-functions",
                             llvm::cl::desc("Make kernels of public functions without attention as well"),
                             llvm::cl::init(false)};
+  Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),
+                              llvm::cl::init(false)};
 };
 
 /// Phases Bufferize to Llvm.

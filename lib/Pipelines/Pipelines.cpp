@@ -67,7 +67,8 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 }
 
 void buildCanonicalizePhase(OpPassManager &pm, bool allFunctions) {
-  // First, on what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
+  pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
+  // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
   pm.addPass(createDescribeKernelsPass({allFunctions}));
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
@@ -267,6 +268,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
 void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
   buildCanonicalizePhase(pm, options.allFunctions);
   buildFusePhase(pm);
+  buildFallbackPhase(pm, options.target, options.failOnFallback);
   buildAnalyzeMaskPhase(pm);
   buildSelectSchedulePhase(pm, options);
   buildOnlinePhase(pm);

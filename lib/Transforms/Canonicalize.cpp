@@ -98,7 +98,7 @@ template <typename OpTy> struct DropNeutralMask : public OpRewritePattern<OpTy> 
       if (dropBias)
         op.getBiasMutable().clear();
       // Default maps follow from the operands that are left; explicit ones are kept in step.
-      if (op.getMaps())
+      if (getExplicitMaps(op))
         op.setMapsAttr(rewriter.getAffineMapArrayAttr(kept));
       keepAlignment(op);
     });
@@ -135,4 +135,5 @@ struct CanonicalizePass : public attn::impl::CanonicalizePassBase<CanonicalizePa
 void attn::populateCanonicalizePatterns(RewritePatternSet &patterns) {
   patterns.add<MaterializeScale, FoldTranspose, DropNeutralMask<SdpaOp>, DropNeutralMask<MaskOp>, FoldEmptyMask>(
       patterns.getContext());
+  populateRaiseSoftmaxPatterns(patterns);
 }

@@ -32,6 +32,9 @@ std::optional<Chain> matchChain(ApplyOp apply, std::string &reason);
 /// Operands of the sdpa that need not dominate the softmax.
 llvm::SmallVector<mlir::Value> getLateOperands(const Chain &chain, ApplyOp apply);
 
+/// The dimension of the keys in what a chain reads as its weights; none where no chain reads it.
+std::optional<unsigned> findKeyDim(mlir::Value weights);
+
 } // namespace attn
 
 #endif // ATTN_LIB_TRANSFORMS_CHAIN_H

@@ -10,6 +10,7 @@
 #include "Chain.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
@@ -73,6 +74,14 @@ private:
         return fail("attn.dropout has more batch dimensions than (batch, head)");
       chain.dropout = dropout;
       weights = dropout.getInput();
+    }
+    if (auto softmax = weights.getDefiningOp<linalg::SoftmaxOp>()) {
+      std::optional<unsigned> keyDim = findKeyDim(weights);
+      if (keyDim && softmax.getDimension() != *keyDim)
+        return fail(llvm::formatv("the weights come from a linalg.softmax over dimension {0}, not over that of the "
+                                  "keys, {1}",
+                                  softmax.getDimension(), *keyDim));
+      return fail("the weights come from a linalg.softmax of which attn-canonicalize makes no attn.softmax");
     }
     if (!weights.getDefiningOp<SoftmaxOp>())
       return fail("the weights do not come from attn.softmax");

@@ -44,7 +44,15 @@ def Attn_Dialect : Dialect {
     heads of K and V, and `0` for a broadcast dimension of size 1. Left out, the
     maps are those of operands with leading batch dimensions, rows, columns
     (`bhsd`); K and V then share heads in contiguous groups where they have
-    fewer than Q, and masks and biases broadcast as in NumPy.
+    fewer than Q, and masks and biases broadcast as in NumPy. An empty array
+    means the same as none.
+
+    **Tensors and memrefs.** An op is on tensors, with a result for each output,
+    or on memrefs, with none; these may be strided. `attn-memref-to-tensor`, the
+    first pass of each pipeline, makes tensor ops of those on memrefs;
+    bufferisation writes where they wrote, in place. An op may read the memref
+    that it writes: it reads what that held before. Different memrefs of an op
+    must not overlap where one of them is written.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasCanonicalizer = 1;

@@ -44,6 +44,33 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def MemrefToTensorPass : Pass<"attn-memref-to-tensor", "::mlir::func::FuncOp"> {
+  let summary = "rewrite attn ops on memrefs as ops on tensors, which read and write these memrefs";
+  let description = [{
+    All other passes are on tensors. Each memref that an op reads becomes a
+    `bufferization.to_tensor`, each result is written where the op wrote it by
+    `bufferization.materialize_in_destination`; bufferisation then computes in
+    place. Arguments, views and allocations stay where they are. A read of what
+    an op before has written, with nothing between that may write, takes the
+    tensor itself, so that a chain on memrefs is one on tensors. What is written
+    to an allocation that nothing reads any more goes away with it.
+
+    Rejects memory spaces other than the default one.
+
+    ```mlir
+    // before
+    attn.sdpa ins(%q, %k, %v : memref<4x8xf32>, …) outs(%out : memref<4x8xf32>)
+    // after
+    %0 = bufferization.to_tensor %q restrict : memref<4x8xf32> to tensor<4x8xf32>
+    …
+    %3 = bufferization.to_tensor %out restrict writable : memref<4x8xf32> to tensor<4x8xf32>
+    %4 = attn.sdpa ins(%0, %1, %2 : tensor<4x8xf32>, …) outs(%3 : tensor<4x8xf32>) -> tensor<4x8xf32>
+    bufferization.materialize_in_destination %4 in restrict writable %out
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::bufferization::BufferizationDialect"];
+}
+
 def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let summary = "bring attn ops into the form that later passes match";
   let description = [{
@@ -53,7 +80,9 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
     * a `linalg.transpose` of an input is folded into the input's indexing map;
     * a boolean mask that is constantly true and a bias that is constantly zero
       are dropped;
-    * an `attn.mask` that does nothing is its input.
+    * an `attn.mask` that does nothing is its input;
+    * a `linalg.softmax` over the keys between scores of a chain and `attn.apply`
+      is `attn.softmax`, which makes zeros, no NaN, of a row of -inf.
 
     Rejects nothing: what does not match is left as it is.
 
@@ -115,7 +144,8 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
     * an intermediate is not in the layout (batch…, query, key);
     * the chain calculates in a wider type than that of Q's accumulation, or in a
       narrower one that its log-sum-exp or `score_mod` shows;
-    * an operand of the chain depends on its log-sum-exp.
+    * an operand of the chain depends on its log-sum-exp;
+    * the softmax is a `linalg.softmax` over another dimension than the keys.
 
     ```mlir
     // before

@@ -19,6 +19,11 @@ namespace attn {
 void populateCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 /// Of attn-define-division.
 void populateDefineDivisionPatterns(mlir::RewritePatternSet &patterns);
+/// A linalg.softmax between scores of a chain and attn.apply becomes attn.softmax.
+void populateRaiseSoftmaxPatterns(mlir::RewritePatternSet &patterns);
+
+/// Attn ops on memrefs become ops on tensors between reads and writes of these; an error where that cannot be.
+mlir::LogicalResult convertMemrefsToTensors(mlir::Operation *root);
 
 /// Replaces the chain that ends in `apply` by one sdpa, or emits a missed remark with the reason.
 mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply);

@@ -13,7 +13,9 @@
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
-#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -88,6 +90,30 @@ StringRef getRole(OpOperand &use) {
                                                : getUnmappedRole(use.getOwner(), use.get());
 }
 
+/// An argument, and the tensors that a memref is read as.
+SmallVector<Value> getReads(BlockArgument argument) {
+  SmallVector<Value> values{argument};
+  for (Operation *user : argument.getUsers())
+    if (auto read = dyn_cast<bufferization::ToTensorOp>(user))
+      values.push_back(read.getResult());
+  return values;
+}
+
+/// True where something may write to a memref, or to a view of it.
+bool isWritten(Value memref) {
+  return llvm::any_of(memref.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<bufferization::ToTensorOp, memref::DimOp>(user))
+      return false;
+    if (isa<ViewLikeOpInterface>(user))
+      return llvm::any_of(user->getResults(), [](Value view) { return isWritten(view); });
+    if (auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user))
+      return write.getDest() == use.get();
+    auto effects = dyn_cast<MemoryEffectOpInterface>(user);
+    return !effects || effects.getEffectOnValue<MemoryEffects::Write>(use.get()).has_value();
+  });
+}
+
 /// Collects one function's arguments and gives each a C identifier of its own.
 class Describer {
 public:
@@ -107,10 +133,18 @@ public:
       if (isa<BlockArgument>(destination) && !destinations.try_emplace(destination, i).second)
         return function.emitOpError("expected each result to have a destination of its own, found one for two results");
     }
-    for (BlockArgument argument : function.getArguments())
-      if (failed(add(argument, getArgumentName(argument, destinations.contains(argument)),
-                     destinations.contains(argument))))
+    for (BlockArgument argument : function.getArguments()) {
+      bool isBuffer = isa<MemRefType>(argument.getType()), isOutput = destinations.contains(argument);
+      if (isBuffer && failed(checkBuffer(argument)))
         return failure();
+      if (isBuffer && isWritten(argument)) {
+        if (function.getNumResults() > 0)
+          return function.emitOpError("expected a kernel to write to memrefs or to return tensors, found both");
+        isOutput = true;
+      }
+      if (failed(add(argument, getArgumentName(argument, isOutput), isOutput)))
+        return failure();
+    }
     for (auto [i, result] : llvm::enumerate(terminator.getOperands()))
       if (!isa<BlockArgument>(getDestination(result)) &&
           failed(add(result, getResultName(i, result), /*isOutput=*/true)))
@@ -152,12 +186,12 @@ private:
 
   LogicalResult add(Value value, std::string name, bool isOutput) {
     Type type = value.getType();
+    if (auto buffer = dyn_cast<MemRefType>(type))
+      type = RankedTensorType::get(buffer.getShape(), buffer.getElementType());
     auto shaped = dyn_cast<RankedTensorType>(type);
-    if (isa<MemRefType>(type))
-      return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ")
-             << type << "; write a tensor: the kernel takes a pointer to it, and writes results where it is told";
     if (!shaped && !type.isIntOrFloat())
-      return function.emitOpError("expected kernel arguments that are ranked tensors or numbers, found ") << type;
+      return function.emitOpError("expected kernel arguments that are ranked tensors, memrefs or numbers, found ")
+             << type;
     if (!getElementKind(getElementTypeOrSelf(type)))
       return function.emitOpError("expected element type ")
              << kElementTypes << ", found " << getElementTypeOrSelf(type);
@@ -169,7 +203,7 @@ private:
     SmallVector<NamedAttribute> entry = {b.getNamedAttr("name", b.getStringAttr(unique)),
                                          b.getNamedAttr("output", b.getBoolAttr(isOutput)),
                                          b.getNamedAttr("type", TypeAttr::get(type))};
-    if (isOutput && isa<BlockArgument>(value) && readsOldValues(value))
+    if (isOutput && isa<BlockArgument>(value) && readsOldValues(cast<BlockArgument>(value)))
       entry.push_back(b.getNamedAttr("updated", b.getUnitAttr()));
     if (shaped && !shaped.hasStaticShape()) {
       FailureOr<SmallVector<int32_t>> sizes = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
@@ -185,16 +219,33 @@ private:
     return success();
   }
 
-  /// Of a destination: as bufferisation will see it.
-  static bool readsOldValues(Value destination) {
+  /// An entry in C takes a pointer and sizes, no strides.
+  LogicalResult checkBuffer(BlockArgument argument) {
+    auto type = cast<MemRefType>(argument.getType());
+    if (type.getLayout().isIdentity() && !type.getMemorySpace())
+      return success();
+    return function.emitOpError("expected kernel arguments that are dense memrefs of the default memory space, found ")
+           << type
+           << "; make the function private, with a public one that calls it with a memref.subview of a dense one";
+  }
+
+  /// Of a destination: as bufferisation will see it. A memref may be read where a view of it is.
+  static bool readsOldValues(BlockArgument destination) {
     bufferization::BufferizationOptions options;
-    return bufferization::AnalysisState(options).isValueRead(destination);
+    bufferization::AnalysisState state(options);
+    if (!isa<MemRefType>(destination.getType()))
+      return state.isValueRead(destination);
+    return llvm::any_of(destination.getUsers(), [&](Operation *user) {
+      if (auto read = dyn_cast<bufferization::ToTensorOp>(user))
+        return state.isValueRead(read.getResult());
+      return !isa<bufferization::MaterializeInDestinationOp, memref::DimOp>(user);
+    });
   }
 
   /// For each dimension its place among the dynamic sizes, -1 where it is static.
   FailureOr<SmallVector<int32_t>> addSizes(Value tensor, StringRef name, bool isResult) {
     SmallVector<int32_t> places;
-    for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(tensor.getType()).getShape())) {
+    for (auto [dim, size] : llvm::enumerate(cast<ShapedType>(tensor.getType()).getShape())) {
       places.push_back(-1);
       if (!ShapedType::isDynamic(size))
         continue;
@@ -241,14 +292,15 @@ private:
       return makeCName(name);
     // One name where every use agrees on the role; self-attention on one tensor has none.
     std::string name, placeholder = isOutput ? "output" : "input";
-    for (OpOperand &use : argument.getUses()) {
-      if (!isa<AttnDialect>(use.getOwner()->getDialect()) || isa<MultiHeadOp>(use.getOwner()))
-        continue;
-      StringRef role = getRole(use);
-      if (!name.empty() && name != role)
-        return placeholder;
-      name = role.str();
-    }
+    for (Value value : getReads(argument))
+      for (OpOperand &use : value.getUses()) {
+        if (!isa<AttnDialect>(use.getOwner()->getDialect()) || isa<MultiHeadOp>(use.getOwner()))
+          continue;
+        StringRef role = getRole(use);
+        if (!name.empty() && name != role)
+          return placeholder;
+        name = role.str();
+      }
     return name.empty() ? placeholder : name;
   }
 

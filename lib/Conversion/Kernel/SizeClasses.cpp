@@ -10,6 +10,7 @@
 
 #include "SizeClasses.h"
 #include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -197,9 +198,11 @@ void SizeClasses::addPaging(Operation *op) {
 void SizeClasses::addSizes(Value tensor, ArrayRef<OpFoldResult> sizes) {
   for (auto [i, size] : llvm::enumerate(sizes)) {
     auto value = dyn_cast<Value>(size);
-    auto dim = value ? value.getDefiningOp<tensor::DimOp>() : nullptr;
-    if (dim && dim.getConstantIndex() && isa<RankedTensorType>(dim.getSource().getType()))
-      unite(find(dim.getSource(), *dim.getConstantIndex()), find(tensor, i));
+    auto dim = value ? value.getDefiningOp<ShapedDimOpInterface>() : nullptr;
+    if (!dim || !isa<RankedTensorType, MemRefType>(dim.getShapedValue().getType()))
+      continue;
+    if (std::optional<int64_t> position = getConstantIntValue(dim.getDimension()))
+      unite(find(dim.getShapedValue(), *position), find(tensor, i));
   }
 }
 
@@ -231,6 +234,8 @@ void SizeClasses::addOp(Operation *op) {
   } else if (auto castOp = dyn_cast<tensor::CastOp>(op)) {
     if (isa<RankedTensorType>(castOp.getSource().getType()) && isa<RankedTensorType>(castOp.getType()))
       uniteAll(castOp.getSource(), castOp.getResult());
+  } else if (auto read = dyn_cast<bufferization::ToTensorOp>(op)) {
+    uniteAll(read.getResult(), read.getBuffer());
   } else if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
     addSizes(empty, empty.getMixedSizes());
   } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op); slice && slice.getDroppedDims().none()) {

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ValueChecks.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -39,7 +40,14 @@ ArrayRef<ValueCheck> ValueChecks::get(Value argument) const {
   return found == checks.end() ? ArrayRef<ValueCheck>() : ArrayRef<ValueCheck>(found->second);
 }
 
+/// What a memref of the function is read as stands for it.
+static Value lookThroughRead(Value value) {
+  auto read = value ? value.getDefiningOp<bufferization::ToTensorOp>() : bufferization::ToTensorOp();
+  return read ? read.getBuffer() : value;
+}
+
 std::optional<int64_t> ValueChecks::getArgument(Value value) {
+  value = lookThroughRead(value);
   auto argument = dyn_cast_or_null<BlockArgument>(value);
   if (!argument || !isa<func::FuncOp>(argument.getOwner()->getParentOp()))
     return std::nullopt;
@@ -52,7 +60,7 @@ std::optional<SizePlace> ValueChecks::findPlace(Value tensor, unsigned dim) {
   if (int64_t size = classes.getStaticSize(id); !ShapedType::isDynamic(size))
     return SizePlace{-1, size};
   for (BlockArgument argument : function.getArguments())
-    if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+    if (auto type = dyn_cast<ShapedType>(argument.getType()); type && type.hasRank())
       for (int64_t other = 0; other < type.getRank(); ++other)
         if (classes.find(argument, other) == id)
           return SizePlace{argument.getArgNumber(), other};
@@ -71,7 +79,7 @@ std::optional<SizePlace> ValueChecks::findPlace(Operation *op, DimKind kind) {
 }
 
 void ValueChecks::add(Value argument, const ValueCheck &check) {
-  SmallVector<ValueCheck, 0> &list = checks[argument];
+  SmallVector<ValueCheck, 0> &list = checks[lookThroughRead(argument)];
   if (!llvm::is_contained(list, check))
     list.push_back(check);
 }

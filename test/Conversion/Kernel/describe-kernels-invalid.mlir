@@ -72,7 +72,7 @@ func.func @sequences(%q: tensor<9x2x8xf32>, %c: tensor<?xi32>, %s: tensor<?xi32>
 // -----
 
 // C has no type for it.
-// expected-error @below {{expected kernel arguments that are ranked tensors or numbers, found 'index'}}
+// expected-error @below {{expected kernel arguments that are ranked tensors, memrefs or numbers, found 'index'}}
 func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
   %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>
@@ -80,12 +80,22 @@ func.func @index_argument(%n: index, %s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -
 
 // -----
 
-// A kernel's pointers are those of tensors, which say what is input and what is output.
-// expected-error @below {{found 'memref<4x6xf32>'; write a tensor: the kernel takes a pointer to it}}
-func.func @memref_argument(%s: memref<4x6xf32>) -> tensor<4x6xf32> {
-  %t = bufferization.to_tensor %s restrict : memref<4x6xf32> to tensor<4x6xf32>
+// An entry in C has no strides.
+// expected-error @below {{expected kernel arguments that are dense memrefs of the default memory space, found 'memref<4x6xf32, strided<[12, 2]>>'; make the function private}}
+func.func @strided_argument(%s: memref<4x6xf32, strided<[12, 2]>>, %o: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %t = bufferization.to_tensor %s restrict : memref<4x6xf32, strided<[12, 2]>> to tensor<4x6xf32>
+  %p = attn.softmax ins(%t : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %p : tensor<4x6xf32>
+}
+
+// -----
+
+// Its outputs are the memrefs that are written, or the results.
+// expected-error @below {{expected a kernel to write to memrefs or to return tensors, found both}}
+func.func @both(%s: tensor<4x6xf32>, %o: memref<4x6xf32>) -> tensor<4x6xf32> {
   %e = tensor.empty() : tensor<4x6xf32>
-  %p = attn.softmax ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  bufferization.materialize_in_destination %p in restrict writable %o : (tensor<4x6xf32>, memref<4x6xf32>) -> ()
   return %p : tensor<4x6xf32>
 }
 
