@@ -35,15 +35,21 @@ def weights(
     heads: Any = None,
     query_labels: list[str] | None = None,
     key_labels: list[str] | None = None,
+    kept: npt.ArrayLike | None = None,
     title: str = "",
 ) -> Any:
     """Draws attention weights as heat maps, one panel a head; queries run down, keys to the right.
+
+    Cells that are masked are hatched: a weight of 0 there is none of the softmax.
 
     Args:
       weights: (B, Hq, Sq, Sk), as `attn.sdpa(…, return_weights=True)` returns them.
       batch: which batch.
       heads: which heads, an iterable of integers; all if it is None.
       query_labels, key_labels: a word for each query and each key.
+      kept: bool, broadcast to the weights: which keys each query keeps, as `attn.reference.predicate` gives it. If it
+        is None, weights of exactly 0 are taken for masked, which those that dropout removes or that are too small for
+        their type are too.
       title: a line above the panels.
 
     Returns:
@@ -51,7 +57,7 @@ def weights(
 
     Raises:
       ImportError: matplotlib is not installed.
-      ValueError: the weights have another rank, or there is no such batch or head.
+      ValueError: the weights have another rank, there is no such batch or head, or kept has another shape.
     """
     array = np.asarray(weights, dtype=np.float64)
     if array.ndim != 4:
@@ -59,6 +65,12 @@ def weights(
     chosen = list(range(array.shape[1])) if heads is None else list(heads)
     if not 0 <= batch < array.shape[0] or not chosen or any(not 0 <= h < array.shape[1] for h in chosen):
         raise ValueError(f"expected a batch and heads of weights of shape {array.shape}, found {batch} and {chosen}")
+    try:
+        masked = array == 0 if kept is None else ~np.broadcast_to(np.asarray(kept, dtype=bool), array.shape)
+    except ValueError:
+        raise ValueError(
+            f"expected kept to broadcast to the weights, {array.shape}, found shape {np.shape(kept)}"
+        ) from None
     columns = min(len(chosen), 4)
     rows = -(-len(chosen) // columns)
     figure = _figure((PANEL_INCHES * columns + 0.8, PANEL_INCHES * rows + 0.5 * bool(title)))
@@ -66,6 +78,7 @@ def weights(
     image = None
     for panel, h in zip(axes.flat, chosen, strict=False):
         image = panel.imshow(array[batch, h], vmin=0.0, vmax=1.0, cmap="viridis", aspect="auto", interpolation="none")
+        _hatch(panel, masked[batch, h])
         panel.set_title(f"head {h}", fontsize="medium")
         if key_labels is not None:
             panel.set_xticks(range(len(key_labels)), key_labels, rotation=90, fontsize="small")
@@ -79,6 +92,20 @@ def weights(
         figure.suptitle(title)
     figure.colorbar(image, ax=axes, label="weight")
     return figure
+
+
+def _hatch(panel: Any, cells: Array) -> None:
+    """Hatches the cells of a heat map; a rectangle for each run of cells in a row, so that large masks stay quick."""
+    from matplotlib.collections import PolyCollection
+
+    # Where a run begins, and behind its end: in row order, as pairs.
+    changes = np.diff(np.pad(cells.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    (rows, begins), (_, ends) = np.nonzero(changes == 1), np.nonzero(changes == -1)
+    left, right, top, bottom = begins - 0.5, ends - 0.5, rows - 0.5, rows + 0.5
+    corners = np.stack([left, top, right, top, right, bottom, left, bottom], axis=1).reshape(-1, 4, 2)
+    panel.add_collection(
+        PolyCollection(corners, facecolor="#f2f2f2", edgecolor="#888888", hatch="////", linewidth=0), autolim=False
+    )
 
 
 def count_tiles(kept: npt.ArrayLike, tile: tuple[int, int]) -> tuple[Array, TileCounts]:

@@ -49,6 +49,33 @@ def test_the_heat_map_has_a_panel_for_each_head(tmp_path, rng):
     assert len([axes for axes in plot.weights(weights, heads=[2]).axes if axes.images]) == 1
 
 
+def hatched(figure, panel=0):
+    """Which cells of a panel are hatched, by their centres."""
+    axes = [x for x in figure.axes if x.images][panel]
+    cells = np.zeros(axes.images[0].get_array().shape, int)
+    (collection,) = [x for x in axes.collections if x.get_hatch()]
+    for path in collection.get_paths():
+        for i, j in np.ndindex(*cells.shape):
+            cells[i, j] += path.contains_point((j, i))
+    return cells
+
+
+def test_masked_cells_are_hatched(rng, tmp_path):
+    kept = rng.random((1, 2, 9, 11)) < 0.6
+    kept[0, 0, 3], kept[0, 0, 5] = False, True
+    weights = rng.random(kept.shape) * kept
+    figure = plot.weights(weights)
+    for head in range(2):
+        np.testing.assert_array_equal(hatched(figure, head), ~kept[0, head])
+    figure.savefig(tmp_path / "weights.png")
+    causal = np.tril(np.ones((9, 11), bool))
+    np.testing.assert_array_equal(hatched(plot.weights(weights, kept=causal), 1), ~causal)
+    assert hatched(plot.weights(np.ones((1, 1, 3, 3)))).sum() == 0
+    assert hatched(plot.weights(np.zeros((1, 1, 3, 3)))).sum() == 9
+    with pytest.raises(ValueError, match=r"expected kept to broadcast to the weights, .* found shape \(5, 5\)"):
+        plot.weights(weights, kept=np.ones((5, 5), bool))
+
+
 def test_bad_weights():
     with pytest.raises(ValueError, match="weights of rank 4"):
         plot.weights(np.zeros((3, 3)))
