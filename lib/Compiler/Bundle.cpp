@@ -17,6 +17,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Target/TargetMachine.h"
+#include <atomic>
 
 using namespace llvm;
 
@@ -104,6 +105,7 @@ static Error checkUnique(ArrayRef<LibraryGroup> groups) {
 Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant> variants, const BundleOptions &options,
                                raw_ostream &diagnostics) {
   std::vector<Part> parts(sources.size() * variants.size());
+  std::atomic<size_t> done = 0;
   {
     DefaultThreadPool pool(hardware_concurrency(options.jobs));
     for (auto [i, part] : enumerate(parts))
@@ -113,6 +115,11 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
         if (Error error =
                 compilePart(sources[i / variants.size()], variants[variant], options.compile, variant == 0, os, part))
           os << "error: " << toString(std::move(error)) << "\n";
+        if (options.onProgress) {
+          const BundleSource &source = sources[i / variants.size()];
+          std::string name = source.problem.empty() ? source.name : source.problem;
+          options.onProgress(++done, parts.size(), name + " for " + variants[variant].target.name);
+        }
       });
   }
   Bundle bundle;

@@ -20,8 +20,9 @@ using namespace attn;
 
 /// Warps of a block: those of a multiprocessor's four schedulers, a few times.
 static constexpr int64_t kMaxWarps = 16;
-/// Accumulators of a register kernel: four times the most registers that a processor has. A thread of a GPU has 255, and
-/// without tensor cores each product of a tile is an instruction. What needs more spills, and takes minutes to compile.
+/// Accumulators of a register kernel: four times the most registers that a processor has. A thread of a GPU has 255,
+/// and without tensor cores each product of a tile is an instruction. What needs more spills, and takes minutes to
+/// compile.
 static constexpr int64_t kMaxAccumulators = 128, kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
 
 namespace {
@@ -138,6 +139,10 @@ LogicalResult ScheduleVerifier::verifyBlock() {
       (ShapedType::isDynamic(queries) || schedule.getQueryTile() < queries))
     return emitError() << "query_tile to be row_block times warps, " << rows << ", or all query rows, found "
                        << schedule.getQueryTile() << "; write query_tile=" << rows;
+  // Slices of a bias or mask have the rows that there are.
+  if (!isDecode && queries > 0 && schedule.getQueryTile() > queries)
+    return emitError() << "query_tile of at most the " << queries << " query rows, found " << schedule.getQueryTile()
+                       << "; write query_tile=" << queries;
   int64_t columns = schedule.getKeyTile() + getStaticSize(op, DimKind::ValueSize);
   if (schedule.getRowBlock() * columns > kMaxThreadAccumulators * schedule.getLanes())
     return emitError() << "row_block times columns of V and keys of a tile to be at most "

@@ -21,6 +21,17 @@ func.func @no_warps(%q: tensor<16x64xf32>, %o: tensor<16x64xf32>) -> tensor<16x6
 
 // -----
 
+// A slice of the mask has 9 rows.
+func.func @more_rows(%q: tensor<9x64xf16>, %mask: tensor<9x9xi1>, %o: tensor<9x64xf16>) -> tensor<9x64xf16> {
+  // expected-error @below {{schedule: expected query_tile of at most the 9 query rows, found 16; write query_tile=9}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<9x64xf16>, tensor<9x64xf16>, tensor<9x64xf16>) mask(%mask : tensor<9x9xi1>)
+      outs(%o : tensor<9x64xf16>)
+      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 32, row_block = 16, lane_vectors = 1, product = mma, warps = 1>} -> tensor<9x64xf16>
+  return %r : tensor<9x64xf16>
+}
+
+// -----
+
 // Without tensor cores each product is an instruction.
 func.func @unrolled(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
   // expected-error @below {{schedule: expected row_block times key_tile of product=fma to be at most 1024, found 32 times 64; write row_block=16 key_tile=32}}

@@ -49,9 +49,8 @@ struct Case {
 
 } // namespace
 
-/// The problem with the sizes of this run.
-static Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
-                                      const std::map<std::string, int64_t> &sizes) {
+Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
+                                       const std::map<std::string, int64_t> &sizes) {
   for (const std::string &name : kernel.sizes) {
     auto found = sizes.find(name);
     if (found == sizes.end())

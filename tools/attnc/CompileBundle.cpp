@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Progress.h"
 #include "attn/Support/CNames.h"
 #include "attnc.h"
 
@@ -73,7 +74,16 @@ int driver::compileBundle(const BundleCommand &command) {
   Expected<std::vector<BundleSource>> sources = readSources(command);
   if (!sources)
     return reportError(sources.takeError());
-  Expected<Bundle> bundle = attn::compileBundle(*sources, *variants, command.options, errs());
+  Progress progress;
+  BundleOptions bundleOptions = command.options;
+  bundleOptions.onProgress = [&](size_t done, size_t all, StringRef name) {
+    progress.update(double(done) / all, Twine(done) + " of " + Twine(all) + " compiled, " + name);
+  };
+  std::string diagnostics;
+  raw_string_ostream os(diagnostics);
+  Expected<Bundle> bundle = attn::compileBundle(*sources, *variants, bundleOptions, os);
+  progress.clear();
+  errs() << diagnostics;
   if (!bundle)
     return reportError(bundle.takeError());
   if (command.emit == EmitKind::Shared) {

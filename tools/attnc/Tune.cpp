@@ -2,13 +2,16 @@
 //
 // From the policy's schedule, an axis at a time: the neighbours of the fastest
 // schedule so far are compiled and timed in interleaved rounds, together with it
-// and with the policy's. In the end the fastest and the policy's are timed alone.
+// and with the policy's. One whose numbers are wrong takes no other's place. In the end
+// the fastest and the policy's are timed alone.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Ceilings.h"
+#include "Progress.h"
+#include "TuneCheck.h"
 #include "TuneSpace.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/TunedFile.h"
@@ -40,20 +43,31 @@ struct Candidate {
   std::string text;
   LoadedKernel kernel;
   int repeats = 1;
-  double best = 0;  ///< of the group that was timed last
-  double ratio = 0; ///< of the policy's time in that group
+  bool isWrong = false; ///< its numbers
+  // Of the group that was timed last.
+  double best = 0;
+  double policy = 0; ///< the best of the policy's schedule in the same rounds
+  double getRatio() const { return best / policy; }
 };
 
 class Tuner {
 public:
-  Tuner(const TuneCommand &command, std::string line, Problem problem, const TargetInfo &target)
-      : command(command), line(std::move(line)), space(problem, target), start(getSeconds()),
-        budget(command.budget / command.problems.size()) {}
+  /// `number` is the problem's in the command's list.
+  Tuner(const TuneCommand &command, size_t number, Problem problem, const TargetInfo &target, Progress &progress)
+      : command(command), number(number), line(printProblemLine(problem)), problem(problem), space(problem, target),
+        progress(progress), start(getSeconds()), budget(command.budget / command.problems.size()) {}
 
-  Expected<TunedProblem> run() {
+  /// Nothing, with a warning, where the policy's own numbers do not agree.
+  Expected<std::optional<TunedProblem>> run() {
     if (Error error = addPolicy())
       return error;
     fastest = &policy();
+    Expected<bool> isRight = checkNumbers(policy());
+    if (!isRight)
+      return isRight.takeError();
+    if (!*isRight)
+      return std::nullopt;
+    start = getSeconds(); // drawing the values and the reference are no part of the budget
     for (bool hasChanged = true; hasChanged && hasTime();) {
       hasChanged = false;
       for (StringRef axis : TuneSpace::getAxes()) {
@@ -72,7 +86,8 @@ public:
       return error;
     }
     // Alone with the policy's it has to prove itself once more.
-    fastest = winner.ratio < 1 - kMinGain ? &winner : &policy();
+    fastest = winner.getRatio() < 1 - kMinGain ? &winner : &policy();
+    progress.clear();
     print();
     return TunedProblem{line, fastest->text, fastest->best, policy().text, policy().best};
   }
@@ -105,7 +120,35 @@ private:
     Candidate *candidate = add(*fields, errs());
     if (!candidate)
       return createStringError("compilation failed");
-    return createBuffers(candidate->kernel.getDescription());
+    if (Error error = createBuffers(candidate->kernel.getDescription()))
+      return error;
+    Expected<TuneCheck> created = TuneCheck::create(command, line, problem, candidate->kernel);
+    if (!created)
+      return created.takeError();
+    check = std::move(*created);
+    return Error::success();
+  }
+
+  /// False, with a warning, where the outputs are not those of the reference.
+  Expected<bool> checkNumbers(Candidate &candidate) {
+    Expected<std::string> difference = check->findDifference(candidate.kernel);
+    if (!difference)
+      return difference.takeError();
+    if (difference->empty())
+      return true;
+    candidate.isWrong = true;
+    progress.clear();
+    errs() << "attnc: warning: '" << line << "': expected the numbers of "
+           << (check->isByReference() ? "the reference" : "the policy's kernel") << ", found " << *difference
+           << "; not written: " << candidate.text << "\n";
+    return false;
+  }
+
+  void showProgress() {
+    double share = std::min((getSeconds() - start) / budget, 1.0);
+    progress.update((number + share) / command.problems.size(),
+                    Twine(order.size()) + " schedules timed, " + Twine(numRefused) + " refused, the fastest " +
+                        Twine(int(100 * fastestRatio + 0.5)) + " % of the policy's time: " + line);
   }
 
   /// Compiles a schedule that has not been tried; null where it has, or where it is none that a kernel can have.
@@ -147,7 +190,6 @@ private:
     if (!copies)
       return copies.takeError();
     buffers = std::move(*copies);
-    start = getSeconds(); // drawing the values is no part of the budget
     return Error::success();
   }
 
@@ -171,15 +213,17 @@ private:
       candidate->best = *once;
     }
     double begin = getSeconds();
-    for (unsigned round = 0; round < kMinRounds || getSeconds() - begin < seconds; ++round)
+    for (unsigned round = 0; round < kMinRounds || getSeconds() - begin < seconds; ++round) {
+      showProgress();
       for (Candidate *candidate : group) {
         Expected<double> once = sample(*candidate);
         if (!once)
           return once.takeError();
         candidate->best = std::min(candidate->best, *once);
       }
+    }
     for (Candidate *candidate : group)
-      candidate->ratio = candidate->best / group.front()->best;
+      candidate->policy = group.front()->best;
     return Error::success();
   }
 
@@ -199,11 +243,20 @@ private:
       return false;
     if (Error error = time(group, budget * kGroupShare))
       return error;
-    Candidate *best = *llvm::min_element(group, [](Candidate *a, Candidate *b) { return a->best < b->best; });
-    if (best == fastest || best->best > fastest->best * (1 - kMinGain))
-      return false;
-    fastest = best;
-    return true;
+    llvm::sort(group, [](Candidate *a, Candidate *b) { return a->best < b->best; });
+    for (Candidate *candidate : group) {
+      if (candidate == fastest || candidate->best > fastest->best * (1 - kMinGain))
+        return false;
+      Expected<bool> isRight = checkNumbers(*candidate);
+      if (!isRight)
+        return isRight.takeError();
+      if (!*isRight)
+        continue;
+      fastest = candidate;
+      fastestRatio = candidate->getRatio();
+      return true;
+    }
+    return false;
   }
 
   /// The words that are others than the policy's; all of the policy's own.
@@ -220,21 +273,30 @@ private:
   void print() {
     // Beside the schedules themselves there is no place for it.
     raw_ostream &os = command.output == "-" ? errs() : outs();
-    os << line << ": " << order.size() << " schedules timed, " << numRefused << " refused\n";
+    os << line << ": " << order.size() << " schedules timed, " << numRefused
+       << " refused; best times of each and of the policy's in the same rounds:\n";
     std::vector<const Candidate *> rows;
     for (const std::string &text : order)
       rows.push_back(tried.find(text)->second.get());
-    llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->ratio < b->ratio; });
+    llvm::sort(rows, [](const Candidate *a, const Candidate *b) { return a->getRatio() < b->getRatio(); });
     for (const Candidate *row : rows)
-      os << "  " << format("%9.4f", row->best * 1e3) << " ms  " << format("%5.3f", row->ratio) << " of policy  "
-         << describe(*row) << (row == fastest ? "  <- written" : "") << "\n";
+      os << "  " << format("%9.4f", row->best * 1e3) << " of " << format("%9.4f", row->policy * 1e3) << " ms  "
+         << format("%5.3f", row->getRatio()) << " of policy  " << describe(*row)
+         << (row == fastest ? "  <- written"
+             : row->isWrong ? "  wrong numbers"
+                            : "")
+         << "\n";
     os << "  gain over the policy: " << format("%.1f", 100 * (policy().best / fastest->best - 1)) << " %\n";
     os.flush();
   }
 
   const TuneCommand &command;
+  size_t number;
   std::string line;
+  Problem problem;
   TuneSpace space;
+  Progress &progress;
+  std::optional<TuneCheck> check;
   double start, budget;
   StringMap<std::unique_ptr<Candidate>> tried; ///< by text; null where refused
   std::vector<std::string> order;              ///< of those timed, the policy's first
@@ -242,6 +304,7 @@ private:
   size_t nextBuffer = 0;
   unsigned numRefused = 0;
   Candidate *fastest = nullptr;
+  double fastestRatio = 1; ///< when it became that
 };
 
 } // namespace
@@ -256,15 +319,23 @@ int driver::tune(const TuneCommand &command) {
     return reportError(std::move(error));
   attn_runtime_set_num_threads(command.threads);
   TunedFile file(*target, command.threads);
-  for (const std::string &text : command.problems) {
+  Progress progress;
+  bool isEmpty = true;
+  for (auto [number, text] : enumerate(command.problems)) {
     Expected<Problem> problem = parseProblem(text);
     if (!problem)
       return reportError(problem.takeError());
-    Tuner tuner(command, printProblemLine(*problem), *problem, *target);
-    Expected<TunedProblem> tuned = tuner.run();
+    Expected<std::optional<TunedProblem>> tuned = Tuner(command, number, *problem, *target, progress).run();
+    progress.clear();
     if (!tuned)
       return reportError(tuned.takeError());
-    file.add(std::move(*tuned));
+    if (!*tuned)
+      continue;
+    file.add(std::move(**tuned));
+    isEmpty = false;
   }
+  if (isEmpty)
+    return reportError(createStringError("expected a problem whose kernel gives the numbers of the reference, found "
+                                         "none; nothing is written"));
   return writeFiles({{command.output, file.print()}});
 }

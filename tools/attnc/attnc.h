@@ -94,6 +94,9 @@ llvm::Expected<std::vector<KernelName>> parseKernelNames(llvm::StringRef name, l
 
 /// An error of a dynamic size of the problem that no --size gives.
 llvm::Error createMissingSizeError(llvm::StringRef line, const Kernel &kernel, llvm::StringRef name);
+/// The problem with the sizes of a run.
+llvm::Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
+                                     const std::map<std::string, int64_t> &sizes);
 /// The arguments, `bytes` in all, and as many copies of them as no cache holds, where a kernel reads each once
 /// (`isDecode`) and is bound by memory.
 llvm::Expected<std::vector<std::vector<NpyArray>>> createCopies(const Kernel &kernel, std::vector<NpyArray> arguments,

@@ -107,28 +107,40 @@ Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOpt
 
 Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
                                     MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
-  // The inputs are shared, and get back afterwards.
-  ArrayRef<KernelArgument> descriptions = kernel.arguments;
-  for (auto [i, argument] : enumerate(descriptions))
-    if (!argument.isOutput)
-      std::swap(expected[i], arguments[i]);
-  if (Error error = reference.call(expected))
+  if (Error error = callReference(reference, kernel, arguments, expected))
     return error;
+  return compareOutputs(kernel, arguments, expected, outs());
+}
+
+Error driver::callReference(const LoadedKernel &reference, const Kernel &kernel, MutableArrayRef<NpyArray> arguments,
+                            MutableArrayRef<NpyArray> expected) {
+  // The inputs are shared, and get back afterwards.
+  auto swapInputs = [&] {
+    for (auto [i, argument] : enumerate(kernel.arguments))
+      if (!argument.isOutput)
+        std::swap(expected[i], arguments[i]);
+  };
+  swapInputs();
+  Error error = reference.call(expected);
+  swapInputs();
+  return error;
+}
+
+bool driver::compareOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments, ArrayRef<NpyArray> expected,
+                            raw_ostream &os) {
   bool isFine = true;
-  for (auto [i, argument] : enumerate(descriptions)) {
-    if (!argument.isOutput) {
-      std::swap(expected[i], arguments[i]);
+  for (auto [i, argument] : enumerate(kernel.arguments)) {
+    if (!argument.isOutput)
       continue;
-    }
     NpyType type = arguments[i].type;
     Difference difference = compareArrays(arguments[i], expected[i]);
     double relative = difference.largest == 0 ? 0 : difference.largest / (difference.scale > 0 ? difference.scale : 1);
     double tolerance = getTolerance(type, roundsScores(arguments), kernel.roundsToTF32);
     bool isWithin = relative <= tolerance;
     isFine &= isWithin;
-    outs() << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "
-           << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.2g", tolerance)
-           << (isWithin ? ": ok" : ": FAILED") << "\n";
+    os << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "
+       << format("%.3g", relative) << (isWithin ? " <= " : " > ") << format("%.2g", tolerance)
+       << (isWithin ? ": ok" : ": FAILED") << "\n";
   }
   return isFine;
 }

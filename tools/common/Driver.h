@@ -93,6 +93,12 @@ llvm::Expected<std::vector<NpyArray>> createOutputs(const LoadedKernel &referenc
 /// The reference of the kernel of that name (empty: the first), on the host: floats that it computes are f64, its
 /// outputs as well.
 llvm::Expected<LoadedKernel> compileReference(const Source &source, CompileOptions options, llvm::StringRef kernel);
+/// Calls a kernel's reference on the inputs, which are among the arguments, and these outputs.
+llvm::Error callReference(const LoadedKernel &reference, const Kernel &kernel,
+                          llvm::MutableArrayRef<NpyArray> arguments, llvm::MutableArrayRef<NpyArray> expected);
+/// Writes a line an output to `os`; false where one is outside of the tolerance.
+bool compareOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, llvm::ArrayRef<NpyArray> expected,
+                    llvm::raw_ostream &os);
 /// Calls a kernel's reference on the inputs and these outputs, and compares: a line an output on standard output; false
 /// where one is outside of the tolerance.
 llvm::Expected<bool> checkOutputs(const LoadedKernel &reference, const Kernel &kernel,

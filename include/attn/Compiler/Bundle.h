@@ -15,6 +15,7 @@
 
 #include "attn/Compiler/Compiler.h"
 #include <array>
+#include <functional>
 
 namespace attn {
 
@@ -50,6 +51,8 @@ struct BundleOptions {
   std::string library;    ///< the C name of a library; empty for none
   std::string file;       ///< its name, without a folder, for the manifest
   unsigned jobs = 0;      ///< threads that compile; 0: one a core
+  /// Called by these threads when `done` of `all` parts, one a source and target, are compiled, `name` the last.
+  std::function<void(size_t done, size_t all, llvm::StringRef name)> onProgress = {};
 };
 
 struct Bundle {
