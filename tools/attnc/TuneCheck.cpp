@@ -28,10 +28,6 @@ Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::str
   if (!arguments)
     return arguments.takeError();
   check.arguments = std::move(*arguments);
-  Expected<std::vector<NpyArray>> expected = createOutputs(description, check.arguments);
-  if (!expected)
-    return expected.takeError();
-  check.expected = std::move(*expected);
   check.byReference = double(resolved->b) * resolved->hq * resolved->sq * resolved->sk <= kMaxScores;
   std::optional<LoadedKernel> reference;
   if (check.byReference) {
@@ -40,6 +36,10 @@ Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::str
       return compiled.takeError();
     reference = std::move(*compiled);
   }
+  Expected<std::vector<NpyArray>> expected = createOutputs(reference ? *reference : policy, check.arguments);
+  if (!expected)
+    return expected.takeError();
+  check.expected = std::move(*expected);
   if (Error error = callReference(reference ? *reference : policy, description, check.arguments, check.expected))
     return error;
   return check;
@@ -47,7 +47,7 @@ Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::str
 
 Expected<std::string> TuneCheck::findDifference(const LoadedKernel &kernel) {
   const Kernel &description = kernel.getDescription();
-  Expected<std::vector<NpyArray>> found = createOutputs(description, arguments);
+  Expected<std::vector<NpyArray>> found = createOutputs(kernel, arguments);
   if (!found)
     return found.takeError();
   if (Error error = callReference(kernel, description, arguments, *found))
