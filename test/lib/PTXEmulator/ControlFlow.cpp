@@ -16,54 +16,8 @@ using namespace attn::ptx;
 
 namespace {
 
-using Edges = std::vector<SmallVector<uint32_t, 4>>;
+using Edges = FlowGraph::Edges;
 constexpr uint32_t kNone = ~uint32_t(0);
-
-struct Graph {
-  std::vector<uint32_t> firsts; ///< instruction; the last block is the exit, without instructions
-  std::vector<uint32_t> blockOf;
-  Edges successors, predecessors;
-};
-
-Graph buildGraph(const Program &program) {
-  const auto &code = program.instructions;
-  const uint32_t size = code.size();
-  std::vector<bool> starts(size + 1, false);
-  starts[0] = starts[size] = true;
-  for (uint32_t i = 0; i < size; ++i) {
-    for (uint32_t target : code[i].targets)
-      starts[target] = true;
-    if (!code[i].targets.empty() || code[i].flow == Flow::Exit)
-      starts[i + 1] = true;
-  }
-  Graph graph;
-  graph.blockOf.resize(size + 1);
-  for (uint32_t i = 0; i <= size; ++i) {
-    if (starts[i])
-      graph.firsts.push_back(i);
-    graph.blockOf[i] = graph.firsts.size() - 1;
-  }
-  const uint32_t blocks = graph.firsts.size(), exit = blocks - 1;
-  graph.successors.resize(blocks);
-  graph.predecessors.resize(blocks);
-  auto connect = [&](uint32_t from, uint32_t to) {
-    if (!is_contained(graph.successors[from], to)) {
-      graph.successors[from].push_back(to);
-      graph.predecessors[to].push_back(from);
-    }
-  };
-  for (uint32_t block = 0; block < exit; ++block) {
-    const Instruction &last = code[graph.firsts[block + 1] - 1];
-    for (uint32_t target : last.targets)
-      connect(block, graph.blockOf[target]);
-    const bool isConditional = last.guard != kNoRow;
-    if (last.flow == Flow::Exit)
-      connect(block, exit);
-    if ((last.targets.empty() && last.flow != Flow::Exit) || isConditional)
-      connect(block, block + 1);
-  }
-  return graph;
-}
 
 /// The immediate dominator of each node that `root` reaches; kNone for others.
 std::vector<uint32_t> computeDominators(uint32_t root, const Edges &successors, const Edges &predecessors) {
@@ -134,7 +88,7 @@ std::string getLabel(const Program &program, uint32_t instruction) {
   return "line " + std::to_string(program.instructions[instruction].line);
 }
 
-void findLoops(Program &program, const Graph &graph, const std::vector<uint32_t> &dominator) {
+void findLoops(Program &program, const FlowGraph &graph, const std::vector<uint32_t> &dominator) {
   std::map<uint32_t, std::vector<bool>> bodies; // header block → blocks
   for (uint32_t block = 0; block < graph.successors.size(); ++block) {
     for (uint32_t header : graph.successors[block]) {
@@ -168,10 +122,49 @@ void findLoops(Program &program, const Graph &graph, const std::vector<uint32_t>
 
 } // namespace
 
-void attn::ptx::analyzeControlFlow(Program &program) {
+FlowGraph attn::ptx::buildFlowGraph(const Program &program) {
+  const auto &code = program.instructions;
+  const uint32_t size = code.size();
+  std::vector<bool> starts(size + 1, false);
+  starts[0] = starts[size] = true;
+  for (uint32_t i = 0; i < size; ++i) {
+    for (uint32_t target : code[i].targets)
+      starts[target] = true;
+    if (!code[i].targets.empty() || code[i].flow == Flow::Exit)
+      starts[i + 1] = true;
+  }
+  FlowGraph graph;
+  graph.blockOf.resize(size + 1);
+  for (uint32_t i = 0; i <= size; ++i) {
+    if (starts[i])
+      graph.firsts.push_back(i);
+    graph.blockOf[i] = graph.firsts.size() - 1;
+  }
+  const uint32_t blocks = graph.firsts.size(), exit = blocks - 1;
+  graph.successors.resize(blocks);
+  graph.predecessors.resize(blocks);
+  auto connect = [&](uint32_t from, uint32_t to) {
+    if (!is_contained(graph.successors[from], to)) {
+      graph.successors[from].push_back(to);
+      graph.predecessors[to].push_back(from);
+    }
+  };
+  for (uint32_t block = 0; block < exit; ++block) {
+    const Instruction &last = code[graph.firsts[block + 1] - 1];
+    for (uint32_t target : last.targets)
+      connect(block, graph.blockOf[target]);
+    const bool isConditional = last.guard != kNoRow;
+    if (last.flow == Flow::Exit)
+      connect(block, exit);
+    if ((last.targets.empty() && last.flow != Flow::Exit) || isConditional)
+      connect(block, block + 1);
+  }
+  return graph;
+}
+
+void attn::ptx::analyzeControlFlow(Program &program, const FlowGraph &graph) {
   if (program.instructions.empty())
     return;
-  const Graph graph = buildGraph(program);
   const uint32_t exit = graph.firsts.size() - 1;
   // Reversed: from the exit. A block that cannot reach it (an endless loop) has no post-dominator.
   const std::vector<uint32_t> postDominator = computeDominators(exit, graph.predecessors, graph.successors);

@@ -17,8 +17,6 @@ using namespace attn::ptx;
 
 namespace {
 
-constexpr uint32_t kRowAlign = 64;
-
 /// Bytes of a lane of a register's row. A predicate is one word of 32 lanes, stored as such.
 unsigned storageBytes(Type type) {
   return type == Type::B8 || type == Type::U8 || type == Type::S8 ? 2 : getBytes(type);
@@ -61,7 +59,7 @@ constexpr Named<SpecialRegister> kSpecials[] = {
 
 Decoder::Decoder(Program &program, const Function &function) : program(program), function(function) {
   for (const Register &reg : function.registers)
-    registerRows.push_back(allocate(storageBytes(reg.type)));
+    program.registerRows.push_back(allocate(storageBytes(reg.type)));
 }
 
 uint32_t Decoder::allocate(unsigned bytes) {
@@ -87,11 +85,12 @@ bool Decoder::decode(const Statement &statement) {
   current = &statement;
   taken.assign(statement.modifiers.size(), false);
   instruction = Instruction();
+  uses = RegisterUses();
   instruction.line = statement.line;
   isUnknown = false;
   message.clear();
   if (statement.guard >= 0) {
-    instruction.guard = registerRows[statement.guard];
+    instruction.guard = program.registerRows[statement.guard];
     instruction.guardNegated = statement.guardNegated;
   }
   Type last = Type::None;
@@ -218,7 +217,8 @@ uint32_t Decoder::destination(const Operand &operand, unsigned bits) {
                                                      : "'" + operand.text + "'"));
     return 0;
   }
-  return registerRows[operand.reg];
+  uses.results.push_back(program.registerRows[operand.reg]);
+  return program.registerRows[operand.reg];
 }
 
 std::optional<uint64_t> Decoder::constantOperand(const Operand &operand) const {
@@ -239,7 +239,8 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
               Twine(registerBits(operand)));
       return 0;
     }
-    return registerRows[operand.reg];
+    uses.sources.push_back(program.registerRows[operand.reg]);
+    return program.registerRows[operand.reg];
   case Operand::Kind::Special: return special(operand.text, bytes);
   case Operand::Kind::Symbol: return symbol(operand, bytes);
   case Operand::Kind::Integer: return constant(operand.bits, bytes);
@@ -263,17 +264,30 @@ uint32_t Decoder::predicateSource(const Operand &operand, bool &negated) {
     invalid("expected a predicate, found '" + operand.text + "'");
     return 0;
   }
-  return registerRows[operand.reg];
+  uses.sources.push_back(program.registerRows[operand.reg]);
+  return program.registerRows[operand.reg];
 }
 
 uint32_t Decoder::looseRegister(const Operand &operand, unsigned leastBits, unsigned &bits) {
   bits = registerBits(operand);
   if (operand.kind == Operand::Kind::Register && bits >= leastBits && bits > 1) {
     bits = 8 * storageBytes(function.registers[operand.reg].type);
-    return registerRows[operand.reg];
+    return program.registerRows[operand.reg];
   }
   invalid("expected a register of at least " + Twine(leastBits) + " bits, found '" + operand.text + "'");
   return 0;
+}
+
+uint32_t Decoder::looseDestination(const Operand &operand, unsigned leastBits, unsigned &bits) {
+  const uint32_t row = looseRegister(operand, leastBits, bits);
+  uses.results.push_back(row);
+  return row;
+}
+
+uint32_t Decoder::looseSource(const Operand &operand, unsigned leastBits, unsigned &bits) {
+  const uint32_t row = looseRegister(operand, leastBits, bits);
+  uses.sources.push_back(row);
+  return row;
 }
 
 uint32_t Decoder::address(const Operand &operand) {
@@ -289,5 +303,8 @@ uint32_t Decoder::address(const Operand &operand) {
     return 0;
   }
   instruction.wideAddress = bits != 32;
-  return source(base, instruction.wideAddress ? Type::B64 : Type::B32);
+  const uint32_t row = source(base, instruction.wideAddress ? Type::B64 : Type::B32);
+  if (base.kind == Operand::Kind::Register && !failed())
+    uses.addresses.push_back(uses.sources.pop_back_val());
+  return row;
 }

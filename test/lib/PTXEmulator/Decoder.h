@@ -29,6 +29,7 @@ public:
   /// Decodes one statement; false: see `isUnknown` and `message`.
   bool decode(const Statement &statement);
   Instruction take() { return std::move(instruction); }
+  RegisterUses takeUses() { return std::move(uses); }
   bool isUnknown = false;
   std::string message;
 
@@ -60,13 +61,17 @@ public:
   uint32_t predicateSource(const Operand &operand, bool &negated);
   /// The bits of the register, for instructions that take a wider one than their type.
   unsigned registerBits(const Operand &operand) const;
-  uint32_t looseRegister(const Operand &operand, unsigned leastBits, unsigned &bits);
+  uint32_t looseDestination(const Operand &operand, unsigned leastBits, unsigned &bits);
+  uint32_t looseSource(const Operand &operand, unsigned leastBits, unsigned &bits);
   /// [base + offset] → instruction.offset, wideAddress and the row of the base.
   uint32_t address(const Operand &operand);
   uint32_t constant(uint64_t bits, unsigned bytes);
   uint32_t scratch(unsigned bytes);
   uint32_t scratchRow(unsigned bits) { return scratch(bits == 1 ? 4 : bits / 8); }
   std::optional<uint64_t> constantOperand(const Operand &operand) const;
+
+  /// What becomes of undefined sources (default: they pass).
+  void setUndefinedUse(UndefinedUse use) { uses.use = use; }
 
   /// The opcode is not one that is emulated.
   void unknown(const llvm::Twine &why = "");
@@ -78,12 +83,13 @@ private:
   uint32_t special(llvm::StringRef name, unsigned bytes);
   uint32_t symbol(const Operand &operand, unsigned bytes);
   uint32_t allocate(unsigned bytes);
+  uint32_t looseRegister(const Operand &operand, unsigned leastBits, unsigned &bits);
 
   Program &program;
   const Function &function;
   const Statement *current = nullptr;
+  RegisterUses uses;
   llvm::SmallVector<bool, 8> taken;
-  std::vector<uint32_t> registerRows;
   std::map<std::pair<uint64_t, unsigned>, uint32_t> constantRows;
   std::map<std::pair<std::string, unsigned>, uint32_t> specialRows;
 };

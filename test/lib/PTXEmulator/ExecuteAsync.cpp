@@ -74,6 +74,7 @@ void decodeCopy(Decoder &decoder) {
     return decoder.invalid(isGlobalLevel ? "expected a copy of 16 bytes" : "expected a copy of 4, 8 or 16 bytes");
   instruction.bytes = uint8_t(*bytes);
   instruction.run = copy;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   instruction.rows[1] = decoder.address(decoder.operand(1));
   if (!instruction.wideAddress)
     return decoder.invalid("expected a global address of 64 bits");

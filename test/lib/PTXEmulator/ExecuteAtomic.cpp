@@ -106,6 +106,7 @@ template <bool HasResult> void decodeAtomic(Decoder &decoder) {
   if (!decoder.expectOperands(operands, operands))
     return;
   instruction.run = atomic;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   instruction.rows[0] = decoder.address(decoder.operand(HasResult));
   instruction.rows[1] = HasResult ? decoder.destination(decoder.operand(0), getBits(instruction.type)) : kNoRow;
   instruction.rows[2] = decoder.source(decoder.operand(1 + HasResult), instruction.type);

@@ -179,6 +179,12 @@ template <typename T> void select(Warp &warp, const Instruction &instruction, La
   for (unsigned lane = 0; lane < kLanes; ++lane)
     result[lane] = predicate >> lane & 1 ? a[lane] : b[lane];
   storeLanes(warp, instruction.rows[0], result, lanes);
+  if (instruction.isTracked)
+    warp.setUndefined(instruction.rows[0],
+                      warp.undefinedLanes(instruction.rows[3]) |
+                          (predicate & warp.undefinedLanes(instruction.rows[1])) |
+                          (~predicate & warp.undefinedLanes(instruction.rows[2])),
+                      lanes);
 }
 
 void decodeSelp(Decoder &decoder) {
@@ -188,6 +194,7 @@ void decodeSelp(Decoder &decoder) {
   if (!decoder.expectOperands(4, 4))
     return;
   Instruction &instruction = decoder.instruction;
+  decoder.setUndefinedUse(UndefinedUse::Own);
   instruction.run = getBits(type) == 16 ? select<uint16_t> : getBits(type) == 32 ? select<uint32_t> : select<uint64_t>;
   instruction.rows[0] = decoder.destination(decoder.operand(0), getBits(type));
   instruction.rows[1] = decoder.source(decoder.operand(1), type);

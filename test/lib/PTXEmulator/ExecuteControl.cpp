@@ -26,6 +26,7 @@ void decodeBranchTable(Decoder &decoder) {
   if (!decoder.takeModifier(".idx"))
     return decoder.unknown("expected .idx");
   decoder.instruction.flow = Flow::BranchTable;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   decoder.instruction.targets = decoder.statement().targets;
   decoder.instruction.rows[0] = decoder.source(decoder.operand(0), Type::U32);
 }
@@ -40,6 +41,7 @@ void decodeTrap(Decoder &decoder) { decoder.instruction.flow = Flow::Trap; }
 /// bar is barrier.aligned by another name.
 template <bool IsBar> void decodeBarrier(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   decoder.takeHints({".cta"});
   if (decoder.takeModifier(".warp")) {
     if (!decoder.takeModifier(".sync") || !decoder.expectOperands(1, 1))

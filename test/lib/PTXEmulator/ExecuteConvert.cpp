@@ -189,7 +189,7 @@ void decodeCvt(Decoder &decoder) {
   if (!decoder.expectOperands(isPacked ? 3 : 2, isPacked ? 3 : 2))
     return;
   unsigned bits = 0;
-  instruction.rows[0] = decoder.looseRegister(decoder.operand(0), getBits(instruction.type), bits);
+  instruction.rows[0] = decoder.looseDestination(decoder.operand(0), getBits(instruction.type), bits);
   instruction.count = bits / 8;
   if (isPacked) {
     instruction.run = packTwo;
@@ -199,7 +199,7 @@ void decodeCvt(Decoder &decoder) {
   }
   instruction.run = isPair(instruction.type) ? convertPair : convert;
   if (decoder.operand(1).kind == Operand::Kind::Register) {
-    instruction.rows[1] = decoder.looseRegister(decoder.operand(1), getBits(instruction.from), bits);
+    instruction.rows[1] = decoder.looseSource(decoder.operand(1), getBits(instruction.from), bits);
     instruction.bytes = bits / 8;
     return;
   }

@@ -94,6 +94,7 @@ template <bool IsLoad> void decodeMatrix(Decoder &decoder) {
   const Operand &registers = decoder.operand(IsLoad ? 0 : 1);
   instruction.rows[0] = decoder.address(decoder.operand(IsLoad ? 1 : 0));
   instruction.run = IsLoad ? loadMatrix : storeMatrix;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   const bool isVector = registers.kind == Operand::Kind::Vector;
   if ((isVector ? registers.parts.size() : 1) != instruction.count)
     return decoder.invalid("expected a register for each matrix, " + llvm::Twine(instruction.count));

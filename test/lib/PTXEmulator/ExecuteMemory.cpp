@@ -95,6 +95,7 @@ template <bool IsLoad> void decodeAccess(Decoder &decoder) {
   const Operand &registers = decoder.operand(IsLoad ? 0 : 1);
   instruction.rows[0] = decoder.address(decoder.operand(IsLoad ? 1 : 0));
   instruction.run = IsLoad ? load : store;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   const bool isVector = registers.kind == Operand::Kind::Vector;
   if ((isVector ? registers.parts.size() : 1) != instruction.count)
     return decoder.invalid("expected as many registers as the vector has elements, " + llvm::Twine(instruction.count));
@@ -103,7 +104,8 @@ template <bool IsLoad> void decodeAccess(Decoder &decoder) {
     unsigned bits = instruction.bytes == 1 ? 16 : 8 * instruction.bytes;
     uint32_t row;
     if (part.kind == Operand::Kind::Register)
-      row = decoder.looseRegister(part, 8 * instruction.bytes, bits);
+      row = IsLoad ? decoder.looseDestination(part, 8 * instruction.bytes, bits)
+                   : decoder.looseSource(part, 8 * instruction.bytes, bits);
     else if (IsLoad)
       row = decoder.destination(part, bits);
     else

@@ -21,7 +21,8 @@ void shuffle(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const uint32_t *a = warp.row<uint32_t>(instruction.rows[2]), *b = warp.row<uint32_t>(instruction.rows[3]),
                  *c = warp.row<uint32_t>(instruction.rows[4]);
   uint32_t result[kLanes];
-  LaneMask inRange = 0;
+  LaneMask inRange = 0, undefined = 0;
+  const LaneMask undefinedSource = warp.undefinedLanes(instruction.rows[2]);
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     const int by = b[lane] & 31, clamp = c[lane] & 31, segment = c[lane] >> 8 & 31;
     const int most = (int(lane) & segment) | (clamp & ~segment), least = int(lane) & segment;
@@ -37,12 +38,16 @@ void shuffle(Warp &warp, const Instruction &instruction, LaneMask lanes) {
       from = lane;
     inRange |= LaneMask(isIn) << lane;
     result[lane] = a[from];
+    undefined |= LaneMask(undefinedSource >> from & 1) << lane;
     if ((lanes >> lane & 1) && !(lanes >> from & 1))
       warp.block.find(FindingKind::UndefinedShuffle, warp, lane, instruction,
                       "expected a lane that takes part, found lane " + llvm::Twine(from) + " of 0x" +
                           llvm::Twine::utohexstr(lanes));
   }
+  undefined |= warp.undefinedLanes(instruction.rows[3]) | warp.undefinedLanes(instruction.rows[4]);
   storeLanes(warp, instruction.rows[0], result, lanes);
+  if (instruction.isTracked)
+    warp.setUndefined(instruction.rows[0], undefined, lanes);
   if (instruction.rows[1] != kNoRow)
     storePredicate(warp, instruction.rows[1], inRange, lanes);
 }
@@ -53,6 +58,7 @@ bool takeSync(Decoder &decoder, size_t memberOperand) {
   if (!decoder.expectOperands(memberOperand + 1, memberOperand + 1))
     return false;
   decoder.instruction.flow = Flow::Collective;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   decoder.instruction.members = decoder.source(decoder.operand(memberOperand), Type::B32);
   return true;
 }
@@ -76,6 +82,7 @@ void decodeShuffle(Decoder &decoder) {
   decodeResult(decoder, 32);
   decoder.instruction.variant = uint8_t(*mode);
   decoder.instruction.run = shuffle;
+  decoder.setUndefinedUse(UndefinedUse::Own);
   for (unsigned i = 1; i < 4; ++i)
     decoder.instruction.rows[1 + i] = decoder.source(decoder.operand(i), Type::B32);
 }

@@ -124,6 +124,7 @@ void decodeMma(Decoder &decoder) {
     return;
   instruction.flow = Flow::Aligned;
   instruction.run = multiply;
+  decoder.setUndefinedUse(UndefinedUse::Observes);
   instruction.type = a;
   instruction.count = *k;
   instruction.variant = d == Type::F16;

@@ -7,6 +7,7 @@
 #include "Program.h"
 #include "ControlFlow.h"
 #include "Decoder.h"
+#include "Definedness.h"
 #include "Report.h"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
     if (decoder.decode(statement)) {
       program.ordersBlocks |= isOrdering(statement);
       program.instructions.push_back(decoder.take());
+      program.uses.push_back(decoder.takeUses());
       program.opcodes.push_back(opcode);
       continue;
     }
@@ -95,6 +97,8 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
     return std::nullopt;
   // Handlers read whole rows of the widest type, also where an operand is unused.
   program.image.resize(program.image.size() + sizeof(uint64_t) * kLanes);
-  analyzeControlFlow(program);
+  const FlowGraph graph = buildFlowGraph(program);
+  analyzeControlFlow(program, graph);
+  trackUndefined(program, graph);
   return program;
 }

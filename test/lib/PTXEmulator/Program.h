@@ -44,6 +44,8 @@ enum class Flow : uint8_t {
 
 inline constexpr uint32_t kNoRow = ~uint32_t(0);
 /// d[8] a[…] b[…] c[…] of the widest mma and of ld.v8 fit.
+/// Rows begin at multiples of this.
+inline constexpr uint32_t kRowAlign = 64;
 inline constexpr size_t kMostRows = 24;
 
 struct Instruction {
@@ -61,6 +63,7 @@ struct Instruction {
   Type from = Type::None; ///< of cvt, set
   Rounding rounding = Rounding::NearestEven;
   Space space = Space::Generic;
+  bool isTracked = false; ///< may read or write a register that is undefined where it is read
   bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
   uint8_t variant = 0; ///< the family's own: which comparison, which bits
   uint8_t variant2 = 0;
@@ -105,6 +108,21 @@ struct SpecialRow {
   SpecialRegister which;
 };
 
+/// What an instruction does with a value that nothing has written (Definedness.h).
+enum class UndefinedUse : uint8_t {
+  Passes,   ///< its results are undefined as well
+  Observes, ///< memory or other lanes see it: a finding
+  Own,      ///< its handler says which lanes of the result are undefined
+};
+
+/// The registers of an instruction, as rows; the guard stands in Instruction.
+struct RegisterUses {
+  llvm::SmallVector<uint32_t, 2> addresses;
+  llvm::SmallVector<uint32_t, 4> sources;
+  llvm::SmallVector<uint32_t, 4> results;
+  UndefinedUse use = UndefinedUse::Passes;
+};
+
 /// Natural loops, by their back edges.
 struct Loop {
   std::string label; ///< of its header, or the line
@@ -124,7 +142,11 @@ struct Placement {
 struct Program {
   const Function *function = nullptr;
   std::vector<Instruction> instructions;
-  std::vector<std::string> opcodes; ///< text, by instruction
+  std::vector<std::string> opcodes;   ///< text, by instruction
+  std::vector<RegisterUses> uses;     ///< by instruction
+  std::vector<uint32_t> registerRows; ///< by register of the function
+  /// By row / kRowAlign: ~0 for registers that some instruction may read before they are written. Empty: there are none.
+  std::vector<LaneMask> undefined;
   std::vector<Loop> loops;
   std::vector<uint8_t> image; ///< a warp's register file at its start
   std::vector<SpecialRow> specials;

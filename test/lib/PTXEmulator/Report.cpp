@@ -29,6 +29,7 @@ constexpr StringLiteral kNames[] = {"unknown-instruction",
                                     "deadlock",
                                     "divergent-aligned",
                                     "undefined-shuffle",
+                                    "undefined-register",
                                     "invalid-value",
                                     "trap",
                                     "instruction-limit"};

@@ -30,6 +30,7 @@ enum class FindingKind : uint8_t {
   Deadlock,
   DivergentAligned,
   UndefinedShuffle,
+  UndefinedRegister,
   InvalidValue,
   Trap,
   InstructionLimit,

@@ -16,7 +16,8 @@ using namespace llvm;
 using namespace attn::ptx;
 
 Warp::Warp(Block &block, unsigned index, LaneMask lanes)
-    : block(block), index(index), launched(lanes), live(lanes), registers(block.program.image) {
+    : block(block), index(index), launched(lanes), live(lanes), registers(block.program.image),
+      undefined(block.program.undefined) {
   paths.push_back({lanes, 0, uint32_t(block.program.instructions.size()), -1});
   fillSpecials();
 }
@@ -177,6 +178,8 @@ void Warp::step(unsigned path) {
     active &= instruction.guardNegated ? ~predicate(instruction.guard) : predicate(instruction.guard);
   Counters &counters = block.report.counters[at.pc];
   ++counters.executions;
+  if (instruction.isTracked)
+    trackUndefined(at.pc, at.mask, active);
   counters.lanes += std::popcount(active);
 
   switch (instruction.flow) {

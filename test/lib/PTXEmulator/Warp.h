@@ -37,6 +37,12 @@ public:
 
   template <typename T> T *row(uint32_t offset) { return reinterpret_cast<T *>(registers.data() + offset); }
   uint32_t &predicate(uint32_t offset) { return *row<uint32_t>(offset); }
+  /// The lanes in which nothing has written the register; kept where an instruction is tracked (Definedness.h).
+  LaneMask undefinedLanes(uint32_t row) const { return undefined.empty() ? 0 : undefined[row / kRowAlign]; }
+  void setUndefined(uint32_t row, LaneMask values, LaneMask lanes) {
+    LaneMask &mask = undefined[row / kRowAlign];
+    mask = (mask & ~lanes) | (values & lanes);
+  }
   unsigned thread(unsigned lane) const { return index * kLanes + lane; }
 
   Block &block;
@@ -56,6 +62,8 @@ private:
   void step(unsigned path);
   bool select();
   void fillSpecials();
+  void trackUndefined(uint32_t pc, LaneMask mask, LaneMask active);
+  void reportUndefined(uint32_t pc, uint32_t row, LaneMask lanes, llvm::StringRef role);
   void branch(unsigned path, const Instruction &instruction, LaneMask active);
   void branchTable(unsigned path, const Instruction &instruction, LaneMask active);
   /// The lanes of `taken` go to `target`, the others of the path to `otherwise`; they meet at `join`.
@@ -66,6 +74,7 @@ private:
   unsigned newPath(Path path);
 
   std::vector<uint8_t> registers;
+  std::vector<LaneMask> undefined; ///< by row / kRowAlign
   unsigned current = 0;
 };
 

@@ -22,6 +22,7 @@ inline constexpr FindingKind kAll[] = {FindingKind::UnknownInstruction,
                                        FindingKind::Deadlock,
                                        FindingKind::DivergentAligned,
                                        FindingKind::UndefinedShuffle,
+                                       FindingKind::UndefinedRegister,
                                        FindingKind::InvalidValue,
                                        FindingKind::Trap,
                                        FindingKind::InstructionLimit};
