@@ -193,7 +193,13 @@ Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   if (!op.getWeightMod().empty())
     weights =
         f.generic({Query, Key}, {}, {weights}, {scoresMap}, f.empty({Query, Key}), scoresMap,
-                  [&](OpBuilder &b, Location, ValueRange x) { return modifyElement(f, b, x[0], op.getWeightMod()); });
+                  [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                    // A weight of 0 stays one: what the region reads for a removed key (a scale beyond the lengths) may
+                    // be no number.
+                    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(x[0].getType()));
+                    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
+                    return arith::SelectOp::create(b, loc, isZero, zero, modifyElement(f, b, x[0], op.getWeightMod()));
+                  });
   Value acc = f.generic({Query, DimKind::ValueSize}, {}, {alpha}, {rowMap}, op.getAcc(), accMap, rescale);
   acc = buildApply(f, weights, scoresMap, op.getValue(), f.maps[2], acc, accMap);
   Value newMax = f.generic({Query}, {}, {max}, {rowMap}, op.getRowMax(), maxMap, copy);
