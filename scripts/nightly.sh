@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A minute of each small fuzzer, then the test suite as on lesser processors, and under AddressSanitizer and
-# UndefinedBehaviorSanitizer. Arguments go to ctest.
+# A minute of each small fuzzer, the faults that are planted in PTX, then the test suite as on lesser processors, and
+# under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,6 +15,8 @@ ninja -C build/fuzzers -j "$jobs" npy_fuzzer onnx_fuzzer problem_fuzzer
 for fuzzer in npy onnx problem; do
   "build/fuzzers/bin/${fuzzer}_fuzzer" -max_total_time=60 -max_len=4096
 done
+ninja -C build/release -j "$jobs" attnc attn-ptx-run
+scripts/plant-faults.py
 if LD_PRELOAD=$PWD/build/release/lib/libprocessor_x86-64-v3.so env true; then
   scripts/test.sh --host=x86-64-v3 "$@"
   scripts/test.sh --host=x86-64-v2 "$@"

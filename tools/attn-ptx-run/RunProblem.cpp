@@ -6,8 +6,12 @@
 
 #include "RunProblem.h"
 #include "CudaEmulator/CudaEmulator.h"
+#include "Inputs.h"
 #include "Summary.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include <cstring>
 
 using namespace llvm;
 using namespace attn;
@@ -25,34 +29,121 @@ static std::string findTarget(StringRef ptx) {
       .str();
 }
 
-Expected<bool> attn::ptx::runProblem(const ProblemRun &run) {
+Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
   CompileOptions options;
-  options.target = findTarget(run.ptx);
+  options.target = run.ptx.empty() ? run.target : findTarget(run.ptx);
   if (options.target.empty())
     return createStringError("expected a line '.target sm_80' or the like in the PTX, found none");
   options.schedule = run.schedule;
   options.embedCubin = false;
-  options.ptx = run.ptx;
+  if (!run.ptx.empty())
+    options.ptx = run.ptx;
+  options.failOnFallback = run.ptx.empty();
   Expected<driver::LoadedKernel> kernel = driver::LoadedKernel::compile(run.source, options, run.kernel);
   if (!kernel)
     return kernel.takeError();
-  Expected<std::vector<NpyArray>> arguments = driver::createArguments(kernel->getDescription(), run.arguments);
-  if (!arguments)
-    return arguments.takeError();
+  options.failOnFallback = false;
   Expected<driver::LoadedKernel> reference =
       driver::compileReference(run.source, options, kernel->getDescription().name);
   if (!reference)
     return reference.takeError();
-  Expected<std::vector<NpyArray>> expected = driver::createOutputs(*reference, *arguments);
-  if (!expected)
-    return expected.takeError();
   CudaEmulator &emulator = CudaEmulator::get();
-  emulator.keepsLaunches = true;
+  if (run.maxInstructions)
+    emulator.maxInstructions = run.maxInstructions;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
     return createStringError(attn_cuda_message());
-  if (Error error = kernel->call(*arguments))
+  ProblemRunner runner(std::move(*kernel));
+  std::vector<driver::ArgumentOptions> all = {run.arguments};
+  for (const auto &sizes : run.moreSizes) {
+    all.push_back(run.arguments);
+    all.back().sizes = sizes;
+  }
+  for (const driver::ArgumentOptions &arguments : all)
+    for (double magnitude : run.magnitudes)
+      for (bool separatesKeys : {false, true})
+        if (!separatesKeys || magnitude == 1)
+          if (Error error = runner.addInputs(run, arguments, magnitude, separatesKeys, *reference))
+            return error;
+  return runner;
+}
+
+Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, double magnitude,
+                               bool separatesKeys, const driver::LoadedKernel &reference) {
+  const Kernel &description = kernel.getDescription();
+  InputSet input;
+  input.magnitude = magnitude;
+  input.separatesKeys = separatesKeys;
+  raw_string_ostream name(input.name);
+  for (const auto &[size, value] : options.sizes)
+    name << size << value << " ";
+  name << "magnitude " << format("%g", magnitude) << (separatesKeys ? ", a key a column" : "");
+  Expected<std::vector<NpyArray>> arguments = drawInputs(description, options, magnitude);
+  if (!arguments)
+    return arguments.takeError();
+  input.arguments = std::move(*arguments);
+  // By a problem line: of IR it is not known which dimension holds keys. 16 bits: others do not round weights.
+  const bool isKnown = run.source.problem && !StringRef(*run.source.problem).contains("layout=");
+  const bool rounds = any_of(zip_equal(description.arguments, input.arguments), [](auto pair) {
+    const auto &[argument, array] = pair;
+    return argument.isOutput && (array.type == NpyType::Float16 || array.type == NpyType::BFloat16);
+  });
+  if (separatesKeys && (!isKnown || !rounds || !separateKeys(description, input.arguments)))
+    return Error::success();
+  // The reference's floats are of 64 bits.
+  for (auto [outputs, whose] :
+       {std::pair<std::vector<NpyArray> *, const driver::LoadedKernel *>(&input.initial, &kernel),
+        {&input.expected, &reference}}) {
+    Expected<std::vector<NpyArray>> created = driver::createOutputs(*whose, input.arguments);
+    if (!created)
+      return created.takeError();
+    *outputs = std::move(*created);
+  }
+  if (Error error = driver::callReference(reference, description, input.arguments, input.expected))
     return error;
+  inputs.push_back(std::move(input));
+  return Error::success();
+}
+
+Error ProblemRunner::call(InputSet &input) {
+  for (auto [argument, array, initial] : zip_equal(kernel.getDescription().arguments, input.arguments, input.initial))
+    if (argument.isOutput)
+      std::memcpy(array.data, initial.data, getNpyTypeSize(array.type) * driver::getNumElements(array.shape));
+  return kernel.call(input.arguments);
+}
+
+std::vector<OutputError> ProblemRunner::compare(const InputSet &input) const {
+  std::vector<OutputError> errors;
+  for (auto [argument, found, expected] : zip_equal(kernel.getDescription().arguments, input.arguments, input.expected))
+    if (argument.isOutput)
+      errors.push_back(compareOutput(kernel.getDescription(), argument.name, found, expected, input.arguments,
+                                     input.magnitude, input.separatesKeys));
+  return errors;
+}
+
+Expected<bool> attn::ptx::runProblem(const ProblemRun &run, json::Value &report) {
+  Expected<ProblemRunner> runner = ProblemRunner::create(run);
+  if (!runner)
+    return runner.takeError();
+  CudaEmulator &emulator = CudaEmulator::get();
+  emulator.keepsLaunches = true;
+  bool isFine = true;
+  for (InputSet &input : runner->getInputs()) {
+    const size_t before = emulator.launches.size();
+    if (Error error = runner->call(input))
+      return joinErrors(createStringError(input.name), std::move(error));
+    for (const LaunchRecord &launch : drop_begin(emulator.launches, before))
+      printSummary(launch.kernel, launch.report);
+    for (const OutputError &error : runner->compare(input)) {
+      if (runner->getInputs().size() > 1)
+        outs() << input.name << ": ";
+      print(outs(), error);
+      isFine &= error.isFine();
+    }
+  }
+  printCoverage(emulator.launches);
+  json::Array reports;
   for (const LaunchRecord &launch : emulator.launches)
-    printSummary(launch.kernel, launch.report);
-  return driver::checkOutputs(*reference, kernel->getDescription(), *arguments, std::move(*expected));
+    reports.push_back(launch.report.toJSON());
+  report = std::move(reports);
+  return isFine;
 }

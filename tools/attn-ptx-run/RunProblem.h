@@ -6,7 +6,8 @@
 #ifndef ATTN_TOOLS_ATTN_PTX_RUN_RUNPROBLEM_H
 #define ATTN_TOOLS_ATTN_PTX_RUN_RUNPROBLEM_H
 
-#include "../common/Driver.h"
+#include "CompareOutputs.h"
+#include "llvm/Support/JSON.h"
 
 namespace attn::ptx {
 
@@ -14,13 +15,46 @@ struct ProblemRun {
   driver::Source source;
   std::string kernel; ///< which of the source
   driver::ArgumentOptions arguments;
-  std::string schedule; ///< as attnc had it: the host's side must be of the same kernels
-  std::string ptx;      ///< the text
+  std::vector<std::map<std::string, int64_t>> moreSizes; ///< run beside those of `arguments`
+  std::vector<double> magnitudes = {1};                  ///< of drawInputs, one after the other
+  std::string target;                                    ///< where there is no PTX
+  std::string schedule;         ///< as attnc had it: the host's side must be of the same kernels
+  std::string ptx;              ///< the text; empty: what attn makes of the source
+  uint64_t maxInstructions = 0; ///< of a launch; 0: as many as the emulator allows
 };
 
-/// Runs the host's side of the source, with exactly this PTX as its kernels, in the emulator on random inputs, and
-/// prints how far the outputs are from the reference, and what the kernels did. False where an output is off.
-llvm::Expected<bool> runProblem(const ProblemRun &run);
+/// The arguments of one call, and what it has to give.
+struct InputSet {
+  std::string name;
+  double magnitude;
+  bool separatesKeys; ///< so that the rounding of weights is judged
+  std::vector<NpyArray> arguments;
+  std::vector<NpyArray> initial;  ///< outputs that are updated, before the call
+  std::vector<NpyArray> expected; ///< outputs
+};
+
+/// Runs the host's side of a source, with exactly this PTX as its kernels, in the emulator.
+class ProblemRunner {
+public:
+  /// Compiles the host's side and the reference, draws inputs, and computes what they give.
+  static llvm::Expected<ProblemRunner> create(const ProblemRun &run);
+  llvm::MutableArrayRef<InputSet> getInputs() { return inputs; }
+  /// Calls the kernel; the outputs are in the arguments.
+  llvm::Error call(InputSet &input);
+  std::vector<OutputError> compare(const InputSet &input) const;
+
+private:
+  ProblemRunner(driver::LoadedKernel kernel) : kernel(std::move(kernel)) {}
+  llvm::Error addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, double magnitude,
+                        bool separatesKeys, const driver::LoadedKernel &reference);
+
+  driver::LoadedKernel kernel;
+  std::vector<InputSet> inputs;
+};
+
+/// Runs on each input, and prints how far the outputs are from the reference and what the kernels did; `report` becomes
+/// the reports of all launches. False where an output is off.
+llvm::Expected<bool> runProblem(const ProblemRun &run, llvm::json::Value &report);
 
 } // namespace attn::ptx
 

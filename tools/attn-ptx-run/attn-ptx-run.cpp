@@ -2,18 +2,18 @@
 //
 //   attn-ptx-run KERNEL.ptx --entry=NAME --grid=4,1,1 --block=128 --shared=8192 --arg=in:q.npy … --report=report.json
 //
-//   attn-ptx-run KERNEL.ptx --problem='b1 hq2 sq64 sk64 d64 bf16'
+//   attn-ptx-run [KERNEL.ptx] --problem='b1 hq2 sq64 sk64 d64 bf16'
 //
 // Runs the kernel in the emulator of test/lib/PTXEmulator and writes its outputs. Where the kernel does something
 // wrong, that is said, the report is written and the outputs are not. With --problem or --ir, the host's side of that
-// source launches the PTX, and the outputs are compared with the reference.
+// source launches the PTX (without KERNEL.ptx, attn's own), and the outputs are compared with the reference.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
-#include "RunProblem.h"
+#include "Faults.h"
 #include "Summary.h"
 #include "attn/Support/OutputFile.h"
 
@@ -34,7 +34,7 @@ constexpr int kRefused = 1, kFaulty = 2, kWrong = 1;
 
 cl::OptionCategory category("attn-ptx-run options");
 cl::cat inCategory(category);
-cl::opt<std::string> input(cl::Positional, cl::Required, cl::desc("KERNEL.ptx (- for standard input)"), inCategory);
+cl::opt<std::string> input(cl::Positional, cl::desc("KERNEL.ptx (- for standard input)"), inCategory);
 cl::opt<std::string> entry("entry", cl::desc("which kernel (default: the only one)"), cl::value_desc("NAME"),
                            inCategory);
 cl::opt<std::string> grid("grid", cl::desc("blocks"), cl::value_desc("X,Y,Z"), cl::init("1"), inCategory);
@@ -57,6 +57,14 @@ cl::opt<std::string> schedule("schedule", cl::desc("the schedule that the PTX wa
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs"), cl::init(0), inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: random)"),
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inCategory);
+cl::list<std::string> moreSizes("more-sizes", cl::desc("other sizes to run as well, as sq=114,sk=204"),
+                                cl::value_desc("NAME=N,..."), inCategory);
+cl::list<double> magnitudes("magnitude", cl::desc("draw Q so many times as large (default 1), one run for each"),
+                            cl::value_desc("X"), cl::CommaSeparated, inCategory);
+cl::opt<std::string> target("target", cl::desc("of what attn makes, without KERNEL.ptx (default sm_80)"),
+                            cl::init("sm_80"), inCategory);
+cl::opt<std::string> faultFile("faults", cl::desc("plant each of these, LINE<tab>TEXT, and say whether it is seen"),
+                               cl::value_desc("FILE"), inCategory);
 const std::string extraHelp = std::string("\nA WORD of --arg is one of\n") + kArgumentHelp;
 cl::extrahelp help(extraHelp);
 
@@ -79,24 +87,11 @@ Expected<std::string> getEntry(const ptx::Module &module) {
                            (names.empty() ? "" : " (" + names + ")"));
 }
 
-} // namespace
-
-void attn::ptx::printSummary(const std::string &name, const Report &report) {
-  uint64_t narrow = 0;
-  for (const Counters &counter : report.counters)
-    narrow += counter.narrowGlobal;
-  outs() << name << ": " << report.grid.count() << " blocks of " << report.block.count() << " threads, "
-         << report.warpInstructions() << " instructions of warps, " << report.bankConflicts() << " bank conflicts, "
-         << narrow << " global accesses under 16 bytes, " << format("%.3f s\n", report.seconds);
-}
-
-namespace {
-
 /// The host's side decides what is launched: flags that say so as well would only contradict it.
 Error checkProblemFlags() {
   if (!problem.empty() && !irFile.empty())
     return createStringError("expected --problem=LINE or --ir=FILE.mlir, found both");
-  const cl::Option *const others[] = {&entry, &grid, &block, &shared, &reportFile, &maxInstructions};
+  const cl::Option *const others[] = {&entry, &grid, &block, &shared};
   for (const cl::Option *option : others)
     if (option->getNumOccurrences() != 0)
       return createStringError("expected no --" + option->ArgStr +
@@ -105,27 +100,66 @@ Error checkProblemFlags() {
   return Error::success();
 }
 
-Expected<int> executeProblem() {
-  if (Error error = checkProblemFlags())
-    return error;
-  auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
-  if (!buffer)
-    return createStringError("'" + input + "': " + buffer.getError().message());
+Expected<ProblemRun> createProblemRun() {
   ProblemRun run;
   run.source.file = irFile;
   if (!problem.empty())
     run.source.problem = problem;
+  if (!input.empty()) {
+    auto buffer = MemoryBuffer::getFileOrSTDIN(input, /*IsText=*/true);
+    if (!buffer)
+      return createStringError("'" + input + "': " + buffer.getError().message());
+    run.ptx = (*buffer)->getBuffer().str();
+  }
   run.kernel = kernelName;
+  run.target = target;
   run.arguments.seed = seed;
   run.schedule = schedule;
-  run.ptx = (*buffer)->getBuffer().str();
+  run.maxInstructions = faultFile.empty() || maxInstructions.getNumOccurrences() ? uint64_t(maxInstructions) : 0;
+  if (!magnitudes.empty())
+    run.magnitudes.assign(magnitudes.begin(), magnitudes.end());
   Expected<std::map<std::string, int64_t>> given = driver::parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return given.takeError();
   run.arguments.sizes = std::move(*given);
-  Expected<bool> isFine = runProblem(run);
+  for (StringRef words : moreSizes) {
+    SmallVector<StringRef, 4> parts;
+    words.split(parts, ',');
+    Expected<std::map<std::string, int64_t>> more =
+        driver::parseSizes(std::vector<std::string>(parts.begin(), parts.end()));
+    if (!more)
+      return more.takeError();
+    run.moreSizes.push_back(std::move(*more));
+  }
+  return run;
+}
+
+Expected<int> executeProblem() {
+  if (Error error = checkProblemFlags())
+    return error;
+  Expected<ProblemRun> run = createProblemRun();
+  if (!run)
+    return run.takeError();
+  if (!faultFile.empty()) {
+    if (run->ptx.empty())
+      return createStringError("expected KERNEL.ptx with --faults, found none; attnc --emit=ptx writes it");
+    Expected<std::vector<Fault>> faults = readFaults(faultFile);
+    if (!faults)
+      return faults.takeError();
+    if (Error error = runFaults(*run, *faults))
+      return error;
+    return 0;
+  }
+  json::Value report = nullptr;
+  Expected<bool> isFine = runProblem(*run, report);
   if (!isFine)
     return isFine.takeError();
+  OutputFiles files;
+  if (!reportFile.empty())
+    if (Error error = files.add(reportFile, [&](raw_ostream &stream) { stream << formatv("{0:2}\n", report); }))
+      return error;
+  if (Error error = files.keep())
+    return error;
   return *isFine ? 0 : kWrong;
 }
 
@@ -140,6 +174,8 @@ Expected<int> execute() {
   Expected<Dim3> threads = parseDim3("block", block);
   if (!threads)
     return threads.takeError();
+  if (input.empty())
+    return createStringError("expected KERNEL.ptx, found none; --problem=LINE and --ir=FILE.mlir alone go without");
   Expected<ptx::Module> module = readModule();
   if (!module)
     return module.takeError();

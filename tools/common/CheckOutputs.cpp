@@ -14,10 +14,10 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Largest |out - ref| relative to max |ref| that --check accepts. For f32 and f64 it is that of docs/Semantics.md. For
-/// 16 bits, that page compares with the same mathematics in the low type; here three roundings to that type are
-/// allowed, of the weights, of the output and of the reference's output: 3/2 of its epsilon.
-static double getTolerance(NpyType type, bool roundsScores, bool roundsToTF32) {
+/// For f32 and f64 the tolerance is that of docs/Semantics.md. For 16 bits, that page compares with the same
+/// mathematics in the low type; here three roundings to that type are allowed, of the weights, of the output and of the
+/// reference's output: 3/2 of its epsilon.
+static double getTypeTolerance(NpyType type, bool roundsScores, bool roundsToTF32) {
   switch (type) {
   case NpyType::Float64: return 1e-12;
   case NpyType::BFloat16: return 1.5 / (1 << 7);
@@ -35,13 +35,17 @@ static bool roundsScores(ArrayRef<NpyArray> arguments) {
   return hasType({NpyType::Float16, NpyType::BFloat16}) && hasType({NpyType::Int8});
 }
 
+double driver::getTolerance(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyArray> arguments) {
+  return getTypeTolerance(output.type, roundsScores(arguments), kernel.roundsToTF32);
+}
+
 namespace {
 struct Difference {
   double largest = 0, scale = 0;
 };
 } // namespace
 
-static double readFloat(const NpyArray &array, int64_t index) {
+double driver::readFloat(const NpyArray &array, int64_t index) {
   switch (array.type) {
   case NpyType::Float32: return reinterpret_cast<const float *>(array.data)[index];
   case NpyType::Float64: return reinterpret_cast<const double *>(array.data)[index];
@@ -105,6 +109,20 @@ Expected<LoadedKernel> driver::compileReference(const Source &source, CompileOpt
   return LoadedKernel::compile(source, options, kernel);
 }
 
+Error driver::callReference(const LoadedKernel &reference, const Kernel &kernel, MutableArrayRef<NpyArray> arguments,
+                            MutableArrayRef<NpyArray> expected) {
+  // The inputs are shared, and get back afterwards.
+  auto swapInputs = [&] {
+    for (auto [argument, own, other] : zip_equal(kernel.arguments, arguments, expected))
+      if (!argument.isOutput)
+        std::swap(own, other);
+  };
+  swapInputs();
+  Error error = reference.call(expected);
+  swapInputs();
+  return error;
+}
+
 Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
                                     MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected) {
   if (Error error = callReference(reference, kernel, arguments, expected))
@@ -132,10 +150,9 @@ bool driver::compareOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments, 
   for (auto [i, argument] : enumerate(kernel.arguments)) {
     if (!argument.isOutput)
       continue;
-    NpyType type = arguments[i].type;
     Difference difference = compareArrays(arguments[i], expected[i]);
     double relative = difference.largest == 0 ? 0 : difference.largest / (difference.scale > 0 ? difference.scale : 1);
-    double tolerance = getTolerance(type, roundsScores(arguments), kernel.roundsToTF32);
+    double tolerance = getTolerance(kernel, arguments[i], arguments);
     bool isWithin = relative <= tolerance;
     isFine &= isWithin;
     os << argument.name << ": largest error " << format("%.3g", difference.largest) << ", relative to max |ref| "

@@ -99,6 +99,10 @@ llvm::Error callReference(const LoadedKernel &reference, const Kernel &kernel,
 /// Writes a line an output to `os`; false where one is outside of the tolerance.
 bool compareOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, llvm::ArrayRef<NpyArray> expected,
                     llvm::raw_ostream &os);
+/// Largest |out - ref| relative to max |ref| that --check accepts of this output.
+double getTolerance(const Kernel &kernel, const NpyArray &output, llvm::ArrayRef<NpyArray> arguments);
+/// An element of any array.
+double readFloat(const NpyArray &array, int64_t index);
 /// Calls a kernel's reference on the inputs and these outputs, and compares: a line an output on standard output; false
 /// where one is outside of the tolerance.
 llvm::Expected<bool> checkOutputs(const LoadedKernel &reference, const Kernel &kernel,

@@ -6,6 +6,7 @@
 
 #include "CudaEmulator.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -266,6 +267,8 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
     return currentContext ? InvalidValue : InvalidContext;
   Launch launch{{gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes};
   // What the kernel was made for, not what this device has: a kernel for sm_80 that needs more is wrong everywhere.
+  launch.maxInstructions = device().maxInstructions;
+  launch.tracesWrites = device().tracesWrites;
   launch.largestShared = getSharedLimit(parseTarget(module.target));
   for (auto [i, parameter] : enumerate(module.findEntry(function.name)->parameters)) {
     const auto *bytes = static_cast<const uint8_t *>(parameters[i]);
@@ -277,7 +280,13 @@ int launchKernel(CUfunction handle, unsigned gridX, unsigned gridY, unsigned gri
     errs() << "emulated driver: '" << function.name << "': " << toString(report.takeError()) << "\n";
     return InvalidValue;
   }
+  device().trace += report->trace;
+  if (launch.tracesWrites)
+    device().memoryTrace = hash_combine(device().memoryTrace, device().memory.hash());
   if (!report->clean()) {
+    device().findings = report->text();
+    if (device().isQuiet)
+      return LaunchFailed;
     errs() << report->text() << "emulated driver: " << report->findings.size() << " finding(s) in '" << function.name
            << "'\n";
     return LaunchFailed;
@@ -345,6 +354,18 @@ int memcpyDtoH(void *target, unsigned long long source, size_t bytes) {
 CudaEmulator &CudaEmulator::get() {
   static CudaEmulator emulator;
   return emulator;
+}
+
+Error CudaEmulator::replaceModules(StringRef ptx) {
+  std::lock_guard guard(mutex);
+  launches.clear();
+  for (const auto &loaded : modules) {
+    Expected<Module> parsed = parseModule(ptx.str());
+    if (!parsed)
+      return parsed.takeError();
+    loaded->module = std::move(*parsed);
+  }
+  return Error::success();
 }
 
 const attn_cuda_driver &attn::ptx::getEmulatedDriver() {

@@ -29,12 +29,21 @@ struct CudaEmulator {
 
   std::mutex mutex;
   GlobalMemory memory;
-  int capability = 90;          ///< 10 * major + minor
-  int driverVersion = 13000;    ///< as cuDriverGetVersion has it
-  bool keepsLaunches = false;   ///< whether `launches` grows
-  bool readsOnlyWritten = true; ///< copying bytes to the host that nothing has written is an error
+  int capability = 90;                          ///< 10 * major + minor
+  int driverVersion = 13000;                    ///< as cuDriverGetVersion has it
+  bool keepsLaunches = false;                   ///< whether `launches` grows
+  bool readsOnlyWritten = true;                 ///< copying bytes to the host that nothing has written is an error
+  uint64_t maxInstructions = uint64_t(1) << 30; ///< of warps, of a launch
+  bool tracesWrites = false;                    ///< whether `trace` grows
+  bool isQuiet = false;                         ///< findings go to `findings`, and nowhere else
+  uint64_t trace = 0;                           ///< sum of Report::trace of all launches
+  uint64_t memoryTrace = 0;                     ///< of global memory after each of these launches
+  std::string findings;                         ///< of the last launch that had some
   std::vector<LaunchRecord> launches;
   uint64_t numLoads = 0, numLaunches = 0;
+
+  /// From here on, launches of all loaded modules execute the kernels of this text. Forgets `launches`.
+  llvm::Error replaceModules(llvm::StringRef ptx);
 };
 
 const attn_cuda_driver &getEmulatedDriver();

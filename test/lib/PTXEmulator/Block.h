@@ -45,6 +45,8 @@ public:
   /// Counts what an access of a whole warp costs.
   void countAccess(const Instruction &instruction, Space space, llvm::ArrayRef<uint64_t> addresses, LaneMask lanes,
                    unsigned bytes);
+  /// Adds what a thread has written to Report::trace.
+  void traceWrite(const Warp &warp, unsigned lane, Space space, uint64_t address, const uint8_t *data, unsigned bytes);
   /// The space that a generic address lies in; the address becomes one of that space.
   static Space resolveGeneric(uint64_t &address);
 

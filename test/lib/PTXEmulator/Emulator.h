@@ -34,6 +34,8 @@ struct Launch {
   std::vector<ParameterBytes> parameters = {};
   /// By warps; a kernel that waits for what never comes ends there.
   uint64_t maxInstructions = uint64_t(1) << 30;
+  /// Whether Report::trace is computed.
+  bool tracesWrites = false;
   /// What a block may have, as on sm_90.
   uint64_t largestShared = 227 * 1024;
 };

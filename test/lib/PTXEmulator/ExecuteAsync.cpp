@@ -53,8 +53,10 @@ void copy(Warp &warp, const Instruction &instruction, LaneMask lanes) {
       if (data)
         std::copy_n(data, given, write.data.begin());
     }
-    if (block.access(warp, lane, instruction, Space::Shared, destinations[lane], bytes, Access::AsyncWrite))
-      block.copyGroups[warp.thread(lane)].add(block.async.start(std::move(write)));
+    if (!block.access(warp, lane, instruction, Space::Shared, destinations[lane], bytes, Access::AsyncWrite))
+      return;
+    block.traceWrite(warp, lane, Space::Shared, destinations[lane], write.data.data(), bytes);
+    block.copyGroups[warp.thread(lane)].add(block.async.start(std::move(write)));
   });
 }
 

@@ -81,6 +81,7 @@ void atomic(Warp &warp, const Instruction &instruction, LaneMask lanes) {
       std::memcpy(&old, data, bytes);
       const uint64_t result = apply(instruction, old, b, c);
       std::memcpy(data, &result, bytes);
+      warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, bytes);
     }
     if (instruction.rows[1] != kNoRow)
       std::memcpy(warp.row<uint8_t>(instruction.rows[1]) + lane * bytes, &old, bytes);

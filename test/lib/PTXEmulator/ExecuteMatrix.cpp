@@ -70,8 +70,10 @@ void storeMatrix(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   forLanes(prepare(warp, instruction, lanes, addresses), [&](unsigned lane) {
     uint8_t *data =
         warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], kRowBytes, Access::Write);
-    if (data)
-      std::memcpy(data, matrices[lane / kRows].at[lane % kRows], kRowBytes);
+    if (!data)
+      return;
+    std::memcpy(data, matrices[lane / kRows].at[lane % kRows], kRowBytes);
+    warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, kRowBytes);
   });
 }
 

@@ -41,6 +41,8 @@ void store(Warp &warp, const Instruction &instruction, LaneMask lanes) {
         warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, Access::Write);
     for (unsigned i = 0; data && i < instruction.count; ++i)
       std::memcpy(data + i * bytes, warp.row<uint8_t>(instruction.rows[1 + i]) + lane * instruction.variant, bytes);
+    if (data)
+      warp.block.traceWrite(warp, lane, instruction.space, addresses[lane], data, total);
   });
 }
 

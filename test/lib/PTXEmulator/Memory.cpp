@@ -7,6 +7,7 @@
 #include "Memory.h"
 #include "Addresses.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -41,6 +42,13 @@ uint64_t GlobalMemory::allocate(std::string name, uint64_t bytes, ArrayRef<uint8
   std::fill_n(buffer.initialised.begin(), data.size(), 1);
   buffers.push_back(std::move(buffer));
   return address;
+}
+
+uint64_t GlobalMemory::hash() const {
+  hash_code code = 0;
+  for (const Buffer &buffer : buffers)
+    code = hash_combine(code, hash_combine_range(buffer.data.begin(), buffer.data.end()));
+  return size_t(code);
 }
 
 void GlobalMemory::startLaunch() {

@@ -39,6 +39,8 @@ public:
   /// The buffer that holds the address; null where none does.
   Buffer *find(uint64_t address);
   Buffer &at(uint64_t address) { return *find(address); }
+  /// Of all bytes of all buffers.
+  uint64_t hash() const;
   /// Blocks have written nothing yet.
   void startLaunch();
   /// The nearest buffer below the address, for messages.

@@ -7,6 +7,7 @@
 #include "Addresses.h"
 #include "Block.h"
 
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -26,6 +27,18 @@ Space Block::resolveGeneric(uint64_t &address) {
     return window.space;
   }
   return Space::Global;
+}
+
+void Block::traceWrite(const Warp &warp, unsigned lane, Space space, uint64_t address, const uint8_t *data,
+                       unsigned bytes) {
+  if (!launch.tracesWrites)
+    return;
+  if (space == Space::Generic)
+    space = resolveGeneric(address);
+  // Buffers lie elsewhere in each launch.
+  const Buffer *buffer = space == Space::Global ? global.findBelow(address) : nullptr;
+  report.trace += size_t(hash_combine(number, warp.thread(lane), space, buffer ? address - buffer->address : address,
+                                      hash_combine_range(data, data + bytes)));
 }
 
 void Block::countAccess(const Instruction &instruction, Space space, ArrayRef<uint64_t> addresses, LaneMask lanes,

@@ -145,7 +145,8 @@ struct Program {
   std::vector<std::string> opcodes;   ///< text, by instruction
   std::vector<RegisterUses> uses;     ///< by instruction
   std::vector<uint32_t> registerRows; ///< by register of the function
-  /// By row / kRowAlign: ~0 for registers that some instruction may read before they are written. Empty: there are none.
+  /// By row / kRowAlign: ~0 for registers that some instruction may read before they are written. Empty: there are
+  /// none.
   std::vector<LaneMask> undefined;
   std::vector<Loop> loops;
   std::vector<uint8_t> image; ///< a warp's register file at its start

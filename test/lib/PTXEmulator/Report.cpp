@@ -90,6 +90,14 @@ uint64_t Report::warpInstructions() const {
   return sum;
 }
 
+std::vector<int> Report::neverExecuted() const {
+  std::vector<int> lines;
+  for (size_t i = 0; i < counters.size(); ++i)
+    if (!counters[i].executions)
+      lines.push_back(program->instructions[i].line);
+  return lines;
+}
+
 std::map<std::string, uint64_t> Report::mix(const Loop *loop) const {
   std::map<std::string, uint64_t> result;
   for (size_t i = 0; i < counters.size(); ++i)
@@ -138,6 +146,8 @@ json::Value Report::toJSON() const {
   result["kernel"] = program->function->name;
   result["warpInstructions"] = int64_t(warpInstructions());
   result["mix"] = toObject(mix());
+  result["instructions"] = int64_t(counters.size());
+  result["neverExecuted"] = json::Array(neverExecuted());
 
   json::Array shared, global;
   uint64_t narrow = 0, globalAccesses = 0;

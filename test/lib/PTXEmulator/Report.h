@@ -75,9 +75,13 @@ public:
   Dim3 grid, block;
   uint64_t sharedBytes = 0;
   double seconds = 0;
+  /// Of what every thread has written where, in any order. Launches with equal ones have written the same.
+  uint64_t trace = 0;
 
   uint64_t bankConflicts() const;
   uint64_t warpInstructions() const;
+  /// Lines of the text that no warp came to.
+  std::vector<int> neverExecuted() const;
   /// The loop that executes the most instructions outside of loops within it; null where no loop ran.
   const Loop *mainLoop() const;
   /// Executions by opcode, of a loop or of the whole kernel.

@@ -21,8 +21,7 @@ TEST(Undefined, Observed) {
   test.expectOnly(kUndefined, "@!p bra L;\nL:\n", "@!p bra", "reads p as a predicate");
   test.expectOnly(kUndefined, "vote.sync.any.pred q, p, -1;\n", "vote.sync", "reads p as an operand");
   test.expectOnly(kUndefined, "bar.sync s;\n", "bar.sync", "reads s as an operand");
-  test.expectOnly(kUndefined, "atom.global.exch.b32 u, [y], r;\n", "atom.global.exch",
-                  "reads r as an operand");
+  test.expectOnly(kUndefined, "atom.global.exch.b32 u, [y], r;\n", "atom.global.exch", "reads r as an operand");
   Report report = test.run("ld.shared.u32 r, [s];\n");
   ASSERT_TRUE(report.has(kUndefined)) << report.text();
   EXPECT_NE(report.find(kUndefined)->message.find("reads s as an address"), std::string::npos) << report.text();

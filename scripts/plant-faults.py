@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Plants faults in the PTX of GPU kernels, one at a time, and says how many of them the emulator's tests see.
+
+    scripts/plant-faults.py [--sample=N] [--kernel=NAME] [--seed=N] [--list]
+
+A fault is one line of the text that is another one: a class below says which lines, and what they become. Each is run
+by attn-ptx-run (docs/GPU.md) on the inputs that test_gpu_emulated.py uses, in several sizes. It is caught where the
+emulator reports a finding or an output is off. The others are no faults, or were not seen:
+
+  invalid    it is no PTX any more, or of instructions that are not emulated: nothing was planted
+  unreached  no input executes the line; test_gpu_emulated.py prints how many such lines the suite has
+  same       every thread writes the same bits to the same places of shared and global memory, and none is reported,
+             for every size and magnitude of scores: an equivalent kernel, as far as inputs can tell
+  harmless   something else is written, but each launch leaves the same bits in global memory, as it must: HARMLESS has
+             the argument
+  unseen     a real fault that the tests do not see
+
+Exits with 1 where fewer than --least of the real faults (caught and unseen ones) are caught.
+"""
+
+import argparse
+import collections
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TARGET = "sm_80"
+MAGNITUDES = "1,128,268435456"
+CHUNK = 40  # faults a process
+
+
+@dataclass
+class Kernel:
+    """A problem with sizes of each call, so that one text runs on several: one and two beyond a multiple, few."""
+
+    line: str
+    sizes: list[str]
+    options: list[str] = field(default_factory=list)
+
+
+KERNELS = {
+    "causal": Kernel(
+        "b1 hq2 sq? sk? d64 bf16 causal=bottom_right", ["sq=65,sk=130", "sq=66,sk=129", "sq=34,sk=24", "sq=32,sk=96"]
+    ),
+    "full": Kernel("b1 hq1 sq? sk? d40 f16 out=lse", ["sq=33,sk=65", "sq=34,sk=130", "sq=64,sk=32", "sq=1,sk=1"]),
+    "split": Kernel("b12 hq4 hkv1 sq1 sk? d64 bf16", ["sk=1025", "sk=70", "sk=64"]),
+    "paged": Kernel(
+        "b8 hq4 hkv2 sq5 sk? d64 bf16 kv_lengths paged=16 causal=bottom_right",
+        ["pages=40,max_pages=4", "pages=81,max_pages=9"],
+    ),
+    "fp8": Kernel("b1 hq2 sq? sk? d64 bf16 kv=fp8 kvscale=token", ["sq=33,sk=65", "sq=34,sk=130", "sq=64,sk=32"]),
+    "lengths": Kernel(
+        "b3 hq2 sq? sk? d64 bf16 q_lengths kv_lengths sink", ["sq=33,sk=130", "sq=66,sk=65", "sq=64,sk=32"]
+    ),
+    "f32": Kernel("b1 hq1 sq? sk? d32 f32 window=9, align=bottom_right", ["sq=17,sk=33", "sq=18,sk=34"]),
+}
+
+Mutate = Callable[[str], Iterable[str]]
+
+INTEGER = r"-?\d+"
+REGISTER = r"%\w+"
+
+
+def replace(pattern: str, substitute: Callable[[re.Match], str | None]) -> Mutate:
+    """A class that changes one place of a line; every place is a fault of its own."""
+
+    def mutate(line: str) -> Iterator[str]:
+        for match in re.finditer(pattern, line):
+            changed = substitute(match)
+            if changed is not None and changed != match.group(0):
+                yield line[: match.start()] + changed + line[match.end() :]
+
+    return mutate
+
+
+def drop(pattern: str) -> Mutate:
+    """A class that removes the line."""
+    return lambda line: [""] if re.search(pattern, line) else []
+
+
+def swap_modifier(names: dict[str, str]) -> Mutate:
+    """A class that changes one of these modifiers into its value."""
+    return replace(r"(?<=\.)(" + "|".join(names) + r")(?=\.)", lambda match: names[match.group(1)])
+
+
+def exchange(pattern: str) -> Mutate:
+    """Exchanges each two neighbours of a list of registers in braces that are not the same."""
+
+    def mutate(line: str) -> Iterator[str]:
+        if not re.search(pattern, line):
+            return
+        for braces in re.finditer(r"\{([^}]*)\}", line):
+            parts = [part.strip() for part in braces.group(1).split(",")]
+            for i in range(len(parts) - 1):
+                changed = [*parts[:i], parts[i + 1], parts[i], *parts[i + 2 :]]
+                if changed != parts:
+                    yield line[: braces.start()] + "{" + ", ".join(changed) + "}" + line[braces.end() :]
+
+    return mutate
+
+
+def drop_operand(line: str) -> Iterator[str]:
+    """The result is one of two operands."""
+    match = re.match(
+        rf"\s*(?:add|sub|max|min|mul|and|or|xor)(?:\.\w+)*\.([sub]\d+|f32)\s+({REGISTER}), ({REGISTER}), ([^,;]+);",
+        line,
+    )
+    if match and "wide" not in line and "hi" not in line:
+        kind, result, first, second = match.groups()
+        for kept in (first, second):
+            yield f"\tmov.{kind.replace('s', 'b').replace('u', 'b')} \t{result}, {kept};"
+
+
+def keep_addend(line: str) -> Iterator[str]:
+    """The result of a multiply-add is what it adds."""
+    match = re.match(rf"\s*fma\.rn(?:\.ftz)?\.f32\s+({REGISTER}), ({REGISTER}), ([^,]+), ([^;]+);", line)
+    if match:
+        yield f"\tmov.b32 \t{match.group(1)}, {match.group(4)};"
+
+
+def next_integer(match: re.Match) -> str:
+    """One more."""
+    return str(int(match.group(0)) + 1)
+
+
+# By name: what it does to a line. Only instructions are shown lines.
+CLASSES = {
+    "initialisation removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, (?:0f[0-9A-F]{{8}}|{INTEGER}|true|false);"),
+    "move removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, {REGISTER};"),
+    "max and min": replace(r"^\s*(max|min)\b", lambda m: "\tmin" if "max" in m.group(0) else "\tmax"),
+    "operand dropped": drop_operand,
+    "product dropped": keep_addend,
+    "zero fill dropped": replace(r"(cp\.async\.c[ag][^;]*\], \d+), %\w+;", lambda m: m.group(1) + ";"),
+    "rounded to zero": replace(r"(?<=cvt)\.rn(?=\.(?:bf16|f16)(?:x2)?\.f32)", lambda m: ".rz"),
+    "barrier removed": drop(r"^\s*(bar|barrier)\."),
+    "wait removed": drop(r"cp\.async\.wait"),
+    "wait for one less": replace(r"(?<=wait_group )\s*\d+", next_integer),
+    "commit removed": drop(r"cp\.async\.commit"),
+    "copy removed": drop(r"cp\.async\.c[ag]\."),
+    "comparison": swap_modifier(
+        {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq", "hi": "hs", "ls": "lo"}
+    ),
+    "branch turned": replace(r"^\s*@(!?)%p", lambda m: "\t@%p" if "!" in m.group(0) else "\t@!%p"),
+    "constant + 1": replace(
+        rf"(?<=, ){INTEGER}(?=;)", lambda m: None if "cp.async" in m.string or "bar" in m.string else next_integer(m)
+    ),
+    "offset": replace(r"(?<=\+)\d+(?=\])", lambda m: str(int(m.group(0)) + 16) if "param" not in m.string else None),
+    "selection turned": replace(
+        rf"(?<=\s)({REGISTER}), ([^,]+), ([^,]+), ({REGISTER});",
+        lambda m: f"{m[1]}, {m[3]}, {m[2]}, {m[4]};" if "selp" in m.string else None,
+    ),
+    "mma registers": exchange(r"\bmma\.sync"),
+    "ldmatrix registers": exchange(r"\bldmatrix\."),
+    "vector registers": exchange(r"\b(ld|st)\.\w+[\w.:]*\.v[248]"),
+    "transposition": replace(r"(ldmatrix[\w.]*)\.trans", lambda m: m.group(1)),
+    "shuffle distance": replace(
+        r"(shfl\.sync\.bfly[^,]*, [^,]*, )(\d+)", lambda m: f"{m[1]}{3 - int(m[2]) if int(m[2]) in (1, 2) else 1}"
+    ),
+    "store removed": drop(r"^\s*(st|red)\."),
+}
+
+INSTRUCTION = re.compile(r"^\s*(@!?%\w+\s+)?[a-z][\w.:]*\s*[^:]*;")
+
+
+@dataclass
+class Fault:
+    """One line that is another one."""
+
+    kernel: str
+    kind: str
+    line: int
+    before: str
+    after: str
+    verdict: str = ""
+
+
+def find_faults(name: str, text: str) -> list[Fault]:
+    """All faults of all classes in this text."""
+    faults = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not INSTRUCTION.match(line) or line.lstrip().startswith("."):
+            continue
+        for kind, mutate in CLASSES.items():
+            for changed in mutate(line):
+                faults.append(Fault(name, kind, number, line.strip(), changed))
+    return faults
+
+
+# Faults that change nothing that a call gives, where each launch leaves the same bits in global memory on all inputs:
+# (kernels, class, pattern of the line, why).
+HARMLESS: list[tuple[str, str, str, str]] = [
+    (
+        "lengths|paged",
+        "zero fill dropped",
+        "cp.async",
+        "what is copied in place of zeros is NaN in these inputs, rows beyond the lengths: of K, whose scores a select "
+        "removes, or of Q, whose rows are not stored. Of V it would show.",
+    ),
+    (
+        ".",
+        "copy removed",
+        "cp.async",
+        "a row stays what an earlier tile of the same head left there, as shared memory starts as NaN that may not be "
+        "read. It is one of removed keys, and docs/Semantics.md, Containment, lets such rows be any of the tiles read.",
+    ),
+]
+
+
+def is_harmless(fault: Fault) -> bool:
+    """Whether the same bits are left, and one of HARMLESS says why."""
+    return fault.verdict.endswith("same bits") and any(
+        re.search(kernel, fault.kernel) and kind == fault.kind and re.search(pattern, fault.before)
+        for kernel, kind, pattern, _ in HARMLESS
+    )
+
+
+def run_faults(tools: Path, folder: Path, name: str, faults: list[Fault]) -> None:
+    """Sets the verdicts. A process that ends before its time has died of the first fault without a line."""
+    kernel = KERNELS[name]
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".txt", delete=False) as file:
+        file.writelines(f"{fault.line}\t{fault.after}\n" for fault in faults)
+    words = [tools / "attn-ptx-run", folder / f"{name}.ptx", f"--problem={kernel.line}", f"--magnitude={MAGNITUDES}"]
+    words += [f"--size={kernel.sizes[0]}", *(f"--more-sizes={sizes}" for sizes in kernel.sizes[1:])]
+    done = subprocess.run([*words, f"--faults={file.name}"], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if done.returncode != 0 and not lines:
+        sys.exit(f"{name}: {done.stderr}")
+    for fault, verdict in zip(faults, lines, strict=False):
+        fault.verdict = verdict
+    if len(lines) < len(faults):
+        faults[len(lines)].verdict = "finding the emulator ends"
+        if faults[len(lines) + 1 :]:
+            run_faults(tools, folder, name, faults[len(lines) + 1 :])
+
+
+def draw(faults: list[Fault], sample: int, seed: int) -> list[Fault]:
+    """So many of each class of each kernel."""
+    groups = collections.defaultdict(list)
+    for fault in faults:
+        groups[fault.kernel, fault.kind].append(fault)
+    generator = random.Random(seed)
+    drawn = []
+    for group in groups.values():
+        drawn += group if sample == 0 or len(group) <= sample else generator.sample(group, sample)
+    return drawn
+
+
+OUTCOMES = ["caught", "unseen", "harmless", "same", "unreached", "invalid"]
+
+
+def outcome(fault: Fault) -> str:
+    """The column that the fault counts in."""
+    word = re.split("[ ,]", fault.verdict)[0]
+    if word in ("finding", "wrong"):
+        return "caught"
+    return "harmless" if word == "unseen" and is_harmless(fault) else word
+
+
+def print_table(faults: list[Fault], key: Callable[[Fault], str]) -> None:
+    """How many of each outcome, by the key."""
+    rows = collections.defaultdict(collections.Counter)
+    for fault in faults:
+        rows[key(fault)][outcome(fault)] += 1
+    print(f"{'':24}" + "".join(f"{name:>11}" for name in OUTCOMES))
+    for name in sorted(rows):
+        print(f"{name:24}" + "".join(f"{rows[name][column] or '':>11}" for column in OUTCOMES))
+    print()
+
+
+def main() -> int:
+    """Plants, prints, and says whether enough is caught."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tools", type=Path, default=ROOT / "build" / "release" / "bin")
+    parser.add_argument("--sample", type=int, default=0, help="so many faults of each class and kernel (default: all)")
+    parser.add_argument("--kernel", choices=KERNELS, action="append", help="only these (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--least", type=float, default=0.98, help="share of the real faults that must be caught")
+    parser.add_argument("--list", action="store_true", help="print every fault with its verdict")
+    options = parser.parse_args()
+    faults = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        for name in options.kernel or KERNELS:
+            words = [options.tools / "attnc", f"--problem={KERNELS[name].line}", f"--target={TARGET}", "--emit=ptx"]
+            subprocess.run([*words, "-o", folder / f"{name}.ptx"], check=True)
+            faults += draw(find_faults(name, (folder / f"{name}.ptx").read_text()), options.sample, options.seed)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = []
+            for name in options.kernel or KERNELS:
+                own = [fault for fault in faults if fault.kernel == name]
+                for i in range(0, len(own), CHUNK):
+                    jobs.append(pool.submit(run_faults, options.tools, folder, name, own[i : i + CHUNK]))
+            for job in jobs:
+                job.result()
+    for fault in faults:
+        if options.list or outcome(fault) == "unseen":
+            print(f"{outcome(fault)}: {fault.kernel}, line {fault.line}, {fault.kind}: {fault.verdict}")
+            print(f"    {fault.before}\n    {fault.after.strip()}")
+    print_table(faults, lambda fault: fault.kind)
+    print_table(faults, lambda fault: fault.kernel)
+    counts = collections.Counter(map(outcome, faults))
+    real = counts["caught"] + counts["unseen"]
+    share = counts["caught"] / max(real, 1)
+    print(f"{counts['caught']} of {real} real faults caught ({share:.1%}); beside them", end=" ")
+    print(", ".join(f"{counts[name]} {name}" for name in OUTCOMES[2:]))
+    return 0 if share >= options.least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

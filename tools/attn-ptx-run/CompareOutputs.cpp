@@ -1,0 +1,113 @@
+//===- CompareOutputs.cpp - how far outputs are from the reference --------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "CompareOutputs.h"
+#include "llvm/Support/Format.h"
+#include <cmath>
+#include <limits>
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+using namespace attn::ptx;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Of scores of magnitude 1; float32 has 24 bits, and a score is a sum of many products.
+constexpr double kScoreError = 1e-5;
+/// Beyond this nothing would be seen. Of very large scores, one key has all the weight of nearly every row.
+constexpr double kLargestTolerance = 1.5 / (1 << 7);
+/// Fewer numbers say nothing about their scatter.
+constexpr int64_t kFewestNumbers = 48;
+/// Truncation makes numbers smaller by 0.36 of the type's epsilon in the mean. The bound: a sixteenth of epsilon, and
+/// so many standard errors. Several tiles of keys may share a column; one of two that truncates is still beyond it.
+constexpr double kBiasShare = 1.0 / 16, kStandardErrors = 4;
+/// Rows of a warp, and what one instruction rounds of them.
+constexpr int64_t kWarpRows = 32, kGroup = 8;
+/// Smaller weights than this share of the largest may be subnormal in float16.
+constexpr double kSmallestWeight = 1e-3;
+
+double getEpsilon(NpyType type) {
+  return type == NpyType::BFloat16 ? 1.0 / (1 << 7) : type == NpyType::Float16 ? 1.0 / (1 << 10) : 0;
+}
+
+/// The mean of (out − ref) / ref and its standard error: by the group of rows and of columns, and by column.
+void judgeBias(const NpyArray &found, const NpyArray &expected, double largest, OutputError &result) {
+  const double epsilon = getEpsilon(found.type);
+  if (epsilon == 0 || found.shape.size() != 4)
+    return;
+  const int64_t columns = found.shape[3], queries = found.shape[2], groups = (columns + kGroup - 1) / kGroup;
+  struct Sums {
+    int64_t count = 0;
+    double sum = 0, squares = 0;
+  };
+  std::vector<Sums> parts(groups * (kWarpRows / kGroup) + columns);
+  for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
+    const double b = readFloat(expected, i);
+    if (!(std::abs(b) >= kSmallestWeight * largest) || !std::isfinite(b))
+      continue;
+    const double error = (readFloat(found, i) - b) / b;
+    const int64_t rowGroup = i / columns % queries % kWarpRows / kGroup;
+    for (int64_t number : {rowGroup * groups + i % columns / kGroup, int64_t(parts.size()) - columns + i % columns}) {
+      Sums &part = parts[number];
+      ++part.count;
+      part.sum += error;
+      part.squares += error * error;
+    }
+  }
+  for (const Sums &part : parts) {
+    if (part.count < kFewestNumbers)
+      continue;
+    const double mean = part.sum / part.count;
+    const double variance = std::max(part.squares / part.count - mean * mean, 0.0);
+    const double bound = kBiasShare * epsilon + kStandardErrors * std::sqrt(variance / part.count);
+    if (std::isfinite(result.biasBound) && std::abs(mean) * result.biasBound <= std::abs(result.bias) * bound)
+      continue;
+    result.bias = mean;
+    result.biasBound = bound;
+  }
+}
+
+} // namespace
+
+bool OutputError::isFine() const { return relative <= tolerance && std::abs(bias) <= biasBound; }
+
+OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const NpyArray &found,
+                                     const NpyArray &expected, ArrayRef<NpyArray> arguments, double magnitude,
+                                     bool separatesKeys) {
+  OutputError result;
+  result.name = name.str();
+  double scale = 0;
+  for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
+    const double a = readFloat(found, i), b = readFloat(expected, i);
+    if (std::isfinite(b))
+      scale = std::max(scale, std::abs(b));
+    // Equal infinities and a NaN on both sides are no difference; what else is not finite is an infinite one.
+    if (a == b || (std::isnan(a) && std::isnan(b)))
+      continue;
+    const double error = std::abs(a - b);
+    result.largest = std::max(result.largest, std::isfinite(error) ? error : kInfinity);
+  }
+  result.relative = result.largest == 0 ? 0 : result.largest / (scale > 0 ? scale : 1);
+  result.tolerance = getTolerance(kernel, found, arguments);
+  if (magnitude > 1)
+    result.tolerance = std::max(result.tolerance, std::min(kLargestTolerance, kScoreError * magnitude));
+  result.biasBound = kInfinity;
+  if (separatesKeys)
+    judgeBias(found, expected, scale, result);
+  return result;
+}
+
+void attn::ptx::print(raw_ostream &stream, const OutputError &error) {
+  stream << error.name << ": largest error " << format("%.3g", error.largest) << ", relative to max |ref| "
+         << format("%.3g", error.relative) << (error.relative <= error.tolerance ? " <= " : " > ")
+         << format("%.2g", error.tolerance);
+  if (std::isfinite(error.biasBound))
+    stream << ", in the mean " << format("%+.2g", error.bias)
+           << (std::abs(error.bias) <= error.biasBound ? " within " : " beyond ") << format("%.2g", error.biasBound);
+  stream << (error.isFine() ? ": ok" : ": FAILED") << "\n";
+}

@@ -1,0 +1,242 @@
+//===- Inputs.cpp - inputs that bring faults to light ---------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Inputs.h"
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+namespace {
+
+/// Not quite 65504, so that no number becomes infinite.
+constexpr double kLargestFloat16 = 60000;
+
+bool isFloat(NpyType type) {
+  return type == NpyType::Float16 || type == NpyType::BFloat16 || type == NpyType::Float32 || type == NpyType::Float64;
+}
+
+/// Beyond this magnitude eight rows of Q are left as they are after each eight, so that a warp has rows of both kinds.
+constexpr double kMixedMagnitude = 1 << 20;
+constexpr int64_t kRowGroup = 8;
+/// What a float16 may be multiplied with; K takes the rest.
+constexpr double kLargestFactor16 = 1 << 13;
+
+NpyArray *findFloats(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, StringRef name) {
+  for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
+    if (!argument.isOutput && isFloat(array.type) && (name.empty() || argument.name == name))
+      return &array;
+  return nullptr;
+}
+
+void scale(NpyArray &array, double factor, bool isMixed) {
+  const double limit = array.type == NpyType::Float16 ? kLargestFloat16 : HUGE_VAL;
+  const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
+  for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
+    if (isMixed && i / columns / kRowGroup % 2 != 0)
+      continue;
+    const double value = std::clamp(readFloat(array, i) * factor, -limit, limit);
+    if (array.type == NpyType::Float32)
+      reinterpret_cast<float *>(array.data)[i] = float(value);
+    else if (array.type == NpyType::Float64)
+      reinterpret_cast<double *>(array.data)[i] = value;
+    else
+      reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
+  }
+}
+
+/// Elements that a kernel must not read: NaN, where the type has one.
+void poison(NpyArray &array, int64_t first, int64_t count) {
+  const int64_t bytes = getNpyTypeSize(array.type);
+  const bool isCode = array.type == NpyType::Int8 || array.type == NpyType::Float8E4M3FN; // 0x7f: 127, NaN
+  if (isCode || isFloat(array.type))
+    std::memset(array.data + first * bytes, isCode ? 0x7f : 0xff, count * bytes);
+}
+
+class Poisoner {
+public:
+  Poisoner(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) : kernel(kernel), arrays(arrays) {}
+
+  void run() {
+    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+      for (const ValueCheck &check : argument.checks) {
+        // What is appended to has rows in use beyond the positions.
+        if (check.kind == ValueCheck::Kind::BlockTable)
+          poisonPages(check, array);
+        else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "q_lengths")
+          poisonRows(array, {"q"}, check);
+        else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "kv_lengths" && !hasTable())
+          poisonRows(array, {"k", "v", "k_scale", "v_scale"}, check);
+      }
+    }
+  }
+
+private:
+  int64_t getSize(const SizePlace &place) const {
+    return place.argument < 0 ? place.dim : arrays[place.argument].shape[place.dim];
+  }
+  int64_t getLimit(const ValueCheck &check) const { return getSize(check.limit[0]) * getSize(check.limit[1]); }
+  bool hasTable() const {
+    return any_of(kernel.arguments, [](const KernelArgument &argument) {
+      return any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::Lengths; });
+    });
+  }
+
+  /// [batch, rows, heads, D] or [batch, heads, rows, D]: the dimension of so many rows, the only one where both could
+  /// be.
+  static std::optional<unsigned> findRows(const NpyArray &array, int64_t rows) {
+    std::optional<unsigned> found;
+    for (unsigned dim = 1; dim < std::min<size_t>(array.shape.size(), 3); ++dim) {
+      if (array.shape[dim] != rows)
+        continue;
+      if (found)
+        return std::nullopt;
+      found = dim;
+    }
+    return found;
+  }
+
+  /// Rows from the length of their batch index on.
+  void poisonRows(const NpyArray &lengths, ArrayRef<StringRef> names, const ValueCheck &check) {
+    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+      if (argument.isOutput || !is_contained(names, argument.name) || array.shape.empty() ||
+          array.shape[0] != lengths.shape[0])
+        continue;
+      const std::optional<unsigned> dim = findRows(array, getLimit(check));
+      if (!dim)
+        continue;
+      const int64_t rows = array.shape[*dim];
+      int64_t outer = 1, inner = 1;
+      for (unsigned i = 1; i < array.shape.size(); ++i)
+        (i < *dim ? outer : inner) *= i == *dim ? 1 : array.shape[i];
+      for (int64_t batch = 0; batch < array.shape[0]; ++batch) {
+        const int64_t length = readInteger(lengths, batch);
+        for (int64_t i = batch * outer; i < (batch + 1) * outer; ++i)
+          poison(array, (i * rows + length) * inner, (rows - length) * inner);
+      }
+    }
+  }
+
+  /// Pages that the table does not name, and rows of a sequence's last page behind its end.
+  void poisonPages(const ValueCheck &check, const NpyArray &table) {
+    const int64_t page = getSize(check.page), width = table.shape[1], pages = getLimit(check);
+    std::vector<int64_t> used(pages, 0); // rows in use; of a page that two sequences have, the more
+    for (int64_t i = 0, e = getNumElements(table.shape); i < e; ++i) {
+      const int64_t left = readInteger(arrays[check.lengths], i / width) - (i % width) * page;
+      if (left > 0)
+        used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
+    }
+    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+      if (argument.isOutput || array.shape.empty() || array.shape[0] != pages ||
+          !is_contained({"k", "v", "k_scale", "v_scale"}, StringRef(argument.name)))
+        continue;
+      const std::optional<unsigned> dim = findRows(array, page);
+      const int64_t size = getNumElements(array.shape) / std::max<int64_t>(pages, 1);
+      int64_t inner = 1;
+      for (unsigned i = dim ? *dim + 1 : 0; dim && i < array.shape.size(); ++i)
+        inner *= array.shape[i];
+      for (int64_t i = 0; i < pages; ++i) {
+        if (used[i] == 0)
+          poison(array, i * size, size);
+        for (int64_t first = i * size; dim && used[i] != 0 && first < (i + 1) * size; first += page * inner)
+          poison(array, first + used[i] * inner, (page - used[i]) * inner);
+      }
+    }
+  }
+
+  const Kernel &kernel;
+  MutableArrayRef<NpyArray> arrays;
+};
+
+} // namespace
+
+namespace {
+
+/// What is a 1 in memory; of int8 the largest, which its scale brings to about 1.
+void setOne(NpyArray &array, int64_t index) {
+  constexpr char kOneFloat8 = 0x38, kLargestInt8 = 127;
+  switch (array.type) {
+  case NpyType::Float8E4M3FN: array.data[index] = kOneFloat8; return;
+  case NpyType::Int8: array.data[index] = kLargestInt8; return;
+  case NpyType::Float32: reinterpret_cast<float *>(array.data)[index] = 1; return;
+  default: reinterpret_cast<uint16_t *>(array.data)[index] = toNarrowFloat(array.type, 1); return;
+  }
+}
+
+/// `rows` rows of `inner` elements, each of heads of `columns`, from key `firstKey` on.
+void setOnes(NpyArray &array, int64_t first, int64_t rows, int64_t inner, int64_t columns, int64_t firstKey) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t start = first + row * inner;
+    std::memset(array.data + start * getNpyTypeSize(array.type), 0, inner * getNpyTypeSize(array.type));
+    for (int64_t head = 0; head < inner; head += columns)
+      setOne(array, start + head + (firstKey + row) % columns);
+  }
+}
+
+} // namespace
+
+bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) {
+  NpyArray *values = nullptr, *table = nullptr;
+  const ValueCheck *check = nullptr;
+  for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+    if (!argument.isOutput && argument.name == "v" && array.shape.size() == 4 && getNumElements(array.shape) > 0)
+      values = &array;
+    for (const ValueCheck &candidate : argument.checks) {
+      if (candidate.kind == ValueCheck::Kind::BlockTable) {
+        check = &candidate;
+        table = &array;
+      } else if (candidate.kind != ValueCheck::Kind::Lengths) {
+        return false;
+      }
+    }
+  }
+  if (!values)
+    return false;
+  const int64_t columns = values->shape[3];
+  if (!table) { // [batch, heads, keys, D]
+    const int64_t rows = values->shape[2], inner = columns;
+    for (int64_t i = 0; i < values->shape[0] * values->shape[1]; ++i)
+      setOnes(*values, i * rows * inner, rows, inner, columns, 0);
+    return true;
+  }
+  auto getSize = [&](const SizePlace &place) {
+    return place.argument < 0 ? place.dim : arrays[place.argument].shape[place.dim];
+  };
+  const int64_t page = getSize(check->page), width = table->shape[1];
+  if (values->shape[1] != page) // [pages, page, heads, D]
+    return false;
+  const int64_t inner = values->shape[2] * columns;
+  for (int64_t i = 0, e = getNumElements(table->shape); i < e; ++i) {
+    const int64_t first = (i % width) * page, left = readInteger(arrays[check->lengths], i / width) - first;
+    if (left > 0)
+      setOnes(*values, readInteger(*table, i) * page * inner, std::min(left, page), inner, columns, first);
+  }
+  return true;
+}
+
+Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, const ArgumentOptions &options,
+                                                      double magnitude) {
+  Expected<std::vector<NpyArray>> arrays = createArguments(kernel, options);
+  if (!arrays)
+    return arrays.takeError();
+  // Q and K of a problem line; of IR, what comes first is Q.
+  NpyArray *queries = findFloats(kernel, *arrays, "q"), *keys = findFloats(kernel, *arrays, "k");
+  if (!queries)
+    queries = findFloats(kernel, *arrays, "");
+  if (queries && magnitude != 1) {
+    const bool isNarrow = queries->type == NpyType::Float16 && keys && keys->type == NpyType::Float16;
+    const double factor = isNarrow ? std::min(magnitude, kLargestFactor16) : magnitude;
+    scale(*queries, factor, magnitude > kMixedMagnitude);
+    if (factor < magnitude)
+      scale(*keys, std::min(magnitude / factor, kLargestFactor16), /*isMixed=*/false);
+  }
+  Poisoner(kernel, *arrays).run();
+  return arrays;
+}
