@@ -130,20 +130,6 @@ Expected<bool> driver::checkOutputs(const LoadedKernel &reference, const Kernel 
   return compareOutputs(kernel, arguments, expected, outs());
 }
 
-Error driver::callReference(const LoadedKernel &reference, const Kernel &kernel, MutableArrayRef<NpyArray> arguments,
-                            MutableArrayRef<NpyArray> expected) {
-  // The inputs are shared, and get back afterwards.
-  auto swapInputs = [&] {
-    for (auto [i, argument] : enumerate(kernel.arguments))
-      if (!argument.isOutput)
-        std::swap(expected[i], arguments[i]);
-  };
-  swapInputs();
-  Error error = reference.call(expected);
-  swapInputs();
-  return error;
-}
-
 bool driver::compareOutputs(const Kernel &kernel, ArrayRef<NpyArray> arguments, ArrayRef<NpyArray> expected,
                             raw_ostream &os) {
   bool isFine = true;
