@@ -44,6 +44,9 @@ def sdpa(
 ) -> Any:
     """Scaled dot-product attention, the formula of docs/Semantics.md in its order, every step in float64.
 
+    Weights are divided by their sum before they multiply V. Kernels divide last: their out is finite where max|V| times
+    the number of keys of a row is within the type of the accumulation, which for V of float32 is float32.
+
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv); for layout "bshd" heads and length are exchanged; for
         "bsd" they are (B, Sq, Hq·D), (B, Sk, Hkv·D), (B, Sk, Hkv·Dv).
