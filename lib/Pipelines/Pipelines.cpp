@@ -177,6 +177,7 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   // Parallel loops of users become serial here, so that their buffers share a place on the stack.
   pm.addNestedPass<func::FuncOp>(mlir::createParallelForToNestedForsPass());
   pm.addPass(createOutlineParallelPass({options.parallel}));
+  pm.addPass(createMergeFunctionsPass());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

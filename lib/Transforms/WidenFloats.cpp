@@ -136,7 +136,9 @@ private:
     for (auto [i, entry] : llvm::enumerate(entries.getAsRange<DictionaryAttr>())) {
       NamedAttrList named(entry);
       Type type = entry.getAs<TypeAttr>("type").getValue();
-      if (entry.getAs<BoolAttr>("output").getValue() && isNarrow(type)) {
+      // A buffer of the caller holds what it holds.
+      bool isBuffer = i < function.getNumArguments() && isa<BaseMemRefType>(function.getArgument(i).getType());
+      if (entry.getAs<BoolAttr>("output").getValue() && isNarrow(type) && !isBuffer) {
         named.set("type", TypeAttr::get(widenType(type)));
         if (i < function.getNumArguments())
           widenedArguments.insert(function.getArgument(i));
@@ -198,7 +200,8 @@ private:
     auto hasNarrow = [](TypeRange types) {
       return llvm::any_of(types, [](Type type) { return isNarrow(getElementTypeOrSelf(type)); });
     };
-    if (!isExact && (hasNarrow(op->getResultTypes()) || (hasNarrow(op->getOperandTypes()) && !isMemoryEffectFree(op))))
+    if (!isExact && (hasNarrow(op->getResultTypes()) ||
+                     (hasNarrow(op->getOperandTypes()) && (isa<arith::BitcastOp>(op) || !isMemoryEffectFree(op)))))
       op->emitWarning() << "the reference takes '" << op->getName() << "' in its own type, not in f64";
   }
 

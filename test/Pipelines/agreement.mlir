@@ -8,7 +8,7 @@
 // DEFINE:   --shared-libs=%mlir_lib_dir/libmlir_runner_utils.so,%mlir_lib_dir/libmlir_c_runner_utils.so
 // RUN: attn-opt %s --attn-to-reference %{bufferize} %{lower} | %{execute} | FileCheck %s
 // RUN: attn-opt %s --attn-to-reference=compute-type=f64 %{bufferize} %{lower} | %{execute} | FileCheck %s
-// RUN: attn-opt %s --attn-to-flash --attn-lower-to-reference %{bufferize} --scf-forall-to-for %{lower} | %{execute} \
+// RUN: attn-opt %s --attn-to-flash=target=x86-64 --attn-lower-to-reference %{bufferize} --scf-forall-to-for %{lower} | %{execute} \
 // RUN:   | FileCheck %s
 // RUN: attn-opt %s --attn-to-flash=target=x86-64 %{bufferize} --attn-lower-tile-to-vector=target=x86-64 \
 // RUN:   --attn-outline-parallel=parallel=false %{lower} | %{execute} | FileCheck %s

@@ -5,7 +5,7 @@
 // RUN: env OMP_NUM_THREADS=4 attnc run %s --check | FileCheck %s --check-prefix=VALUES
 // RUN: attnc run %s --check --parallel=none | FileCheck %s --check-prefix=VALUES
 // RUN: not attnc %s --target=sm_80 --emit=ptx -o - 2>&1 | FileCheck %s --check-prefix=GPU
-// GPU: error: 'attn.online_step' op cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: expected attention in the function itself
+// GPU: error: 'attn.sdpa' op cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: expected attention in the function itself
 
 // CHECK-LABEL: func.func @prefill(
 //       CHECK:   scf.forall (%{{.*}}) in (16)

@@ -216,6 +216,26 @@ def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect"];
 }
 
+def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
+  let summary = "one of the private functions that do the same";
+  let description = [{
+    Private functions with equal bodies, types and attributes become one, until
+    there are no two. The bodies of parallel loops are such functions, and those
+    of the same attention in every layer of a model are equal: they are lowered to
+    the LLVM dialect and optimised once. Locations are those of the first.
+
+    Public functions stay, as they have a caller elsewhere.
+
+    ```mlir
+    // before
+    func.func private @a(%x: index) { … }
+    func.func private @b(%x: index) { … }
+    // after, where both do the same: uses of @b are uses of @a
+    func.func private @a(%x: index) { … }
+    ```
+  }];
+}
+
 def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
   let summary = "outline parallel loops and call attn_parallel_for";
   let description = [{
