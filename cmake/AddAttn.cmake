@@ -125,6 +125,7 @@ function(attn_install_package)
   # In two parts: who only calls a kernel needs the tools and the runtime, and no MLIR.
   install(EXPORT AttnRuntimeTargets NAMESPACE Attn:: DESTINATION ${package_dir})
   install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/attn)
   # Where find_package does not look: it would take the build tree, whose bin may be in PATH, for an installation.
   set(generated_dir ${PROJECT_BINARY_DIR}/cmake/package)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/AttnConfig.cmake.in
