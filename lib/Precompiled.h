@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Most of the time that a file of ours takes to compile goes into these headers, so all targets share them precompiled
-// (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Headers of our own are left out;
-// a change to one of them would compile everything again.
+// (attn_precompile in AddAttn.cmake). No file relies on it: each includes what it uses. Headers of our own are left
+// out; a change to one of them would compile everything again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,8 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/IndexingMapOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
-#include "mlir/Interfaces/TilingInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"

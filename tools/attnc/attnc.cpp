@@ -43,6 +43,9 @@ constexpr int kMaxThreads = 1024;
   return true;
 }();
 
+const std::string kPhaseNames = join(map_range(getAllPhases(), getPhaseName), " ");
+const std::string kStopAfterText = "write MLIR after this phase, one of " + kPhaseNames;
+
 cl::OptionCategory category("attnc options");
 cl::SubCommand runCommand("run", "compile in memory and run");
 cl::SubCommand benchCommand("bench", "time kernels against the machine's ceiling");
@@ -95,8 +98,7 @@ cl::opt<EmitKind> emit("emit", cl::desc("what to write"), cl::init(EmitKind::Obj
                                   clEnumValN(EmitKind::Object, "obj", "an object file (default)"),
                                   clEnumValN(EmitKind::Shared, "shared", "a shared library")),
                        inCompile, inCategory);
-cl::opt<std::string> stopAfter("stop-after", cl::desc("write MLIR after this phase"), cl::value_desc("PHASE"),
-                               inCompile, inCategory);
+cl::opt<std::string> stopAfter("stop-after", cl::desc(kStopAfterText), cl::value_desc("PHASE"), inCompile, inCategory);
 cl::opt<std::string> header("header", cl::desc("write a C header"), cl::value_desc("FILE.h"), inCompile, inCategory);
 cl::opt<std::string> manifest("manifest", cl::desc("write a description as JSON"), cl::value_desc("FILE.json"),
                               inCompile, inCategory);
@@ -246,11 +248,8 @@ int runCompile() {
   if (!stopAfter.empty()) {
     command.stopAfter = parsePhase(stopAfter);
     if (!command.stopAfter) {
-      std::string names;
-      for (Phase phase : getAllPhases())
-        names += " " + getPhaseName(phase).str();
       return reportError(
-          createStringError("unknown phase '" + stopAfter + "' in --stop-after, expected one of" + names));
+          createStringError("unknown phase '" + stopAfter + "' in --stop-after, expected one of " + kPhaseNames));
     }
     if (emit.getNumOccurrences() && emit != EmitKind::Mlir)
       return reportError(createStringError("expected --emit=mlir with --stop-after, found another --emit"));

@@ -73,7 +73,8 @@ llvm::SmallVector<mlir::utils::IteratorType> getIteratorTypes(mlir::Operation *o
 
 /// The `maps` attribute, or the maps of the default layout.
 mlir::ArrayAttr getIndexingMaps(mlir::Operation *op);
-/// The maps that `op` spells out; null where it has none, or an empty array of them: its maps are then the default ones.
+/// The maps that `op` spells out; null where it has none, or an empty array of them: its maps are then the default
+/// ones.
 mlir::ArrayAttr getExplicitMaps(mlir::Operation *op);
 llvm::SmallVector<mlir::AffineMap> getMaps(mlir::Operation *op);
 
