@@ -33,7 +33,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "sm_80"
-MAGNITUDES = "1,128,268435456"
+MAGNITUDES = "1,128,2147483648"
 CHUNK = 40  # faults a process
 
 

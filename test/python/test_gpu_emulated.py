@@ -21,7 +21,7 @@ RUN = ATTNC.with_name("attn-ptx-run")
 LINES = ROOT / "benchmarks" / "problems" / "gpu_suite.txt"
 REGIONS = Path(__file__).with_name("gpu_regions.txt")
 TARGET = "sm_80"
-MAGNITUDES = [1, 128, 2**28]
+MAGNITUDES = [1, 128, 2**31]
 # Instructions of PTX that their case executes. The rest: loops over tiles without masks where the sizes have none, and
 # blocks for large scores where there are no scores.
 LEAST_COVERAGE = 0.94

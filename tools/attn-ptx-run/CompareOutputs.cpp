@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompareOutputs.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace llvm;
 using namespace attn;
@@ -35,15 +37,33 @@ double getEpsilon(NpyType type) {
   return type == NpyType::BFloat16 ? 1.0 / (1 << 7) : type == NpyType::Float16 ? 1.0 / (1 << 10) : 0;
 }
 
+/// Rows of neighbouring heads and queries that are rows of one tile: of few, those that share a head of K.
+int64_t getTileRows(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyArray> arguments) {
+  constexpr int64_t kMostTileRows = 64;
+  const bool hasPages = any_of(kernel.arguments, [](const KernelArgument &argument) {
+    return any_of(argument.checks, [](const ValueCheck &check) { return check.kind == ValueCheck::Kind::BlockTable; });
+  });
+  int64_t rows = output.shape.size() == 4 ? output.shape[2] : 1;
+  for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
+    if (argument.name != "k" || array.shape.size() != 4 || output.shape.size() != 4)
+      continue;
+    const int64_t heads = array.shape[hasPages ? 2 : 1], shared = heads > 0 ? output.shape[1] / heads : 0;
+    if (shared > 1 && shared * rows <= kMostTileRows)
+      rows *= shared;
+  }
+  return std::max<int64_t>(rows, 1);
+}
+
 /// The mean of (out − ref) / ref and its standard error: by the group of rows and of columns, and by column.
-void judgeBias(const NpyArray &found, const NpyArray &expected, double largest, OutputError &result) {
+void judgeBias(const NpyArray &found, const NpyArray &expected, int64_t tileRows, double largest, OutputError &result) {
   const double epsilon = getEpsilon(found.type);
   if (epsilon == 0 || found.shape.size() != 4)
     return;
-  const int64_t columns = found.shape[3], queries = found.shape[2], groups = (columns + kGroup - 1) / kGroup;
+  const int64_t columns = found.shape[3], groups = (columns + kGroup - 1) / kGroup;
   struct Sums {
     int64_t count = 0;
     double sum = 0, squares = 0;
+    std::set<float> references;
   };
   std::vector<Sums> parts(groups * (kWarpRows / kGroup) + columns);
   for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
@@ -52,16 +72,18 @@ void judgeBias(const NpyArray &found, const NpyArray &expected, double largest, 
     if (!(std::abs(b) >= kSmallestWeight * largest) || !std::isfinite(b))
       continue;
     const double error = (readFloat(found, i) - b) / b;
-    const int64_t rowGroup = i / columns % queries % kWarpRows / kGroup;
+    const int64_t rowGroup = i / columns % tileRows % kWarpRows / kGroup;
     for (int64_t number : {rowGroup * groups + i % columns / kGroup, int64_t(parts.size()) - columns + i % columns}) {
       Sums &part = parts[number];
       ++part.count;
       part.sum += error;
       part.squares += error * error;
+      part.references.insert(float(b));
     }
   }
   for (const Sums &part : parts) {
-    if (part.count < kFewestNumbers)
+    // Equal numbers are rounded alike: their errors are one error.
+    if (part.count < kFewestNumbers || 2 * int64_t(part.references.size()) < part.count)
       continue;
     const double mean = part.sum / part.count;
     const double variance = std::max(part.squares / part.count - mean * mean, 0.0);
@@ -99,7 +121,7 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
     result.tolerance = std::max(result.tolerance, std::min(kLargestTolerance, kScoreError * magnitude));
   result.biasBound = kInfinity;
   if (separatesKeys)
-    judgeBias(found, expected, scale, result);
+    judgeBias(found, expected, getTileRows(kernel, found, arguments), scale, result);
   return result;
 }
 

@@ -11,7 +11,7 @@
 namespace attn::ptx {
 
 /// Random arguments of a kernel. Q is `magnitude` times as large as in `attnc run`: with 128, a maximum that is not the
-/// row's lets powers of two overflow; with 2^28, some rows' scores are beyond what one multiply-add brings to the
+/// row's lets powers of two overflow; with 2^31, some rows' scores are beyond what one multiply-add brings to the
 /// exponent. Rows of Q, K, V and their scales beyond the lengths, page tails and pages that no sequence has are NaN (of
 /// int8: 127).
 llvm::Expected<std::vector<NpyArray>> drawInputs(const Kernel &kernel, const driver::ArgumentOptions &options,
