@@ -67,8 +67,7 @@ void judgeBias(const NpyArray &found, const NpyArray &expected, int64_t tileRows
   };
   std::vector<Sums> parts(groups * (kWarpRows / kGroup) + columns);
   for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
-    // Rounded as an output is: where rows are equal, that error is one number many times.
-    const double b = fromNarrowFloat(found.type, toNarrowFloat(found.type, readFloat(expected, i)));
+    const double b = readFloat(expected, i);
     if (!(std::abs(b) >= kSmallestWeight * largest) || !std::isfinite(b))
       continue;
     const double error = (readFloat(found, i) - b) / b;
