@@ -95,7 +95,7 @@ def test_what_was_interrupted_ends_soon():
 def test_another_thread_that_waits_for_the_same_kernel_makes_it():
     found = run("""
         def short(score, b, h, i, j):
-            for _ in range(20):
+            for _ in range(60):  # a second or more, of which the signal comes in the first half
                 score = attn.tanh(score)
             return score
 
