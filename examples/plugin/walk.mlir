@@ -28,7 +28,7 @@
 // RUN: mlir-opt %s --load-dialect-plugin=%plugin --load-pass-plugin=%plugin \
 // RUN:   --pass-pipeline="builtin.module(attn-to-flash{target=x86-64-v4})" | FileCheck %s --check-prefix=TILES
 // TILES: scf.forall
-// TILES: attn.online_step {{.*}}#attn.schedule<
+// TILES: attn.online_step {{.*}}#attn.prefill<
 
 func.func @attention(%q: tensor<8x128x64xf32>, %k: tensor<8x256x64xf32>, %v: tensor<8x256x64xf32>)
     -> tensor<8x128x64xf32> {

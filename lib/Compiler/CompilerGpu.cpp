@@ -36,7 +36,7 @@ void Compiler::collectProducts() {
   for (Kernel &kernel : kernels)
     if (auto function = module->lookupSymbol<func::FuncOp>(kernel.name))
       function.walk([&](OnlineStepOp step) {
-        kernel.roundsToTF32 |= step.getSchedule() && step.getSchedule()->getProduct() == ProductKind::TF32;
+        kernel.roundsToTF32 |= step.getSchedule() && step.getSchedule()->getInfo().roundsInputs;
       });
 }
 

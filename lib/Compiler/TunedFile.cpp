@@ -22,7 +22,7 @@ namespace attn {
 /// What says that a JSON file is one of these.
 static constexpr StringLiteral kFormat = "attn-tuned-schedules";
 /// Another number where the meaning of a field changes.
-static constexpr int64_t kFormatVersion = 1;
+static constexpr int64_t kFormatVersion = 2;
 /// Of brackets inside each other; a file of attnc tune has three.
 static constexpr unsigned kMaxDepth = 64;
 
@@ -59,9 +59,11 @@ static Expected<TunedProblem> parseProblemEntry(const json::Value &value, String
   Expected<Problem> problem = parseProblem(entry.problem);
   if (!problem)
     return refuse(fileName, "expected problem lines, found one with an error: " + toString(problem.takeError()));
-  Expected<ScheduleFields> fields = ScheduleFields::parse(entry.schedule, ScheduleFields());
-  if (!fields)
-    return refuse(fileName, toString(fields.takeError()));
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<AttnDialect>();
+  Expected<ScheduleAttr> schedule = parseSchedule(entry.schedule, /*base=*/nullptr, &context);
+  if (!schedule)
+    return refuse(fileName, toString(schedule.takeError()));
   return entry;
 }
 

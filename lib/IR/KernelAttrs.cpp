@@ -172,8 +172,8 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "
                                         << value;
   } else if (attribute.getName() == kScheduleAttr) {
-    if (!isa<ScheduleAttr>(value))
-      return op->emitError("expected ") << kScheduleAttr << " to be a schedule, #attn.schedule<…>, found " << value;
+    if (!isa<BlockAttr>(value))
+      return op->emitError("expected ") << kScheduleAttr << " to be a schedule, #attn.block<…>, found " << value;
   }
   return success();
 }

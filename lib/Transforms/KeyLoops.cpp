@@ -58,7 +58,7 @@ State TileBuilder::foldKeys(State state) {
   Value numKeys = toValue(domainSizes[keyPos]);
   Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(0));
   Value upper = isConstant(visitedUpper, kNoBound) ? numKeys : min(visitedUpper, numKeys);
-  if (schedule.isGpu() && getPackedSequences(step))
+  if (isGpu && getPackedSequences(step))
     upper = arith::SelectOp::create(
         b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, firstQuery, endQuery), upper, lower);
   if (splitLower) {
@@ -95,7 +95,7 @@ State TileBuilder::foldKeys(State state) {
 /// Decode kernels of a CPU take rows of K and V that lie one behind the other tile by tile themselves.
 bool TileBuilder::foldsManyTiles() {
   auto isInRows = [](Value operand) { return !operand.getDefiningOp<GatherPagesOp>(); };
-  return isDecode && !schedule.isGpu() && schedule.getKvHeads() == 1 && !isDense && isInRows(step.getKey()) &&
+  return isDecode && !isGpu && schedule.getKvHeads() == 1 && !isDense && isInRows(step.getKey()) &&
          isInRows(step.getValue()) && !asksForKeys(step);
 }
 
@@ -145,8 +145,8 @@ State TileBuilder::createWholeTiles(Value lower, Value upper, bool isPartial, St
 /// Tiles from `lower` to `upper`, the last one as short as need be.
 State TileBuilder::createTiles(Value lower, Value upper, bool isPartial, State state) {
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  if ((!first || !last) && isPartial && schedule.getProduct() == ProductKind::AMX) {
-    Value end; // tiles of AMX are of whole key tiles
+  if ((!first || !last) && isPartial && schedule.getInfo().keyMultiple > 1) {
+    Value end; // the instruction multiplies whole key tiles
     state = createWholeTiles(lower, upper, isPartial, state, end);
     lower = end;
   }

@@ -56,13 +56,6 @@ int64_t attn::getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
   return 0;
 }
 
-bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
-  unsigned numBatch = getNumBatchDims(op);
-  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
-  return !ShapedType::isDynamic(heads) && heads % (getGroupSize(op) * kvHeads) == 0 &&
-         !visitsKeysBy(op, {IndexKind::Head, IndexKind::KvHead});
-}
-
 bool attn::hasHeadsSideBySide(SdpaOp op) {
   if (auto gather = op.getKey().getDefiningOp<GatherPagesOp>())
     return gather.getCacheDims().row < gather.getCacheDims().head;
@@ -140,10 +133,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
   // Pages that are gathered are widened on the way.
-  bool usesBytes = target.hasByteDot && canUseByteDotProducts(op) &&
-                   (!gather || getPageTile(op, gather, getKeys(kKeyTileBytes)) > 0);
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/true, target);
+  bool usesBytes = instruction.getInfo().depth == 4;
+  if (usesBytes && gather && getPageTile(op, gather, getKeys(kKeyTileBytes)) == 0) {
+    usesBytes = false;
+    instruction = InstructionAttr::getFMA(op.getContext());
+  }
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
-  if (getTileStackBytes(op, rows, keyTile) > getMaxTileStackBytes(KernelKind::Decode))
+  if (getTileStackBytes(op, rows, keyTile) > kMaxDecodeStackBytes)
     return std::nullopt;
   if (isWalked && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);
@@ -158,19 +155,6 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   }
   if (!ShapedType::isDynamic(keys))
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
-  // Pairs along the keys are made of rows of V.
-  bool hasRows = getMaps(op)[2].getResults().back() == getAffineDimExpr(numBatch + 3, op.getContext());
-  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op, KernelKind::Decode) && hasRows;
-  ScheduleFields fields;
-  fields.queryTile = queries;
-  fields.keyTile = keyTile;
-  fields.lanes = lanes;
-  fields.rowBlock = lanes / rowBlock;
-  fields.laneVectors = rowBlock;
-  fields.kernel = KernelKind::Decode;
-  fields.product = usesPairs || usesBytes ? ProductKind::Dot : ProductKind::FMA;
-  fields.splitKeys = selectSplitKeys(op, kvHeads, keyTile);
-  fields.prefetch = prefetch;
-  fields.kvHeads = kvHeads;
-  return fields.getAttr(op.getContext());
+  return DecodeAttr::get(op.getContext(), queries, keyTile, lanes, rowBlock, instruction,
+                         selectSplitKeys(op, kvHeads, keyTile), prefetch, kvHeads);
 }

@@ -18,12 +18,8 @@ using namespace attn;
 
 /// Rows of a fragment, and keys of the depth of one mma.
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
-/// The accumulators of a thread are limited by its 255 registers.
-static constexpr int64_t kMaxHeadSize = 256;
 /// At most so many rows of the heads that share a head of K are packed into a tile: beyond, prefill tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
-/// Positions in 32 bits, with room to add a few of them.
-static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 /// Ranges of keys: no fewer than pay for the state that is written and merged.
 static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
@@ -42,8 +38,8 @@ static bool convertsRows(SdpaOp op) {
 
 /// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
 /// spills where the two leave less than some sixty (docs/GPU.md has its table).
-static TileChoice choosePrefillTile(SdpaOp op, ProductKind product, int64_t headSize) {
-  if (product != ProductKind::MMA)
+static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
+  if (!info.takesNarrow)
     return {16, 4, 32};
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
@@ -72,26 +68,6 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   return split < keys ? split : 0;
 }
 
-LogicalResult attn::verifyGpuOp(Operation *op) {
-  Type type = getElementTypeOrSelf(op->getOperand(0).getType());
-  if (!type.isBF16() && !type.isF16() && !type.isF32())
-    return op->emitOpError("no GPU kernel for element type ")
-           << type << ", expected bf16, f16 or f32; convert the inputs";
-  if (hasScoreWeight(op))
-    return op->emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
-  int64_t multiple = kChunkBytes / (type.getIntOrFloatBitWidth() / 8);
-  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
-  for (int64_t size : {headSize, valueSize})
-    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
-      return op->emitOpError("no GPU kernel for head sizes ")
-             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
-             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
-  for (DimKind kind : {DimKind::Query, DimKind::Key})
-    if (int64_t size = getStaticSize(op, kind); !ShapedType::isDynamic(size) && size >= kMaxPosition)
-      return op->emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
-  return success();
-}
-
 FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
   if (failed(verifyGpuOp(op)))
     return failure();
@@ -100,11 +76,11 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   unsigned numBatch = getNumBatchDims(op);
   int64_t queries = domain[numBatch], headSize = domain[numBatch + 2], valueSize = domain[numBatch + 3];
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  ProductKind product = type.isF32() ? ProductKind::FMA : ProductKind::MMA;
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
   bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&
                   rows <= kMaxDecodeRows && !op.getCuSeqlensQ();
-  TileChoice tile = choosePrefillTile(op, product, std::max(headSize, valueSize));
+  TileChoice tile = choosePrefillTile(op, instruction.getInfo(), std::max(headSize, valueSize));
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
@@ -132,14 +108,7 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   // No more rows than there are: slices of a bias or mask have just those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
-  ScheduleFields fields;
-  fields.queryTile = isDecode || isOneTile ? queries : blockRows;
-  fields.keyTile = tile.keyTile;
-  fields.lanes = target.gpu->warpLanes;
-  fields.rowBlock = tile.rowBlock;
-  fields.kernel = isDecode ? KernelKind::Decode : KernelKind::Prefill;
-  fields.product = product;
-  fields.splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
-  fields.warps = tile.warps;
-  return fields.getAttr(op.getContext());
+  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
+  return ScheduleAttr(BlockAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
+                                     tile.warps, tile.rowBlock, instruction, /*shared_keys=*/isDecode, splitKeys));
 }

@@ -1,7 +1,7 @@
 //===- SelectSchedule.cpp - attn-select-schedule --------------------------===//
 //
 // Policy, not mechanism: reads the target's facts and the shape, attaches
-// #attn.schedule to each sdpa that has none. Before and after: the same ops.
+// a schedule to each sdpa that has none. Before and after: the same ops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,9 +49,9 @@ static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
 }
 
 /// True where the products read K and V where the caller has them, not a widened or gathered tile.
-static bool readsKeysInPlace(SdpaOp op, ProductKind product) {
+static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
   Type type = getElementTypeOrSelf(op.getKey().getType());
-  bool isWidened = product == ProductKind::FMA && type != getAccumulationType(type);
+  bool isWidened = !info.takesNarrow && type != getAccumulationType(type);
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   return !isWidened && !isQuantised(type) && type == getElementTypeOrSelf(op.getQuery().getType()) &&
          (!gather || getKeysInPage(op, gather) > 0);
@@ -95,13 +95,11 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   // 16-bit elements are widened tile by tile.
   elementType = getAccumulationType(elementType);
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
-  // Pairs of bf16 where the target multiplies them faster than it would after widening.
-  bool usesPairs = target.bf16DotRate > 1 && canUseDotProducts(op, KernelKind::Prefill);
-  ProductKind product = usesPairs ? ProductKind::Dot : ProductKind::FMA;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
     return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
-  bool isInPlace = readsKeysInPlace(op, product);
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  bool isInPlace = readsKeysInPlace(op, instruction.getInfo());
   int64_t keyTile = isInPlace ? getKeysInCache(valueSize * elementBytes, target) : kKeyTile;
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   if (gather && isInPlace)
@@ -112,44 +110,27 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   shape.isPacked = !isInPlace;
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
-  const int64_t maxStackBytes = getMaxTileStackBytes(KernelKind::Prefill);
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
   // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
   bool isMasked = hasMaskOfQueries(op) && !(gather && hasLongCache(op));
-  maxRows = kQueryTileBytes / elementBytes * (product == ProductKind::Dot && !isMasked ? 2 : 1);
+  maxRows = kQueryTileBytes / elementBytes * (instruction.getInfo().takesNarrow && !isMasked ? 2 : 1);
   // Few queries may be a multiple of another number of rows; of many, rows that are no queries are a small part.
   if (shape.queries > kFewTiles * maxRows)
     shape.queries = ShapedType::kDynamic;
   else if (!ShapedType::isDynamic(shape.queries))
     maxRows = isMasked ? maxRows * 3 / 2 : maxRows * 7 / 4;
   // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
-  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > maxStackBytes))
+  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxPrefillStackBytes))
     maxRows -= lanes;
-  if (stackBytes(lanes) > maxStackBytes)
+  if (stackBytes(lanes) > kMaxPrefillStackBytes)
     return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)
-                                         << " bytes for the smallest tile, expected at most " << maxStackBytes
+                                         << " bytes for the smallest tile, expected at most " << kMaxPrefillStackBytes
                                          << "; compile with --reference, or lower with attn-lower-to-reference";
   PrefillTile tile = selectPrefillTile(shape, target);
-  ScheduleFields fields;
-  fields.queryTile = tile.queryTile;
-  fields.keyTile = keyTile;
-  fields.lanes = lanes;
-  fields.rowBlock = tile.rowBlock;
-  fields.laneVectors = tile.laneVectors;
-  fields.product = product;
-  fields.prefetch = isInPlace && !gather ? kPrefetchRows : 0;
-  return fields.getAttr(op.getContext());
-}
-
-int64_t attn::getTileStackBytes(Operation *op, int64_t rows, int64_t keyTile) {
-  int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + keyTile;
-  Type type = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
-  return rows * columns * (type.getIntOrFloatBitWidth() / 8);
-}
-
-int64_t attn::getMaxTileStackBytes(KernelKind kernel) {
-  return kernel == KernelKind::Decode ? 512 * 1024 : 1024 * 1024;
+  int64_t prefetch = isInPlace && !gather ? kPrefetchRows : 0;
+  return ScheduleAttr(PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock, tile.laneVectors,
+                                       instruction, prefetch));
 }
 
 namespace {
@@ -162,12 +143,12 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](SdpaOp op) {
       if (op.getSchedule())
-        return WalkResult(verifySchedule(op, *op.getSchedule(), &*info));
+        return WalkResult(op.getSchedule()->verifyFor(op, &*info));
       FailureOr<ScheduleAttr> schedule = selectSchedule(op, *info);
-      if (failed(schedule) || failed(verifySchedule(op, *schedule, &*info)))
+      if (failed(schedule) || failed(schedule->verifyFor(op, &*info)))
         return WalkResult::interrupt();
       op.setScheduleAttr(*schedule);
-      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << ScheduleFields(*schedule).print();
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << printSchedule(*schedule);
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -111,12 +111,12 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
     return finalize.emitOpError("expected the state of an attn.online_step; run attn-convert-to-online, or leave the "
                                 "schedule out of steps whose states are merged by hand");
   if (!step.getSchedule())
-    return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.schedule<…>");
+    return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.prefill<…>");
   auto init = step.getAcc().getDefiningOp<InitStateOp>();
   if (!init)
     return step.emitOpError("expected the state of attn.init_state, found another one: it cannot be tiled by query "
                             "rows alone; leave the schedule out");
-  if (failed(verifySchedule(step, *step.getSchedule())))
+  if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)))
     return failure();
   SmallVector<int64_t> domain = getStaticDomain(step);
   unsigned numBatch = getNumBatchDims(step);
@@ -125,7 +125,7 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
       << llvm::formatv("flash loop over tiles of {0} queries and {1} keys{2}", step.getSchedule()->getQueryTile(),
                        step.getSchedule()->getKeyTile(), countTiles(step, domain[numBatch], domain[numBatch + 1]))
              .str();
-  bool isDecode = step.getSchedule()->getKernel() == KernelKind::Decode;
+  bool isDecode = step.getSchedule()->sharesKeys();
   SmallVector<Value> results =
       isDecode ? createDecodeTiles(rewriter, finalize, step, init) : createPrefillTiles(rewriter, finalize, step, init);
   rewriter.replaceOp(finalize, results);

@@ -25,14 +25,11 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
     : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
-      isDecode(schedule.getKernel() == KernelKind::Decode), isRowMajor(isDecode || schedule.isGpu()),
+      isDecode(schedule.sharesKeys()), isGpu(isa<BlockAttr>(schedule)), isRowMajor(isDecode || isGpu),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      usesPairs(schedule.usesPairs()), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(
-          ((schedule.getProduct() == ProductKind::Dot || usesPairs) && canUseDotProducts(step, schedule.getKernel())) ||
-                  schedule.isGpu()
-              ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-              : stateType) {
+      usesPairs(isa<PrefillAttr>(schedule) && schedule.getInfo().queryLayout == OperandLayout::Pairs), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                                             : stateType) {
   if (isDecode && numBatch > 0)
     headsPerStep = getHeadsPerStep();
   headsPerTile = headsPerStep * schedule.getKvHeads();
@@ -100,7 +97,7 @@ OpFoldResult TileBuilder::getNumQueryTiles() {
   OpFoldResult numQueries = domainSizes[queryPos];
   // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and those
   // without rows have nothing to do.
-  if (Value sequences = schedule.isGpu() ? Value() : getPackedSequences(step)) {
+  if (Value sequences = isGpu ? Value() : getPackedSequences(step)) {
     // The longest sequence.
     auto loop = scf::ForOp::create(b, loc, index(0), toValue(domainSizes[0]), index(1), index(0),
                                    [&](OpBuilder &nested, Location at, Value batch, ValueRange longest) {

@@ -112,7 +112,7 @@ private:
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch, queryPos, keyPos, headPos, valuePos;
   int64_t keyTile;
-  bool isDecode, isRowMajor, hasPredicate, isDense;
+  bool isDecode, isGpu, isRowMajor, hasPredicate, isDense;
   int64_t headsPerTile = 1, headsPerStep = 1; ///< of Q
   bool usesPairs;                             ///< the products take pairs of elements: Q's along D, V's along the keys
   mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them

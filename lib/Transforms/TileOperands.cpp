@@ -130,8 +130,9 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
   else if (operand == step.getQuery())
     type = rowType;
   // Register kernels that are narrower than a tile walk down columns of Q^T.
-  bool isPadded = operand == step.getQuery() && !schedule.isGpu() && !schedule.usesPairs() && !isDecode &&
-                  schedule.getLaneVectors() * schedule.getLanes() < schedule.getQueryTile();
+  auto prefill = dyn_cast<PrefillAttr>(schedule);
+  bool isPadded = operand == step.getQuery() && prefill && !usesPairs &&
+                  prefill.getBlockVectors() * prefill.getLanes() < prefill.getQueryTile();
   Value target = isPadded ? emptyPaddedTile(to, type) : emptyTile(to, type);
   if (llvm::is_contained(to, keyPos))
     target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));
@@ -163,11 +164,11 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
   Type type = getElementTypeOrSelf(operand.getType());
   Slice slice = getSlice(map);
   // A decode kernel of a CPU widens in registers, both K and V or none.
-  if (!gather && (type == rowType || (isDecode && !schedule.isGpu() && !gathersRows())))
+  if (!gather && (type == rowType || (isDecode && !isGpu && !gathersRows())))
     return createSlice(b, loc, operand, slice);
   if (gather && readsPages(gather, map))
     return loadPage(gather, slice, map, column);
-  bool isPadded = !isDecode && !schedule.isGpu();
+  bool isPadded = !isDecode && !isGpu;
   Value tile = isPadded ? emptyPaddedTile({keyPos, column}, rowType) : emptyTile({keyPos, column}, rowType);
   Value target = sliceKeys(tile, numBatch);
   AffineMap tileMap = getTileMap({keyPos, column});
@@ -191,8 +192,8 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
 bool TileBuilder::canReadPages(GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
-  bool isRead = schedule.getKernel() == KernelKind::Decode || schedule.isGpu() ||
-                type == (schedule.usesPairs() ? b.getBF16Type() : getAccumulationType(type));
+  bool isRead = isRowMajor ||
+                type == (usesPairs ? b.getBF16Type() : getAccumulationType(type));
   return isRead && gather.getPageSize() % schedule.getKeyTile() == 0 && visitsOnly(step, gather, map);
 }
 
@@ -206,7 +207,7 @@ bool TileBuilder::gathersRows() {
 }
 
 bool TileBuilder::readsPages(GatherPagesOp gather, AffineMap map) {
-  bool isWide = schedule.isGpu() || getElementTypeOrSelf(gather.getCache().getType()) == rowType;
+  bool isWide = isGpu || getElementTypeOrSelf(gather.getCache().getType()) == rowType;
   return canReadPages(gather, map) && (isWide || (isDecode && !gathersRows()));
 }
 

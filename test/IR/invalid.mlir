@@ -393,7 +393,7 @@ func.func @f() attributes {
 // A tile of no keys.
 func.func @f() attributes {
   // expected-error @below {{expected key_tile to be a number from 1 to 16777216, found 0}}
-  s = #attn.schedule<query_tile = 64, key_tile = 0, lanes = 16, row_block = 4, lane_vectors = 4>
+  s = #attn.prefill<query_tile = 64, key_tile = 0, lanes = 16, block_rows = 4, block_vectors = 4>
 } {
   return
 }
@@ -402,8 +402,8 @@ func.func @f() attributes {
 
 // Rows that fill no vector.
 func.func @f() attributes {
-  // expected-error @below {{expected query_tile to be a multiple of the 16 lanes, found 72; write query_tile=80}}
-  s = #attn.schedule<query_tile = 72, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+  // expected-error @below {{expected query_tile to be a multiple of the 16 lanes, found 72; write query_tile = 80}}
+  s = #attn.prefill<query_tile = 72, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
 } {
   return
 }

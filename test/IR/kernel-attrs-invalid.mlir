@@ -34,7 +34,7 @@ func.func private @result_twice() attributes {attn.arguments = [
 // -----
 
 // A number where lowering reads a tile.
-// expected-error @+1 {{expected attn.schedule to be a schedule, #attn.schedule<…>, found 1 : i64}}
+// expected-error @+1 {{expected attn.schedule to be a schedule, #attn.block<…>, found 1 : i64}}
 func.func private @schedule() attributes {attn.schedule = 1}
 
 // -----

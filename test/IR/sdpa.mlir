@@ -51,13 +51,13 @@ func.func @causal_of_equal_sizes(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %ini
 }
 
 // CHECK-LABEL: func @schedule_and_ranges(
-//       CHECK:   schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>
+//       CHECK:   schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
 //       CHECK:   key_ranges {
 //       CHECK:     attn.index first_query : index
 //       CHECK:     attn.index end_query : index
 func.func @schedule_and_ranges(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %out: memref<4x8xf32>) {
   attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%out : memref<4x8xf32>)
-      {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+      {schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>}
       key_ranges {
     %first = attn.index first_query : index
     %end = attn.index end_query : index

@@ -59,7 +59,7 @@ func.func private @plain(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tenso
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [1.535471, -1.578961, -0.343560, 0.624282, 1.392301, -1.455634, -0.327871, 0.571565,
@@ -83,7 +83,7 @@ func.func private @top_left(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: te
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
       {causal = #attn.causal<top_left>,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [-2.000000, -0.500000, -0.250000, 1.250000, -0.660926, 0.839074, 0.084309, -0.227806,
@@ -107,7 +107,7 @@ func.func private @bottom_right(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
       {causal = #attn.causal<bottom_right>,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [-0.673423, 0.826577, 0.0, -0.125000, -0.182175, -0.029954, -0.020795, -0.192756,
@@ -131,7 +131,7 @@ func.func private @softcap_and_bias(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       bias(%b : tensor<5x7xf32>) outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
       {softcap = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [0.772110, -1.001451, 0.141648, -0.828649, 0.266246, -0.192242, -0.612952, -0.261493,
@@ -154,7 +154,7 @@ func.func private @boolean_mask(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       mask(%m : tensor<5x7xi1>) outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [1.537972, -1.901829, -0.343560, 0.624282, 0.0, 0.0, -0.327871, 0.571565,
@@ -178,7 +178,7 @@ func.func private @negative_scale(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, 
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
       {scale = -0.75 : f64,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [-0.274191, 0.300789, 1.046707, -1.152362, -0.324924, 0.418257, 1.273744, -1.349476,
@@ -202,7 +202,7 @@ func.func private @scale_of_run_time(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       scale_value(%s : f32) outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [1.138463, -1.195879, -0.248458, 0.428840, 1.029324, -1.105129, -0.239189, 0.387607,
@@ -225,7 +225,7 @@ func.func private @window(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tens
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>} mask_mod {
     %i = attn.index query : index
     %j = attn.index key : index
     %h = attn.index head : index
@@ -264,7 +264,7 @@ func.func private @kv_head_index(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>} mask_mod {
     %g = attn.index kv_head : index
     %j = attn.index key : index
     %keep = arith.cmpi sgt, %j, %g : index
@@ -292,7 +292,7 @@ func.func private @batch_index(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v:
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>} mask_mod {
     %g = attn.index batch : index
     %j = attn.index key : index
     %keep = arith.cmpi sgt, %j, %g : index
@@ -320,7 +320,7 @@ func.func private @nothing_kept(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>} mask_mod {
     %keep = arith.constant false
     attn.yield %keep : i1
   }
@@ -348,7 +348,7 @@ func.func private @no_keys(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: ten
   %l = tensor.empty() : tensor<4x5xf32>
   %r:2 = attn.sdpa ins(%q, %k0, %v0 : tensor<4x5x4xf32>, tensor<2x0x4xf32>, tensor<2x0x2xf32>)
       outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
@@ -372,7 +372,7 @@ func.func private @every_part(%q: tensor<4x5x4xf32>, %k: tensor<2x7x4xf32>, %v: 
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x5x4xf32>, tensor<2x7x4xf32>, tensor<2x7x2xf32>)
       bias(%b : tensor<5x7xf32>) mask(%m : tensor<5x7xi1>) outs(%o, %l : tensor<4x5x2xf32>, tensor<4x5xf32>)
       {causal = #attn.causal<bottom_right>, softcap = 2.0 : f64,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>}
       -> tensor<4x5x2xf32>, tensor<4x5xf32>
   %out = arith.constant dense<
       [-1.622146, -0.122146, -0.692547, -0.787425, 0.0, 0.0, -0.661006, -0.417330,

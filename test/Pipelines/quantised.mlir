@@ -14,7 +14,7 @@
 // RUN:   --attn-outline-parallel=parallel=false %{lower} | %{execute} | FileCheck %s
 
 !q = tensor<1x4x5x3xf32>
-#schedule = #attn.schedule<query_tile = 4, key_tile = 3, lanes = 4, row_block = 2, lane_vectors = 1>
+#schedule = #attn.prefill<query_tile = 4, key_tile = 3, lanes = 4, block_rows = 2, block_vectors = 1>
 
 func.func private @printMemrefF32(tensor<*xf32>)
 

@@ -18,7 +18,7 @@
 // PASSED:   attnc-remarks.mlir:[[# @LINE + 11]]:{{[0-9]+}}: remark: passed chain-fused: chain fused into attn.sdpa [chain]
 // MISSED:   attnc-remarks.mlir:[[# @LINE + 21]]:{{[0-9]+}}: remark: missed chain-not-fused: {{.*}}weights have another use{{.*}} [weights_too]
 // MISSED:   remark: missed materialized: attn.scores runs on the materialised path, not as a flash kernel [weights_too]
-// ANALYSIS: remark: analysis schedule-selected: query_tile={{[0-9]+}} key_tile={{[0-9]+}} lanes={{.*}} [chain]
+// ANALYSIS: remark: analysis schedule-selected: #attn.{{.*}}query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = {{.*}} [chain]
 // PASSED:   remark: passed tiled: flash loop over tiles of {{.*}}: 1 full, 0 partial, 0 skipped per head [chain]
 
 func.func @chain(%q: tensor<5x8xf32>, %k: tensor<7x8xf32>, %v: tensor<7x8xf32>) -> tensor<5x8xf32> {

@@ -20,7 +20,7 @@ func.func @state(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>
 // Everything but the outputs moves to the step; lse is an output of finalize.
 // CHECK-LABEL: func @every_part(
 //       CHECK:   attn.online_step ins({{.*}}) bias(%{{.*}} : tensor<6xf32>) mask(%{{.*}} : tensor<4x6xi1>) scale_value(%{{.*}} : f32)
-//  CHECK-SAME:     schedule = #attn.schedule<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
+//  CHECK-SAME:     schedule = #attn.prefill<{{.*}}softcap = 2.000000e+00 : f64} mask_mod
 //       CHECK:     %[[I:.*]] = attn.index query : index
 //       CHECK:     arith.addi %[[I]], %c2
 //       CHECK:   key_ranges
@@ -30,7 +30,7 @@ func.func @every_part(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%b : tensor<6xf32>)
       mask(%m : tensor<4x6xi1>) scale_value(%s : f32) outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>)
       {causal = #attn.causal<bottom_right>, softcap = 2.0 : f64,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 2, lanes = 4, block_rows = 1, block_vectors = 1>}
       key_ranges {
     %none = arith.constant 0 : index
     %all = arith.constant 6 : index

@@ -4,8 +4,8 @@
 
 // Beside a Q of 16 bits int8 K and V are multiplied as bytes where the target has that: a tile of 8 KB of each.
 // CHECK-LABEL: func @bytes(
-//    BYTES:   key_tile = 64, {{.*}}, kernel = decode, product = dot, split_keys = 2048, prefetch = 64>
-//   FLOATS:   key_tile = 128, {{.*}}, kernel = decode, split_keys = 2048, prefetch = 128>
+//    BYTES:   key_tile = 64, {{.*}}, instruction = bytes, split_keys = 2048, prefetch = 64>
+//   FLOATS:   key_tile = 128, {{.*}}block_queries = {{[0-9]+}}, split_keys = 2048, prefetch = 128>
 func.func @bytes(%q: tensor<4x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: tensor<1x4096x128xi8>,
                  %ks: tensor<1xf32>, %vs: tensor<1xf32>, %o: tensor<4x1x128xbf16>) -> tensor<4x1x128xbf16> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x128xbf16>, tensor<1x4096x128xi8>, tensor<1x4096x128xi8>)
@@ -16,8 +16,8 @@ func.func @bytes(%q: tensor<4x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: tensor
 
 // Of few rows memory takes longer than the products do: tiles of 4 KB, nothing asked for.
 // CHECK-LABEL: func @few_rows(
-//    BYTES:   key_tile = 32, {{.*}}, kernel = decode, product = dot, split_keys = 2048>
-//   FLOATS:   key_tile = 128, {{.*}}, kernel = decode, split_keys = 2048, prefetch = 128>
+//    BYTES:   key_tile = 32, {{.*}}, instruction = bytes, split_keys = 2048>
+//   FLOATS:   key_tile = 128, {{.*}}block_queries = {{[0-9]+}}, split_keys = 2048, prefetch = 128>
 func.func @few_rows(%q: tensor<2x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: tensor<1x4096x128xi8>,
                     %ks: tensor<1xf32>, %vs: tensor<1xf32>, %o: tensor<2x1x128xbf16>) -> tensor<2x1x128xbf16> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<2x1x128xbf16>, tensor<1x4096x128xi8>, tensor<1x4096x128xi8>)
@@ -28,7 +28,7 @@ func.func @few_rows(%q: tensor<2x1x128xbf16>, %k: tensor<1x4096x128xi8>, %v: ten
 
 // Integers of 16 bits would not be exact enough for f32.
 // CHECK-LABEL: func @f32(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction =
 //       CHECK:   return
 func.func @f32(%q: tensor<4x1x128xf32>, %k: tensor<1x4096x128xi8>, %v: tensor<1x4096x128xi8>,
                %ks: tensor<1xf32>, %vs: tensor<1xf32>, %o: tensor<4x1x128xf32>) -> tensor<4x1x128xf32> {
@@ -40,7 +40,7 @@ func.func @f32(%q: tensor<4x1x128xf32>, %k: tensor<1x4096x128xi8>, %v: tensor<1x
 
 // Nor do shuffles take rows that are no multiples of 16.
 // CHECK-LABEL: func @odd(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction =
 //       CHECK:   return
 func.func @odd(%q: tensor<4x1x59xbf16>, %k: tensor<1x4096x59xi8>, %v: tensor<1x4096x64xi8>,
                %ks: tensor<1xf32>, %vs: tensor<1xf32>, %o: tensor<4x1x64xbf16>) -> tensor<4x1x64xbf16> {

@@ -5,8 +5,8 @@
 // RUN: attn-opt %s --attn-select-schedule=target=x86-64-v4 | FileCheck %s --check-prefixes=CHECK,INTEL
 
 // CHECK-LABEL: func @bf16(
-//         ZEN:   query_tile = 128, {{.*}} product = dot
-//   INTEL-NOT:   product = dot
+//         ZEN:   query_tile = 128, {{.*}} instruction = pairs
+//   INTEL-NOT:   instruction = pairs
 func.func @bf16(%q: tensor<256x64xbf16>, %o: tensor<256x64xbf16>) -> tensor<256x64xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xbf16>, tensor<256x64xbf16>, tensor<256x64xbf16>)
       outs(%o : tensor<256x64xbf16>) -> tensor<256x64xbf16>
@@ -15,7 +15,7 @@ func.func @bf16(%q: tensor<256x64xbf16>, %o: tensor<256x64xbf16>) -> tensor<256x
 
 // The last element of an odd head has no other one beside it.
 // CHECK-LABEL: func @odd_head(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction = pairs
 func.func @odd_head(%q: tensor<256x59xbf16>, %o: tensor<256x59xbf16>) -> tensor<256x59xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x59xbf16>, tensor<256x59xbf16>, tensor<256x59xbf16>)
       outs(%o : tensor<256x59xbf16>) -> tensor<256x59xbf16>
@@ -24,7 +24,7 @@ func.func @odd_head(%q: tensor<256x59xbf16>, %o: tensor<256x59xbf16>) -> tensor<
 
 // The elements of a pair lie together in memory, those of these keys do not.
 // CHECK-LABEL: func @columns_of_keys(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction = pairs
 func.func @columns_of_keys(%q: tensor<256x64xbf16>, %k: tensor<64x256xbf16>, %o: tensor<256x64xbf16>) -> tensor<256x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %q : tensor<256x64xbf16>, tensor<64x256xbf16>, tensor<256x64xbf16>)
       outs(%o : tensor<256x64xbf16>)
@@ -34,7 +34,7 @@ func.func @columns_of_keys(%q: tensor<256x64xbf16>, %k: tensor<64x256xbf16>, %o:
 }
 
 // CHECK-LABEL: func @f16(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction = pairs
 //   CHECK-NOT:   prefetch
 func.func @f16(%q: tensor<256x64xf16>, %o: tensor<256x64xf16>) -> tensor<256x64xf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<256x64xf16>, tensor<256x64xf16>, tensor<256x64xf16>)
@@ -53,8 +53,8 @@ func.func @f32(%q: tensor<256x64xf32>, %o: tensor<256x64xf32>) -> tensor<256x64x
 
 // Tiles hold K and V of 8 bits as bf16; beside f16 they are widened to f32.
 // CHECK-LABEL: func @bytes(
-//         ZEN:   query_tile = 128, {{.*}} product = dot
-//   INTEL-NOT:   product = dot
+//         ZEN:   query_tile = 128, {{.*}} instruction = pairs
+//   INTEL-NOT:   instruction = pairs
 func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xbf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
       kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xbf16>) -> tensor<1x256x64xbf16>
@@ -62,7 +62,7 @@ func.func @bytes(%q: tensor<1x256x64xbf16>, %k: tensor<1x256x64xi8>, %s: tensor<
 }
 
 // CHECK-LABEL: func @bytes_beside_f16(
-//   CHECK-NOT:   product = dot
+//   CHECK-NOT:   instruction = pairs
 func.func @bytes_beside_f16(%q: tensor<1x256x64xf16>, %k: tensor<1x256x64xi8>, %s: tensor<1xf32>, %o: tensor<1x256x64xf16>) -> tensor<1x256x64xf16> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<1x256x64xf16>, tensor<1x256x64xi8>, tensor<1x256x64xi8>)
       kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>) outs(%o : tensor<1x256x64xf16>) -> tensor<1x256x64xf16>

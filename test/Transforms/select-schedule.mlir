@@ -5,9 +5,9 @@
 
 // Lanes fill a vector register.
 // CHECK-LABEL: func @f32(
-//     V1:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 4,
-//     V3:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 8,
-//     V4:   schedule = #attn.schedule<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 16,
+//     V1:   schedule = #attn.prefill<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 4,
+//     V3:   schedule = #attn.prefill<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 8,
+//     V4:   schedule = #attn.prefill<query_tile = {{[0-9]+}}, key_tile = {{[0-9]+}}, lanes = 16,
 func.func @f32(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
                %o: tensor<256x64xf32>) -> tensor<256x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<256x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
@@ -17,7 +17,7 @@ func.func @f32(%q: tensor<256x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64
 
 // A number of queries that no larger block divides: the last block of a tile has fewer vectors than the others.
 // CHECK-LABEL: func @uneven_blocks(
-//     V4:   schedule = #attn.schedule<query_tile = 112, {{.*}} lanes = 16, row_block = 5, lane_vectors = 4
+//     V4:   schedule = #attn.prefill<query_tile = 112, {{.*}} lanes = 16, block_rows = 5, block_vectors = 4
 func.func @uneven_blocks(%q: tensor<112x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
                          %o: tensor<112x64xf32>) -> tensor<112x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<112x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
@@ -39,7 +39,7 @@ func.func @f64(%q: tensor<256x64xf64>, %k: tensor<256x64xf64>, %v: tensor<256x64
 
 // One query row is for the decode kernel; a tile of keys is no larger than the keys.
 // CHECK-LABEL: func @one_query(
-//   CHECK:   query_tile = 1, key_tile = 5, {{.*}} lane_vectors = 1, kernel = decode
+//   CHECK:   query_tile = 1, key_tile = 5, {{.*}} block_queries = 1
 func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64xf32>,
                      %o: tensor<1x64xf32>) -> tensor<1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<1x64xf32>, tensor<5x64xf32>, tensor<5x64xf32>)
@@ -50,9 +50,9 @@ func.func @one_query(%q: tensor<1x64xf32>, %k: tensor<5x64xf32>, %v: tensor<5x64
 // Four rows walk through K and V, which hardware prefetches, on Zen 4 with our help; eight multiply as long as memory
 // takes, and ask for them.
 // CHECK-LABEL: func @four_rows(
-//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048>
+//     V4:   key_tile = 16, lanes = 16, block_queries = 4, split_keys = 2048>
 // ZEN4-LABEL: func @four_rows(
-//   ZEN4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 16>
+//   ZEN4:   key_tile = 16, lanes = 16, block_queries = 4, split_keys = 2048, prefetch = 16>
 func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
                      %o: tensor<4x1x64xf32>) -> tensor<4x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)
@@ -62,8 +62,8 @@ func.func @four_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tens
 
 // The tile that is asked for is 4 KB of K.
 // ZEN4-LABEL: func @four_long_rows(
-//   ZEN4:   key_tile = 8, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 8>
-//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048>
+//   ZEN4:   key_tile = 8, lanes = 16, block_queries = 4, split_keys = 2048, prefetch = 8>
+//     V4:   key_tile = 16, lanes = 16, block_queries = 4, split_keys = 2048>
 func.func @four_long_rows(%q: tensor<4x1x128xf32>, %k: tensor<1x4096x128xf32>, %o: tensor<4x1x128xf32>)
     -> tensor<4x1x128xf32> {
   %r = attn.sdpa ins(%q, %k, %k : tensor<4x1x128xf32>, tensor<1x4096x128xf32>, tensor<1x4096x128xf32>)
@@ -73,7 +73,7 @@ func.func @four_long_rows(%q: tensor<4x1x128xf32>, %k: tensor<1x4096x128xf32>, %
 
 // A bias says which key a score is of: steps are of a tile each, which ask for the next one.
 // CHECK-LABEL: func @biased_rows(
-//     V4:   key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, split_keys = 2048, prefetch = 16>
+//     V4:   key_tile = 16, lanes = 16, block_queries = 4, split_keys = 2048, prefetch = 16>
 func.func @biased_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
                        %bias: tensor<4x1x4096xf32>, %o: tensor<4x1x64xf32>) -> tensor<4x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)
@@ -84,7 +84,7 @@ func.func @biased_rows(%q: tensor<4x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: te
 
 // So are those over pages, the short ones that are gathered as well.
 // CHECK-LABEL: func @short_pages(
-//     V4:   key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, prefetch = 64>
+//     V4:   key_tile = 32, lanes = 16, block_queries = 4, prefetch = 64>
 func.func @short_pages(%q: tensor<64x4x1x64xf32>, %kc: tensor<512x8x1x64xf32>, %vc: tensor<512x8x1x64xf32>,
                        %t: tensor<64x8xi32>, %n: tensor<64xi32>, %i: tensor<64x1x64x64xf32>,
                        %o: tensor<64x4x1x64xf32>) -> tensor<64x4x1x64xf32> {
@@ -99,7 +99,7 @@ func.func @short_pages(%q: tensor<64x4x1x64xf32>, %kc: tensor<512x8x1x64xf32>, %
 
 // Ranges are longer where they are many anyway: 64 of them here.
 // CHECK-LABEL: func @long_cache(
-//   CHECK:   kernel = decode, {{.*}}split_keys = 4096{{[,>]}}
+//   CHECK:   #attn.decode<{{.*}}split_keys = 4096{{[,>]}}
 func.func @long_cache(%q: tensor<8x1x64xf32>, %k: tensor<8x32768x64xf32>, %v: tensor<8x32768x64xf32>,
                       %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, tensor<8x32768x64xf32>, tensor<8x32768x64xf32>)
@@ -108,7 +108,7 @@ func.func @long_cache(%q: tensor<8x1x64xf32>, %k: tensor<8x32768x64xf32>, %v: te
 }
 
 // CHECK-LABEL: func @eight_rows(
-//     V4:   key_tile = 64, lanes = 16, row_block = 2, lane_vectors = 8, kernel = decode, split_keys = 2048, prefetch = 64>
+//     V4:   key_tile = 64, lanes = 16, block_queries = 8, split_keys = 2048, prefetch = 64>
 func.func @eight_rows(%q: tensor<8x1x64xf32>, %k: tensor<1x4096x64xf32>, %v: tensor<1x4096x64xf32>,
                       %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, tensor<1x4096x64xf32>, tensor<1x4096x64xf32>)
@@ -152,9 +152,9 @@ func.func @large_heads(%q: tensor<256x2048xf32>, %k: tensor<256x2048xf32>, %v: t
 
 // Tiles that hold all queries without rows that are none, and the register kernel that divides them.
 // CHECK-LABEL: func @forty_queries(
-//     V1:   query_tile = 40, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
-//     V3:   query_tile = 40, {{.*}} lanes = 8, row_block = 2, lane_vectors = 5,
-//     V4:   query_tile = 48, {{.*}} lanes = 16, row_block = 6, lane_vectors = 3,
+//     V1:   query_tile = 40, {{.*}} lanes = 4, block_rows = 5, block_vectors = 2,
+//     V3:   query_tile = 40, {{.*}} lanes = 8, block_rows = 2, block_vectors = 5,
+//     V4:   query_tile = 48, {{.*}} lanes = 16, block_rows = 6, block_vectors = 3,
 func.func @forty_queries(%q: tensor<40x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
                           %o: tensor<40x64xf32>) -> tensor<40x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<40x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)
@@ -164,9 +164,9 @@ func.func @forty_queries(%q: tensor<40x64xf32>, %k: tensor<256x64xf32>, %v: tens
 
 // Of any number of queries, tiles as of many.
 // CHECK-LABEL: func @any_queries(
-//     V1:   query_tile = 64, {{.*}} lanes = 4, row_block = 5, lane_vectors = 2,
-//     V3:   query_tile = 64, {{.*}} lanes = 8, row_block = 6, lane_vectors = 2,
-//     V4:   query_tile = 64, {{.*}} lanes = 16, row_block = 4, lane_vectors = 4,
+//     V1:   query_tile = 64, {{.*}} lanes = 4, block_rows = 5, block_vectors = 2,
+//     V3:   query_tile = 64, {{.*}} lanes = 8, block_rows = 6, block_vectors = 2,
+//     V4:   query_tile = 64, {{.*}} lanes = 16, block_rows = 4, block_vectors = 4,
 func.func @any_queries(%q: tensor<?x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
                        %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<?x64xf32>, tensor<256x64xf32>, tensor<256x64xf32>)

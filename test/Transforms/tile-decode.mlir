@@ -22,7 +22,7 @@ func.func @split(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: tensor<2x2
   %t:3 = attn.online_step ins(%q, %k, %v : tensor<8x1x16xf32>, tensor<2x24x16xf32>, tensor<2x24x16xf32>)
       outs(%s#0, %s#1, %s#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       {scale = 0.25 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, split_keys = 8>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 4, split_keys = 8>}
       -> tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>
   %r = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       outs(%o : tensor<8x1x16xf32>) -> tensor<8x1x16xf32>
@@ -53,7 +53,7 @@ func.func @heads(%q: tensor<2x8x1x16xf32>, %k: tensor<2x24x4x16xf32>, %v: tensor
        maps = [affine_map<(b, h, q, k, d, v) -> (b, h, q, d)>, affine_map<(b, h, q, k, d, v) -> (b, k, h floordiv 2, d)>,
                affine_map<(b, h, q, k, d, v) -> (b, k, h floordiv 2, v)>, affine_map<(b, h, q, k, d, v) -> (b, h, q, v)>,
                affine_map<(b, h, q, k, d, v) -> (b, h, q)>, affine_map<(b, h, q, k, d, v) -> (b, h, q)>],
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode, kv_heads = 2>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 4, kv_heads = 2>}
       -> tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>
   %r = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<2x8x1x16xf32>, tensor<2x8x1xf32>, tensor<2x8x1xf32>)
       outs(%o : tensor<2x8x1x16xf32>) -> tensor<2x8x1x16xf32>
@@ -84,7 +84,7 @@ func.func @pages(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %q: tensor<2x1x1x16xf32
   %u:3 = attn.online_step ins(%q, %k, %v : tensor<2x1x1x16xf32>, tensor<2x1x24x16xf32>, tensor<2x1x24x16xf32>)
       outs(%s#0, %s#1, %s#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
       {scale = 0.25 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1>}
       mask_mod {
         %batch = attn.index batch : index
         %key = attn.index key : index
@@ -125,7 +125,7 @@ func.func @other_lengths(%t: tensor<2x3xi32>, %n: tensor<2xi32>, %fewer: tensor<
   %u:3 = attn.online_step ins(%q, %k, %v : tensor<2x1x1x16xf32>, tensor<2x1x24x16xf32>, tensor<2x1x24x16xf32>)
       outs(%s#0, %s#1, %s#2 : tensor<2x1x1x16xf32>, tensor<2x1x1xf32>, tensor<2x1x1xf32>)
       {scale = 0.25 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1>}
       mask_mod {
         %batch = attn.index batch : index
         %key = attn.index key : index
@@ -161,7 +161,7 @@ func.func @batch_is_head(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: te
   %t:3 = attn.online_step ins(%q, %k, %v : tensor<8x1x16xf32>, tensor<2x24x16xf32>, tensor<2x24x16xf32>)
       outs(%s#0, %s#1, %s#2 : tensor<8x1x16xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
       {scale = 0.25 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 4, kernel = decode>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 4>}
       score_mod {
       ^bb0(%score: f32):
         %b = attn.index batch : index

@@ -1,4 +1,4 @@
-// product = dot: tiles of pairs of bf16; test/python/test_bf16_pairs.py runs them on numbers.
+// instruction = pairs: tiles of pairs of bf16; test/python/test_bf16_pairs.py runs them on numbers.
 // RUN: attn-opt %s --attn-canonicalize --attn-analyze-mask --attn-convert-to-online --attn-tile --canonicalize --cse \
 // RUN:     --split-input-file | FileCheck %s
 
@@ -14,13 +14,13 @@
 //       CHECK:   scf.for
 //       CHECK:     %[[K:.*]] = tensor.extract_slice %{{.*}} : tensor<75x32xbf16> to tensor<32x32xbf16>
 //       CHECK:     %[[VT:.*]] = attn.pack ins(%{{.*}} : tensor<32x59xbf16>) outs(%{{.*}} : tensor<16x59x2xbf16>) {maps = [#[[$ROWS]], #[[$ALONG_KEYS]]]}
-//       CHECK:     attn.online_step ins(%[[QT]], %[[K]], %[[VT]] : {{.*}} {maps = [#[[$Q]], #{{[^,]*}}, #[[$V]], {{.*}} product = dot>}
+//       CHECK:     attn.online_step ins(%[[QT]], %[[K]], %[[VT]] : {{.*}} {maps = [#[[$Q]], #{{[^,]*}}, #[[$V]], {{.*}} instruction = pairs>}
 //       CHECK:   attn.pack ins(%{{.*}} : tensor<11x59xbf16>) outs(%{{.*}} : tensor<6x59x2xbf16>)
 func.func @pairs(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x59xbf16>,
                  %o: tensor<113x59xbf16>) -> tensor<113x59xbf16> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xbf16>, tensor<75x32xbf16>, tensor<75x59xbf16>)
       outs(%o : tensor<113x59xbf16>)
-      {schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = dot>}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = pairs>}
       -> tensor<113x59xbf16>
   return %r : tensor<113x59xbf16>
 }
@@ -40,28 +40,28 @@ func.func @causal(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x3
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x32xbf16>)
       outs(%o : tensor<64x32xbf16>)
       {causal = #attn.causal<top_left>,
-       schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = dot>}
+       schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = pairs>}
       -> tensor<64x32xbf16>
   return %r : tensor<64x32xbf16>
 }
 
 // -----
 
-// product = amx: V of a whole key tile as columns of keys; the last 11 keys are pairs.
+// instruction = amx: V of a whole key tile as columns of keys; the last 11 keys are pairs.
 // CHECK-DAG: #[[$COLUMNS:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-DAG: #[[$V:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, d1)>
 // CHECK-LABEL: func @tiles(
 //       CHECK:   attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<16x32x2xbf16>)
 //       CHECK:   scf.for
 //       CHECK:     %[[VT:.*]] = attn.pack ins(%{{.*}} : tensor<32x64xbf16>) outs(%{{.*}} : tensor<64x32xbf16>) {maps = [#{{.*}}, #[[$COLUMNS]]]}
-//       CHECK:     attn.online_step ins(%{{.*}}, %{{.*}}, %[[VT]] : {{.*}} {maps = [{{.*}}, #[[$V]], {{.*}} product = amx>}
+//       CHECK:     attn.online_step ins(%{{.*}}, %{{.*}}, %[[VT]] : {{.*}} {maps = [{{.*}}, #[[$V]], {{.*}} instruction = amx>}
 //       CHECK:   attn.pack ins(%{{.*}} : tensor<11x64xbf16>) outs(%{{.*}} : tensor<6x64x2xbf16>)
-//       CHECK:   attn.online_step {{.*}} product = dot>}
+//       CHECK:   attn.online_step {{.*}} instruction = pairs>}
 func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x64xbf16>,
                  %o: tensor<113x64xbf16>) -> tensor<113x64xbf16> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<113x32xbf16>, tensor<75x32xbf16>, tensor<75x64xbf16>)
       outs(%o : tensor<113x64xbf16>)
-      {schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = amx>}
+      {schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = amx>}
       -> tensor<113x64xbf16>
   return %r : tensor<113x64xbf16>
 }
@@ -73,18 +73,18 @@ func.func @tiles(%q: tensor<113x32xbf16>, %k: tensor<75x32xbf16>, %v: tensor<75x
 //       CHECK:   scf.for
 //       CHECK:     scf.for
 //       CHECK:       attn.pack ins(%{{.*}} : tensor<32x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
-//       CHECK:       attn.online_step {{.*}} product = amx>}
+//       CHECK:       attn.online_step {{.*}} instruction = amx>}
 //       CHECK:     scf.for
 //       CHECK:       attn.pack ins(%{{.*}} : tensor<32x32xbf16>) outs(%{{.*}} : tensor<32x32xbf16>)
-//       CHECK:       attn.online_step {{.*}} product = amx>} mask_mod
+//       CHECK:       attn.online_step {{.*}} instruction = amx>} mask_mod
 //       CHECK:     scf.for
 //       CHECK:       attn.pack ins(%{{.*}} : tensor<?x32xbf16>) outs(%{{.*}} : tensor<?x32x2xbf16>)
-//       CHECK:       attn.online_step {{.*}} product = dot>} mask_mod
+//       CHECK:       attn.online_step {{.*}} instruction = pairs>} mask_mod
 func.func @causal_tiles(%q: tensor<64x32xbf16>, %o: tensor<64x32xbf16>) -> tensor<64x32xbf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x32xbf16>)
       outs(%o : tensor<64x32xbf16>)
       {causal = #attn.causal<top_left>,
-       schedule = #attn.schedule<query_tile = 32, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 2, product = amx>}
+       schedule = #attn.prefill<query_tile = 32, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 2, instruction = amx>}
       -> tensor<64x32xbf16>
   return %r : tensor<64x32xbf16>
 }

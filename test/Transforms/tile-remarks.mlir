@@ -9,7 +9,7 @@ func.func @tile_counts(%q: tensor<12x16xf32>, %k: tensor<12x16xf32>, %v: tensor<
   %r = attn.sdpa ins(%q, %k, %v : tensor<12x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>)
       outs(%o : tensor<12x8xf32>)
       {causal = #attn.causal<top_left>,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<12x8xf32>
   return %r : tensor<12x8xf32>
 }

@@ -21,7 +21,7 @@ func.func @whole_tiles(%q: tensor<2x8x8x16xf32>, %k: tensor<2x2x12x16xf32>, %v: 
                        %o: tensor<2x8x8x8xf32>) -> tensor<2x8x8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<2x8x8x16xf32>, tensor<2x2x12x16xf32>, tensor<2x2x12x8xf32>)
       outs(%o : tensor<2x8x8x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<2x8x8x8xf32>
   return %r : tensor<2x8x8x8xf32>
 }
@@ -43,7 +43,7 @@ func.func @tails(%q: tensor<9x16xf32>, %k: tensor<11x16xf32>, %v: tensor<11x8xf3
                  %o: tensor<9x8xf32>) -> tensor<9x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<9x16xf32>, tensor<11x16xf32>, tensor<11x8xf32>)
       outs(%o : tensor<9x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 2, lanes = 4, row_block = 1, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 2, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<9x8xf32>
   return %r : tensor<9x8xf32>
 }
@@ -71,7 +71,7 @@ func.func @causal(%q: tensor<12x16xf32>, %k: tensor<12x16xf32>, %v: tensor<12x8x
   %r = attn.sdpa ins(%q, %k, %v : tensor<12x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>)
       outs(%o : tensor<12x8xf32>)
       {causal = #attn.causal<top_left>,
-       schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<12x8xf32>
   return %r : tensor<12x8xf32>
 }
@@ -92,7 +92,7 @@ func.func @window(%q: tensor<64x16xf32>, %k: tensor<64x16xf32>, %v: tensor<64x8x
                   %o: tensor<64x8xf32>) -> tensor<64x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<64x16xf32>, tensor<64x16xf32>, tensor<64x8xf32>)
       outs(%o : tensor<64x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>} mask_mod {
     %i = attn.index query : index
     %j = attn.index key : index
     %ten = arith.constant 10 : index
@@ -120,7 +120,7 @@ func.func @dense_operands(%q: tensor<8x16xf32>, %k: tensor<12x16xf32>, %v: tenso
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>) bias(%b : tensor<12xf32>)
       mask(%m : tensor<8x12xi1>)
       outs(%o : tensor<8x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
@@ -137,7 +137,7 @@ func.func @lse(%q: tensor<8x16xf32>, %k: tensor<12x16xf32>, %v: tensor<12x8xf32>
                %l: tensor<8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>) {
   %r:2 = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>)
       outs(%o, %l : tensor<8x8xf32>, tensor<8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<8x8xf32>, tensor<8xf32>
   return %r#0, %r#1 : tensor<8x8xf32>, tensor<8xf32>
 }
@@ -152,7 +152,7 @@ func.func @nothing_kept(%q: tensor<8x16xf32>, %k: tensor<12x16xf32>, %v: tensor<
                         %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<12x16xf32>, tensor<12x8xf32>)
       outs(%o : tensor<8x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>} mask_mod {
     %keep = arith.constant false
     attn.yield %keep : i1
   }
@@ -170,7 +170,7 @@ func.func @no_keys(%q: tensor<8x16xf32>, %k: tensor<0x16xf32>, %v: tensor<0x8xf3
                    %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<8x16xf32>, tensor<0x16xf32>, tensor<0x8xf32>)
       outs(%o : tensor<8x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>}
       -> tensor<8x8xf32>
   return %r : tensor<8x8xf32>
 }
@@ -188,7 +188,7 @@ func.func @kv_head(%q: tensor<4x8x16xf32>, %k: tensor<2x12x16xf32>, %v: tensor<2
                    %o: tensor<4x8x8xf32>) -> tensor<4x8x8xf32> {
   %r = attn.sdpa ins(%q, %k, %v : tensor<4x8x16xf32>, tensor<2x12x16xf32>, tensor<2x12x8xf32>)
       outs(%o : tensor<4x8x8xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>} mask_mod {
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>} mask_mod {
     %g = attn.index kv_head : index
     %j = attn.index key : index
     %keep = arith.cmpi sle, %g, %j : index

@@ -5,7 +5,7 @@
 func.func @rows(%q: tensor<16x59xf16>, %o: tensor<16x59xf16>) -> tensor<16x59xf16> {
   // expected-error @below {{no GPU kernel for head sizes 59 and 59, expected static multiples of 8 from 8 to 256}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<16x59xf16>, tensor<16x59xf16>, tensor<16x59xf16>) outs(%o : tensor<16x59xf16>)
-      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 32, row_block = 16, lane_vectors = 1, product = mma, warps = 1>} -> tensor<16x59xf16>
+      {schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>} -> tensor<16x59xf16>
   return %r : tensor<16x59xf16>
 }
 
@@ -13,9 +13,9 @@ func.func @rows(%q: tensor<16x59xf16>, %o: tensor<16x59xf16>) -> tensor<16x59xf1
 
 // The schedule of a processor.
 func.func @no_warps(%q: tensor<16x64xf32>, %o: tensor<16x64xf32>) -> tensor<16x64xf32> {
-  // expected-error @below {{schedule: expected warps from 1 to 16 on target sm_80, found 0; write warps=4}}
+  // expected-error @below {{schedule: expected one of a block of warps on target sm_80, found #attn.prefill<query_tile = 16, key_tile = 16, lanes = 16, block_rows = 1, block_vectors = 1>; write #attn.block<…>}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>) outs(%o : tensor<16x64xf32>)
-      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 16, row_block = 1, lane_vectors = 1>} -> tensor<16x64xf32>
+      {schedule = #attn.prefill<query_tile = 16, key_tile = 16, lanes = 16, block_rows = 1, block_vectors = 1>} -> tensor<16x64xf32>
   return %r : tensor<16x64xf32>
 }
 
@@ -23,10 +23,10 @@ func.func @no_warps(%q: tensor<16x64xf32>, %o: tensor<16x64xf32>) -> tensor<16x6
 
 // A slice of the mask has 9 rows.
 func.func @more_rows(%q: tensor<9x64xf16>, %mask: tensor<9x9xi1>, %o: tensor<9x64xf16>) -> tensor<9x64xf16> {
-  // expected-error @below {{schedule: expected query_tile of at most the 9 query rows, found 16; write query_tile=9}}
+  // expected-error @below {{schedule: expected query_tile of at most the 9 query rows, found 16; write query_tile = 9}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<9x64xf16>, tensor<9x64xf16>, tensor<9x64xf16>) mask(%mask : tensor<9x9xi1>)
       outs(%o : tensor<9x64xf16>)
-      {schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 32, row_block = 16, lane_vectors = 1, product = mma, warps = 1>} -> tensor<9x64xf16>
+      {schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>} -> tensor<9x64xf16>
   return %r : tensor<9x64xf16>
 }
 
@@ -34,17 +34,17 @@ func.func @more_rows(%q: tensor<9x64xf16>, %mask: tensor<9x9xi1>, %o: tensor<9x6
 
 // Without tensor cores each product is an instruction.
 func.func @unrolled(%q: tensor<32x64xf32>, %o: tensor<32x64xf32>) -> tensor<32x64xf32> {
-  // expected-error @below {{schedule: expected row_block times key_tile of product=fma to be at most 1024, found 32 times 64; write row_block=16 key_tile=32}}
+  // expected-error @below {{schedule: expected warp_rows times key_tile without tensor cores to be at most 1024, found 32 times 64; write warp_rows = 16, key_tile = 32}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf32>, tensor<32x64xf32>, tensor<32x64xf32>) outs(%o : tensor<32x64xf32>)
-      {schedule = #attn.schedule<query_tile = 32, key_tile = 64, lanes = 32, row_block = 32, lane_vectors = 1, warps = 1>} -> tensor<32x64xf32>
+      {schedule = #attn.block<query_tile = 32, key_tile = 64, warps = 1, warp_rows = 32>} -> tensor<32x64xf32>
   return %r : tensor<32x64xf32>
 }
 
 // -----
 
 func.func @registers(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<128x64xf16> {
-  // expected-error @below {{schedule: expected row_block times columns of V and keys of a tile to be at most 32768, found 128 times 320; write row_block=16 and a smaller key_tile}}
+  // expected-error @below {{schedule: expected warp_rows times columns of V and keys of a tile to be at most 32768, found 128 times 320; write warp_rows = 16 and a smaller key_tile}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>) outs(%o : tensor<128x64xf16>)
-      {schedule = #attn.schedule<query_tile = 128, key_tile = 256, lanes = 32, row_block = 128, lane_vectors = 1, product = mma, warps = 1>} -> tensor<128x64xf16>
+      {schedule = #attn.block<query_tile = 128, key_tile = 256, warps = 1, warp_rows = 128, instruction = mma>} -> tensor<128x64xf16>
   return %r : tensor<128x64xf16>
 }

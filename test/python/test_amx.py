@@ -44,7 +44,7 @@ def emulator(tmp_path_factory):
 def test_products_by_tiles(problem, emulator):
     processor.skip_unless("avx512bf16")
     command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check"]
-    command.append("--schedule=product=amx key_tile=64")
+    command.append("--schedule=#attn.prefill<instruction = amx, key_tile = 64>")
     run = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(emulator)}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert ": ok" in run.stdout

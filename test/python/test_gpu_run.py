@@ -138,7 +138,7 @@ mask_mod {
 
 
 def test_tf32_of_rows_that_end_within_a_pair_of_blocks():
-    done = run("--problem=b1 hq2 sq33 sk65 d40 f32", "--schedule=product=tf32")
+    done = run("--problem=b1 hq2 sq33 sk65 d40 f32", "--schedule=#attn.block<instruction = tf32>")
     error = re.search(r"relative to max \|ref\| (\S+)", done.stdout)
     assert error, done.stdout + done.stderr
     # Inputs of 11 bits: the tolerance of f32 is not theirs.

@@ -23,11 +23,14 @@ def test_each_is_refused_or_right():
 
 
 # Sequences begin in the middle of Q, K and V: a decode tile would take rows 0 and on.
-@pytest.mark.parametrize("kernel", ["decode query_tile=4 row_block=2 lane_vectors=4", "prefill query_tile=8"])
+@pytest.mark.parametrize(
+    "kernel",
+    ["decode<query_tile = 4, key_tile = 64, lanes = 8, block_queries = 4>", "prefill<query_tile = 8>"],
+)
 def test_packed_sequences(kernel):
-    command = [ATTNC, "run", "--check", f"--problem={PACKED}", "--target=x86-64-v3", f"--schedule=kernel={kernel}"]
+    command = [ATTNC, "run", "--check", f"--problem={PACKED}", "--target=x86-64-v3", f"--schedule=#attn.{kernel}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     output = done.stdout + done.stderr
     assert (": ok" in output) == kernel.startswith("prefill"), output
     assert "FAILED" not in output
-    assert ("write kernel=prefill" in output) == kernel.startswith("decode"), output
+    assert ("write #attn.prefill" in output) == kernel.startswith("decode"), output

@@ -39,7 +39,7 @@ static constexpr double kMinGain = 0.01;
 namespace {
 
 struct Candidate {
-  ScheduleFields fields;
+  ScheduleAttr schedule; ///< in the context of the tuner
   std::string text;
   LoadedKernel kernel;
   int repeats = 1;
@@ -55,7 +55,9 @@ public:
   /// `number` is the problem's in the command's list.
   Tuner(const TuneCommand &command, size_t number, Problem problem, const TargetInfo &target, Progress &progress)
       : command(command), number(number), line(printProblemLine(problem)), problem(problem), space(problem, target),
-        progress(progress), start(getSeconds()), budget(command.budget / command.problems.size()) {}
+        progress(progress), start(getSeconds()), budget(command.budget / command.problems.size()) {
+    context.loadDialect<AttnDialect>();
+  }
 
   /// Nothing, with a warning, where the policy's own numbers do not agree.
   Expected<std::optional<TunedProblem>> run() {
@@ -97,7 +99,7 @@ private:
   bool hasTime() const { return getSeconds() - start < budget * (1 - kFinalShare); }
 
   /// The policy's schedule of the problem's only sdpa.
-  Expected<ScheduleFields> choosePolicy() {
+  Expected<ScheduleAttr> choosePolicy() {
     Expected<std::unique_ptr<MemoryBuffer>> source = Source{"", line}.open();
     if (!source)
       return source.takeError();
@@ -106,18 +108,18 @@ private:
       return compiler.takeError();
     if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(Phase::SelectSchedule)))
       return createStringError("compilation failed");
-    std::optional<ScheduleFields> fields;
-    (*compiler)->getModule()->walk([&](SdpaOp op) { fields = ScheduleFields(*op.getSchedule()); });
-    if (!fields)
+    std::string text;
+    (*compiler)->getModule()->walk([&](SdpaOp op) { text = printSchedule(*op.getSchedule()); });
+    if (text.empty())
       return createStringError("expected a problem with a flash kernel, found none in '" + line + "'");
-    return *fields;
+    return parseSchedule(text, /*base=*/nullptr, &context);
   }
 
   Error addPolicy() {
-    Expected<ScheduleFields> fields = choosePolicy();
-    if (!fields)
-      return fields.takeError();
-    Candidate *candidate = add(*fields, errs());
+    Expected<ScheduleAttr> schedule = choosePolicy();
+    if (!schedule)
+      return schedule.takeError();
+    Candidate *candidate = add(*schedule, errs());
     if (!candidate)
       return createStringError("compilation failed");
     if (Error error = createBuffers(candidate->kernel.getDescription()))
@@ -152,8 +154,8 @@ private:
   }
 
   /// Compiles a schedule that has not been tried; null where it has, or where it is none that a kernel can have.
-  Candidate *add(const ScheduleFields &fields, raw_ostream &diagnostics) {
-    std::string text = fields.print();
+  Candidate *add(ScheduleAttr schedule, raw_ostream &diagnostics) {
+    std::string text = printSchedule(schedule);
     if (tried.contains(text))
       return nullptr;
     CompileOptions options = command.options;
@@ -165,7 +167,7 @@ private:
       ++numRefused;
       return nullptr;
     }
-    auto candidate = std::make_unique<Candidate>(Candidate{fields, text, std::move(*kernel)});
+    auto candidate = std::make_unique<Candidate>(Candidate{schedule, text, std::move(*kernel)});
     order.push_back(text);
     return (tried[text] = std::move(candidate)).get();
   }
@@ -185,7 +187,7 @@ private:
     int64_t bytes = 1;
     for (const NpyArray &array : *arguments)
       bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
-    bool isDecode = policy().fields.kernel == KernelKind::Decode;
+    bool isDecode = isa<DecodeAttr>(policy().schedule);
     Expected<std::vector<std::vector<NpyArray>>> copies = createCopies(kernel, std::move(*arguments), bytes, isDecode);
     if (!copies)
       return copies.takeError();
@@ -233,10 +235,13 @@ private:
     if (fastest != &policy())
       group.push_back(fastest);
     size_t known = group.size();
-    for (const ScheduleFields &fields : space.getNeighbours(axis, fastest->fields)) {
+    for (const std::string &text : space.getNeighbours(axis, fastest->schedule)) {
       if (!hasTime())
         break;
-      if (Candidate *candidate = add(fields, nulls()))
+      Expected<ScheduleAttr> schedule = parseSchedule(text, fastest->schedule, &context);
+      if (!schedule)
+        ++numRefused, consumeError(schedule.takeError());
+      else if (Candidate *candidate = add(*schedule, nulls()))
         group.push_back(candidate);
     }
     if (group.size() == known)
@@ -259,15 +264,9 @@ private:
     return false;
   }
 
-  /// The words that are others than the policy's; all of the policy's own.
+  /// With a note of the policy's own.
   std::string describe(const Candidate &candidate) {
-    SmallVector<StringRef> words, own, changed;
-    StringRef(candidate.text).split(words, ' ');
-    StringRef(policy().text).split(own, ' ');
-    for (auto [word, policyWord] : zip_equal(words, own))
-      if (word != policyWord)
-        changed.push_back(word);
-    return changed.empty() ? candidate.text + "  (policy)" : join(changed, " ");
+    return candidate.text + (&candidate == &policy() ? "  (policy)" : "");
   }
 
   void print() {
@@ -291,6 +290,7 @@ private:
   }
 
   const TuneCommand &command;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED}; ///< of the candidates' schedules
   size_t number;
   std::string line;
   Problem problem;

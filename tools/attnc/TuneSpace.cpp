@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TuneSpace.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
@@ -25,62 +26,63 @@ static constexpr int64_t kMaxDecodeQueries = 16;
 
 TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
     : queries(problem.sq), keys(problem.sk), kvHeads(problem.hkv), registers(target.vectorRegisters),
-      hasDotProducts(problem.element == Problem::Element::BF16 ||
-                     (problem.element == Problem::Element::F16 && problem.kv == Problem::KvElement::I8)) {}
+      hasPairs(problem.element == Problem::Element::BF16),
+      hasBytes(problem.kv == Problem::KvElement::I8 && (hasPairs || problem.element == Problem::Element::F16)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel",   "product",    "key_tile", "query_tile",
-                                       "kv_heads", "split_keys", "prefetch", "registers"};
+  static constexpr StringRef axes[] = {"kernel",   "instruction", "key_tile", "query_tile",
+                                       "kv_heads", "split_keys",  "prefetch", "registers"};
   return axes;
 }
 
-std::vector<ScheduleFields> TuneSpace::getNeighbours(StringRef axis, const Fields &fields) const {
-  if (axis == "kernel")
-    return changeKernel(fields);
-  if (axis == "registers")
-    return changeRegisters(fields);
-  if (axis == "query_tile")
-    return changeQueryTile(fields);
-  if (axis == "key_tile")
-    return changeKeyTile(fields);
-  if (axis == "kv_heads")
-    return changeHeads(fields);
-  if (axis == "split_keys")
-    return changeSplit(fields);
-  if (axis == "prefetch")
-    return changePrefetch(fields);
-  return changeProduct(fields);
+/// `schedule` with fields written over it.
+static std::string change(ScheduleAttr schedule, ArrayRef<std::pair<StringRef, int64_t>> fields) {
+  std::string text = isa<DecodeAttr>(schedule) ? "#attn.decode<" : "#attn.prefill<";
+  for (auto [name, number] : fields)
+    text += (name + " = " + Twine(number) + ", ").str();
+  return StringRef(text).drop_back(2).str() + ">";
 }
 
-std::vector<ScheduleFields> TuneSpace::changeKernel(const Fields &fields) const {
+std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr schedule) const {
+  if (axis == "kernel")
+    return changeKernel(schedule);
+  if (axis == "registers")
+    return changeRegisters(schedule);
+  if (axis == "query_tile")
+    return isa<PrefillAttr>(schedule) ? changeQueryTile(cast<PrefillAttr>(schedule)) : Texts();
+  if (axis == "key_tile")
+    return changeKeyTile(schedule);
+  if (axis == "kv_heads")
+    return changeHeads(schedule);
+  if (axis == "split_keys")
+    return changeSplit(schedule);
+  if (axis == "instruction")
+    return changeInstruction(schedule);
+  Texts list;
+  for (int64_t rows : kPrefetches)
+    list.push_back(change(schedule, {{"prefetch", rows}}));
+  return list;
+}
+
+std::vector<std::string> TuneSpace::changeKernel(ScheduleAttr schedule) const {
   if (queries == Problem::kDynamic || queries < 1 || queries > kMaxDecodeQueries)
     return {};
-  Fields changed = fields;
-  changed.splitKeys = 0;
-  changed.kvHeads = 1;
-  if (fields.kernel == KernelKind::Decode) {
-    changed.kernel = KernelKind::Prefill;
-    changed.queryTile = alignTo(queries, fields.lanes);
-    changed.laneVectors = 1;
-    changed.rowBlock = 4;
-  } else {
-    changed.kernel = KernelKind::Decode;
-    changed.queryTile = queries;
-    changed.laneVectors = std::min<int64_t>(fields.lanes, 4);
-    changed.rowBlock = fields.lanes / changed.laneVectors;
-  }
-  return {changed};
+  int64_t lanes = schedule.getLanes(), keyTile = schedule.getKeyTile();
+  if (auto decode = dyn_cast<DecodeAttr>(schedule))
+    return {formatv("#attn.prefill<query_tile = {0}, key_tile = {1}, lanes = {2}, block_rows = 4, block_vectors = 1, "
+                    "prefetch = {3}>",
+                    alignTo(queries, lanes), keyTile, lanes, decode.getPrefetch())
+                .str()};
+  return {formatv("#attn.decode<query_tile = {0}, key_tile = {1}, lanes = {2}, block_queries = {3}, prefetch = {4}>",
+                  queries, keyTile, lanes, std::min<int64_t>(lanes, 4), cast<PrefillAttr>(schedule).getPrefetch())
+              .str()};
 }
 
-std::vector<ScheduleFields> TuneSpace::changeRegisters(const Fields &fields) const {
-  std::vector<Fields> list;
-  if (fields.kernel == KernelKind::Decode) {
-    for (int64_t vectors = 1; vectors <= fields.lanes; vectors *= 2) {
-      Fields changed = fields;
-      changed.laneVectors = vectors;
-      changed.rowBlock = fields.lanes / vectors;
-      list.push_back(changed);
-    }
+std::vector<std::string> TuneSpace::changeRegisters(ScheduleAttr schedule) const {
+  Texts list;
+  if (isa<DecodeAttr>(schedule)) {
+    for (int64_t rows = 1; rows <= schedule.getLanes(); rows *= 2)
+      list.push_back(change(schedule, {{"block_queries", rows}}));
     return list;
   }
   for (int64_t rows : kRowBlocks)
@@ -88,81 +90,62 @@ std::vector<ScheduleFields> TuneSpace::changeRegisters(const Fields &fields) con
       int64_t used = rows * vectors + vectors + 1;
       if (used >= registers || rows * vectors < registers / kMinAccumulatorShare)
         continue;
-      Fields changed = fields;
-      changed.rowBlock = rows;
-      changed.laneVectors = vectors;
-      changed.queryTile = std::max(fields.queryTile, fields.lanes * vectors);
-      list.push_back(changed);
+      int64_t queryTile = std::max(schedule.getQueryTile(), schedule.getLanes() * vectors);
+      list.push_back(
+          change(schedule, {{"block_rows", rows}, {"block_vectors", vectors}, {"query_tile", queryTile}}));
     }
   return list;
 }
 
-std::vector<ScheduleFields> TuneSpace::changeQueryTile(const Fields &fields) const {
-  std::vector<Fields> list;
-  if (fields.kernel == KernelKind::Decode)
-    return list;
+std::vector<std::string> TuneSpace::changeQueryTile(PrefillAttr schedule) const {
+  Texts list;
   auto add = [&](int64_t tile) {
-    Fields changed = fields;
-    changed.queryTile = tile;
-    if (tile <= kMaxQueryTile && llvm::none_of(list, [&](const Fields &other) { return other.queryTile == tile; }))
+    std::string changed = change(schedule, {{"query_tile", tile}});
+    if (tile <= kMaxQueryTile && !is_contained(list, changed))
       list.push_back(changed);
   };
-  int64_t block = fields.lanes * fields.laneVectors;
+  int64_t block = schedule.getLanes() * schedule.getBlockVectors();
   for (int64_t number : kQueryBlocks) {
     if (queries == Problem::kDynamic || number * block < int64_t(alignTo(queries, block)) + block)
       add(number * block);
     // So many tiles that leave few rows empty; the last block of each may be smaller.
     if (queries > 0)
-      add(alignTo(divideCeil(queries, number), fields.lanes));
+      add(alignTo(divideCeil(queries, number), schedule.getLanes()));
   }
   return list;
 }
 
-std::vector<ScheduleFields> TuneSpace::changeKeyTile(const Fields &fields) const {
-  std::vector<Fields> list;
+std::vector<std::string> TuneSpace::changeKeyTile(ScheduleAttr schedule) const {
+  Texts list;
   for (int64_t tile : kKeyTiles) {
-    Fields changed = fields;
-    changed.keyTile = tile;
-    changed.splitKeys = alignTo(fields.splitKeys, tile);
+    SmallVector<std::pair<StringRef, int64_t>> fields = {{"key_tile", tile}};
+    if (schedule.getSplitKeys() > 0)
+      fields.push_back({"split_keys", alignTo(schedule.getSplitKeys(), tile)});
     if (keys == Problem::kDynamic || tile <= keys)
-      list.push_back(changed);
+      list.push_back(change(schedule, fields));
   }
   return list;
 }
 
-std::vector<ScheduleFields> TuneSpace::changeSplit(const Fields &fields) const {
-  std::vector<Fields> list;
-  for (int64_t split : kSplits) {
-    Fields changed = fields;
-    changed.splitKeys = alignTo(split, fields.keyTile);
-    if (fields.kernel == KernelKind::Decode && (keys == Problem::kDynamic || split < keys))
-      list.push_back(changed);
-  }
+std::vector<std::string> TuneSpace::changeSplit(ScheduleAttr schedule) const {
+  Texts list;
+  for (int64_t split : kSplits)
+    if (isa<DecodeAttr>(schedule) && (keys == Problem::kDynamic || split < keys))
+      list.push_back(change(schedule, {{"split_keys", alignTo(split, schedule.getKeyTile())}}));
   return list;
 }
 
-std::vector<ScheduleFields> TuneSpace::changePrefetch(const Fields &fields) const {
-  std::vector<Fields> list;
-  for (int64_t rows : kPrefetches) {
-    list.push_back(fields);
-    list.back().prefetch = rows;
-  }
-  return list;
-}
-
-std::vector<ScheduleFields> TuneSpace::changeHeads(const Fields &fields) const {
-  std::vector<Fields> list;
-  for (int64_t heads = 1; fields.kernel == KernelKind::Decode && heads <= kvHeads; ++heads) {
-    Fields changed = fields;
-    changed.kvHeads = heads;
+std::vector<std::string> TuneSpace::changeHeads(ScheduleAttr schedule) const {
+  Texts list;
+  for (int64_t heads = 1; isa<DecodeAttr>(schedule) && heads <= kvHeads; ++heads)
     if (kvHeads % heads == 0)
-      list.push_back(changed);
-  }
+      list.push_back(change(schedule, {{"kv_heads", heads}}));
   return list;
 }
 
-std::vector<ScheduleFields> TuneSpace::changeProduct(const Fields &fields) const {
-  Fields changed = fields;
-  changed.product = fields.product == ProductKind::FMA ? ProductKind::Dot : ProductKind::FMA;
-  return hasDotProducts ? std::vector<Fields>{changed} : std::vector<Fields>{};
+std::vector<std::string> TuneSpace::changeInstruction(ScheduleAttr schedule) const {
+  bool isDecode = isa<DecodeAttr>(schedule);
+  StringRef narrow = isDecode && hasBytes ? "bytes" : hasPairs ? "pairs" : "fma";
+  StringRef other = schedule.getInfo().depth == 1 ? narrow : "fma";
+  return {((isDecode ? "#attn.decode<instruction = " : "#attn.prefill<instruction = ") + other + ">").str()};
 }

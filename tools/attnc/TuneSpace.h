@@ -20,23 +20,23 @@ public:
 
   /// Names of the axes, in the order in which they are worth trying.
   static llvm::ArrayRef<llvm::StringRef> getAxes();
-  /// The neighbours of `fields` on an axis. Not all of them are schedules that a kernel can have: the compiler says so.
-  std::vector<ScheduleFields> getNeighbours(llvm::StringRef axis, const ScheduleFields &fields) const;
+  /// The neighbours of a schedule on an axis, as text. Not all of them are schedules that a kernel can have: its
+  /// verifyFor says so.
+  std::vector<std::string> getNeighbours(llvm::StringRef axis, ScheduleAttr schedule) const;
 
 private:
-  using Fields = ScheduleFields;
-  std::vector<Fields> changeKernel(const Fields &fields) const;
-  std::vector<Fields> changeRegisters(const Fields &fields) const;
-  std::vector<Fields> changeQueryTile(const Fields &fields) const;
-  std::vector<Fields> changeKeyTile(const Fields &fields) const;
-  std::vector<Fields> changeSplit(const Fields &fields) const;
-  std::vector<Fields> changeProduct(const Fields &fields) const;
-  std::vector<Fields> changePrefetch(const Fields &fields) const;
-  std::vector<Fields> changeHeads(const Fields &fields) const;
+  using Texts = std::vector<std::string>;
+  Texts changeKernel(ScheduleAttr schedule) const;
+  Texts changeRegisters(ScheduleAttr schedule) const;
+  Texts changeQueryTile(PrefillAttr schedule) const;
+  Texts changeKeyTile(ScheduleAttr schedule) const;
+  Texts changeSplit(ScheduleAttr schedule) const;
+  Texts changeHeads(ScheduleAttr schedule) const;
+  Texts changeInstruction(ScheduleAttr schedule) const;
 
   int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them
   int64_t registers;
-  bool hasDotProducts; ///< pairs of bf16, or bytes beside 16 bits
+  bool hasPairs, hasBytes; ///< of bf16; beside a Q of 16 bits
 };
 
 } // namespace attn::driver

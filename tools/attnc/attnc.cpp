@@ -77,8 +77,8 @@ cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash
                              inBench, inCategory);
 cl::opt<std::string>
     schedule("schedule",
-             cl::desc("fields of the schedule by hand, separated by blanks or commas; the policy chooses the others"),
-             cl::value_desc("\"query_tile=N key_tile=N …\""), inCompile, inRun, inBench, inCategory);
+             cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
+             cl::value_desc("\"#attn.KIND<FIELD = N, …>\""), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
                            cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),
@@ -373,9 +373,6 @@ static Error checkFlags() {
     return Error::success();
   if (reference)
     return createStringError("expected --schedule without --reference, which has no tiles, found both");
-  Expected<ScheduleFields> fields = ScheduleFields::parse(schedule, ScheduleFields());
-  if (!fields)
-    return createStringError("--schedule: " + toString(fields.takeError()));
   return Error::success();
 }
 

@@ -8,6 +8,7 @@
 #define ATTN_IR_ATTN_H
 
 #include "attn/IR/Structure.h"
+#include "attn/Schedule/Instruction.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -20,6 +21,7 @@
 
 #include "attn/IR/AttnDialect.h.inc"
 #include "attn/IR/AttnEnums.h.inc"
+#include "attn/Schedule/ScheduleInterface.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.h.inc"
 #define GET_OP_CLASSES

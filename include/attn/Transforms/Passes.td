@@ -243,7 +243,7 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
 
     ```mlir
     // after, for target=x86-64-v4, f32, D = 64
-    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>}
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect"];
@@ -253,8 +253,9 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
 def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"> {
   let summary = "write fields of the schedule of each attn.sdpa by hand";
   let description = [{
-    Writes the fields that `schedule` names over those of `#attn.schedule`, for
-    `--schedule` and for the candidates of `attnc tune`.
+    Writes `schedule`, an attribute, over that of the op, for `--schedule` and for
+    the candidates of `attnc tune`. Fields that it leaves out stay as they are,
+    where both are of the same kind of kernel.
 
     A schedule that no kernel can have is an error that names the field, what it
     was and what it has to be: other lanes than those of the target's vectors,
@@ -262,15 +263,15 @@ def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"
     a decode kernel of some of the query rows.
 
     ```mlir
-    // --attn-override-schedule="schedule=key_tile=32"
-    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4>}
+    // --attn-override-schedule="schedule='#attn.prefill<key_tile = 32>'"
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>}
     // becomes
-    attn.sdpa … {schedule = #attn.schedule<query_tile = 64, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 4>}
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4>}
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">,
-                 Option<"schedule", "schedule", "std::string", "\"\"", "Fields, as 'query_tile=64 key_tile=32'">];
+                 Option<"schedule", "schedule", "std::string", "\"\"", "Schedule, as '#attn.prefill<key_tile = 32>'">];
 }
 
 def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp"> {

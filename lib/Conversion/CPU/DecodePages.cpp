@@ -27,10 +27,10 @@ static bool findsPages(Operation &op) { return isPure(&op) || isa<memref::LoadOp
 
 /// A whole tile of one page, whose keys may come in any order and beside those of others.
 static bool isWholePage(OnlineStepOp step) {
-  std::optional<ScheduleAttr> schedule = step.getSchedule();
+  auto schedule = dyn_cast_or_null<DecodeAttr>(step.getScheduleAttr());
   unsigned numBatch = getNumBatchDims(step);
-  if (!schedule || schedule->getKernel() != KernelKind::Decode || !step.getPaged() ||
-      getStaticDomain(step)[numBatch + 1] != schedule->getKeyTile() || !step.getMaskMod().empty() || asksForKeys(step))
+  if (!schedule || !step.getPaged() ||
+      getStaticDomain(step)[numBatch + 1] != schedule.getKeyTile() || !step.getMaskMod().empty() || asksForKeys(step))
     return false;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(step->getRegions(), captured);

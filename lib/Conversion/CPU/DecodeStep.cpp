@@ -42,8 +42,8 @@ static int64_t getNumRows(OnlineStepOp step) {
 }
 
 int64_t attn::cpu::getKeyBlock(OnlineStepOp step) {
-  ScheduleAttr schedule = *step.getSchedule();
-  int64_t rows = std::min(getNumRows(step), schedule.getLaneVectors());
+  auto schedule = cast<DecodeAttr>(*step.getSchedule());
+  int64_t rows = std::min(getNumRows(step), schedule.getBlockQueries());
   return std::min<int64_t>(schedule.getLanes() / llvm::PowerOf2Ceil(rows), kMaxKeyBlock);
 }
 
@@ -53,18 +53,18 @@ scf::ForOp attn::cpu::getKeyLoop(OnlineStepOp step) {
 }
 
 int64_t attn::cpu::getNumPlaces(OnlineStepOp step) {
-  ScheduleAttr schedule = *step.getSchedule();
+  auto schedule = cast<DecodeAttr>(*step.getSchedule());
   int64_t block = getKeyBlock(step);
   // A second row block would read what the first has left in the cache. Products of dense K and V of 8 bits take about
   // as long as memory does, and are fastest from one place that prefetch instructions run ahead of.
-  bool isOneBlock = getNumRows(step) <= schedule.getLaneVectors();
+  bool isOneBlock = getNumRows(step) <= schedule.getBlockQueries();
   bool isNarrow = getElementTypeOrSelf(step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
   return isOneBlock && (!isNarrow || step.getPaged()) && schedule.getKeyTile() % block == 0 ? block : 1;
 }
 
 DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp> steps)
     : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, steps[0], LaneAxis::Keys), numBatch(getNumBatchDims(steps[0])),
-      schedule(*OnlineStepOp(steps[0]).getSchedule()), rows(vb, steps[0]) {
+      schedule(cast<DecodeAttr>(*OnlineStepOp(steps[0]).getSchedule())), rows(vb, steps[0]) {
   OnlineStepOp step = steps[0];
   SmallVector<AffineMap> maps = getMaps(step);
   query = {step.getQuery(), maps[0]};
@@ -83,7 +83,7 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   headSize = domain[numBatch + 2];
   valueSize = domain[numBatch + 3];
   usesBytes = usesByteDot(step);
-  usesPairs = schedule.getProduct() == ProductKind::Dot && !usesBytes;
+  usesPairs = schedule.getInstruction().getInfo().depth == 2;
   // A register holds the weights of one key, or of a pair.
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
   tileKeys = schedule.getKeyTile();
@@ -216,7 +216,7 @@ Value DecodeStepLowering::getScore(Value row, int64_t place) {
 }
 
 void DecodeStepLowering::forEachRowBlock(function_ref<void(Value, int64_t)> body) {
-  int64_t count = rows.getCount(), first = std::min(count, schedule.getLaneVectors());
+  int64_t count = rows.getCount(), first = std::min(count, schedule.getBlockQueries());
   body(vb.index(0), first);
   if (count > first)
     forEachBlock(vb, b.getIndexAttr(count - first), first, {}, [&](Value row, int64_t some, ValueRange) {
@@ -284,7 +284,7 @@ void DecodeStepLowering::prefetch(ArrayRef<Operand> pages, ValueRange starts, un
                                   Value firstTileRow, Value round, int64_t rounds) {
   if (schedule.getPrefetch() == 0 || pages.empty() || !pages.front().isInnermost(column))
     return;
-  int64_t rowBlock = schedule.getLaneVectors(), passes = llvm::divideCeil(rows.getCount(), rowBlock);
+  int64_t rowBlock = schedule.getBlockQueries(), passes = llvm::divideCeil(rows.getCount(), rowBlock);
   Value pass = vb.divide(firstTileRow, rowBlock);
   Value part = vb.add(vb.multiply(pass, rounds), round);
   for (auto [place, start] : llvm::enumerate(starts)) {
@@ -315,7 +315,7 @@ void DecodeStepLowering::prefetchFirstRows(ArrayRef<Value> starts) {
 LogicalResult attn::cpu::lowerDecodeSteps(RewriterBase &rewriter, ArrayRef<OnlineStepOp> steps,
                                           const TargetInfo &target) {
   for (OnlineStepOp step : steps)
-    if (failed(verifyDecodeStep(step, target)))
+    if (failed(verifyDecodeStep(step)))
       return failure();
   OnlineStepOp last = steps.back();
   auto type = cast<FloatType>(getElementTypeOrSelf(last.getAcc().getType()));

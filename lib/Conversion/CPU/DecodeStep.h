@@ -130,7 +130,7 @@ private:
   mlir::Location loc;
   LaneCode laneCode;
   unsigned numBatch;
-  ScheduleAttr schedule;
+  DecodeAttr schedule;
   TileRows rows;
   Operand query, acc, rowMax, rowSum;
   llvm::SmallVector<Operand> keyPages, valuePages; ///< one, or of each place one

@@ -29,7 +29,7 @@ class OnlineStepLowering {
 public:
   OnlineStepLowering(VectorBuilder &vb, OnlineStepOp step)
       : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step), numBatch(getNumBatchDims(step)),
-        schedule(*step.getSchedule()) {
+        schedule(cast<PrefillAttr>(*step.getSchedule())) {
     SmallVector<AffineMap> maps = getMaps(step);
     query = {step.getQuery(), maps[0]};
     key = {step.getKey(), maps[1]};
@@ -45,10 +45,11 @@ public:
     scoreWeight = step.getScoreWeight();
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
-    blockLanes = schedule.getLaneVectors() * vb.lanes;
+    blockLanes = schedule.getBlockVectors() * vb.lanes;
     prefetch.emplace(vb, step, maxKeys, llvm::divideCeil(numLanes, blockLanes));
-    usesPairs = schedule.usesPairs();
-    usesTiles = schedule.getProduct() == ProductKind::AMX;
+    const InstructionInfo &info = schedule.getInstruction().getInfo();
+    usesPairs = info.queryLayout == OperandLayout::Pairs;
+    usesTiles = info.valueLayout == OperandLayout::Columns;
     weightType = cast<FloatType>(getElementTypeOrSelf(value.memref.getType()));
   }
 
@@ -75,7 +76,7 @@ public:
       Values newMax = emitScores(lane, oldMax);
       emitSoftmax(lane, oldMax, newMax);
     });
-    forEachBlock(vb, b.getIndexAttr(valueSize), schedule.getRowBlock(), {},
+    forEachBlock(vb, b.getIndexAttr(valueSize), schedule.getBlockRows(), {},
                  [&](Value column, int64_t rows, ValueRange) {
                    forEachLaneBlock([&](Value lane) { emitOutput(column, rows, lane); });
                    return Values();
@@ -158,7 +159,7 @@ private:
 
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
-    return forEachBlock(vb, numKeys, schedule.getRowBlock(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
+    return forEachBlock(vb, numKeys, schedule.getBlockRows(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
       Values keys;
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
@@ -291,7 +292,7 @@ private:
   Location loc;
   LaneCode laneCode;
   unsigned numBatch;
-  ScheduleAttr schedule;
+  PrefillAttr schedule;
   std::optional<StepPrefetch> prefetch;
   Operand query, key, value, acc, rowMax, rowSum;
   OpFoldResult numKeys;
@@ -301,7 +302,7 @@ private:
   Value scores, alpha, scoreWeight;
   /// Products of pairs: Q's along the head, V's and those of the weights along the keys.
   bool usesPairs;
-  /// By AMX, where V lies as (e, j).
+  /// In tiles, where V lies as (e, j).
   bool usesTiles;
   FloatType weightType; ///< what a weight is rounded to
   Value queryPairs, valuePairs, weightPairs;
@@ -324,14 +325,14 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   if (!op.getSchedule())
     return op.emitOpError("expected a schedule on a tile; run attn-tile");
-  if (op.getSchedule()->getKernel() == KernelKind::Decode)
+  ScheduleAttr schedule = *op.getSchedule();
+  if (failed(schedule.verifyTarget(op, type, target)))
+    return failure();
+  if (isa<DecodeAttr>(schedule))
     return lowerDecodeSteps(rewriter, op, target);
-  bool usesPairs = op.getSchedule()->usesPairs(), usesTiles = op.getSchedule()->getProduct() == ProductKind::AMX;
+  const InstructionInfo &info = schedule.getInfo();
+  bool usesPairs = info.queryLayout == OperandLayout::Pairs, usesTiles = info.valueLayout == OperandLayout::Columns;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
-  if (usesPairs && (!(usesTiles ? target.hasTiles : target.bf16DotRate > 0) || !type.isF32()))
-    return op.emitOpError("schedule has product = ")
-           << stringifyProductKind(op.getSchedule()->getProduct()) << ", expected product = fma for target "
-           << target.name << " and type " << type;
   if (getElementTypeOrSelf(op.getQuery().getType()) != rowType)
     return op.emitOpError("no CPU kernel for inputs of type ")
            << getElementTypeOrSelf(op.getQuery().getType()) << " with a state of type " << type;
@@ -341,9 +342,9 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
     if (ShapedType::isDynamic(size) && position != numBatch + 1)
       return op.emitOpError("expected a tile of static size but for its keys; run attn-tile");
   // Scores of more keys than the schedule's tile have no buffer.
-  if (domain[numBatch + 1] > op.getSchedule()->getKeyTile())
+  if (domain[numBatch + 1] > schedule.getKeyTile())
     return op.emitOpError("expected at most ")
-           << op.getSchedule()->getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     if (size != 1)
       return op.emitOpError("expected a tile of one batch index and head, found ") << size << "; run attn-tile";
@@ -357,19 +358,15 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
                     !(Operand{op.getKey(), maps[1]}.isInnermost(numBatch + 2))))
     return op.emitOpError("expected pairs of Q as (d floordiv 2, i, d mod 2), rows of K, and V as ")
            << (usesTiles ? "(e, j)" : "pairs (j floordiv 2, e, j mod 2)") << "; run attn-tile";
-  auto isWhole = [&](unsigned position) { return domain[position] % TargetInfo::kTileDepth == 0; };
-  if (usesTiles &&
-      (domain[numBatch + 1] != op.getSchedule()->getKeyTile() || !isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
+  auto isWhole = [&](unsigned position) { return domain[position] % info.depth == 0; };
+  if (usesTiles && (domain[numBatch + 1] != schedule.getKeyTile() || !isWhole(numBatch + 2) || !isWhole(numBatch + 3)))
     return op.emitOpError("expected a whole key tile of ")
-           << op.getSchedule()->getKeyTile() << " keys, and head sizes that are multiples of " << TargetInfo::kTileDepth
-           << ", for product = amx; run attn-tile";
+           << schedule.getKeyTile() << " keys, and head sizes that are multiples of " << info.depth
+           << ", for its instruction; run attn-tile";
   for (unsigned i : {0u, unsigned(maps.size() - 3), unsigned(maps.size() - 2), unsigned(maps.size() - 1)})
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
-  int64_t lanes = target.getLanes(type.getWidth());
-  if (op.getSchedule()->getLanes() != lanes)
-    return op.emitOpError("schedule has ") << op.getSchedule()->getLanes() << " lanes, expected " << lanes
-                                           << " for target " << target.name << " and type " << type;
+  int64_t lanes = schedule.getLanes();
   if (domain[numBatch] % lanes != 0)
     return op.emitOpError("expected query rows to be a multiple of ") << lanes << ", found " << domain[numBatch];
 

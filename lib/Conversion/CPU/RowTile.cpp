@@ -110,16 +110,10 @@ bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
   return step.getMaskMod().empty() && !asksForKeys(step) && !step.getPaged();
 }
 
-bool attn::cpu::usesByteDot(OnlineStepOp step) {
-  return step.getSchedule()->getProduct() == ProductKind::Dot &&
-         getElementTypeOrSelf(step.getKey().getType()).isInteger(8);
-}
+bool attn::cpu::usesByteDot(OnlineStepOp step) { return step.getSchedule()->getInfo().depth == 4; }
 
-static LogicalResult verifyByteDot(OnlineStepOp op, const TargetInfo &target) {
-  Type type = getElementTypeOrSelf(op.getAcc().getType());
-  if (!target.hasByteDot || !type.isF32())
-    return op.emitOpError("no dot products of bytes on target ")
-           << target.name << " with a state of " << type << "; expected a schedule with product = fma";
+/// K and V of a tile as the products of bytes read them.
+static LogicalResult verifyByteOperands(OnlineStepOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned head = getNumBatchDims(op) + 2;
@@ -127,17 +121,14 @@ static LogicalResult verifyByteDot(OnlineStepOp op, const TargetInfo &target) {
     Operand operand{op->getOperand(number), maps[number]};
     if (!getElementTypeOrSelf(operand.memref.getType()).isInteger(8) || !operand.isInnermost(position) ||
         domain[position] % TargetInfo::kByteDotColumns != 0 || domain[position] > TargetInfo::kMaxByteDotSum)
-      return op.emitOpError("expected K and V of int8 for product = dot, columns innermost, a multiple of ")
+      return op.emitOpError("expected K and V of int8 for products of bytes, columns innermost, a multiple of ")
              << TargetInfo::kByteDotColumns << " and at most " << TargetInfo::kMaxByteDotSum << ", found "
-             << operand.memref.getType() << "; write product = fma";
+             << operand.memref.getType() << "; run attn-tile";
   }
-  if (op.getSchedule()->getKeyTile() > TargetInfo::kMaxByteDotSum)
-    return op.emitOpError("expected key_tile of at most ")
-           << TargetInfo::kMaxByteDotSum << " for product = dot of bytes, found " << op.getSchedule()->getKeyTile();
   return success();
 }
 
-LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &target) {
+LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
   auto type = cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType()));
   ScheduleAttr schedule = *op.getSchedule();
   SmallVector<int64_t> domain = getStaticDomain(op);
@@ -152,31 +143,19 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op, const TargetInfo &tar
     return op.emitOpError("expected at most ")
            << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
   SmallVector<AffineMap> maps = getMaps(op);
-  bool usesBytes = usesByteDot(op), usesPairs = schedule.getProduct() == ProductKind::Dot && !usesBytes;
-  if (usesBytes && failed(verifyByteDot(op, target)))
+  bool usesPairs = schedule.getInfo().depth == 2;
+  if (usesByteDot(op) && failed(verifyByteOperands(op)))
     return failure();
-  if (usesPairs && (target.bf16DotRate == 0 || !type.isF32()))
-    return op.emitOpError("no dot products of bf16 on target ")
-           << target.name << " with a state of " << type << "; expected a schedule with product = fma";
   for (unsigned number = 0; usesPairs && number < 3; ++number) {
     Operand operand{op->getOperand(number), maps[number]};
     if (!getElementTypeOrSelf(operand.memref.getType()).isBF16() ||
         !operand.isInnermost(numBatch + (number == 2 ? 3 : 2)))
-      return op.emitOpError("expected Q, K and V of bf16, columns innermost, for product = dot, found ")
-             << operand.memref.getType() << "; write product = fma";
+      return op.emitOpError("expected Q, K and V of bf16, columns innermost, for products of pairs, found ")
+             << operand.memref.getType() << "; run attn-tile";
   }
   if ((!usesPairs && getElementTypeOrSelf(op.getQuery().getType()) != type) ||
       !Operand{op.getQuery(), maps[0]}.isInnermost(numBatch + 2) ||
       !Operand{op.getAcc(), maps[maps.size() - 3]}.isInnermost(numBatch + 3))
     return op.emitOpError("expected Q of the type of the state, ") << type << ", and columns innermost; run attn-tile";
-  if (op.getScoreWeight())
-    return op.emitOpError("no decode kernel for additive scoring; expected a schedule with kernel = prefill");
-  int64_t lanes = target.getLanes(type.getWidth());
-  if (schedule.getLanes() != lanes)
-    return op.emitOpError("schedule has ") << schedule.getLanes() << " lanes, expected " << lanes << " for target "
-                                           << target.name << " and type " << type;
-  if (schedule.getRowBlock() * schedule.getLaneVectors() != lanes || !llvm::isPowerOf2_64(schedule.getLaneVectors()))
-    return op.emitOpError("expected row_block * lane_vectors of a decode kernel to be its lanes, ")
-           << lanes << ", found " << schedule.getRowBlock() << " * " << schedule.getLaneVectors();
   return success();
 }

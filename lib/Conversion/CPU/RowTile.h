@@ -55,7 +55,7 @@ bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 bool foldsManyTiles(OnlineStepOp step);
 /// True for a step whose products are of bytes: Q and the weights as integers, K and V of int8 as they are.
 bool usesByteDot(OnlineStepOp step);
-mlir::LogicalResult verifyDecodeStep(OnlineStepOp op, const TargetInfo &target);
+mlir::LogicalResult verifyDecodeStep(OnlineStepOp op);
 
 mlir::LogicalResult lowerRowInit(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerRowFinalize(mlir::RewriterBase &rewriter, FinalizeOp op, const TargetInfo &target);

@@ -19,7 +19,7 @@ StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys
     : vb(vb), maxKeys(maxKeys), blocksOfLanes(blocksOfLanes) {
   SmallVector<AffineMap> maps = getMaps(step);
   SmallVector<int64_t> domain = getStaticDomain(step);
-  ScheduleAttr schedule = *step.getSchedule();
+  auto schedule = cast<PrefillAttr>(*step.getSchedule());
   unsigned query = getNumBatchDims(step), key = query + 1, head = query + 2, column = query + 3;
   int64_t lanes = domain[query], headSize = domain[head];
   valueSize = domain[column];

@@ -34,7 +34,7 @@ Value attn::nvvm::getRoot(Value memref) {
 }
 
 KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel)
-    : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<ScheduleAttr>(kScheduleAttr)) {}
+    : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
 
 SharedTile KernelLowering::getTile(Place place) const {
   switch (place) {

@@ -18,7 +18,6 @@
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
-#include "attn/Target/BlockLayout.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -40,7 +39,7 @@ namespace {
 
 /// What a forall of a function is lowered with: its own schedule, or that of the function's other kernels.
 struct KernelPlan {
-  ScheduleAttr schedule;
+  BlockAttr schedule;
   int64_t sharedBytes = 0;
 };
 
@@ -64,7 +63,7 @@ public:
     for (Value capture : captures)
       appendOperands(loc, capture, operands);
     Value one = arith::ConstantIndexOp::create(b, loc, 1), blocks = createTileCount(b, forall);
-    Value threads = arith::ConstantIndexOp::create(b, loc, plan.schedule.getLanes() * plan.schedule.getWarps());
+    Value threads = arith::ConstantIndexOp::create(b, loc, plan.schedule.getThreads());
     Value shared = arith::ConstantIntOp::create(b, loc, plan.sharedBytes, 32);
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one}, gpu::KernelDim3{threads, one, one},
                               shared, operands);
@@ -163,7 +162,7 @@ private:
       name += "_" + std::to_string(llvm::range_size(gpuModule.getOps<gpu::GPUFuncOp>()));
     kernel = gpu::GPUFuncOp::create(b, loc, name, b.getFunctionType(getParameterTypes(), {}));
     kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-    int32_t threads = plan.schedule.getLanes() * plan.schedule.getWarps();
+    int32_t threads = plan.schedule.getThreads();
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
     kernel->setAttr(kScheduleAttr, plan.schedule);
     b.setInsertionPointToStart(&kernel.getBody().front());
@@ -187,22 +186,13 @@ private:
   llvm::SetVector<Operation *> rebuilt;
 };
 
-/// Shared memory of the tile that `step` works on.
-int64_t getSharedBytes(OnlineStepOp step) {
-  ScheduleAttr schedule = *step.getSchedule();
-  int64_t bytes = getElementTypeOrSelf(step.getQuery().getType()).getIntOrFloatBitWidth() / 8;
-  return BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), getStaticSize(step, DimKind::HeadSize),
-                          getStaticSize(step, DimKind::ValueSize), bytes)
-      .bytes;
-}
-
-ScheduleAttr getScheduleOfRows(FinalizeOp finalize) {
+BlockAttr getScheduleOfRows(FinalizeOp finalize) {
   int64_t rows = 1;
   for (int64_t size : cast<MemRefType>(finalize.getRowMax().getType()).getShape())
     rows *= size;
-  return ScheduleAttr::get(finalize.getContext(), rows, /*key_tile=*/16, /*lanes=*/32, /*row_block=*/16,
-                           /*lane_vectors=*/1, KernelKind::Prefill, ProductKind::FMA, /*split_keys=*/0, /*prefetch=*/0,
-                           /*warps=*/llvm::divideCeil(rows, 16), /*kv_heads=*/1);
+  MLIRContext *context = finalize.getContext();
+  return BlockAttr::get(context, rows, /*key_tile=*/16, /*warps=*/llvm::divideCeil(rows, 16), /*warp_rows=*/16,
+                        InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0);
 }
 
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
@@ -227,11 +217,14 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
     KernelPlan common;
     WalkResult found = host.walk([&](OnlineStepOp step) {
-      if (!step.getSchedule() || !step.getSchedule()->isGpu())
-        return WalkResult(
-            step.emitOpError("expected a schedule of a GPU, with warps; run attn-select-schedule for target ")
-            << info.name);
-      common.schedule = *step.getSchedule();
+      auto schedule = dyn_cast_or_null<BlockAttr>(step.getScheduleAttr());
+      if (!schedule)
+        return WalkResult(step.emitOpError("expected a schedule #attn.block<…>; run attn-select-schedule for target ")
+                          << info.name);
+      Type sum = getElementTypeOrSelf(step.getAcc().getType());
+      if (failed(schedule.verifyTarget(step, sum, info)))
+        return WalkResult::interrupt();
+      common.schedule = schedule;
       return WalkResult::advance();
     });
     if (found.wasInterrupted())
@@ -242,8 +235,8 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     for (scf::ForallOp forall : loops) {
       KernelPlan plan = common;
       forall.walk([&](OnlineStepOp step) {
-        plan.schedule = *step.getSchedule();
-        plan.sharedBytes = std::max(plan.sharedBytes, getSharedBytes(step));
+        plan.schedule = cast<BlockAttr>(*step.getSchedule());
+        plan.sharedBytes = std::max(plan.sharedBytes, plan.schedule.getSharedBytes(step));
       });
       // Without keys there is no step: what is left writes rows of nothing.
       forall.walk([&](FinalizeOp finalize) {
@@ -252,10 +245,6 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       });
       if (!plan.schedule)
         return forall.emitOpError("expected attention in this loop, or beside it; found none");
-      if (plan.sharedBytes > info.gpu->sharedBytesPerBlock)
-        return forall.emitOpError("needs ")
-               << llvm::divideCeil(plan.sharedBytes, 1024) << " KiB of shared memory, " << info.name << " has "
-               << info.gpu->sharedBytesPerBlock / 1024 << "; write a schedule with fewer rows or keys";
       if (failed(outliner.outline(forall, plan)))
         return failure();
     }

@@ -29,8 +29,8 @@ static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel) {
                                 Attribute(), /*alignment=*/128, kSharedSpace);
 }
 
-WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, ScheduleAttr schedule)
-    : b(builder), loc(kernel.getLoc()), schedule(schedule), threads(schedule.getLanes() * schedule.getWarps()) {
+WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr schedule)
+    : b(builder), loc(kernel.getLoc()), schedule(schedule), threads(schedule.getThreads()) {
   LLVM::GlobalOp memory = getSharedMemory(b, kernel);
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
@@ -39,7 +39,7 @@ WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, ScheduleAttr
   lane = remainder(thread, schedule.getLanes());
   quad = divide(lane, 4);
   quadLane = remainder(lane, 4);
-  firstRow = multiply(warp, schedule.getRowBlock());
+  firstRow = multiply(warp, schedule.getWarpRows());
 }
 
 Value WarpBuilder::fromIndex(OpFoldResult x, unsigned width) {

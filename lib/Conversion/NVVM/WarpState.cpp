@@ -29,7 +29,7 @@ TileState &KernelLowering::getState(Value acc, Operation *op) {
   TileState &state = states[key];
   if (state.fragments > 0)
     return state;
-  state.fragments = wb.schedule.getRowBlock() / kFragmentRows;
+  state.fragments = wb.schedule.getWarpRows() / kFragmentRows;
   // Whole pairs of blocks, as ldmatrix reads V.
   state.valueBlocks = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), 2 * kBlockColumns) * 2;
   Block &entry = kernel.getBody().front();
@@ -206,7 +206,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   if (!isStaged)
     return success();
   wb.syncWarp();
-  int64_t chunks = staged.layout.usedChunks, total = wb.schedule.getRowBlock() * chunks, lanes = wb.schedule.getLanes();
+  int64_t chunks = staged.layout.usedChunks, total = wb.schedule.getWarpRows() * chunks, lanes = wb.schedule.getLanes();
   auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
   for (int64_t first = 0; first < total; first += lanes) {
     Value index = wb.add(wb.lane, first), row = wb.add(wb.firstRow, wb.divide(index, chunks)),

@@ -174,7 +174,7 @@ private:
       for (int64_t half = 0; half < kThreadRows; ++half)
         rows.push_back(updateMaximum(values, fragment, half));
     // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
-    bool isLate = scores.isRaw() && wb.schedule.getProduct() == ProductKind::MMA;
+    bool isLate = scores.isRaw() && wb.schedule.getInstruction().getInfo().takesNarrow;
     Values alphas = isLate ? Values() : scaleSums(rows);
     SmallVector<RowMaximum> unshifted = rows;
     if (scores.isRaw())

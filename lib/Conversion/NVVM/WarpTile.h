@@ -40,7 +40,7 @@ constexpr int64_t kFragmentElements = 4, kThreadRows = 2;
 class WarpBuilder {
 public:
   /// Makes the positions at the entry of `kernel`.
-  WarpBuilder(mlir::OpBuilder &builder, mlir::gpu::GPUFuncOp kernel, ScheduleAttr schedule);
+  WarpBuilder(mlir::OpBuilder &builder, mlir::gpu::GPUFuncOp kernel, BlockAttr schedule);
 
   mlir::Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
   mlir::Value constant64(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 64); }
@@ -117,7 +117,7 @@ public:
 
   mlir::OpBuilder &b;
   mlir::Location loc;
-  ScheduleAttr schedule;
+  BlockAttr schedule;
   mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
   mlir::Value firstRow;                           ///< of the warp
   int64_t threads;

@@ -39,6 +39,6 @@ func.func @bytes(%q: memref<2x1x80xf32>, %k: memref<1x64x80xi8>, %v: memref<1x64
                affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 64, lanes = 16, row_block = 4, lane_vectors = 4, kernel = decode, product = dot>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 64, lanes = 16, block_queries = 4, instruction = bytes>}
   return
 }

@@ -30,7 +30,7 @@ func.func @pages(%q: memref<1x1x8xf32>, %k_cache: memref<9x4x8xf32>, %v_cache: m
                affine_map<(h, i, j, d, e) -> (0, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        paged, scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1, prefetch = 4>}
   }
   return
 }
@@ -58,27 +58,27 @@ func.func @another_scale(%q: memref<1x1x8xf32>, %k_cache: memref<9x4x8xf32>, %v_
                affine_map<(h, i, j, d, e) -> (0, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        paged, scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1, prefetch = 4>}
   attn.online_step ins(%q, %k1, %v1 : memref<1x1x8xf32>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>)
       outs(%a, %m, %l : memref<1x1x8xf32>, memref<1x1xf32>, memref<1x1xf32>)
       {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (0, j, d)>,
                affine_map<(h, i, j, d, e) -> (0, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        paged, scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1, prefetch = 4>}
   attn.online_step ins(%q, %k2, %v2 : memref<1x1x8xf32>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>)
       outs(%a, %m, %l : memref<1x1x8xf32>, memref<1x1xf32>, memref<1x1xf32>)
       {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (0, j, d)>,
                affine_map<(h, i, j, d, e) -> (0, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        paged, scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1, prefetch = 4>}
   attn.online_step ins(%q, %k3, %v3 : memref<1x1x8xf32>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>, memref<1x4x8xf32, strided<[32, 8, 1], offset: ?>>)
       outs(%a, %m, %l : memref<1x1x8xf32>, memref<1x1xf32>, memref<1x1xf32>)
       {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (0, j, d)>,
                affine_map<(h, i, j, d, e) -> (0, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        paged, scale = 0.25 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 4, lane_vectors = 1, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 1, prefetch = 4>}
   return
 }

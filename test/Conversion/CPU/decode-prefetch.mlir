@@ -18,6 +18,6 @@ func.func @walk(%q: memref<2x1x16xf32>, %k: memref<1x64x16xf32>, %v: memref<1x64
                affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 16, lanes = 16, row_block = 8, lane_vectors = 2, kernel = decode, prefetch = 16>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 16, block_queries = 2, prefetch = 16>}
   return
 }

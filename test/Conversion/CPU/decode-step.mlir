@@ -35,7 +35,7 @@ func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4x
                affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 4, lanes = 4, row_block = 2, lane_vectors = 2, kernel = decode, prefetch = 4>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 2, prefetch = 4>}
   return
 }
 
@@ -57,6 +57,6 @@ func.func @walk(%q: memref<2x1x8xf32>, %k: memref<1x32x8xf32>, %v: memref<1x32x4
                affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 1, key_tile = 16, lanes = 4, row_block = 2, lane_vectors = 2, kernel = decode>}
+       schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 4, block_queries = 2>}
   return
 }

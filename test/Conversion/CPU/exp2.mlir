@@ -20,7 +20,7 @@ func.func @single(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -35,6 +35,6 @@ func.func @double(%q: memref<16x4xf64>, %k: memref<6x16xf64>, %v: memref<6x8xf64
       outs(%a, %m, %l : memref<8x4xf64>, memref<4xf64>, memref<4xf64>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 2, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 2, block_rows = 4, block_vectors = 1>}
   return
 }

@@ -14,7 +14,7 @@ func.func @predicate(%q: memref<16x4xf32>, %k: memref<4x16xf32>, %v: memref<4x8x
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 1, lane_vectors = 1>} mask_mod {
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 1>} mask_mod {
     %i = attn.index query : index
     %j = attn.index key : index
     %c = arith.constant 7 : index
@@ -45,6 +45,6 @@ func.func @order(%q: memref<16x4xf32>, %k: memref<1x16xf32>, %v: memref<1x8xf32>
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (j)>, affine_map<(i, j, d, e) -> (j, i)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.75 : f64, softcap = 3.0 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 1, lanes = 4, row_block = 1, lane_vectors = 1>}
+       scale = 0.75 : f64, softcap = 3.0 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 1, lanes = 4, block_rows = 1, block_vectors = 1>}
   return
 }

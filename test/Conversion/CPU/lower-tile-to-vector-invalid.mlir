@@ -37,12 +37,12 @@ func.func @no_schedule(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memref<6x
 // A schedule of another target.
 func.func @lanes(%q: memref<16x8xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
                  %a: memref<8x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>) {
-  // expected-error @below {{schedule has 8 lanes, expected 4 for target x86-64}}
+  // expected-error @below {{schedule: expected lanes to be 4}}
   attn.online_step ins(%q, %k, %v : memref<16x8xf32>, memref<6x16xf32>, memref<6x8xf32>)
       outs(%a, %m, %l : memref<8x8xf32>, memref<8xf32>, memref<8xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 8, key_tile = 6, lanes = 8, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 8, key_tile = 6, lanes = 8, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -56,7 +56,7 @@ func.func @rows(%q: memref<16x3xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
       outs(%a, %m, %l : memref<8x3xf32>, memref<3xf32>, memref<3xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -70,7 +70,7 @@ func.func @dynamic(%q: memref<?x4xf32>, %k: memref<6x?xf32>, %v: memref<6x8xf32>
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -84,7 +84,7 @@ func.func @keys(%q: memref<16x4xf32>, %k: memref<7x16xf32>, %v: memref<7x8xf32>,
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -96,7 +96,7 @@ func.func @rows_outermost(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref
   // expected-error @below {{expected query rows to be the innermost dimension of Q and the state; run attn-tile}}
   attn.online_step ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>)
       outs(%a, %m, %l : memref<4x8xf32>, memref<4xf32>, memref<4xf32>)
-      {schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+      {schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -130,7 +130,7 @@ func.func @heads(%q: memref<2x16x4xf32>, %k: memref<2x6x16xf32>, %v: memref<2x6x
       {maps = [affine_map<(h, i, j, d, e) -> (h, d, i)>, affine_map<(h, i, j, d, e) -> (h, j, d)>,
                affine_map<(h, i, j, d, e) -> (h, j, e)>, affine_map<(h, i, j, d, e) -> (h, e, i)>,
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
-       schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }
 
@@ -139,13 +139,13 @@ func.func @heads(%q: memref<2x16x4xf32>, %k: memref<2x6x16xf32>, %v: memref<2x6x
 // This target has no products of pairs.
 func.func @dot(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2xbf16>, %a: memref<6x16xf32>,
                %m: memref<16xf32>, %l: memref<16xf32>) {
-  // expected-error @below {{schedule has product = dot, expected product = fma for target x86-64 and type 'f32'}}
+  // expected-error @below {{schedule: expected instruction = pairs only on targets that have it, with sums of 'f32', found x86-64 and 'f32'; write instruction = fma}}
   attn.online_step ins(%q, %k, %v : memref<4x16x2xbf16>, memref<3x8xbf16>, memref<2x6x2xbf16>)
       outs(%a, %m, %l : memref<6x16xf32>, memref<16xf32>, memref<16xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, j, d, e) -> (j, d)>,
                affine_map<(i, j, d, e) -> (j floordiv 2, e, j mod 2)>, affine_map<(i, j, d, e) -> (e, i)>,
                affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       schedule = #attn.schedule<query_tile = 16, key_tile = 3, lanes = 16, row_block = 2, lane_vectors = 1, product = dot>}
+       schedule = #attn.prefill<query_tile = 16, key_tile = 3, lanes = 16, block_rows = 2, block_vectors = 1, instruction = pairs>}
   return
 }
 
@@ -154,13 +154,13 @@ func.func @dot(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2xb
 // Nor has it tiles.
 func.func @amx(%q: memref<16x16x2xbf16>, %k: memref<32x32xbf16>, %v: memref<32x32xbf16>, %a: memref<32x16xf32>,
                %m: memref<16xf32>, %l: memref<16xf32>) {
-  // expected-error @below {{schedule has product = amx, expected product = fma for target x86-64 and type 'f32'}}
+  // expected-error @below {{schedule: expected instruction = amx only on targets that have it, with sums of 'f32', found x86-64 and 'f32'; write instruction = fma}}
   attn.online_step ins(%q, %k, %v : memref<16x16x2xbf16>, memref<32x32xbf16>, memref<32x32xbf16>)
       outs(%a, %m, %l : memref<32x16xf32>, memref<16xf32>, memref<16xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d floordiv 2, i, d mod 2)>, affine_map<(i, j, d, e) -> (j, d)>,
                affine_map<(i, j, d, e) -> (e, j)>, affine_map<(i, j, d, e) -> (e, i)>,
                affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       schedule = #attn.schedule<query_tile = 16, key_tile = 32, lanes = 16, row_block = 2, lane_vectors = 1, product = amx>}
+       schedule = #attn.prefill<query_tile = 16, key_tile = 32, lanes = 16, block_rows = 2, block_vectors = 1, instruction = amx>}
   return
 }
 

@@ -30,7 +30,7 @@ func.func @step(%q: memref<4x16x2xbf16>, %k: memref<3x8xbf16>, %v: memref<2x6x2x
                affine_map<(i, j, d, e) -> (j floordiv 2, e, j mod 2)>, affine_map<(i, j, d, e) -> (e, i)>,
                affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 16, key_tile = 3, lanes = 16, row_block = 2, lane_vectors = 1, product = dot>}
+       schedule = #attn.prefill<query_tile = 16, key_tile = 3, lanes = 16, block_rows = 2, block_vectors = 1, instruction = pairs>}
   return
 }
 

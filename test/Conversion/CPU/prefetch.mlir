@@ -34,7 +34,7 @@ func.func @tile(%q: memref<4x16xf32>, %k: memref<4x16xf32>, %v: memref<4x24xf32>
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (j, i)>, affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>,
                affine_map<(i, j, d, e) -> (i)>],
-       schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 2, lane_vectors = 1, prefetch = 8>}
+       schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 2, block_vectors = 1, prefetch = 8>}
   return
 }
 
@@ -64,7 +64,7 @@ func.func @last_keys(%q: memref<16x4xf32>, %k: memref<4x16xf32>, %v: memref<4x24
         {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                  affine_map<(i, j, d, e) -> (j, i)>, affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>,
                  affine_map<(i, j, d, e) -> (i)>],
-         schedule = #attn.schedule<query_tile = 4, key_tile = 4, lanes = 4, row_block = 2, lane_vectors = 1, prefetch = 8>}
+         schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 2, block_vectors = 1, prefetch = 8>}
   }
   return
 }

@@ -1,7 +1,7 @@
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=x86-64 --canonicalize --cse | FileCheck %s
 // RUN: not attn-opt %s --attn-lower-tile-to-vector=target=x86-64-v3 2>&1 \
 // RUN:     | FileCheck %s --check-prefix=LANES
-// LANES: schedule has 4 lanes, expected 8 for target x86-64-v3
+// LANES: error: 'attn.online_step' op schedule: expected lanes to be 8, those of a vector of 'f32' on target x86-64-v3, found 4; write lanes = 8
 
 // Four keys by one vector of query rows: one load of Q and four broadcasts of K feed four accumulators; two keys are left.
 // CHECK-LABEL: func @blocks_and_rest(
@@ -21,6 +21,6 @@ func.func @blocks_and_rest(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memre
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
                affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
-       scale = 0.5 : f64, schedule = #attn.schedule<query_tile = 4, key_tile = 6, lanes = 4, row_block = 4, lane_vectors = 1>}
+       scale = 0.5 : f64, schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
   return
 }

@@ -39,6 +39,6 @@ func.func @step(%q: memref<16x48x2xbf16>, %k: memref<32x32xbf16>, %v: memref<32x
                affine_map<(i, j, d, e) -> (e, j)>, affine_map<(i, j, d, e) -> (e, i)>,
                affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
        scale = 0.5 : f64,
-       schedule = #attn.schedule<query_tile = 48, key_tile = 32, lanes = 16, row_block = 4, lane_vectors = 3, product = amx>}
+       schedule = #attn.prefill<query_tile = 48, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 3, instruction = amx>}
   return
 }

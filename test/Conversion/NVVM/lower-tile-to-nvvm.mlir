@@ -11,7 +11,7 @@
 !keys = memref<1x2x64x32xbf16>
 !tile = memref<1x1x16x32xbf16, strided<[1024, 512, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 32, row_block = 16, lane_vectors = 1, product = mma, warps = 1>
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
 
 // One warp has 16 queries. Q and K of the first tile are on their way before the loop; in the loop V is copied while
 // scores are multiplied, and the next K while weights are. 16 keys of D 32 are 4 mma for scores and 4 for V.

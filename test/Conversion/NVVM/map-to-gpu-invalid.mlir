@@ -7,12 +7,12 @@
 #r = affine_map<(i, j, d, n) -> (i)>
 !q = memref<128x256xbf16>
 !k = memref<128x256xbf16>
-#schedule = #attn.schedule<query_tile = 128, key_tile = 128, lanes = 32, row_block = 32, lane_vectors = 1, product = mma, warps = 4>
+#schedule = #attn.block<query_tile = 128, key_tile = 128, warps = 4, warp_rows = 32, instruction = mma>
 
 // Q, K and V of 64 KiB each.
 func.func @too_large(%q: !q, %k: !k, %v: !k, %acc: memref<128x256xf32>, %max: memref<128xf32>, %sum: memref<128xf32>) {
-  // expected-error @below {{needs 192 KiB of shared memory, sm_86 has 99; write a schedule with fewer rows or keys}}
   scf.forall (%h) in (2) {
+    // expected-error @below {{schedule: expected at most 99 KiB of shared memory on target sm_86, found 192; write a smaller key_tile or fewer warps}}
     attn.online_step ins(%q, %k, %v : !q, !k, !k) outs(%acc, %max, %sum : memref<128x256xf32>, memref<128xf32>, memref<128xf32>)
         {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
   }
@@ -27,12 +27,12 @@ func.func @too_large(%q: !q, %k: !k, %v: !k, %acc: memref<128x256xf32>, %max: me
 #o = affine_map<(i, j, d, n) -> (i, n)>
 #r = affine_map<(i, j, d, n) -> (i)>
 !t = memref<16x64xf32>
-#schedule = #attn.schedule<query_tile = 16, key_tile = 16, lanes = 16, row_block = 4, lane_vectors = 1>
+#schedule = #attn.prefill<query_tile = 16, key_tile = 16, lanes = 16, block_rows = 4, block_vectors = 1>
 
 // A schedule of a CPU has no warps.
 func.func @of_a_cpu(%q: !t, %k: !t, %v: !t, %acc: !t, %max: memref<16xf32>, %sum: memref<16xf32>) {
   scf.forall (%h) in (2) {
-    // expected-error @below {{expected a schedule of a GPU, with warps; run attn-select-schedule for target sm_86}}
+    // expected-error @below {{expected a schedule #attn.block<…>; run attn-select-schedule for target sm_86}}
     attn.online_step ins(%q, %k, %v : !t, !t, !t) outs(%acc, %max, %sum : !t, memref<16xf32>, memref<16xf32>)
         {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
   }

@@ -11,7 +11,7 @@
 !all = memref<1x2x256x64xbf16>
 !queries = memref<1x1x128x64xbf16, strided<[32768, 16384, 64, 1], offset: ?>>
 !keys = memref<1x1x64x64xbf16, strided<[32768, 16384, 64, 1], offset: ?>>
-#schedule = #attn.schedule<query_tile = 128, key_tile = 64, lanes = 32, row_block = 32, lane_vectors = 1, product = mma, warps = 4>
+#schedule = #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
 
 // A loop over 2 heads and 2 tiles of queries is a grid of 4 blocks of 4 warps; tiles of Q, K and V are in 32 KiB. The
 // kernel has a pointer for each buffer, and its body is that of the loop.

@@ -1,0 +1,35 @@
+//===- Instruction.h - what multiplies a tile, as data ----------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_INSTRUCTION_H
+#define ATTN_SCHEDULE_INSTRUCTION_H
+
+#include <cstdint>
+
+namespace attn {
+
+struct TargetInfo;
+enum class Instruction : uint32_t;
+
+/// How an operand of a prefill tile lies: rows of the other dimension, pairs along the dimension that is added up
+/// around it, or with that dimension innermost.
+enum class OperandLayout { Rows, Pairs, Columns };
+
+/// What the compiler needs to know of an instruction beside the code that emits it.
+struct InstructionInfo {
+  Instruction instruction;
+  bool isForPrefill, isForDecode, isForBlock; ///< the kinds of kernels that have it
+  int64_t depth;                              ///< products that it adds up to one sum
+  bool takesNarrow;                           ///< multiplies elements of Q's type; those of others are widened first
+  bool roundsInputs;                          ///< of f32, to tf32
+  OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
+  int64_t keyMultiple;                        ///< it multiplies whole key tiles, multiples of so many keys
+  Instruction forPartialTiles;                ///< what multiplies others
+};
+
+} // namespace attn
+
+#endif // ATTN_SCHEDULE_INSTRUCTION_H

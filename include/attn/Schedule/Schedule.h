@@ -1,0 +1,44 @@
+//===- Schedule.h - schedules: legality, text, facts ------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_SCHEDULE_H
+#define ATTN_SCHEDULE_SCHEDULE_H
+
+#include "attn/IR/Attn.h"
+#include "attn/Target/TargetInfo.h"
+
+namespace attn {
+
+/// The schedule that `text` writes, as `#attn.prefill<key_tile = 32>`. Fields that it leaves out are those of `base`, if
+/// that is one of the same kind of kernel. The error says what to write.
+llvm::Expected<ScheduleAttr> parseSchedule(llvm::StringRef text, ScheduleAttr base, mlir::MLIRContext *context);
+/// The assembly of a schedule.
+std::string printSchedule(ScheduleAttr schedule);
+
+/// The fastest instruction that the target has for `op`, in a prefill kernel or one where heads share keys.
+InstructionAttr selectInstruction(mlir::Operation *op, bool sharesKeys, const TargetInfo &target);
+/// An error where the products of `op` cannot be those of the schedule's instruction, on any target.
+mlir::LogicalResult verifyInstruction(mlir::Operation *op, ScheduleAttr schedule);
+/// An error where the target has not the instruction, or not with sums of that type.
+mlir::LogicalResult verifyInstruction(mlir::Operation *op, const InstructionInfo &info, mlir::Type sum,
+                                      const TargetInfo &target);
+
+/// Bytes of a thread's stack for Q, the scores, the accumulator and the quotient that finalize transposes, of a CPU
+/// tile of `rows` query rows (of a decode kernel those of all heads that share one of K); and how many a prefill or
+/// decode kernel may need.
+int64_t getTileStackBytes(mlir::Operation *op, int64_t rows, int64_t keyTile);
+constexpr int64_t kMaxPrefillStackBytes = 1024 * 1024, kMaxDecodeStackBytes = 512 * 1024;
+/// True where a decode tile of a sdpa or online_step may have `kvHeads` heads of K: a divisor of all, and all of them
+/// visit the same keys.
+bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
+/// True for additive scores.
+bool hasScoreWeight(mlir::Operation *op);
+/// An error where no schedule makes `op`, an sdpa or online_step, a GPU kernel.
+mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
+
+} // namespace attn
+
+#endif // ATTN_SCHEDULE_SCHEDULE_H

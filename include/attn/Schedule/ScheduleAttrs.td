@@ -1,0 +1,123 @@
+//===- ScheduleAttrs.td - one schedule for each kind of kernel -*- tablegen -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SCHEDULE_SCHEDULEATTRS_TD
+#define ATTN_SCHEDULE_SCHEDULEATTRS_TD
+
+include "attn/IR/AttnBase.td"
+include "attn/Schedule/ScheduleInterface.td"
+
+def Attn_Instruction : I32EnumAttr<"Instruction", "the instruction of the two products of a tile", [
+    I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Pairs", 1, "pairs">, I32EnumAttrCase<"Bytes", 2, "bytes">,
+    I32EnumAttrCase<"AMX", 3, "amx">, I32EnumAttrCase<"MMA", 4, "mma">, I32EnumAttrCase<"TF32", 5, "tf32">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction"> {
+  let description = [{
+    * `fma`: multiply-add in the type of the accumulation, to which narrower elements are widened. On a GPU, f32.
+    * `pairs`: pairs of bf16 (vdpbf16ps).
+    * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
+    * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, where a key tile is whole; others are multiplied
+      by `pairs`. It is never selected, as the process has to ask the system for the tiles first.
+    * `mma`: m16n8k16 of 16-bit inputs, on a GPU. `tf32`: m16n8k8 of rounded f32.
+
+    `getInfo` has what the rest of the compiler needs of an instruction, as data.
+  }];
+  let returnType = "::attn::InstructionAttr";
+  let convertFromStorage = "$_self";
+  let extraClassDeclaration = [{
+    const InstructionInfo &getInfo() const;
+    static InstructionAttr getFMA(::mlir::MLIRContext *context) { return get(context, Instruction::FMA); }
+  }];
+}
+
+class Attn_Schedule<string name, string text> : AttrDef<Attn_Dialect, name, [Attn_ScheduleAttr]> {
+  let mnemonic = text;
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+class Attn_Default<string value> : DefaultValuedParameter<"int64_t", value>;
+def Attn_DefaultFMA : DefaultValuedParameter<"::attn::InstructionAttr", "::attn::InstructionAttr::getFMA($_ctxt)">;
+
+def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
+  let summary = "schedule of a CPU kernel for many query rows, which are the lanes of vectors";
+  let description = [{
+    `query_tile` rows of Q, a multiple of `lanes`, and `key_tile` keys make one tile; `lanes` elements fill a vector
+    register. The register kernels hold `block_rows` rows of the tile (keys, or columns of V) times `block_vectors`
+    vectors of query rows as accumulators, and fewer vectors where less is left of `query_tile`. Kernels prefetch rows of
+    K and V `prefetch` rows ahead; 0 leaves that to the processor.
+
+    ```mlir
+    #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>
+    ```
+  }];
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
+                        "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"0">:$prefetch);
+  let extraClassDeclaration = [{
+    ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
+    PrefillAttr withInstruction(Instruction instruction) const;
+  }];
+}
+
+def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
+  let summary = "schedule of a CPU kernel for few query rows; lanes are columns of K and V";
+  let description = [{
+    A tile has the query heads that share a head of K, `query_tile` rows of each, which are all that there are. The
+    register kernels hold `block_queries` of these rows, a power of two, times as many keys as then fill `lanes` products,
+    but at most 4 at once. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged
+    (`attn.merge_states`). `kv_heads` greater than 1 puts so many heads of K, and those of Q that share them, into one
+    tile, and goes through them inside of the loop over key tiles: where a key's heads lie side by side, memory is then
+    read line by line. K and V are prefetched `prefetch` rows ahead; 0 leaves that to the processor, but for the first row
+    of each place that is read at once.
+
+    ```mlir
+    #attn.decode<query_tile = 1, key_tile = 64, lanes = 16, block_queries = 4, split_keys = 1024>
+    ```
+  }];
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_queries,
+                        Attn_DefaultFMA:$instruction, Attn_Default<"0">:$split_keys, Attn_Default<"0">:$prefetch,
+                        Attn_Default<"1">:$kv_heads);
+  let extraClassDeclaration = [{
+    bool sharesKeys() const { return true; }
+    ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
+  }];
+}
+
+def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
+  let summary = "schedule of a GPU kernel: a block of warps has a tile";
+  let description = [{
+    A block of `warps` warps has a tile of `query_tile` rows of Q and `key_tile` keys. Each warp holds `warp_rows` rows,
+    all heads' and queries' together, and multiplies in fragments of 16 rows. With `shared_keys` a tile has all query
+    rows of the heads that share a head of K; only then keys may be split (`split_keys`), as in `#attn.decode`.
+
+    ```mlir
+    #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
+    #attn.block<query_tile = 1, key_tile = 64, warps = 1, warp_rows = 16, instruction = mma, shared_keys = true>
+    ```
+  }];
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$warps, "int64_t":$warp_rows,
+                        Attn_DefaultFMA:$instruction, DefaultValuedParameter<"bool", "false">:$shared_keys,
+                        Attn_Default<"0">:$split_keys);
+  let extraClassDeclaration = [{
+    /// Threads of a warp.
+    static int64_t getLanes() { return 32; }
+    int64_t getThreads() const { return getLanes() * getWarps(); }
+    /// Rows of a block's fragments: as many as the tile has, or more.
+    int64_t getBlockRows() const { return getWarpRows() * getWarps(); }
+    bool sharesKeys() const { return getSharedKeys(); }
+    /// Shared memory of the tile of `op`, an sdpa or online_step.
+    int64_t getSharedBytes(::mlir::Operation *op) const;
+    ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
+  }];
+}
+
+#endif // ATTN_SCHEDULE_SCHEDULEATTRS_TD

@@ -1,0 +1,131 @@
+//===- BlockSchedule.cpp - the schedules that a GPU kernel can have -------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleVerifier.h"
+#include "attn/IR/Decompose.h"
+#include "attn/Target/BlockLayout.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Warps of a block: those of a multiprocessor's four schedulers, a few times.
+static constexpr int64_t kMaxWarps = 16;
+/// Rows and keys of a fragment.
+static constexpr int64_t kFragment = 16;
+/// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. What needs more
+/// spills, and takes minutes to compile.
+static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
+/// The accumulators of a thread are limited by its registers.
+static constexpr int64_t kMaxHeadSize = 256;
+/// Positions in 32 bits, with room to add a few of them.
+static constexpr int64_t kMaxPosition = int64_t(1) << 28;
+
+LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps, int64_t warpRows,
+                                InstructionAttr instruction, bool sharedKeys, int64_t splitKeys) {
+  if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
+                                       {"key_tile", keyTile, 1},
+                                       {"warps", warps, 1},
+                                       {"warp_rows", warpRows, 1},
+                                       {"split_keys", splitKeys, 0}})))
+    return failure();
+  for (auto [name, size] : {std::pair("warp_rows", warpRows), std::pair("key_tile", keyTile)})
+    if (size % kFragment != 0)
+      return emitError() << "expected " << name << " to be a multiple of " << kFragment << ", found " << size
+                         << "; write " << name << " = " << llvm::alignTo(size, kFragment);
+  if (!instruction.getInfo().isForBlock)
+    return emitError() << "expected instruction to be mma, tf32 or fma, found "
+                       << stringifyInstruction(instruction.getValue())
+                       << "; write instruction = mma for inputs of 16 bits, else instruction = fma";
+  if (!sharedKeys && queryTile > warpRows * warps)
+    return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
+                       << queryTile << "; write query_tile = " << warpRows * warps;
+  if (!sharedKeys && splitKeys != 0)
+    return emitError() << "expected split_keys only with shared_keys, found it without; write split_keys = 0";
+  return verifySplit(emitError, splitKeys, keyTile);
+}
+
+int64_t BlockAttr::getSharedBytes(Operation *op) const {
+  int64_t bits = getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth();
+  return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
+                          getStaticSize(op, DimKind::ValueSize), bits / 8)
+      .bytes;
+}
+
+LogicalResult attn::verifyGpuOp(Operation *op) {
+  Type type = getElementTypeOrSelf(op->getOperand(0).getType());
+  if (!type.isBF16() && !type.isF16() && !type.isF32())
+    return op->emitOpError("no GPU kernel for element type ")
+           << type << ", expected bf16, f16 or f32; convert the inputs";
+  if (hasScoreWeight(op))
+    return op->emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
+  int64_t multiple = kChunkBytes / (type.getIntOrFloatBitWidth() / 8);
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  for (int64_t size : {headSize, valueSize})
+    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
+      return op->emitOpError("no GPU kernel for head sizes ")
+             << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
+             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
+  for (DimKind kind : {DimKind::Query, DimKind::Key})
+    if (int64_t size = getStaticSize(op, kind); !ShapedType::isDynamic(size) && size >= kMaxPosition)
+      return op->emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";
+  return success();
+}
+
+LogicalResult BlockAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {
+  if (!target.gpu)
+    return op->emitOpError("schedule: expected one of a processor on target ")
+           << target.name << ", found " << *this << "; write #attn.prefill<…>, or compile for a GPU";
+  if (getWarps() > kMaxWarps)
+    return op->emitOpError("schedule: expected warps from 1 to ")
+           << kMaxWarps << " on target " << target.name << ", found " << getWarps() << "; write warps = 4";
+  if (int64_t bytes = getSharedBytes(op); bytes > target.gpu->sharedBytesPerBlock)
+    return op->emitOpError("schedule: expected at most ")
+           << target.gpu->sharedBytesPerBlock / 1024 << " KiB of shared memory on target " << target.name << ", found "
+           << llvm::divideCeil(bytes, 1024) << "; write a smaller key_tile or fewer warps";
+  return verifyInstruction(op, getInstruction().getInfo(), sum, target);
+}
+
+LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) const {
+  auto emitError = [&] { return op->emitOpError("schedule: expected "); };
+  if (failed(verifyTiledOp(op)))
+    return failure();
+  if (op->getParentOfType<scf::ForallOp>())
+    return op->emitOpError("cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: "
+                           "expected attention in the function itself; write the loop's dimensions as batch "
+                           "dimensions of the attention");
+  Type sum = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
+  if (target && !target->gpu)
+    return verifyTarget(op, sum, *target);
+  if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))
+    return failure();
+  if (failed(verifyGpuOp(op)) || failed(verifyInstruction(op, *this)))
+    return failure();
+  int64_t rows = getBlockRows(), queries = getStaticSize(op, DimKind::Query);
+  int64_t groupRows = getQueryTile() * getGroupSize(op);
+  if (getSharedKeys() && groupRows > rows)
+    return emitError() << "warp_rows times warps with shared_keys to be at least the " << groupRows
+                       << " query rows of a head of K, found " << rows
+                       << "; write warps = " << llvm::divideCeil(groupRows, getWarpRows());
+  if (!getSharedKeys() && getQueryTile() != rows && (ShapedType::isDynamic(queries) || getQueryTile() < queries))
+    return emitError() << "query_tile to be warp_rows times warps, " << rows << ", or all query rows, found "
+                       << getQueryTile() << "; write query_tile = " << rows;
+  // Slices of a bias or mask have the rows that there are.
+  if (!getSharedKeys() && queries > 0 && getQueryTile() > queries)
+    return emitError() << "query_tile of at most the " << queries << " query rows, found " << getQueryTile()
+                       << "; write query_tile = " << queries;
+  int64_t columns = getKeyTile() + getStaticSize(op, DimKind::ValueSize);
+  if (getWarpRows() * columns > kMaxThreadAccumulators * getLanes())
+    return emitError() << "warp_rows times columns of V and keys of a tile to be at most "
+                       << kMaxThreadAccumulators * getLanes() << ", found " << getWarpRows() << " times " << columns
+                       << "; write warp_rows = 16 and a smaller key_tile";
+  if (getInstruction().getInfo().depth == 1 && getWarpRows() * getKeyTile() > kMaxThreadProducts)
+    return emitError() << "warp_rows times key_tile without tensor cores to be at most " << kMaxThreadProducts
+                       << ", found " << getWarpRows() << " times " << getKeyTile()
+                       << "; write warp_rows = 16, key_tile = 32";
+  return target ? verifyTarget(op, sum, *target) : success();
+}

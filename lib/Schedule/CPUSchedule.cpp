@@ -1,0 +1,199 @@
+//===- CPUSchedule.cpp - the schedules that a CPU kernel can have ---------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleVerifier.h"
+#include "attn/IR/Decompose.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Larger numbers are nothing that a kernel could want, and products of them must not overflow.
+static constexpr int64_t kMaxNumber = int64_t(1) << 24;
+/// Accumulators of a register kernel: four times the most registers that a processor has. What needs more spills, and
+/// takes minutes to compile.
+static constexpr int64_t kMaxAccumulators = 128;
+
+//===----------------------------------------------------------------------===//
+// What the kinds share
+//===----------------------------------------------------------------------===//
+
+LogicalResult attn::verifyNumbers(EmitError emitError, ArrayRef<NumberField> fields) {
+  for (const NumberField &field : fields)
+    if (field.number < field.minimum || field.number > kMaxNumber)
+      return emitError() << "expected " << field.name << " to be a number from " << field.minimum << " to "
+                         << kMaxNumber << ", found " << field.number;
+  return success();
+}
+
+LogicalResult attn::verifySplit(EmitError emitError, int64_t splitKeys, int64_t keyTile) {
+  if (splitKeys % keyTile == 0)
+    return success();
+  return emitError() << "expected split_keys to be a multiple of key_tile, " << keyTile << ", found " << splitKeys
+                     << "; write split_keys = " << llvm::alignTo(splitKeys, keyTile);
+}
+
+LogicalResult attn::verifyTiledOp(Operation *op) {
+  if (ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)) ||
+      ShapedType::isDynamic(getStaticSize(op, DimKind::ValueSize)))
+    return op->emitOpError("cannot be tiled: expected static head sizes, found dynamic ones");
+  if (getStaticSize(op, DimKind::ValueSize) == 0)
+    return op->emitOpError("cannot be tiled: expected at least one column of V, found none; run "
+                           "attn-lower-to-reference on the attn.sdpa");
+  // What the maps of a tile may say, and whole ops may not: there would be no tile for a part of a group.
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1, groupSize = getGroupSize(op);
+  if (!ShapedType::isDynamic(heads) && heads % groupSize != 0)
+    return op->emitOpError("cannot be tiled: expected a multiple of the ")
+           << groupSize << " query heads that share one head of K in its map, found " << heads
+           << "; write 0 in its place where all heads share one";
+  return success();
+}
+
+LogicalResult attn::verifySharedKeys(Operation *op, int64_t queryTile, StringRef other) {
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (getPackedSequences(op))
+    return op->emitOpError("schedule: expected ")
+           << other << " for packed sequences, whose tiles begin where a sequence does; write " << other;
+  if (hasScoreWeight(op))
+    return op->emitOpError("schedule: expected ")
+           << other << " for additive scores (score_weight); write " << other;
+  if (ShapedType::isDynamic(queries))
+    return op->emitOpError("schedule: expected query_tile to be the number of query rows, found a dynamic one; write ")
+           << other;
+  if (queryTile != queries)
+    return op->emitOpError("schedule: expected query_tile to be ")
+           << queries << ", the number of query rows, found " << queryTile << "; write query_tile = " << queries;
+  return success();
+}
+
+int64_t attn::getTileStackBytes(Operation *op, int64_t rows, int64_t keyTile) {
+  int64_t columns = getStaticSize(op, DimKind::HeadSize) + 2 * getStaticSize(op, DimKind::ValueSize) + keyTile;
+  Type type = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
+  return rows * columns * (type.getIntOrFloatBitWidth() / 8);
+}
+
+bool attn::canShareKeyLoop(Operation *op, int64_t kvHeads) {
+  unsigned numBatch = getNumBatchDims(op);
+  int64_t heads = numBatch > 0 ? getStaticDomain(op)[numBatch - 1] : 1;
+  return !ShapedType::isDynamic(heads) && heads % (getGroupSize(op) * kvHeads) == 0 &&
+         !visitsKeysBy(op, {IndexKind::Head, IndexKind::KvHead});
+}
+
+static LogicalResult verifyStack(Operation *op, ScheduleAttr schedule, int64_t rows, int64_t maxBytes) {
+  int64_t bytes = getTileStackBytes(op, rows, schedule.getKeyTile());
+  if (bytes <= maxBytes)
+    return success();
+  return op->emitOpError("schedule: expected query_tile and key_tile of at most ")
+         << maxBytes << " bytes of Q, scores and accumulators, found " << schedule.getQueryTile() << " and "
+         << schedule.getKeyTile() << " that need " << bytes << "; write smaller ones";
+}
+
+static LogicalResult verifyCPUTarget(Operation *op, ScheduleAttr schedule, Type sum, const TargetInfo &target) {
+  if (target.gpu)
+    return op->emitOpError("schedule: expected one of a block of warps on target ")
+           << target.name << ", found " << schedule << "; write #attn.block<…>";
+  if (failed(verifyInstruction(op, schedule.getInfo(), sum, target)))
+    return failure();
+  int64_t lanes = target.getLanes(sum.getIntOrFloatBitWidth());
+  if (schedule.getLanes() != lanes)
+    return op->emitOpError("schedule: expected lanes to be ")
+           << lanes << ", those of a vector of " << sum << " on target " << target.name << ", found "
+           << schedule.getLanes() << "; write lanes = " << lanes;
+  return success();
+}
+
+static LogicalResult verifyCPUOp(Operation *op, ScheduleAttr schedule, const TargetInfo *target) {
+  Type sum = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
+  if (failed(verifyTiledOp(op)) || (target && failed(schedule.verifyTarget(op, sum, *target))))
+    return failure();
+  return verifyInstruction(op, schedule);
+}
+
+//===----------------------------------------------------------------------===//
+// #attn.prefill
+//===----------------------------------------------------------------------===//
+
+LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
+                                  int64_t blockRows, int64_t blockVectors, InstructionAttr instruction,
+                                  int64_t prefetch) {
+  if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
+                                       {"key_tile", keyTile, 1},
+                                       {"lanes", lanes, 1},
+                                       {"block_rows", blockRows, 1},
+                                       {"block_vectors", blockVectors, 1},
+                                       {"prefetch", prefetch, 0}})))
+    return failure();
+  const InstructionInfo &info = instruction.getInfo();
+  if (!info.isForPrefill)
+    return emitError() << "expected instruction to be fma, pairs or amx, found "
+                       << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
+  if (keyTile % info.keyMultiple != 0)
+    return emitError() << "expected key_tile to be a multiple of " << info.keyMultiple << " with instruction = "
+                       << stringifyInstruction(instruction.getValue()) << ", found " << keyTile
+                       << "; write key_tile = " << llvm::alignTo(keyTile, info.keyMultiple);
+  if (queryTile % lanes != 0)
+    return emitError() << "expected query_tile to be a multiple of the " << lanes << " lanes, found " << queryTile
+                       << "; write query_tile = " << llvm::alignTo(queryTile, lanes);
+  if (blockRows * blockVectors > kMaxAccumulators)
+    return emitError() << "expected block_rows times block_vectors to be at most " << kMaxAccumulators << ", found "
+                       << blockRows << " times " << blockVectors << "; write block_rows = 4, block_vectors = 4";
+  return success();
+}
+
+PrefillAttr PrefillAttr::withInstruction(Instruction instruction) const {
+  return get(getContext(), getQueryTile(), getKeyTile(), getLanes(), getBlockRows(), getBlockVectors(),
+             InstructionAttr::get(getContext(), instruction), getPrefetch());
+}
+
+LogicalResult PrefillAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {
+  return verifyCPUTarget(op, *this, sum, target);
+}
+
+LogicalResult PrefillAttr::verifyFor(Operation *op, const TargetInfo *target) const {
+  if (failed(verifyCPUOp(op, *this, target)))
+    return failure();
+  return verifyStack(op, *this, getQueryTile(), kMaxPrefillStackBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// #attn.decode
+//===----------------------------------------------------------------------===//
+
+LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
+                                 int64_t blockQueries, InstructionAttr instruction, int64_t splitKeys, int64_t prefetch,
+                                 int64_t kvHeads) {
+  if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
+                                       {"key_tile", keyTile, 1},
+                                       {"lanes", lanes, 1},
+                                       {"block_queries", blockQueries, 1},
+                                       {"split_keys", splitKeys, 0},
+                                       {"prefetch", prefetch, 0},
+                                       {"kv_heads", kvHeads, 1}})))
+    return failure();
+  // As many products of rows and keys as lanes are added up together, by halves.
+  if (blockQueries > lanes || !llvm::isPowerOf2_64(blockQueries) || !llvm::isPowerOf2_64(lanes))
+    return emitError() << "expected block_queries to be at most the lanes, " << lanes
+                       << ", both powers of two, found " << blockQueries << "; write block_queries = 1";
+  if (!instruction.getInfo().isForDecode)
+    return emitError() << "expected instruction to be fma, pairs or bytes, found "
+                       << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
+  return verifySplit(emitError, splitKeys, keyTile);
+}
+
+LogicalResult DecodeAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {
+  return verifyCPUTarget(op, *this, sum, target);
+}
+
+LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) const {
+  if (failed(verifyCPUOp(op, *this, target)) || failed(verifySharedKeys(op, getQueryTile(), "#attn.prefill<…>")))
+    return failure();
+  if (getKvHeads() > 1 && !canShareKeyLoop(op, getKvHeads()))
+    return op->emitOpError("schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")
+           << getKvHeads() << "; write kv_heads = 1";
+  // Query heads that share a head of K are rows of one decode tile.
+  return verifyStack(op, *this, getQueryTile() * getGroupSize(op) * getKvHeads(), kMaxDecodeStackBytes);
+}

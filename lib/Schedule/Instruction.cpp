@@ -1,0 +1,164 @@
+//===- Instruction.cpp - the instructions of products ---------------------===//
+//
+// The table of what the compiler needs to know of each, where an op can have it,
+// and which one is the fastest.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "attn/Schedule/Schedule.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayout::Pairs,
+                               kColumns = OperandLayout::Columns;
+
+/// In the order of the enumeration.
+static constexpr InstructionInfo kInfos[] = {
+    // instruction, prefill, decode, block, depth, narrow, rounds, Q, V, keys, partial tiles
+    {Instruction::FMA, true, true, true, 1, false, false, kRows, kRows, 1, Instruction::FMA},
+    {Instruction::Pairs, true, true, false, 2, true, false, kPairs, kPairs, 1, Instruction::Pairs},
+    {Instruction::Bytes, false, true, false, 4, false, false, kRows, kRows, 1, Instruction::Bytes},
+    {Instruction::AMX, true, false, false, 32, true, false, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs},
+    {Instruction::MMA, false, false, true, 16, true, false, kRows, kRows, 1, Instruction::MMA},
+    {Instruction::TF32, false, false, true, 8, false, true, kRows, kRows, 1, Instruction::TF32},
+};
+
+const InstructionInfo &InstructionAttr::getInfo() const { return kInfos[static_cast<size_t>(getValue())]; }
+
+bool attn::hasScoreWeight(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
+      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+}
+
+static Type getType(Operation *op, unsigned operand) { return getElementTypeOrSelf(op->getOperand(operand).getType()); }
+
+/// Pairs of bf16 that lie together. Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
+static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
+  for (unsigned i : {0u, 1u, 2u})
+    if (Type type = getType(op, i); !type.isBF16() && (i == 0 || sharesKeys || !isQuantised(type)))
+      return false;
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+  if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
+    return false;
+  AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
+  return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
+                      [&](AffineMap map) { return map.getResults().back() == head; });
+}
+
+/// Q of 16 bits, rounded to integers of as many, times bytes of K, and the weights likewise times V, whose rows lie
+/// together.
+static bool canMultiplyBytes(Operation *op) {
+  if (!isa<FloatType>(getType(op, 0)) || getType(op, 0).getIntOrFloatBitWidth() != 16 || !getType(op, 1).isInteger(8) ||
+      !getType(op, 2).isInteger(8))
+    return false;
+  SmallVector<AffineMap> maps = getMaps(op);
+  auto liesTogether = [&](DimKind kind, unsigned operand) {
+    int64_t size = getStaticSize(op, kind);
+    return !ShapedType::isDynamic(size) && size % TargetInfo::kByteDotColumns == 0 &&
+           size <= TargetInfo::kMaxByteDotSum &&
+           maps[operand].getResults().back() == getAffineDimExpr(getDomainPosition(op, kind), op->getContext());
+  };
+  return !hasScoreWeight(op) && liesTogether(DimKind::HeadSize, 1) && liesTogether(DimKind::ValueSize, 2);
+}
+
+InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const TargetInfo &target) {
+  auto get = [&](Instruction instruction) { return InstructionAttr::get(op->getContext(), instruction); };
+  if (target.gpu)
+    return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
+  if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
+    return get(Instruction::Bytes);
+  // Where the target multiplies pairs faster than it would after widening. In decode kernels, pairs along the keys are
+  // made of rows of V.
+  AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
+  bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
+  return get(target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows ? Instruction::Pairs
+                                                                                  : Instruction::FMA);
+}
+
+static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
+  if (keyTile > TargetInfo::kMaxByteDotSum)
+    return op->emitOpError("schedule: expected key_tile of at most ")
+           << TargetInfo::kMaxByteDotSum << " for instruction = bytes, found " << keyTile
+           << "; write key_tile = " << TargetInfo::kMaxByteDotSum;
+  auto gather = op->getOperand(1).getDefiningOp<GatherPagesOp>();
+  if (gather && gather.getPageSize() % keyTile != 0)
+    return op->emitOpError("schedule: expected key_tile to divide the ")
+           << gather.getPageSize() << " keys of a page for instruction = bytes, as other pages are gathered and widened, "
+           << "found " << keyTile << "; write key_tile = " << gather.getPageSize() << " or instruction = fma";
+  return success();
+}
+
+LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {
+  auto isWhole = [&](DimKind kind) { return getStaticSize(op, kind) % TargetInfo::kTileDepth == 0; };
+  StringRef expected;
+  switch (schedule.getInfo().instruction) {
+  case Instruction::FMA:
+    if (!isa<BlockAttr>(schedule) || getType(op, 0).isF32())
+      return success();
+    expected = "a Q of f32 on a GPU; write instruction = mma";
+    break;
+  case Instruction::Pairs:
+    if (canMultiplyPairs(op, schedule.sharesKeys()))
+      return success();
+    expected = "Q, K and V of bf16, in #attn.prefill also K and V of 8 bits, of an even head size that is innermost, "
+               "without score_weight; write instruction = fma";
+    break;
+  case Instruction::Bytes:
+    if (canMultiplyBytes(op))
+      return verifyBytes(op, schedule.getKeyTile());
+    expected = "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, "
+               "without score_weight; write instruction = fma";
+    break;
+  case Instruction::AMX:
+    if (canMultiplyPairs(op, /*sharesKeys=*/false) && isWhole(DimKind::HeadSize) && isWhole(DimKind::ValueSize))
+      return success();
+    expected = "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
+               "score_weight; write instruction = pairs or instruction = fma";
+    break;
+  case Instruction::MMA:
+    if (!getType(op, 0).isF32())
+      return success();
+    expected = "a Q of 16 bits; write instruction = fma";
+    break;
+  case Instruction::TF32:
+    if (getType(op, 0).isF32())
+      return success();
+    expected = "a Q of f32; write instruction = mma";
+    break;
+  }
+  return op->emitOpError("schedule: instruction = ")
+         << stringifyInstruction(schedule.getInfo().instruction) << ": found Q of " << getType(op, 0) << ", K of "
+         << getType(op, 1) << " and head sizes " << getStaticSize(op, DimKind::HeadSize) << " and "
+         << getStaticSize(op, DimKind::ValueSize) << ", expected " << expected;
+}
+
+LogicalResult attn::verifyInstruction(Operation *op, const InstructionInfo &info, Type sum, const TargetInfo &target) {
+  bool isThere = true;
+  switch (info.instruction) {
+  case Instruction::FMA:
+    return success();
+  case Instruction::Pairs:
+    isThere = target.bf16DotRate > 0;
+    break;
+  case Instruction::Bytes:
+    isThere = target.hasByteDot;
+    break;
+  case Instruction::AMX:
+    isThere = target.hasTiles;
+    break;
+  case Instruction::MMA:
+  case Instruction::TF32:
+    isThere = target.gpu.has_value();
+    break;
+  }
+  if (isThere && sum.isF32())
+    return success();
+  return op->emitOpError("schedule: expected instruction = ")
+         << stringifyInstruction(info.instruction) << " only on targets that have it, with sums of 'f32', found "
+         << target.name << " and " << sum << "; write instruction = fma";
+}

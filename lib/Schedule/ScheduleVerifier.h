@@ -1,0 +1,31 @@
+//===- ScheduleVerifier.h - what the kinds of schedules share ---*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_SCHEDULE_SCHEDULEVERIFIER_H
+#define ATTN_LIB_SCHEDULE_SCHEDULEVERIFIER_H
+
+#include "attn/Schedule/Schedule.h"
+
+namespace attn {
+
+/// A field with its name in assembly, and the least that it may be.
+struct NumberField {
+  llvm::StringLiteral name;
+  int64_t number, minimum;
+};
+
+using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
+/// Numbers in range, beyond which their products would overflow; and split_keys that are whole key tiles.
+mlir::LogicalResult verifyNumbers(EmitError emitError, llvm::ArrayRef<NumberField> fields);
+mlir::LogicalResult verifySplit(EmitError emitError, int64_t splitKeys, int64_t keyTile);
+/// An error where no schedule can tile `op`.
+mlir::LogicalResult verifyTiledOp(mlir::Operation *op);
+/// What schedules whose tile has all query rows of the heads that share a head of K ask of an op.
+mlir::LogicalResult verifySharedKeys(mlir::Operation *op, int64_t queryTile, llvm::StringRef other);
+
+} // namespace attn
+
+#endif // ATTN_LIB_SCHEDULE_SCHEDULEVERIFIER_H
