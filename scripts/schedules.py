@@ -5,10 +5,11 @@
   scripts/schedules.py --count=60 --start=400 --seed=7 --jobs=4
 
 Ten schedules belong to a problem line of scripts/matrix.py. A schedule starts as the policy's for one of TARGETS and
-has some fields changed: to what fits the others, to any number, or to no number at all. It comes in by --schedule, or
-stands in the IR, on attn.sdpa or on attn.online_step; GPU targets run in the emulator. `right` is a kernel whose
-outputs agree with the reference. `refused` is an error at its place in the source that says what a field should be. All
-else, a wrong number, a crash, no end, a message without advice, is wrong and printed as a line to paste.
+has some fields changed: to what fits the others, to any number, to no number at all, or to another kind of kernel. It
+comes in by --schedule, or stands in the IR, on attn.sdpa or on attn.online_step; GPU targets run in the emulator.
+`right` is a kernel whose outputs agree with the reference. `refused` is an error at its place in the source that says
+what a field should be. All else, a wrong number, a crash, no end, a message without advice, is wrong and printed as a
+line to paste.
 
 The last line is `N schedules: right R, refused F, wrong W`; the exit status is 1 where W is not 0. Schedule N is the
 same for each --count that covers it: --start=N --count=1 repeats it. --messages prints the refusals by their text.
@@ -37,24 +38,36 @@ TIME_LIMIT = 180  # seconds a tool
 PER_PROBLEM = 10
 TARGETS = {"host": 5, "x86-64-v3": 3, "x86-64-v2": 2, "sm_80": 1}  # with the number of times each is drawn
 ROUTES = {"option": 7, "attn.sdpa": 2, "attn.online_step": 1}
-PRODUCTS = ("fma", "dot", "amx", "mma", "tf32")
+INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32")
 LARGEST = 1 << 24
 # Any number of a field, in range and out of it.
 NUMBERS = {
     "query_tile": (0, 1, 2, 3, 5, 8, 16, 17, 24, 32, 48, 64, 96, 128, 203, 256, 1024, 1 << 16, LARGEST),
     "key_tile": (0, 1, 2, 3, 5, 8, 16, 20, 32, 48, 64, 96, 100, 128, 256, 1024, 1 << 16, LARGEST),
     "lanes": (0, 1, 2, 3, 4, 8, 16, 32, 64, LARGEST),
-    "row_block": (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 1000, LARGEST),
-    "lane_vectors": (0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 64, 1000, LARGEST),
+    "block_rows": (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64, 1000, LARGEST),
+    "block_vectors": (0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 64, 1000, LARGEST),
+    "block_queries": (0, 1, 2, 3, 4, 8, 16, 32, LARGEST),
+    "warp_rows": (0, 1, 8, 16, 32, 48, 64, 128, 1024, LARGEST),
     "split_keys": (0, 1, 5, 16, 64, 96, 100, 128, 256, 1024, LARGEST),
     "prefetch": (0, 1, 2, 7, 8, 16, 64, 100, 1024, 1 << 20, LARGEST),
     "warps": (0, 1, 2, 3, 4, 5, 8, 16, 17, 64, LARGEST),
     "kv_heads": (0, 1, 2, 3, 4, 5, 6, 8, LARGEST),
 }
-# What is no integer, MLIR's parser refuses in IR.
+# What is no integer, or no field of its kind, MLIR's parser refuses in IR.
 NO_NUMBERS = ("", "-1", "abc", "1.5", "0x10", "16777217", "9223372036854775808", "-9223372036854775808", "1e3")
 
+SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
+# The fields of each kind of kernel, those first that have to be there.
+KINDS = {
+    "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch"),
+    "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
+    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys"),
+}
+REQUIRED = {"prefill": 5, "decode": 4, "block": 4}
+
 Fields = dict[str, str]
+Schedule = tuple[str, Fields]  # kind and fields
 
 
 def pick(generator: random.Random, weights: dict[str, int]) -> str:
@@ -68,59 +81,67 @@ def fits_gpu(problem: matrix.Levels) -> bool:
     return problem["element"] != "f64" and all(size % 8 == 0 for size in sizes)
 
 
-def choose_decode(generator: random.Random, fields: Fields, problem: matrix.Levels) -> Fields:
-    """The fields of a decode kernel that belong together."""
-    lanes, keys = int(fields["lanes"]), generator.choice((1, 3, 8, 16, 32, 64, 128))
-    vectors = 1 << generator.randrange(lanes.bit_length())
-    changed = {"kernel": "decode", "query_tile": problem["size"].split("x")[0], "key_tile": str(keys)}
-    if fields.get("warps", "0") == "0":
-        changed |= {"row_block": str(lanes // vectors), "lane_vectors": str(vectors)}
+def choose_decode(generator: random.Random, policy: Schedule, problem: matrix.Levels) -> Schedule:
+    """A kernel whose tile has all queries of the heads that share keys, with fields that belong together."""
+    kind, fields = policy
+    changed = {"query_tile": problem["size"].split("x")[0]}
+    if kind == "block":
+        changed |= {"key_tile": str(16 * generator.randint(1, 4)), "shared_keys": "true"}
+    else:
+        kind, lanes = "decode", int(fields["lanes"])
+        changed |= {"key_tile": str(generator.choice((1, 3, 8, 16, 32, 64, 128))), "lanes": str(lanes)}
+        changed["block_queries"] = str(1 << generator.randrange(lanes.bit_length()))
         changed["kv_heads"] = generator.choice(("1", "1", problem["heads"].split(",")[1]))
-    else:
-        changed["key_tile"] = str(16 * generator.randint(1, 4))
     changed["split_keys"] = str(int(changed["key_tile"]) * generator.choice((0, 0, 1, 2, 5)))
-    return changed
+    return kind, changed
 
 
-def choose_prefill(generator: random.Random, fields: Fields) -> Fields:
-    """The fields of a prefill kernel that belong together."""
-    changed = {"kernel": "prefill", "split_keys": "0", "kv_heads": "1"}
-    if fields.get("warps", "0") == "0":
-        changed["query_tile"] = str(int(fields["lanes"]) * generator.randint(1, 9))
-        changed["row_block"], changed["lane_vectors"] = str(generator.randint(1, 9)), str(generator.randint(1, 9))
-        changed["key_tile"] = generator.choice(("1", "7", "16", "32", "50", "64", "96"))
-    else:
+def choose_prefill(generator: random.Random, policy: Schedule) -> Schedule:
+    """A kernel whose tile has queries of one head, with fields that belong together."""
+    kind, fields = policy
+    if kind == "block":
         rows, warps = 16 * generator.randint(1, 2), generator.choice((1, 2, 4))
-        changed |= {"row_block": str(rows), "warps": str(warps), "query_tile": str(rows * warps)}
-        changed["key_tile"] = str(16 * generator.randint(1, 4))
-    return changed
+        changed = {"query_tile": str(rows * warps), "key_tile": str(16 * generator.randint(1, 4))}
+        return kind, changed | {"warp_rows": str(rows), "warps": str(warps), "shared_keys": "false", "split_keys": "0"}
+    changed = {"query_tile": str(int(fields["lanes"]) * generator.randint(1, 9)), "lanes": fields["lanes"]}
+    changed["key_tile"] = generator.choice(("1", "7", "16", "32", "50", "64", "96"))
+    changed["block_rows"], changed["block_vectors"] = str(generator.randint(1, 9)), str(generator.randint(1, 9))
+    return "prefill", changed
 
 
 def choose_any(generator: random.Random, name: str) -> str:
     """A value of one field."""
-    if name == "kernel":
-        return generator.choice(("prefill", "decode"))
-    if name == "product":
-        return generator.choice(PRODUCTS)
+    if name == "instruction":
+        return generator.choice(INSTRUCTIONS)
+    if name == "shared_keys":
+        return generator.choice(("true", "false"))
     return generator.choice(NO_NUMBERS) if generator.random() < 0.05 else str(generator.choice(NUMBERS[name]))
 
 
-def draw_fields(generator: random.Random, policy: Fields, problem: matrix.Levels) -> Fields:
-    """The fields that are not the policy's."""
-    changed: Fields = {}
-    kind = generator.random()
-    if kind < (0.1 if "q" in problem["dynamic"] else 0.4):
-        changed = choose_decode(generator, policy, problem)
-    elif kind < 0.7:
-        changed = choose_prefill(generator, policy)
-    names = [*NUMBERS, "kernel", "product"]
+def draw_fields(generator: random.Random, policy: Schedule, problem: matrix.Levels) -> Schedule:
+    """The kind, and the fields that are not the policy's."""
+    schedule: Schedule = policy[0], {}
+    draw = generator.random()
+    if draw < (0.1 if "q" in problem["dynamic"] else 0.4):
+        schedule = choose_decode(generator, policy, problem)
+    elif draw < 0.7:
+        schedule = choose_prefill(generator, policy)
+    elif draw < 0.75:
+        schedule = generator.choice(list(KINDS)), {}
+    kind, changed = schedule
+    names = KINDS[kind] if generator.random() < 0.95 else [*NUMBERS, "instruction", "shared_keys"]
     # Where fields fit each other, one more is changed often, not always.
     count = generator.randint(0, 2) if changed else generator.choice((1, 1, 2, 3, len(names)))
-    likely = ("prefetch", "product", "key_tile", "kv_heads", "split_keys")
+    likely = [name for name in ("prefetch", "instruction", "key_tile", "kv_heads", "split_keys") if name in names]
     for _ in range(count):
         name = generator.choice(likely if changed and generator.random() < 0.6 else names)
         changed[name] = choose_any(generator, name)
-    return changed
+    return kind, changed
+
+
+def print_schedule(kind: str, fields: Fields) -> str:
+    """As the IR has it."""
+    return f"#attn.{kind}<" + ", ".join(f"{name} = {value}" for name, value in fields.items()) + ">"
 
 
 @dataclass(frozen=True)
@@ -130,8 +151,9 @@ class Case:
     problem: matrix.Levels
     target: str
     route: str
+    kind: str
     fields: Fields  # that the option names
-    policy: Fields
+    policy: Schedule
     seed: int
 
     @property
@@ -142,14 +164,14 @@ class Case:
     @property
     def text(self) -> str:
         """As --schedule takes it."""
-        return " ".join(f"{name}={value}" for name, value in self.fields.items())
+        return print_schedule(self.kind, self.fields)
 
     @property
     def attribute(self) -> str:
         """As the IR has it."""
-        required = dict.fromkeys(("query_tile", "key_tile", "lanes", "row_block", "lane_vectors"), "1")
-        fields = required | self.policy | self.fields
-        return "#attn.schedule<" + ", ".join(f"{name} = {value}" for name, value in fields.items()) + ">"
+        required = dict.fromkeys(KINDS[self.kind][: REQUIRED[self.kind]], "1")
+        fields = self.policy[1] if self.policy[0] == self.kind else {}
+        return print_schedule(self.kind, required | fields | self.fields)
 
 
 @dataclass(frozen=True)
@@ -180,11 +202,11 @@ class Runner:
             return 124, f"error: no end within {TIME_LIMIT} s"
         return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
 
-    def find_policy_once(self, line: str, target: str) -> Fields | None:
+    def find_policy_once(self, line: str, target: str) -> Schedule | None:
         """The policy's schedule; None where the target has no kernel."""
         code, output = self.call("--problem=" + line, "--target=" + target, "--stop-after=select-schedule")
-        found = re.search(r"#attn\.schedule<(.*?)>", output)
-        return dict(word.split(" = ") for word in found[1].split(", ")) if code == 0 and found else None
+        found = re.search(SCHEDULE, output)
+        return (found[1], dict(word.split(" = ") for word in found[2].split(", "))) if code == 0 and found else None
 
     def draw(self, number: int, seed: int, problem: matrix.Levels) -> Case:
         """Schedule `number`, one of those of a problem."""
@@ -196,12 +218,13 @@ class Runner:
         # The online form of packed sequences has no reference.
         if route == "attn.online_step" and problem["layout"] == "varlen":
             route = "attn.sdpa"
-        policy = self.find_policy(matrix.print_problem(problem), target) or {}
-        start = {"lanes": "8"} | policy
-        fields = draw_fields(generator, start, problem)
+        start = ("block", {}) if target == "sm_80" else ("prefill", {"lanes": "8"})
+        policy = self.find_policy(matrix.print_problem(problem), target) or start
+        kind, fields = draw_fields(generator, policy, problem)
         if route != "option":
             fields = {name: "-1" if value in NO_NUMBERS else value for name, value in fields.items()}
-        return Case(problem, target, route, fields, policy, number)
+            fields = {name: value for name, value in fields.items() if name in KINDS[kind]}
+        return Case(problem, target, route, kind, fields, policy, number)
 
     def write_ir(self, case: Case, number: int) -> Path | None:
         """The problem as IR with the schedule in it; None where its way has no such op."""
@@ -210,7 +233,7 @@ class Runner:
         if code != 0:
             return None
         if phase == "online":
-            changed, count = re.subn(r"#attn\.schedule<.*?>", case.attribute, text)
+            changed, count = re.subn(SCHEDULE, case.attribute, text)
         else:
             schedule = f"schedule = {case.attribute}"
             changed, count = re.subn(r"(attn\.sdpa ins.*?outs\([^)]*\)) \{", rf"\1 {{{schedule}, ", text)
@@ -255,7 +278,7 @@ class Runner:
             return Result(f"exit status {code}", message, paste)
         # A message says what was expected or what to write, and where.
         has_place = re.match(r"(.*?:\d+:\d+|attnc|attn-ptx-run): error: ", errors[0])
-        names = ("schedule", "kernel", "product", *NUMBERS)
+        names = ("schedule", "instruction", *NUMBERS)
         says_what = ("expected" in text or "write " in text) and any(name in text for name in names)
         return Result("refused" if has_place and says_what else "a message without advice", message, paste)
 

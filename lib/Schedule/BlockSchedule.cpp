@@ -25,8 +25,8 @@ static constexpr int64_t kMaxHeadSize = 256;
 /// Positions in 32 bits, with room to add a few of them.
 static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
-LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps, int64_t warpRows,
-                                InstructionAttr instruction, bool sharedKeys, int64_t splitKeys) {
+LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps,
+                                int64_t warpRows, InstructionAttr instruction, bool sharedKeys, int64_t splitKeys) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"warps", warps, 1},

@@ -59,8 +59,7 @@ LogicalResult attn::verifySharedKeys(Operation *op, int64_t queryTile, StringRef
     return op->emitOpError("schedule: expected ")
            << other << " for packed sequences, whose tiles begin where a sequence does; write " << other;
   if (hasScoreWeight(op))
-    return op->emitOpError("schedule: expected ")
-           << other << " for additive scores (score_weight); write " << other;
+    return op->emitOpError("schedule: expected ") << other << " for additive scores (score_weight); write " << other;
   if (ShapedType::isDynamic(queries))
     return op->emitOpError("schedule: expected query_tile to be the number of query rows, found a dynamic one; write ")
            << other;
@@ -132,9 +131,9 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
     return emitError() << "expected instruction to be fma, pairs or amx, found "
                        << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
   if (keyTile % info.keyMultiple != 0)
-    return emitError() << "expected key_tile to be a multiple of " << info.keyMultiple << " with instruction = "
-                       << stringifyInstruction(instruction.getValue()) << ", found " << keyTile
-                       << "; write key_tile = " << llvm::alignTo(keyTile, info.keyMultiple);
+    return emitError() << "expected key_tile to be a multiple of " << info.keyMultiple
+                       << " with instruction = " << stringifyInstruction(instruction.getValue()) << ", found "
+                       << keyTile << "; write key_tile = " << llvm::alignTo(keyTile, info.keyMultiple);
   if (queryTile % lanes != 0)
     return emitError() << "expected query_tile to be a multiple of the " << lanes << " lanes, found " << queryTile
                        << "; write query_tile = " << llvm::alignTo(queryTile, lanes);
@@ -176,8 +175,8 @@ LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t
     return failure();
   // As many products of rows and keys as lanes are added up together, by halves.
   if (blockQueries > lanes || !llvm::isPowerOf2_64(blockQueries) || !llvm::isPowerOf2_64(lanes))
-    return emitError() << "expected block_queries to be at most the lanes, " << lanes
-                       << ", both powers of two, found " << blockQueries << "; write block_queries = 1";
+    return emitError() << "expected block_queries to be at most the lanes, " << lanes << ", both powers of two, found "
+                       << blockQueries << "; write block_queries = 1";
   if (!instruction.getInfo().isForDecode)
     return emitError() << "expected instruction to be fma, pairs or bytes, found "
                        << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
@@ -192,7 +191,8 @@ LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) con
   if (failed(verifyCPUOp(op, *this, target)) || failed(verifySharedKeys(op, getQueryTile(), "#attn.prefill<…>")))
     return failure();
   if (getKvHeads() > 1 && !canShareKeyLoop(op, getKvHeads()))
-    return op->emitOpError("schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")
+    return op->emitOpError(
+               "schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")
            << getKvHeads() << "; write kv_heads = 1";
   // Query heads that share a head of K are rows of one decode tile.
   return verifyStack(op, *this, getQueryTile() * getGroupSize(op) * getKvHeads(), kMaxDecodeStackBytes);

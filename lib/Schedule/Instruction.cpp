@@ -23,7 +23,8 @@ static constexpr InstructionInfo kInfos[] = {
     {Instruction::FMA, true, true, true, 1, false, false, kRows, kRows, 1, Instruction::FMA},
     {Instruction::Pairs, true, true, false, 2, true, false, kPairs, kPairs, 1, Instruction::Pairs},
     {Instruction::Bytes, false, true, false, 4, false, false, kRows, kRows, 1, Instruction::Bytes},
-    {Instruction::AMX, true, false, false, 32, true, false, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs},
+    {Instruction::AMX, true, false, false, 32, true, false, kPairs, kColumns, TargetInfo::kTileDepth,
+     Instruction::Pairs},
     {Instruction::MMA, false, false, true, 16, true, false, kRows, kRows, 1, Instruction::MMA},
     {Instruction::TF32, false, false, true, 8, false, true, kRows, kRows, 1, Instruction::TF32},
 };
@@ -77,7 +78,7 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
   bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
   return get(target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows ? Instruction::Pairs
-                                                                                  : Instruction::FMA);
+                                                                                   : Instruction::FMA);
 }
 
 static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
@@ -88,7 +89,8 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
   auto gather = op->getOperand(1).getDefiningOp<GatherPagesOp>();
   if (gather && gather.getPageSize() % keyTile != 0)
     return op->emitOpError("schedule: expected key_tile to divide the ")
-           << gather.getPageSize() << " keys of a page for instruction = bytes, as other pages are gathered and widened, "
+           << gather.getPageSize()
+           << " keys of a page for instruction = bytes, as other pages are gathered and widened, "
            << "found " << keyTile << "; write key_tile = " << gather.getPageSize() << " or instruction = fma";
   return success();
 }
@@ -117,8 +119,9 @@ LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {
   case Instruction::AMX:
     if (canMultiplyPairs(op, /*sharesKeys=*/false) && isWhole(DimKind::HeadSize) && isWhole(DimKind::ValueSize))
       return success();
-    expected = "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
-               "score_weight; write instruction = pairs or instruction = fma";
+    expected =
+        "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
+        "score_weight; write instruction = pairs or instruction = fma";
     break;
   case Instruction::MMA:
     if (!getType(op, 0).isF32())
@@ -140,21 +143,12 @@ LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {
 LogicalResult attn::verifyInstruction(Operation *op, const InstructionInfo &info, Type sum, const TargetInfo &target) {
   bool isThere = true;
   switch (info.instruction) {
-  case Instruction::FMA:
-    return success();
-  case Instruction::Pairs:
-    isThere = target.bf16DotRate > 0;
-    break;
-  case Instruction::Bytes:
-    isThere = target.hasByteDot;
-    break;
-  case Instruction::AMX:
-    isThere = target.hasTiles;
-    break;
+  case Instruction::FMA: return success();
+  case Instruction::Pairs: isThere = target.bf16DotRate > 0; break;
+  case Instruction::Bytes: isThere = target.hasByteDot; break;
+  case Instruction::AMX: isThere = target.hasTiles; break;
   case Instruction::MMA:
-  case Instruction::TF32:
-    isThere = target.gpu.has_value();
-    break;
+  case Instruction::TF32: isThere = target.gpu.has_value(); break;
   }
   if (isThere && sum.isF32())
     return success();

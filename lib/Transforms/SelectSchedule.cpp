@@ -121,7 +121,8 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   else if (!ShapedType::isDynamic(shape.queries))
     maxRows = isMasked ? maxRows * 3 / 2 : maxRows * 7 / 4;
   // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
-  while (maxRows > lanes && ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxPrefillStackBytes))
+  while (maxRows > lanes &&
+         ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxPrefillStackBytes))
     maxRows -= lanes;
   if (stackBytes(lanes) > kMaxPrefillStackBytes)
     return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)

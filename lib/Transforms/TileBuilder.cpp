@@ -27,7 +27,8 @@ TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
       keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
       isDecode(schedule.sharesKeys()), isGpu(isa<BlockAttr>(schedule)), isRowMajor(isDecode || isGpu),
       hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
-      usesPairs(isa<PrefillAttr>(schedule) && schedule.getInfo().queryLayout == OperandLayout::Pairs), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      usesPairs(isa<PrefillAttr>(schedule) && schedule.getInfo().queryLayout == OperandLayout::Pairs),
+      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
       rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
                                              : stateType) {
   if (isDecode && numBatch > 0)

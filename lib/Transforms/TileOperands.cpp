@@ -192,8 +192,7 @@ Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
 bool TileBuilder::canReadPages(GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
-  bool isRead = isRowMajor ||
-                type == (usesPairs ? b.getBF16Type() : getAccumulationType(type));
+  bool isRead = isRowMajor || type == (usesPairs ? b.getBF16Type() : getAccumulationType(type));
   return isRead && gather.getPageSize() % schedule.getKeyTile() == 0 && visitsOnly(step, gather, map);
 }
 

@@ -19,9 +19,8 @@ def run(line: str, *options: str) -> str:
 
 def test_ranges_that_keep_nothing_change_nothing():
     """Merged a thousand times with empty states, the value of the only key that is kept is still that."""
-    assert re.search(
-        r"largest error 0,", run("hq2 sq1 sk2000 d16 f32 causal=top_left", "--schedule=#attn.decode<key_tile = 2, split_keys = 2>")
-    )
+    schedule = "--schedule=#attn.decode<key_tile = 2, split_keys = 2>"
+    assert re.search(r"largest error 0,", run("hq2 sq1 sk2000 d16 f32 causal=top_left", schedule))
 
 
 @pytest.mark.parametrize("sq", [1, 40])

@@ -91,8 +91,7 @@ std::vector<std::string> TuneSpace::changeRegisters(ScheduleAttr schedule) const
       if (used >= registers || rows * vectors < registers / kMinAccumulatorShare)
         continue;
       int64_t queryTile = std::max(schedule.getQueryTile(), schedule.getLanes() * vectors);
-      list.push_back(
-          change(schedule, {{"block_rows", rows}, {"block_vectors", vectors}, {"query_tile", queryTile}}));
+      list.push_back(change(schedule, {{"block_rows", rows}, {"block_vectors", vectors}, {"query_tile", queryTile}}));
     }
   return list;
 }

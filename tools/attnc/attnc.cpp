@@ -75,10 +75,10 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
-cl::opt<std::string>
-    schedule("schedule",
-             cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
-             cl::value_desc("\"#attn.KIND<FIELD = N, …>\""), inCompile, inRun, inBench, inCategory);
+cl::opt<std::string> schedule(
+    "schedule",
+    cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
+    cl::value_desc("\"#attn.KIND<FIELD = N, …>\""), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> tuned("tuned", cl::desc("schedules that attnc tune has written, for problem lines"),
                            cl::value_desc("FILE.json"), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each phase"), cl::value_desc("DIR"),

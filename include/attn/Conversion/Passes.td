@@ -356,7 +356,7 @@ def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModul
 
     ```mlir
     // before
-    attn.online_step ins(%q, %k, %v : memref<1x1x128x64xbf16>, …) outs(…) {schedule = #attn.schedule<… warps = 4>}
+    attn.online_step ins(%q, %k, %v : memref<1x1x128x64xbf16>, …) outs(…) {schedule = #attn.block<… warps = 4, …>}
     // after
     nvvm.cp.async.shared.global … nvvm.ldmatrix … nvvm.mma.sync … nvvm.shfl.sync …
     ```

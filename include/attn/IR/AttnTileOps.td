@@ -171,7 +171,7 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
     Domain: (batch…, query, head).
 
     The output may hold one dimension in pairs, as two results of its map, `d floordiv 2` and `d mod 2`: the layout that
-    products of pairs of bf16 take (`#attn.schedule<…, product = dot>`); what an odd size leaves of the last pair is 0.
+    products of pairs of bf16 take (`instruction = pairs`); what an odd size leaves of the last pair is 0.
 
     * C1, C2: as for `attn.scores`, but that output may have more query rows than input.
     * C4: input and output are floating point or have one element type; or input is i8 and output floating point, an

@@ -12,8 +12,8 @@
 
 namespace attn {
 
-/// The schedule that `text` writes, as `#attn.prefill<key_tile = 32>`. Fields that it leaves out are those of `base`, if
-/// that is one of the same kind of kernel. The error says what to write.
+/// The schedule that `text` writes, as `#attn.prefill<key_tile = 32>`. Fields that it leaves out are those of `base`,
+/// if that is one of the same kind of kernel. The error says what to write.
 llvm::Expected<ScheduleAttr> parseSchedule(llvm::StringRef text, ScheduleAttr base, mlir::MLIRContext *context);
 /// The assembly of a schedule.
 std::string printSchedule(ScheduleAttr schedule);

@@ -43,7 +43,9 @@ class Attn_Schedule<string name, string text> : AttrDef<Attn_Dialect, name, [Att
 }
 
 class Attn_Default<string value> : DefaultValuedParameter<"int64_t", value>;
-def Attn_DefaultFMA : DefaultValuedParameter<"::attn::InstructionAttr", "::attn::InstructionAttr::getFMA($_ctxt)">;
+def Attn_DefaultFMA : DefaultValuedParameter<"::attn::InstructionAttr", "::attn::InstructionAttr::getFMA($_ctxt)"> {
+  let printer = "$_printer << ::attn::stringifyInstruction($_self.getValue())";
+}
 
 def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
   let summary = "schedule of a CPU kernel for many query rows, which are the lanes of vectors";

@@ -230,7 +230,7 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{
-    Policy only: attaches `#attn.schedule` to each `attn.sdpa` that has none,
+    Policy only: attaches a schedule to each `attn.sdpa` that has none,
     so that one written by hand stays. Lanes fill a vector register. A model of
     the target's cycles chooses the register kernel and the query tile made of
     it: multiply-adds, instructions, latency, registers left, rows of the last

@@ -29,8 +29,8 @@ static bool findsPages(Operation &op) { return isPure(&op) || isa<memref::LoadOp
 static bool isWholePage(OnlineStepOp step) {
   auto schedule = dyn_cast_or_null<DecodeAttr>(step.getScheduleAttr());
   unsigned numBatch = getNumBatchDims(step);
-  if (!schedule || !step.getPaged() ||
-      getStaticDomain(step)[numBatch + 1] != schedule.getKeyTile() || !step.getMaskMod().empty() || asksForKeys(step))
+  if (!schedule || !step.getPaged() || getStaticDomain(step)[numBatch + 1] != schedule.getKeyTile() ||
+      !step.getMaskMod().empty() || asksForKeys(step))
     return false;
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(step->getRegions(), captured);

@@ -1,7 +1,7 @@
 //===- WarpTile.h - what the GPU tile lowerings share -----------*- C++ -*-===//
 //
-// A block of warps has one tile; warp w holds rows [w row_block, (w + 1)
-// row_block) of it in fragments of 16 rows. In a fragment of an accumulator
+// A block of warps has one tile; warp w holds rows [w warp_rows, (w + 1)
+// warp_rows) of it in fragments of 16 rows. In a fragment of an accumulator
 // (m16n8, PTX ISA "Matrix fragments for mma.m16n8k16") a thread has, with
 // g = lane / 4 and t = lane % 4,
 //
