@@ -95,62 +95,58 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
   return success();
 }
 
+/// Whether the head sizes of an op are whole AMX tiles.
+static bool hasWholeTiles(Operation *op) {
+  return getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
+         getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
+}
+
+namespace {
+/// Where an op and a target have an instruction, and what an op has to be for it.
+struct Requirement {
+  bool (*fits)(Operation *op, ScheduleAttr schedule);
+  bool (*isThere)(const TargetInfo &target);
+  llvm::StringLiteral expected;
+};
+} // namespace
+
+static bool isGpu(const TargetInfo &target) { return target.gpu.has_value(); }
+
+/// In the order of the enumeration.
+static constexpr Requirement kRequirements[] = {
+    {[](Operation *op, ScheduleAttr schedule) { return !isa<BlockAttr>(schedule) || getType(op, 0).isF32(); },
+     [](const TargetInfo &) { return true; }, "a Q of f32 on a GPU; write instruction = mma"},
+    {[](Operation *op, ScheduleAttr schedule) { return canMultiplyPairs(op, schedule.sharesKeys()); },
+     [](const TargetInfo &target) { return target.bf16DotRate > 0; },
+     "Q, K and V of bf16, in #attn.prefill also K and V of 8 bits, of an even head size that is innermost, without "
+     "score_weight; write instruction = fma"},
+    {[](Operation *op, ScheduleAttr) { return canMultiplyBytes(op); },
+     [](const TargetInfo &target) { return target.hasByteDot; },
+     "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, without "
+     "score_weight; write instruction = fma"},
+    {[](Operation *op, ScheduleAttr) { return canMultiplyPairs(op, /*sharesKeys=*/false) && hasWholeTiles(op); },
+     [](const TargetInfo &target) { return target.hasTiles; },
+     "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
+     "score_weight; write instruction = pairs or instruction = fma"},
+    {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,
+     "a Q of 16 bits; write instruction = fma"},
+    {[](Operation *op, ScheduleAttr) { return getType(op, 0).isF32(); }, isGpu, "a Q of f32; write instruction = mma"},
+};
+
 LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {
-  auto isWhole = [&](DimKind kind) { return getStaticSize(op, kind) % TargetInfo::kTileDepth == 0; };
-  StringRef expected;
-  switch (schedule.getInfo().instruction) {
-  case Instruction::FMA:
-    if (!isa<BlockAttr>(schedule) || getType(op, 0).isF32())
-      return success();
-    expected = "a Q of f32 on a GPU; write instruction = mma";
-    break;
-  case Instruction::Pairs:
-    if (canMultiplyPairs(op, schedule.sharesKeys()))
-      return success();
-    expected = "Q, K and V of bf16, in #attn.prefill also K and V of 8 bits, of an even head size that is innermost, "
-               "without score_weight; write instruction = fma";
-    break;
-  case Instruction::Bytes:
-    if (canMultiplyBytes(op))
-      return verifyBytes(op, schedule.getKeyTile());
-    expected = "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, "
-               "without score_weight; write instruction = fma";
-    break;
-  case Instruction::AMX:
-    if (canMultiplyPairs(op, /*sharesKeys=*/false) && isWhole(DimKind::HeadSize) && isWhole(DimKind::ValueSize))
-      return success();
-    expected =
-        "a Q of bf16, and K and V of bf16 or 8 bits, of head sizes that are multiples of 32 and innermost, without "
-        "score_weight; write instruction = pairs or instruction = fma";
-    break;
-  case Instruction::MMA:
-    if (!getType(op, 0).isF32())
-      return success();
-    expected = "a Q of 16 bits; write instruction = fma";
-    break;
-  case Instruction::TF32:
-    if (getType(op, 0).isF32())
-      return success();
-    expected = "a Q of f32; write instruction = mma";
-    break;
-  }
+  Instruction instruction = schedule.getInfo().instruction;
+  const Requirement &requirement = kRequirements[static_cast<size_t>(instruction)];
+  if (requirement.fits(op, schedule))
+    return instruction == Instruction::Bytes ? verifyBytes(op, schedule.getKeyTile()) : success();
   return op->emitOpError("schedule: instruction = ")
-         << stringifyInstruction(schedule.getInfo().instruction) << ": found Q of " << getType(op, 0) << ", K of "
-         << getType(op, 1) << " and head sizes " << getStaticSize(op, DimKind::HeadSize) << " and "
-         << getStaticSize(op, DimKind::ValueSize) << ", expected " << expected;
+         << stringifyInstruction(instruction) << ": found Q of " << getType(op, 0) << ", K of " << getType(op, 1)
+         << " and head sizes " << getStaticSize(op, DimKind::HeadSize) << " and "
+         << getStaticSize(op, DimKind::ValueSize) << ", expected " << requirement.expected;
 }
 
 LogicalResult attn::verifyInstruction(Operation *op, const InstructionInfo &info, Type sum, const TargetInfo &target) {
-  bool isThere = true;
-  switch (info.instruction) {
-  case Instruction::FMA: return success();
-  case Instruction::Pairs: isThere = target.bf16DotRate > 0; break;
-  case Instruction::Bytes: isThere = target.hasByteDot; break;
-  case Instruction::AMX: isThere = target.hasTiles; break;
-  case Instruction::MMA:
-  case Instruction::TF32: isThere = target.gpu.has_value(); break;
-  }
-  if (isThere && sum.isF32())
+  bool isThere = kRequirements[static_cast<size_t>(info.instruction)].isThere(target);
+  if (isThere && (sum.isF32() || info.instruction == Instruction::FMA))
     return success();
   return op->emitOpError("schedule: expected instruction = ")
          << stringifyInstruction(info.instruction) << " only on targets that have it, with sums of 'f32', found "

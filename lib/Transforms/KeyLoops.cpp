@@ -242,8 +242,8 @@ void TileBuilder::createBlockMap() {
           Value key = affine::makeComposedAffineApply(b, at, dim * keyTile, {OpFoldResult(keyTileIndex)});
           Value count = clampedDifference(numKeys, key, keyTile);
           offsets[keyPos] = key;
-          auto classify = ClassifyTileOp::create(b, at, b.getI8Type(), toValue(rows), count, schedule.getQueryTile(),
-                                                 schedule.getLanes());
+          auto classify =
+              ClassifyTileOp::create(b, at, b.getI8Type(), toValue(rows), count, queryTile, schedule.getLanes());
           cloneRegion(step.getMaskMod(), classify.getMaskMod(), classify);
           Value next = tensor::InsertOp::create(b, at, classify, carried[0],
                                                 ValueRange{index(0), index(0), index(0), keyTileIndex});

@@ -28,6 +28,7 @@ static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4;
 namespace {
 struct TileChoice {
   int64_t rowBlock, warps, keyTile;
+  llvm::StringLiteral reason;
 };
 } // namespace
 
@@ -39,8 +40,6 @@ static bool convertsRows(SdpaOp op) {
 /// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
 /// spills where the two leave less than some sixty (docs/GPU.md has its table).
 static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
-  if (!info.takesNarrow)
-    return {16, 4, 32};
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
   bool isMasked = !op.getMaskMod().empty();
@@ -48,9 +47,14 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
   int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 64;
   if (headSize > 64 && (headSize <= 96 || isMasked || ShapedType::isDynamic(keys) || keys % keyTile != 0))
     keyTile /= 2;
-  if (isPlain && headSize <= (isMasked ? 96 : 128))
-    return {32, 4, keyTile};
-  return {16, 8, headSize > 192 || op.getDropoutP() || op.getMask() ? 32 : 64};
+  bool isLarge = headSize > 192 || op.getDropoutP() || op.getMask();
+  const std::pair<bool, TileChoice> cases[] = {
+      {!info.takesNarrow, {16, 4, 32, "without tensor cores each product is an instruction"}},
+      {isPlain && headSize <= (isMasked ? 96 : 128), {32, 4, keyTile, "the registers hold two fragments of rows"}},
+      {isLarge, {16, 8, 32, "a large head, dropout or a mask takes the registers of scores"}},
+      {true, {16, 8, 64, "the registers hold one fragment of rows"}},
+  };
+  return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;
 }
 
 /// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.
@@ -87,8 +91,9 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     // One warp converts all of a tile.
     if (convertsRows(op))
       tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
-  } else if (!ShapedType::isDynamic(queries)) {
-    while (tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
+  } else {
+    emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << tile.reason;
+    while (!ShapedType::isDynamic(queries) && tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
       tile.warps /= 2;
   }
   int64_t largest = target.gpu->sharedBytesPerBlock;

@@ -24,9 +24,10 @@ using State = TileBuilder::State;
 TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
     : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
       domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
-      keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), keyTile(schedule.getKeyTile()),
-      isDecode(schedule.sharesKeys()), isGpu(isa<BlockAttr>(schedule)), isRowMajor(isDecode || isGpu),
-      hasPredicate(!step.getMaskMod().empty()), isDense(step.getBias() || step.getMask()),
+      keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), queryTile(schedule.getQueryTile()),
+      keyTile(schedule.getKeyTile()), isDecode(schedule.sharesKeys()), isGpu(isa<BlockAttr>(schedule)),
+      isRowMajor(isDecode || isGpu), hasPredicate(!step.getMaskMod().empty()),
+      isDense(step.getBias() || step.getMask()),
       usesPairs(isa<PrefillAttr>(schedule) && schedule.getInfo().queryLayout == OperandLayout::Pairs),
       stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
       rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
@@ -81,7 +82,6 @@ Value TileBuilder::getSequenceLength(Value sequences, Value batch) {
 
 /// The rows of the tile that starts at `first`: the last tile may be short.
 OpFoldResult TileBuilder::getRows(Value first, Value batch) {
-  int64_t queryTile = schedule.getQueryTile();
   if (Value sequences = getPackedSequences(step))
     return clampedDifference(getSequenceLength(sequences, batch), first, queryTile);
   std::optional<int64_t> numQueries = getConstantIntValue(domainSizes[queryPos]);
@@ -110,14 +110,12 @@ OpFoldResult TileBuilder::getNumQueryTiles() {
                                    });
     numQueries = loop.getResult(0);
   }
-  return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(schedule.getQueryTile()),
-                                               {numQueries});
+  return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(queryTile), {numQueries});
 }
 
 void TileBuilder::setTile(ValueRange batch, Value tileIndex) {
   tile = tileIndex;
-  firstQuery =
-      affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * schedule.getQueryTile(), {OpFoldResult(tile)});
+  firstQuery = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * queryTile, {OpFoldResult(tile)});
   rows = getRows(firstQuery, batch.empty() ? Value() : batch[0]);
   endQuery = arith::AddIOp::create(b, loc, firstQuery, toValue(rows));
   offsets.assign(batch.begin(), batch.end());
@@ -131,9 +129,9 @@ void TileBuilder::setTile(ValueRange batch, Value tileIndex) {
 }
 
 void TileBuilder::setDecodeTile(ValueRange batch, Value split) {
-  rows = b.getIndexAttr(schedule.getQueryTile());
+  rows = b.getIndexAttr(queryTile);
   firstQuery = index(0);
-  endQuery = index(schedule.getQueryTile());
+  endQuery = index(queryTile);
   offsets.assign(batch.begin(), batch.end());
   sizes.assign(numBatch, b.getIndexAttr(1));
   if (numBatch > 0) {

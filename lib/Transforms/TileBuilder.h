@@ -111,7 +111,7 @@ private:
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch, queryPos, keyPos, headPos, valuePos;
-  int64_t keyTile;
+  int64_t queryTile, keyTile;
   bool isDecode, isGpu, isRowMajor, hasPredicate, isDense;
   int64_t headsPerTile = 1, headsPerStep = 1; ///< of Q
   bool usesPairs;                             ///< the products take pairs of elements: Q's along D, V's along the keys

@@ -84,9 +84,7 @@ Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
   if (numBatch > 0 && llvm::is_contained(dims, queryPos))
     shape.back() = headsPerTile;
   for (unsigned dim : dims)
-    shape.push_back(dim == queryPos ? schedule.getQueryTile()
-                    : dim == keyPos ? keyTile
-                                    : *getConstantIntValue(domainSizes[dim]));
+    shape.push_back(dim == queryPos ? queryTile : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]));
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
@@ -131,8 +129,8 @@ Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, A
     type = rowType;
   // Register kernels that are narrower than a tile walk down columns of Q^T.
   auto prefill = dyn_cast<PrefillAttr>(schedule);
-  bool isPadded = operand == step.getQuery() && prefill && !usesPairs &&
-                  prefill.getBlockVectors() * prefill.getLanes() < prefill.getQueryTile();
+  bool isPadded =
+      operand == step.getQuery() && prefill && !usesPairs && prefill.getBlockVectors() * prefill.getLanes() < queryTile;
   Value target = isPadded ? emptyPaddedTile(to, type) : emptyTile(to, type);
   if (llvm::is_contained(to, keyPos))
     target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));
@@ -193,7 +191,7 @@ bool TileBuilder::canReadPages(GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
   bool isRead = isRowMajor || type == (usesPairs ? b.getBF16Type() : getAccumulationType(type));
-  return isRead && gather.getPageSize() % schedule.getKeyTile() == 0 && visitsOnly(step, gather, map);
+  return isRead && gather.getPageSize() % keyTile == 0 && visitsOnly(step, gather, map);
 }
 
 /// True where K or V is gathered from its pages, which widens it: a decode kernel then finds the other one widened too.
@@ -269,7 +267,7 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
   // Lanes beyond the last row read what the last row reads: a captured tensor ends there.
   bool readsRows = false;
   to.walk([&](tensor::ExtractOp) { readsRows = true; });
-  if (readsRows && !isConstantIntValue(rows, schedule.getQueryTile())) {
+  if (readsRows && !isConstantIntValue(rows, queryTile)) {
     Value lastRow = b.createOrFold<arith::SubIOp>(loc, endQuery, index(1));
     lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(0));
     SmallVector<IndexOp> queries;

@@ -25,7 +25,7 @@ AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned ot
 /// `rows`, which `map` finds under (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
 Value TileBuilder::packPairs(Value rows, AffineMap map, unsigned paired, unsigned other) {
   auto getTileSize = [&](unsigned dim) {
-    return dim == queryPos ? schedule.getQueryTile() : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]);
+    return dim == queryPos ? queryTile : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]);
   };
   SmallVector<int64_t> shape(numBatch, 1);
   shape.append({int64_t(llvm::divideCeil(getTileSize(paired), 2)), getTileSize(other), 2});

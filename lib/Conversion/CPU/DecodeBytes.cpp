@@ -93,7 +93,7 @@ Value DecodeStepLowering::emitWeightDigits(Value row) {
   });
   storeScale(row, weightBytes, bytes.getScale(largest, inverse), sums[0]);
   Value all = reduceLanes(vb, sums[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
-  Value limit = arith::MulFOp::create(b, loc, largest, vb.splat(1 + kPeakRatio * schedule.getKeyTile()));
+  Value limit = arith::MulFOp::create(b, loc, largest, vb.splat(1 + kPeakRatio * keyTile));
   return arith::SubFOp::create(b, loc, limit, all);
 }
 

@@ -92,7 +92,7 @@ SmallVector<Operand> DecodeStepLowering::findNextPages(OnlineStepOp step, ArrayR
 }
 
 void DecodeStepLowering::foldPages() {
-  int64_t numPages = keyPages.size(), pageRows = schedule.getKeyTile(), tileRows = tileKeys / numPages;
+  int64_t numPages = keyPages.size(), pageRows = keyTile, tileRows = tileKeys / numPages;
   vb.loop(vb.index(0), vb.index(pageRows), tileRows, {}, [&](Value row, ValueRange) {
     setTile(Values(numPages, row), b.getIndexAttr(tileKeys));
     if (isInterleaved && !nextPages.empty()) {

@@ -86,7 +86,7 @@ DecodeStepLowering::DecodeStepLowering(VectorBuilder &vb, ArrayRef<OnlineStepOp>
   usesPairs = schedule.getInstruction().getInfo().depth == 2;
   // A register holds the weights of one key, or of a pair.
   outputBlock = usesPairs ? std::min(2 * keyBlock, kMaxKeyBlock) : keyBlock;
-  tileKeys = schedule.getKeyTile();
+  tileKeys = keyTile = schedule.getKeyTile();
   isPaged = step.getPaged();
   // What follows for the same head comes after all other heads.
   isInterleaved = schedule.getKvHeads() > 1;
@@ -127,7 +127,6 @@ void DecodeStepLowering::emit() {
 
 void DecodeStepLowering::foldKeys() {
   std::optional<int64_t> numKeys = getConstantIntValue(keys);
-  int64_t keyTile = schedule.getKeyTile();
   if (!isLong || (numKeys && *numKeys <= keyTile)) {
     Values starts{vb.index(0)};
     while (isLong && numKeys == keyTile && int64_t(starts.size()) < numPlaces)

@@ -138,7 +138,7 @@ private:
   llvm::SmallVector<Operand> nextValuePages;       ///< likewise of V, where a page is short
   mlir::OpFoldResult keys;
   int64_t keyBlock, outputBlock; ///< keys of a block of products with Q, and with the weights
-  int64_t numPlaces, tileKeys;
+  int64_t numPlaces, keyTile, tileKeys;
   bool isLong, isPaged, isInterleaved;
   bool usesBytes; ///< products of integers: DecodeBytes.cpp
   bool usesPairs; ///< products of pairs of bf16: Q's and K's along the head, those of the weights and V along the keys

@@ -57,9 +57,8 @@ LogicalResult KernelLowering::placeTiles() {
   LogicalResult result = success();
   kernel.walk([&](OnlineStepOp step) {
     int64_t bytes = getElementTypeOrSelf(step.getQuery().getType()).getIntOrFloatBitWidth() / 8;
-    BlockLayout own =
-        BlockLayout::get(wb.schedule.getBlockRows(), wb.schedule.getKeyTile(), getStaticSize(step, DimKind::HeadSize),
-                         getStaticSize(step, DimKind::ValueSize), bytes);
+    BlockLayout own = BlockLayout::get(wb.blockRows, wb.keyTile, getStaticSize(step, DimKind::HeadSize),
+                                       getStaticSize(step, DimKind::ValueSize), bytes);
     if (layout.bytes > 0 && layout.bytes != own.bytes)
       result = step.emitOpError("expected the tiles of a kernel to have the same sizes");
     layout = own;
@@ -82,7 +81,7 @@ LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
   auto copy = [&](Value memref, AffineMap map, Place place, unsigned column) {
     GlobalView view(wb, memref, map);
     Value count = view.getSize(wb, keyPosition);
-    bool isWhole = view.getStaticSize(keyPosition) == wb.schedule.getKeyTile();
+    bool isWhole = view.getStaticSize(keyPosition) == wb.keyTile;
     copyRows(
         wb, view, getTile(place), column, getElementTypeOrSelf(op.getQuery().getType()),
         [&](Value row) { return view.getOffset(wb, {{keyPosition, row}}); },
@@ -206,7 +205,7 @@ void KernelLowering::becomeFunction() {
 LogicalResult KernelLowering::lowerClassifyTile(ClassifyTileOp op) {
   // Each thread looks at some of the scores; barriers with a reduction tell all of them what was found.
   OpBuilder &b = wb.b;
-  int64_t queries = op.getQueryTile(), keyTile = wb.schedule.getKeyTile();
+  int64_t queries = op.getQueryTile(), keyTile = wb.keyTile;
   Value rows = wb.fromIndex(op.getRows()), keys = wb.fromIndex(op.getKeys());
   Value none = arith::ConstantIntOp::create(b, wb.loc, 0, 1), all = arith::ConstantIntOp::create(b, wb.loc, 1, 1);
   auto loop = scf::ForOp::create(b, wb.loc, wb.thread, wb.constant(queries * keyTile), wb.constant(wb.threads),

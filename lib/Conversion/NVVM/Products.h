@@ -24,7 +24,7 @@ public:
 
 protected:
   Products(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
-      : wb(wb), query(query), key(key), value(value), fragments(wb.schedule.getWarpRows() / kFragmentRows) {}
+      : wb(wb), query(query), key(key), value(value), fragments(wb.warpRows / kFragmentRows) {}
 
   WarpBuilder &wb;
   SharedTile query, key, value;

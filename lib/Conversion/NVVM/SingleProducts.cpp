@@ -25,7 +25,7 @@ namespace {
 class SingleProducts : public Products {
 public:
   SingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
-      : Products(wb, query, key, value), usesTensorCores(wb.schedule.getInstruction().getInfo().roundsInputs) {}
+      : Products(wb, query, key, value), usesTensorCores(wb.instruction.roundsInputs) {}
 
   Values multiplyKeys(int64_t keyBlocks) override {
     Values zeros(fragments * keyBlocks * kFragmentElements, wb.real(0));

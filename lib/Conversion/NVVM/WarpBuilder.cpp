@@ -30,16 +30,18 @@ static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel) {
 }
 
 WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr schedule)
-    : b(builder), loc(kernel.getLoc()), schedule(schedule), threads(schedule.getThreads()) {
+    : b(builder), loc(kernel.getLoc()), instruction(schedule.getInstruction().getInfo()), lanes(schedule.getLanes()),
+      threads(schedule.getThreads()), warpRows(schedule.getWarpRows()), blockRows(schedule.getBlockRows()),
+      keyTile(schedule.getKeyTile()) {
   LLVM::GlobalOp memory = getSharedMemory(b, kernel);
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
   thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
-  warp = divide(thread, schedule.getLanes());
-  lane = remainder(thread, schedule.getLanes());
+  warp = divide(thread, lanes);
+  lane = remainder(thread, lanes);
   quad = divide(lane, 4);
   quadLane = remainder(lane, 4);
-  firstRow = multiply(warp, schedule.getWarpRows());
+  firstRow = multiply(warp, warpRows);
 }
 
 Value WarpBuilder::fromIndex(OpFoldResult x, unsigned width) {
@@ -250,7 +252,7 @@ TileRows::TileRows(Operation *op) : numBatch(getNumBatchDims(op)) {
 }
 
 std::pair<Value, Value> TileRows::split(WarpBuilder &wb, Value row) const {
-  if (count() < wb.schedule.getBlockRows())
+  if (count() < wb.blockRows)
     row = wb.minimum(row, wb.constant(count() - 1));
   if (heads == 1)
     return {Value(), row};
@@ -271,7 +273,7 @@ Value TileRows::getOffset(WarpBuilder &wb, const GlobalView &view, Value row) co
 
 Value TileRows::isInside(WarpBuilder &wb, const GlobalView &view, Value row) const {
   Value condition;
-  if (count() < wb.schedule.getBlockRows())
+  if (count() < wb.blockRows)
     condition = wb.isLess(row, wb.constant(count()));
   auto [head, query] = split(wb, row);
   if (query && view.getStaticSize(numBatch) != queries)

@@ -29,7 +29,7 @@ TileState &KernelLowering::getState(Value acc, Operation *op) {
   TileState &state = states[key];
   if (state.fragments > 0)
     return state;
-  state.fragments = wb.schedule.getWarpRows() / kFragmentRows;
+  state.fragments = wb.warpRows / kFragmentRows;
   // Whole pairs of blocks, as ldmatrix reads V.
   state.valueBlocks = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), 2 * kBlockColumns) * 2;
   Block &entry = kernel.getBody().front();
@@ -41,9 +41,9 @@ TileState &KernelLowering::getState(Value acc, Operation *op) {
 
 LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
   TileRows rows(op);
-  if (rows.count() > wb.schedule.getBlockRows())
+  if (rows.count() > wb.blockRows)
     return op.emitOpError("expected at most ")
-           << wb.schedule.getBlockRows() << " rows, those of the schedule's block, found " << rows.count();
+           << wb.blockRows << " rows, those of the schedule's block, found " << rows.count();
   TileState &state = getState(op.getAcc(), op);
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
     for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
@@ -153,7 +153,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   int64_t columns = getStaticSize(op, DimKind::ValueSize), bits = type.getIntOrFloatBitWidth();
   // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
   SharedTile staged;
-  staged.layout = SharedTileLayout(wb.schedule.getBlockRows(), columns, 2);
+  staged.layout = SharedTileLayout(wb.blockRows, columns, 2);
   bool isStaged = bits == 16 && output.isContiguous(columnDim) && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
   if (isStaged) {
     wb.waitForCopies(0); // of Q, where there was no key to multiply it with
@@ -206,7 +206,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   if (!isStaged)
     return success();
   wb.syncWarp();
-  int64_t chunks = staged.layout.usedChunks, total = wb.schedule.getWarpRows() * chunks, lanes = wb.schedule.getLanes();
+  int64_t chunks = staged.layout.usedChunks, total = wb.warpRows * chunks, lanes = wb.lanes;
   auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
   for (int64_t first = 0; first < total; first += lanes) {
     Value index = wb.add(wb.lane, first), row = wb.add(wb.firstRow, wb.divide(index, chunks)),

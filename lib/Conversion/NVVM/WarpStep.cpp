@@ -174,7 +174,7 @@ private:
       for (int64_t half = 0; half < kThreadRows; ++half)
         rows.push_back(updateMaximum(values, fragment, half));
     // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
-    bool isLate = scores.isRaw() && wb.schedule.getInstruction().getInfo().takesNarrow;
+    bool isLate = scores.isRaw() && wb.instruction.takesNarrow;
     Values alphas = isLate ? Values() : scaleSums(rows);
     SmallVector<RowMaximum> unshifted = rows;
     if (scores.isRaw())
@@ -219,7 +219,7 @@ void attn::nvvm::emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileStat
                                 function_ref<void()> waitForValues) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getNumBatchDims(op) + 1];
   // Of a known number of keys, no more than the depths of the second product that they reach into.
-  int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.schedule.getKeyTile());
+  int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.keyTile);
   int64_t keyBlocks = llvm::alignTo(keys, depth) / kBlockColumns;
   bool isWhole = getConstantIntValue(count) && keys % depth == 0;
   Value keyCount = isWhole ? Value() : wb.fromIndex(count);

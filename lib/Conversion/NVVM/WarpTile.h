@@ -117,10 +117,10 @@ public:
 
   mlir::OpBuilder &b;
   mlir::Location loc;
-  BlockAttr schedule;
+  const InstructionInfo &instruction;
   mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
   mlir::Value firstRow;                           ///< of the warp
-  int64_t threads;
+  int64_t lanes, threads, warpRows, blockRows, keyTile;
 
 private:
   mlir::Value intrinsic(llvm::StringRef name, mlir::Value x);
