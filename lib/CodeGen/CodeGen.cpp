@@ -120,7 +120,7 @@ LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit, std::shared_ptr<cons
 LoadedObject::~LoadedObject() = default;
 
 /// Linux grants the registers of AMX tiles to processes that ask (Documentation/arch/x86/xstate.rst). Where it refuses,
-/// as on processors without them, kernels with product = amx stop at an instruction that there is not.
+/// as on processors without them, kernels with instruction = amx stop at an instruction that there is not.
 static void requestTiles() {
 #ifdef SYS_arch_prctl                                    // x86
   constexpr long kRequestState = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA

@@ -97,7 +97,7 @@ struct Kernel {
   std::string align;  ///< of a window or chunk without causal, spelled likewise
   std::optional<int64_t> windowLeft, windowRight, chunk;
   bool hasMask = false, hasBias = false, hasLse = false, hasLengths = false;
-  bool roundsToTF32 = false;       ///< its products take f32 with 11 bits (product = tf32)
+  bool roundsToTF32 = false;       ///< its products take f32 with 11 bits (instruction = tf32)
   bool isGpu = false;              ///< its entries take a workspace and a stream
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.
