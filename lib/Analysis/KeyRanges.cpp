@@ -1,8 +1,9 @@
-//===- KeyRanges.cpp - from a predicate to ranges of keys -----------------===//
+//===- KeyRanges.cpp - from a predicate to ranges of positions ------------===//
 //
-// Each linear comparison R(i) + b j >= 0 bounds the keys of a row from one side.
-// Over a tile of rows, the extremes of R say which keys any row keeps (visited)
-// and which keys all rows keep (full). Conjunctions intersect, disjunctions
+// Each linear comparison R(i) + b j >= 0 bounds j from one side. Over a tile of
+// i, the extremes of R say which j any i keeps (visited) and which all i keep
+// (full). Where keys are bounded, i is a query and j a key; where queries are
+// bounded, the other way round. Conjunctions intersect, disjunctions
 // take the hull of what is visited and the larger of what is full. The bounds
 // are scalar arithmetic in a region: they may hold run-time values.
 //
@@ -24,7 +25,7 @@ static constexpr int64_t kMaxTreeSize = 512;
 
 namespace {
 
-/// Bounds of keys as index values; a null bound is none.
+/// Bounds of positions as index values; a null bound is none.
 struct Interval {
   Value lower, upper;
 };
@@ -35,10 +36,11 @@ struct Ranges {
 /// Emits the bounds of one predicate.
 class RangeBuilder {
 public:
-  RangeBuilder(OpBuilder &builder, Location loc, Region &maskMod, int64_t numQueries, int64_t numKeys)
-      : b(builder), loc(loc), region(maskMod), forms(maskMod, numQueries, numKeys) {
-    first = IndexOp::create(b, loc, b.getIndexType(), IndexKind::FirstQuery);
-    Value end = IndexOp::create(b, loc, b.getIndexType(), IndexKind::EndQuery);
+  RangeBuilder(OpBuilder &builder, Location loc, Region &maskMod, RangeAxis axis, int64_t numQueries, int64_t numKeys)
+      : b(builder), loc(loc), region(maskMod), axis(axis), forms(maskMod, axis, numQueries, numKeys) {
+    bool isOfQueries = axis == RangeAxis::Keys;
+    first = IndexOp::create(b, loc, b.getIndexType(), isOfQueries ? IndexKind::FirstQuery : IndexKind::FirstKey);
+    Value end = IndexOp::create(b, loc, b.getIndexType(), isOfQueries ? IndexKind::EndQuery : IndexKind::EndKey);
     last = arith::SubIOp::create(b, loc, end, constant(1));
   }
 
@@ -48,7 +50,7 @@ public:
     if (matchPattern(value, m_ConstantInt(&bit)))
       return bit.isZero() == negated ? Ranges() : getNone();
     Dependence dependence = getDependence(value, region);
-    if (!dependence.query && !dependence.key) {
+    if (!dependence.isOnAny()) {
       // A run-time flag: all or nothing.
       Value flag = cloneSymbol(value), all = constant(kNoBound), none = constant(0);
       Value upper = negated ? select(flag, none, all) : select(flag, all, none);
@@ -82,7 +84,7 @@ public:
   Ranges getNone() { return {{{}, constant(0)}, {{}, constant(0)}}; }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-  /// Any key may be kept, none is known to be.
+  /// Any position may be kept, none is known to be.
   Ranges getUnsolved() {
     isSolved = false;
     return {{}, {{}, constant(0)}};
@@ -104,7 +106,7 @@ private:
     return result;
   }
 
-  /// Any key may be kept and none is known to be where a run-time value is so large that the predicate wraps.
+  /// Any position may be kept and none is known to be where a run-time value is so large that the predicate wraps.
   Ranges whereExact(const LinearForm &form, Ranges ranges) {
     Value isExact;
     for (Value value : forms.getWideValues(form)) {
@@ -124,9 +126,10 @@ private:
   /// R(i) + b j >= 0 with smallest and largest R over the tile: b > 0 gives j >= ceil(-R / b), b < 0 gives
   /// j < floor(R / -b) + 1.
   Ranges getRanges(const LinearForm &form) {
-    Value smallest = getRowBound(form, /*largest=*/false), largest = getRowBound(form, /*largest=*/true);
-    if (form.key == 0) {
-      // Rows, not keys: all keys or none.
+    Value smallest = getTileBound(form, /*largest=*/false), largest = getTileBound(form, /*largest=*/true);
+    int64_t factor = form.getFactor(axis);
+    if (factor == 0) {
+      // The tile alone: all positions or none.
       auto getUpper = [&](Value rest) {
         Value holds = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, rest, constant(0));
         return select(holds, constant(kNoBound), constant(0));
@@ -134,29 +137,29 @@ private:
       return {{{}, getUpper(largest)}, {{}, getUpper(smallest)}};
     }
     auto getBound = [&](Value rest) -> Value {
-      if (form.key < 0)
-        return add(b.createOrFold<arith::FloorDivSIOp>(loc, rest, constant(-form.key)), constant(1));
+      if (factor < 0)
+        return add(b.createOrFold<arith::FloorDivSIOp>(loc, rest, constant(-factor)), constant(1));
       Value negative = b.createOrFold<arith::SubIOp>(loc, constant(0), rest);
-      return b.createOrFold<arith::CeilDivSIOp>(loc, negative, constant(form.key));
+      return b.createOrFold<arith::CeilDivSIOp>(loc, negative, constant(factor));
     };
-    if (form.key > 0)
+    if (factor > 0)
       return {{getBound(largest), {}}, {getBound(smallest), {}}};
     return {{{}, getBound(largest)}, {{}, getBound(smallest)}};
   }
 
-  /// The extreme of what a form has beside the key, over the rows of the tile.
-  Value getRowBound(const LinearForm &form, bool largest) {
+  /// The extreme of what a form has beside the axis that is solved for, over the tile.
+  Value getTileBound(const LinearForm &form, bool largest) {
     Value sum = constant(form.constant);
-    if (form.query != 0)
-      sum = add(sum, multiply((form.query > 0) == largest ? last : first, form.query));
+    if (int64_t factor = form.getFactor(getOtherAxis(axis)))
+      sum = add(sum, multiply((factor > 0) == largest ? last : first, factor));
     for (auto [term, factor] : form.terms)
       sum = add(sum, multiply(getBound(term, (factor > 0) == largest), factor));
     return sum;
   }
 
-  /// The smallest or largest value of a boundable term over the rows of the tile (isBoundable of LinearForm.h).
+  /// The smallest or largest value of a boundable term over the tile (isBoundable of LinearForm.h).
   Value getBound(Value value, bool largest) {
-    if (!getDependence(value, region).query)
+    if (!getDependence(value, region).isOnAny())
       return toIndex(cloneSymbol(value));
     Operation *op = value.getDefiningOp();
     if (isa<IndexOp>(op))
@@ -242,8 +245,9 @@ private:
   OpBuilder &b;
   Location loc;
   Region &region;
+  RangeAxis axis; // what is bounded
   LinearForms forms;
-  Value first, last; // rows of the tile
+  Value first, last; // of the tile
   IRMapping mapping;
 };
 
@@ -308,7 +312,7 @@ SmallVector<Conjunct> attn::splitPredicate(Region &maskMod, int64_t numQueries, 
   DenseMap<Value, int64_t> sizes;
   for (Value value : values)
     conjuncts.push_back({value, /*alwaysHolds=*/false, getTreeSize(value, maskMod, sizes) > kMaxTreeSize});
-  LinearForms forms(maskMod, numQueries, numKeys);
+  LinearForms forms(maskMod, RangeAxis::Keys, numQueries, numKeys);
   for (Conjunct &conjunct : conjuncts) {
     if (conjunct.isTooLarge)
       continue;
@@ -324,12 +328,12 @@ SmallVector<Conjunct> attn::splitPredicate(Region &maskMod, int64_t numQueries, 
   return conjuncts;
 }
 
-KeyRangesSummary attn::buildKeyRanges(OpBuilder &builder, Location loc, Region &maskMod, int64_t numQueries,
-                                      int64_t numKeys, bool isDense, Region &ranges) {
+RangesSummary attn::buildRanges(OpBuilder &builder, Location loc, Region &maskMod, RangeAxis axis, int64_t numQueries,
+                                int64_t numKeys, bool isDense, Region &ranges) {
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&ranges);
-  RangeBuilder rb(builder, loc, maskMod, numQueries, numKeys);
-  KeyRangesSummary summary;
+  RangeBuilder rb(builder, loc, maskMod, axis, numQueries, numKeys);
+  RangesSummary summary;
   Ranges result;
   for (const Conjunct &conjunct : splitPredicate(maskMod, numQueries, numKeys)) {
     rb.isSolved = true;
@@ -352,13 +356,16 @@ KeyRangesSummary attn::buildKeyRanges(OpBuilder &builder, Location loc, Region &
   return summary;
 }
 
-std::optional<KeyBounds> attn::evaluateKeyRanges(Region &ranges, int64_t first, int64_t end, int64_t numKeys) {
+std::optional<RangeBounds> attn::evaluateRanges(Region &ranges, int64_t first, int64_t end, int64_t size) {
   Builder b(ranges.front().getTerminator()->getContext());
   DenseMap<Value, Attribute> known;
   for (Operation &op : ranges.front().without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(op)) {
-      if (index.getKind() == IndexKind::FirstQuery || index.getKind() == IndexKind::EndQuery)
-        known[index.getResult()] = b.getIndexAttr(index.getKind() == IndexKind::FirstQuery ? first : end);
+      IndexKind kind = index.getKind();
+      if (kind == IndexKind::FirstQuery || kind == IndexKind::FirstKey)
+        known[index.getResult()] = b.getIndexAttr(first);
+      else if (kind == IndexKind::EndQuery || kind == IndexKind::EndKey)
+        known[index.getResult()] = b.getIndexAttr(end);
     } else if (failed(foldConstants(op, known))) {
       continue; // a bound that needs it is missing below
     }
@@ -368,7 +375,7 @@ std::optional<KeyBounds> attn::evaluateKeyRanges(Region &ranges, int64_t first, 
     Attribute constant = known.lookup(value);
     if (!constant && !matchPattern(value, m_Constant(&constant)))
       return std::nullopt;
-    bounds.push_back(std::clamp<int64_t>(cast<IntegerAttr>(constant).getInt(), 0, numKeys));
+    bounds.push_back(std::clamp<int64_t>(cast<IntegerAttr>(constant).getInt(), 0, size));
   }
-  return KeyBounds{bounds[0], bounds[1], bounds[2], bounds[3]};
+  return RangeBounds{bounds[0], bounds[1], bounds[2], bounds[3]};
 }

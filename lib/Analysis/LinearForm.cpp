@@ -101,10 +101,10 @@ static unsigned getRunTimeBits(Value value) {
   return 64;
 }
 
-/// |value| < 2^bits for an integer that knows no key and is made as isBoundable says, where none of the run-time values
+/// |value| < 2^bits for an integer that is made as isBoundable says, where none of the run-time values
 /// that are appended to `wide` has more than kRunTimeBits.
 static unsigned getBits(Value value, Region &region, SmallVectorImpl<Value> &wide) {
-  if (!getDependence(value, region).query) {
+  if (!getDependence(value, region).isOnAny()) {
     unsigned bits = getRunTimeBits(value);
     if (bits <= kRunTimeBits)
       return bits;
@@ -127,24 +127,24 @@ static unsigned getBits(Value value, Region &region, SmallVectorImpl<Value> &wid
                                                  : std::max(bits, other);
 }
 
-static bool isBoundableValue(Value value, Region &region);
+static bool isBoundableValue(Value value, Region &region, RangeAxis axis);
 
-bool attn::isBoundable(Value value, Region &region) {
+bool attn::isBoundable(Value value, Region &region, RangeAxis axis) {
   SmallVector<Value> wide;
-  return isBoundableValue(value, region) && getBits(value, region, wide) <= kMaxTermBits;
+  return isBoundableValue(value, region, axis) && getBits(value, region, wide) <= kMaxTermBits;
 }
 
-static bool isBoundableValue(Value value, Region &region) {
+static bool isBoundableValue(Value value, Region &region, RangeAxis axis) {
   if (holdsLargeConstant(value, region))
     return false;
   Dependence dependence = getDependence(value, region);
-  if (dependence.key)
+  if (dependence.isOn(axis))
     return false;
-  if (!dependence.query)
+  if (!dependence.isOnAny())
     return true;
   Operation *op = value.getDefiningOp();
   auto areBoundable = [&](ValueRange values) {
-    return llvm::all_of(values, [&](Value operand) { return isBoundable(operand, region); });
+    return llvm::all_of(values, [&](Value operand) { return isBoundable(operand, region, axis); });
   };
   if (isa<IndexOp>(op))
     return true;
@@ -158,7 +158,7 @@ static bool isBoundableValue(Value value, Region &region) {
   if (isa<arith::SelectOp>(op))
     return areBoundable(op->getOperands().drop_front());
   if (std::optional<Quotient> quotient = matchQuotient(value))
-    return isBoundable(quotient->dividend, region);
+    return isBoundable(quotient->dividend, region, axis);
   return false;
 }
 
@@ -188,11 +188,11 @@ std::optional<LinearForm> LinearForms::get(Value value) const {
   std::optional<LinearForm> form = getWide(value);
   if (form && fits(*form, value.getType()))
     return form;
-  if (!isBoundable(value, region))
+  if (!isBoundable(value, region, axis))
     return std::nullopt;
   LinearForm opaque;
   opaque.terms.push_back({value, 1});
-  if (getDependence(value, region).query)
+  if (getDependence(value, region).isOnAny())
     getBits(value, region, opaque.wide);
   return opaque;
 }
@@ -294,10 +294,11 @@ bool LinearForms::staysWithin64Bits(const LinearForm &form) const {
 
 SmallVector<Value> LinearForms::getWideValues(const LinearForm &form) const {
   SmallVector<Value> wide(form.wide.begin(), form.wide.end());
-  // j < x, which is x - 1 - j >= 0, and j >= x, which is j - x >= 0, bound the keys by x itself.
-  bool isPlain = form.query == 0 && form.terms.size() == 1 &&
-                 ((form.key == -1 && form.constant == -1 && form.terms.front().second == 1) ||
-                  (form.key == 1 && form.constant == 0 && form.terms.front().second == -1));
+  // Solved for j, j < x, which is x - 1 - j >= 0, and j >= x, which is j - x >= 0, give x itself as the bound.
+  int64_t factor = form.getFactor(axis);
+  bool isPlain = form.getFactor(getOtherAxis(axis)) == 0 && form.terms.size() == 1 &&
+                 ((factor == -1 && form.constant == -1 && form.terms.front().second == 1) ||
+                  (factor == 1 && form.constant == 0 && form.terms.front().second == -1));
   if (!isPlain)
     for (auto [term, factor] : form.terms)
       getBits(term, region, wide);

@@ -7,15 +7,17 @@
 #ifndef ATTN_LIB_ANALYSIS_LINEARFORM_H
 #define ATTN_LIB_ANALYSIS_LINEARFORM_H
 
-#include "attn/IR/Attn.h"
+#include "attn/Analysis/KeyRanges.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace attn {
 
-/// constant + query * i + key * j + sum of factor * term. A term is an integer of the region that knows no key, and
-/// whose extremes over a tile of rows can be found: a run-time value (a length), or a quotient of the row index.
+/// constant + query * i + key * j + sum of factor * term. A term is an integer of the region that does not depend on
+/// the axis that is solved for, and whose extremes over a tile of the other axis can be found: a run-time value (a
+/// length), or a quotient of the tile's index.
 struct LinearForm {
   int64_t constant = 0, query = 0, key = 0;
+  int64_t getFactor(RangeAxis axis) const { return axis == RangeAxis::Queries ? query : key; }
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
   /// Run-time values that the predicate computes with: it wraps where one is large, and then the form is wrong.
   llvm::SmallVector<mlir::Value, 2> wide;
@@ -27,11 +29,14 @@ mlir::Value isWithinRunTimeBits(mlir::OpBuilder &b, mlir::Location loc, mlir::Va
 /// Which positions a value of a region depends on.
 struct Dependence {
   bool query = false, key = false;
+  bool isOn(RangeAxis axis) const { return axis == RangeAxis::Queries ? query : key; }
+  bool isOnAny() const { return query || key; }
 };
 Dependence getDependence(mlir::Value value, mlir::Region &region);
 
-/// True where RangeBuilder::getBound of KeyRanges.cpp can bound the value over a tile of rows.
-bool isBoundable(mlir::Value value, mlir::Region &region);
+/// True where RangeBuilder::getBound of KeyRanges.cpp can bound the value over a tile, and the value does not depend on
+/// the axis that is solved for.
+bool isBoundable(mlir::Value value, mlir::Region &region, RangeAxis axis);
 
 /// x floordiv n (or x div n of an x that is never negative) with a constant n > 0.
 struct Quotient {
@@ -44,8 +49,9 @@ std::optional<Quotient> matchQuotient(mlir::Value value);
 /// there is a form only if no row and key of the problem leaves the type.
 class LinearForms {
 public:
-  LinearForms(mlir::Region &region, int64_t numQueries, int64_t numKeys)
-      : region(region), numQueries(numQueries), numKeys(numKeys) {}
+  /// Forms to be solved for `axis`.
+  LinearForms(mlir::Region &region, RangeAxis axis, int64_t numQueries, int64_t numKeys)
+      : region(region), axis(axis), numQueries(numQueries), numKeys(numKeys) {}
 
   /// Forms that are all >= 0 exactly where `lhs predicate rhs` holds; nullopt where there are none. Not for ne, which
   /// is no conjunction.
@@ -61,12 +67,13 @@ public:
 private:
   std::optional<LinearForm> get(mlir::Value value) const;
   std::optional<LinearForm> getWide(mlir::Value value) const;
-  /// lhs <= rhs, of which one may be a quotient that holds the key.
+  /// lhs <= rhs, of which one may be a quotient that holds the axis.
   std::optional<LinearForm> getLessEqual(mlir::Value lhs, mlir::Value rhs, int64_t slack) const;
   bool staysWithin64Bits(const LinearForm &form) const;
   bool fits(const LinearForm &form, mlir::Type type) const;
 
   mlir::Region &region;
+  RangeAxis axis;
   int64_t numQueries, numKeys;
 };
 

@@ -94,7 +94,9 @@ Value Formula::getIndex(OpBuilder &nested, IndexOp index) {
   case IndexKind::Key: return at(numBatch + 1);
   case IndexKind::KvHead: return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), at(numBatch - 1));
   case IndexKind::FirstQuery:
-  case IndexKind::EndQuery: break; // of key_ranges, which the reference does not read
+  case IndexKind::EndQuery:
+  case IndexKind::FirstKey:
+  case IndexKind::EndKey: break; // of ranges of a tile, which the reference does not read
   }
   llvm_unreachable("covered switch");
 }

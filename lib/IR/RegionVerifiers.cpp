@@ -109,6 +109,10 @@ LogicalResult IndexOp::verify() {
     if (!isRanges)
       return emitOpError("expected ") << stringifyIndexKind(getKind()) << " in key_ranges; write attn.index query";
     return success();
+  case IndexKind::FirstKey:
+  case IndexKind::EndKey:
+    return emitOpError("expected first_query or end_query in key_ranges, or query or key elsewhere, found ")
+           << stringifyIndexKind(getKind()) << ", which bounds a key tile in query ranges; no op has such a region";
   case IndexKind::Key:
     if (isRanges || isStart)
       return emitOpError("expected no key in a region that is evaluated once a row or tile");

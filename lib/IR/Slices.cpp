@@ -111,7 +111,9 @@ void shiftIndex(OpBuilder &builder, Region &region, ArrayRef<OpFoldResult> domai
     case IndexKind::Key: position = numBatch + 1; break;
     case IndexKind::KvHead: llvm_unreachable("expanded above");
     case IndexKind::FirstQuery:
-    case IndexKind::EndQuery: break; // of tiles of the whole problem
+    case IndexKind::EndQuery:
+    case IndexKind::FirstKey:
+    case IndexKind::EndKey: break; // of tiles of the whole problem
     }
     if (!position || isConstantIntValue(domainOffsets[*position], 0))
       continue;

@@ -46,14 +46,15 @@ void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
   bool isDense = op.getMask() || op.getBias();
   if (!conjuncts.empty() && conjuncts.size() < numBefore)
     rebuildConjunction(rewriter, op.getMaskMod(), conjuncts);
-  KeyRangesSummary summary;
+  RangesSummary summary;
   rewriter.modifyOpInPlace(op, [&] {
     if (conjuncts.empty() && !op.getMaskMod().empty()) {
       Region empty;
       op.getMaskMod().takeBody(empty);
     }
     Region ranges;
-    summary = buildKeyRanges(rewriter, op.getLoc(), op.getMaskMod(), numQueries, numKeys, isDense, ranges);
+    summary =
+        buildRanges(rewriter, op.getLoc(), op.getMaskMod(), RangeAxis::Keys, numQueries, numKeys, isDense, ranges);
     op.getKeyRanges().takeBody(ranges);
     op.setBlockMap(summary.numTested > 0);
   });
@@ -67,8 +68,33 @@ void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
                .str();
 }
 
+/// A remark for each tile of `keyTile` keys.
+static void reportQueryRanges(RewriterBase &rewriter, SdpaOp op, int64_t keyTile) {
+  int64_t numQueries = getStaticSize(op, DimKind::Query), numKeys = getStaticSize(op, DimKind::Key);
+  if (ShapedType::isDynamic(numQueries) || ShapedType::isDynamic(numKeys)) {
+    op.emitRemark("query ranges depend on sizes at run time");
+    return;
+  }
+  Region ranges;
+  buildRanges(rewriter, op.getLoc(), op.getMaskMod(), RangeAxis::Queries, numQueries, numKeys,
+              op.getMask() || op.getBias(), ranges);
+  for (int64_t first = 0; first < numKeys; first += keyTile) {
+    int64_t end = std::min(first + keyTile, numKeys);
+    std::optional<RangeBounds> bounds = evaluateRanges(ranges, first, end, numQueries);
+    if (!bounds) {
+      op.emitRemark("query ranges depend on run-time values");
+      return;
+    }
+    op.emitRemark() << llvm::formatv("keys [{0}, {1}): visited by queries [{2}, {3}), full for [{4}, {5})", first, end,
+                                     bounds->visitedLower, bounds->visitedUpper, bounds->fullLower, bounds->fullUpper)
+                           .str();
+  }
+}
+
 namespace {
 struct AnalyzeMaskPass : public attn::impl::AnalyzeMaskPassBase<AnalyzeMaskPass> {
+  using AnalyzeMaskPassBase::AnalyzeMaskPassBase;
+
   void runOnOperation() override {
     SmallVector<SdpaOp> ops;
     getOperation().walk([&](SdpaOp op) {
@@ -78,6 +104,8 @@ struct AnalyzeMaskPass : public attn::impl::AnalyzeMaskPassBase<AnalyzeMaskPass>
     IRRewriter rewriter(&getContext());
     for (SdpaOp op : ops)
       analyzeMask(rewriter, op);
+    if (queryRanges > 0)
+      getOperation().walk([&](SdpaOp op) { reportQueryRanges(rewriter, op, queryRanges); });
   }
 };
 } // namespace

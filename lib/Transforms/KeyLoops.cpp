@@ -31,7 +31,9 @@ Value TileBuilder::evaluateIndex(IndexOp op) {
   case IndexKind::Head: return toValue(offsets[numBatch - 1]);
   case IndexKind::KvHead: return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {offsets[numBatch - 1]});
   case IndexKind::Query:
-  case IndexKind::Key: break;
+  case IndexKind::Key:
+  case IndexKind::FirstKey:
+  case IndexKind::EndKey: break;
   }
   llvm_unreachable("refused by the verifier");
 }
@@ -45,8 +47,9 @@ State TileBuilder::foldKeys(State state) {
   Region built;
   Region &known = step.getKeyRanges();
   if (known.empty())
-    buildKeyRanges(b, loc, step.getMaskMod(), getConstantIntValue(domainSizes[queryPos]).value_or(ShapedType::kDynamic),
-                   getConstantIntValue(domainSizes[keyPos]).value_or(ShapedType::kDynamic), isDense, built);
+    buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys,
+                getConstantIntValue(domainSizes[queryPos]).value_or(ShapedType::kDynamic),
+                getConstantIntValue(domainSizes[keyPos]).value_or(ShapedType::kDynamic), isDense, built);
   SmallVector<Value> bounds = getKeyBounds(known.empty() ? built : known);
   auto max = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); };
   auto min = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); };

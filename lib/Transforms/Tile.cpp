@@ -40,8 +40,8 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
     return "";
   int64_t numKeyTiles = llvm::divideCeil(numKeys, keyTile), full = 0, partial = 0, skipped = 0;
   for (int64_t first = 0; first < numQueries; first += queryTile) {
-    std::optional<KeyBounds> bounds =
-        evaluateKeyRanges(step.getKeyRanges(), first, std::min(first + queryTile, numQueries), numKeys);
+    std::optional<RangeBounds> bounds =
+        evaluateRanges(step.getKeyRanges(), first, std::min(first + queryTile, numQueries), numKeys);
     if (!bounds)
       return "; how many are visited depends on run-time values";
     // In key tiles, the last of which may be short: visited [lower, upper), of these full [fullLower, fullUpper).

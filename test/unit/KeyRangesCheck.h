@@ -59,7 +59,8 @@ protected:
   struct Analysis {
     llvm::SmallVector<Conjunct> conjuncts;
     std::unique_ptr<mlir::Region> ranges, dense; ///< alone, and beside a dense mask
-    KeyRangesSummary summary;
+    std::unique_ptr<mlir::Region> ofQueries;     ///< the other axis, for tiles of keys
+    RangesSummary summary;
   };
 
   static Analysis analyze(mlir::ModuleOp module, int64_t queries, int64_t keys) {
@@ -69,25 +70,26 @@ protected:
     expandSpelledOutMasks(builder, sdpa, sdpa);
     Analysis analysis;
     analysis.conjuncts = splitPredicate(sdpa.getMaskMod(), queries, keys);
-    auto getRanges = [&](bool isDense) {
+    auto getRanges = [&](RangeAxis axis, bool isDense) {
       auto region = std::make_unique<mlir::Region>();
-      analysis.summary = buildKeyRanges(builder, sdpa.getLoc(), sdpa.getMaskMod(), queries, keys, isDense, *region);
+      analysis.summary = buildRanges(builder, sdpa.getLoc(), sdpa.getMaskMod(), axis, queries, keys, isDense, *region);
       return region;
     };
-    analysis.dense = getRanges(/*isDense=*/true);
-    analysis.ranges = getRanges(/*isDense=*/false);
+    analysis.dense = getRanges(RangeAxis::Keys, /*isDense=*/true);
+    analysis.ofQueries = getRanges(RangeAxis::Queries, /*isDense=*/false);
+    analysis.ranges = getRanges(RangeAxis::Keys, /*isDense=*/false);
     return analysis;
   }
 
-  static KeyBounds evaluate(mlir::Region &ranges, int64_t first, int64_t end, int64_t keys) {
-    std::optional<KeyBounds> bounds = evaluateKeyRanges(ranges, first, end, keys);
+  static RangeBounds evaluate(mlir::Region &ranges, int64_t first, int64_t end, int64_t keys) {
+    std::optional<RangeBounds> bounds = evaluateRanges(ranges, first, end, keys);
     EXPECT_TRUE(bounds) << "nothing here depends on run-time values";
-    return bounds.value_or(KeyBounds{});
+    return bounds.value_or(RangeBounds{});
   }
 
   static void checkTile(mlir::Region &ranges, const Predicate &keep, int64_t first, int64_t end, int64_t keys,
                         Precision precision) {
-    KeyBounds bounds = evaluate(ranges, first, end, keys);
+    RangeBounds bounds = evaluate(ranges, first, end, keys);
     for (int64_t bound : {bounds.visitedLower, bounds.visitedUpper, bounds.fullLower, bounds.fullUpper}) {
       ASSERT_GE(bound, 0);
       ASSERT_LE(bound, keys);
@@ -137,13 +139,22 @@ protected:
       for (int64_t end = first + 1; end <= queries; ++end) {
         SCOPED_TRACE(llvm::formatv("{0} queries, {1} keys, rows {2} to {3}", queries, keys, first, end - 1).str());
         checkTile(*analysis.ranges, keep, first, end, keys, precision);
-        KeyBounds alone = evaluate(*analysis.ranges, first, end, keys);
-        KeyBounds bounds = evaluate(*analysis.dense, first, end, keys);
+        RangeBounds alone = evaluate(*analysis.ranges, first, end, keys);
+        RangeBounds bounds = evaluate(*analysis.dense, first, end, keys);
         EXPECT_EQ(bounds.visitedLower, alone.visitedLower);
         EXPECT_EQ(bounds.visitedUpper, alone.visitedUpper);
         EXPECT_LE(bounds.fullUpper, bounds.fullLower) << "beside a dense mask no key is full";
         if (HasFailure())
           return; // one tile is enough to read
+      }
+    // The same for tiles of keys: queries and keys exchanged.
+    for (int64_t first = 0; first < keys; ++first)
+      for (int64_t end = first + 1; end <= keys; ++end) {
+        SCOPED_TRACE(llvm::formatv("{0} queries, {1} keys, keys {2} to {3}", queries, keys, first, end - 1).str());
+        checkTile(
+            *analysis.ofQueries, [&](int64_t j, int64_t i) { return keep(i, j); }, first, end, queries, precision);
+        if (HasFailure())
+          return;
       }
   }
 

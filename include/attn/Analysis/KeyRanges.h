@@ -1,4 +1,4 @@
-//===- KeyRanges.h - from a predicate to ranges of keys ---------*- C++ -*-===//
+//===- KeyRanges.h - from a predicate to ranges of positions ----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,12 @@
 
 namespace attn {
 
-/// The upper bound that key_ranges yields where there is none.
+/// The axis of the score matrix that ranges bound: keys for a tile of queries (the forward pass), or queries for a tile
+/// of keys (the backward pass, which loops over key tiles outside).
+enum class RangeAxis { Keys, Queries };
+inline RangeAxis getOtherAxis(RangeAxis axis) { return axis == RangeAxis::Keys ? RangeAxis::Queries : RangeAxis::Keys; }
+
+/// The upper bound that a region of ranges yields where there is none.
 constexpr int64_t kNoBound = int64_t(1) << 40;
 
 /// One conjunct of a mask_mod region.
@@ -26,24 +31,26 @@ struct Conjunct {
 /// Splits the yielded value of a mask_mod region at its conjunctions. No conjunct for an empty region.
 llvm::SmallVector<Conjunct> splitPredicate(mlir::Region &maskMod, int64_t numQueries, int64_t numKeys);
 
-/// What buildKeyRanges found.
-struct KeyRangesSummary {
-  unsigned numSolved = 0; ///< conjuncts that became bounds of keys
-  unsigned numTested = 0; ///< conjuncts that must be evaluated for every key to know where they hold
+/// What buildRanges found.
+struct RangesSummary {
+  unsigned numSolved = 0; ///< conjuncts that became bounds
+  unsigned numTested = 0; ///< conjuncts that must be evaluated at every position to know where they hold
 };
 
-/// Fills the empty region `ranges` with the bounds of a tile of queries [first_query, end_query): no row of the tile
-/// keeps a key outside [visited lower, visited upper), every row keeps all keys inside [full lower, full upper). With
-/// `isDense` (a boolean mask or a bias stands beside the predicate), no key is full.
-KeyRangesSummary buildKeyRanges(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &maskMod, int64_t numQueries,
-                                int64_t numKeys, bool isDense, mlir::Region &ranges);
+/// Fills the empty region `ranges` with the bounds of a tile. For RangeAxis::Keys this is key_ranges, of the queries
+/// [first_query, end_query): no row of the tile keeps a key outside [visited lower, visited upper), every row keeps all
+/// keys inside [full lower, full upper). For RangeAxis::Queries queries and keys are exchanged: no key of
+/// [first_key, end_key) is kept by a query outside of visited, every one is kept by all queries in full. With
+/// `isDense` (a boolean mask or a bias stands beside the predicate), nothing is full.
+RangesSummary buildRanges(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &maskMod, RangeAxis axis,
+                          int64_t numQueries, int64_t numKeys, bool isDense, mlir::Region &ranges);
 
-/// The bounds with numbers, for the queries [first, end), clamped to `numKeys` keys; nullopt where they depend on
-/// run-time values.
-struct KeyBounds {
+/// The bounds with numbers, for the tile [first, end), clamped to the `size` positions of the axis that they bound;
+/// nullopt where they depend on run-time values.
+struct RangeBounds {
   int64_t visitedLower, visitedUpper, fullLower, fullUpper;
 };
-std::optional<KeyBounds> evaluateKeyRanges(mlir::Region &ranges, int64_t first, int64_t end, int64_t numKeys);
+std::optional<RangeBounds> evaluateRanges(mlir::Region &ranges, int64_t first, int64_t end, int64_t size);
 
 } // namespace attn
 

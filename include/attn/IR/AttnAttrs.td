@@ -55,7 +55,8 @@ def Attn_IndexKind : I32EnumAttr<"IndexKind", "a position in the score matrix", 
     I32EnumAttrCase<"Batch", 0, "batch">, I32EnumAttrCase<"Head", 1, "head">,
     I32EnumAttrCase<"KvHead", 2, "kv_head">, I32EnumAttrCase<"Query", 3, "query">,
     I32EnumAttrCase<"Key", 4, "key">, I32EnumAttrCase<"FirstQuery", 5, "first_query">,
-    I32EnumAttrCase<"EndQuery", 6, "end_query">]> {
+    I32EnumAttrCase<"EndQuery", 6, "end_query">, I32EnumAttrCase<"FirstKey", 7, "first_key">,
+    I32EnumAttrCase<"EndKey", 8, "end_key">]> {
   let cppNamespace = "::attn";
 }
 

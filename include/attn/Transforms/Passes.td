@@ -206,7 +206,10 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
     every query and key of the problem is dropped. A sink becomes the region
     `start`. After this pass nothing knows what kind of mask it was.
 
-    Rejects nothing; an analysis remark says what became of each conjunct.
+    Rejects nothing; an analysis remark says what became of each conjunct. With
+    `query-ranges=N`, a remark for each tile of N keys says which queries visit
+    it and which keep all its keys: the same analysis for the other axis, as a
+    backward pass needs it.
 
     ```mlir
     // before
@@ -225,6 +228,8 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"queryRanges", "query-ranges", "int64_t", "0",
+                        "Keys of a tile whose query ranges are reported; 0: none">];
 }
 
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
