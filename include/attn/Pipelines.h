@@ -46,6 +46,7 @@ struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<bool> allFunctions{*this, "all-functions",
                             llvm::cl::desc("Make kernels of public functions without attention as well"),
                             llvm::cl::init(false)};
+  Option<bool> raise{*this, "raise", llvm::cl::desc("Find attention in linalg (attn-raise)"), llvm::cl::init(true)};
   Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),
                               llvm::cl::init(false)};
 };
@@ -79,7 +80,7 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                               llvm::cl::init(false)};
 };
 
-void buildCanonicalizePhase(mlir::OpPassManager &pm, bool allFunctions = false);
+void buildCanonicalizePhase(mlir::OpPassManager &pm, const FlashOptions &options);
 void buildFusePhase(mlir::OpPassManager &pm);
 /// What is left of chains after Fuse: materialised, on a CPU in blocks of rows.
 void buildFallbackPhase(mlir::OpPassManager &pm, llvm::StringRef target, bool failOnFallback = false);

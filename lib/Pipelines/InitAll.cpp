@@ -8,6 +8,7 @@
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
 #include "attn/Pipelines.h"
+#include "attn/Raise/Raise.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -21,6 +22,7 @@ void attn::registerAllDialects(DialectRegistry &registry) {
 }
 
 void attn::registerAllPasses() {
+  registerAttnRaisePasses();
   registerAttnTransformsPasses();
   registerAttnConversionPasses();
   registerPipelines();

@@ -6,6 +6,7 @@
 
 #include "attn/Pipelines.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Raise/Raise.h"
 #include "attn/Target/TargetInfo.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Conversion/Passes.h"
@@ -66,12 +67,17 @@ static void addVerification(OpPassManager &pm, Phase phase) {
   pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
 }
 
-void buildCanonicalizePhase(OpPassManager &pm, bool allFunctions) {
+void buildCanonicalizePhase(OpPassManager &pm, const FlashOptions &options) {
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
-  pm.addPass(createDescribeKernelsPass({allFunctions}));
+  pm.addPass(createDescribeKernelsPass({options.allFunctions}));
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
+  if (options.raise) {
+    RaisePassOptions raise;
+    raise.failOnFallback = options.failOnFallback;
+    pm.addNestedPass<func::FuncOp>(createRaisePass(raise));
+  }
   pm.addNestedPass<func::FuncOp>(createExpandLayersPass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
   addVerification(pm, Phase::Canonicalize);
@@ -252,7 +258,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
   bool isGpu = isGpuTarget(flash.target);
   switch (phase) {
   case Phase::Input: return;
-  case Phase::Canonicalize: return buildCanonicalizePhase(pm, flash.allFunctions);
+  case Phase::Canonicalize: return buildCanonicalizePhase(pm, flash);
   case Phase::Fuse: return buildFusePhase(pm);
   case Phase::AnalyzeMask: return buildAnalyzeMaskPhase(pm);
   case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
@@ -267,7 +273,7 @@ void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const
 }
 
 void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
-  buildCanonicalizePhase(pm, options.allFunctions);
+  buildCanonicalizePhase(pm, options);
   buildFusePhase(pm);
   buildFallbackPhase(pm, options.target, options.failOnFallback);
   buildAnalyzeMaskPhase(pm);
@@ -290,7 +296,9 @@ void buildGPUPipeline(OpPassManager &pm, const GPUOptions &options) {
 }
 
 void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {
-  buildCanonicalizePhase(pm);
+  FlashOptions asWritten;
+  asWritten.raise = false;
+  buildCanonicalizePhase(pm, asWritten);
   buildReferencePhase(pm, options);
 }
 

@@ -1,0 +1,55 @@
+//===- Passes.td - the pass that finds attention ------------*- tablegen -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RAISE_PASSES_TD
+#define ATTN_RAISE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def RaisePass : Pass<"attn-raise", "::mlir::func::FuncOp"> {
+  let summary = "find attention in linalg and write it as attn ops";
+  let description = [{
+    Front ends write attention as a product, a softmax of any number of ops, and
+    a second product, with reshapes, transposes and casts between them. The pass
+    looks at what one element of the result is calculated from, so that neither
+    the order of dimensions nor the number of ops matters, and replaces it by
+    `attn.scores`, `attn.scale`, `attn.modify`, `attn.softcap`, `attn.mask`,
+    `attn.softmax`, `attn.apply`, of which `attn-fuse` makes one `attn.sdpa`.
+
+    It proves that the weights are exponentials divided by the sum of the same
+    exponentials over the dimension that the second product sums over. Anything
+    else that is done to scores becomes the region of `attn.modify`; constant
+    triangles and bands become `causal` and `window`; selects of -inf and
+    comparisons of positions become masks. docs/Frontends.md has the forms and
+    the relaxations.
+
+    Rejects nothing: what does not match stays as it is, with a missed remark that
+    names the step where something between two products looks like a softmax, or
+    with `fail-on-fallback` an error.
+
+    ```mlir
+    // before
+    %s = linalg.batch_matmul_transpose_b ins(%q, %k : …) outs(%zero : …) -> tensor<8x64x64xf32>
+    %p = linalg.softmax dimension(2) ins(%s : …) outs(%e : …) -> tensor<8x64x64xf32>
+    %o = linalg.batch_matmul ins(%p, %v : …) outs(%zeros : …) -> tensor<8x64x32xf32>
+    // after
+    %s = attn.scores ins(%q, %k : tensor<8x64x32xf32>, tensor<8x64x32xf32>) outs(…) -> tensor<8x64x64xf32>
+    %t = attn.scale ins(%s : …) outs(…) {scale = 1.0 : f64} -> tensor<8x64x64xf32>
+    %p = attn.softmax ins(%t : …) outs(…) -> tensor<8x64x64xf32>
+    %o = attn.apply ins(%p, %v : …) outs(…) -> tensor<8x64x32xf32>
+    ```
+  }];
+  let options = [
+    Option<"assumeFiniteMask", "assume-finite-mask", "bool", "true",
+           "Take a constant of at most -1e30 for -inf where each row is proved to keep a key">,
+    Option<"allowUnsafeSoftmax", "allow-unsafe-softmax", "bool", "true",
+           "Find a softmax without its maximum, which overflows where attn does not">,
+    Option<"failOnFallback", "fail-on-fallback", "bool", "false", "An error where a softmax is left">];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif // ATTN_RAISE_PASSES_TD

@@ -1,0 +1,193 @@
+//===- CreateChain.cpp - the chain of a match -----------------------------===//
+//
+// scores, scale, modify, softcap, mask, softmax, apply, in the accumulation type.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "MaskOperands.h"
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::raise;
+
+namespace {
+
+class ChainBuilder {
+public:
+  ChainBuilder(RewriterBase &rewriter, MatchContext &ctx, const Attention &attention, const Domain &domain)
+      : rewriter(rewriter), ctx(ctx), attention(attention), domain(domain), loc(attention.result.getLoc()),
+        type(getAccumulationType(cast<RankedTensorType>(attention.result.getType()).getElementType())) {}
+
+  FailureOr<ApplyOp> build(Value &result) {
+    using enum DimKind;
+    using enum OperandRole;
+    auto alignOperand = [&](ExprRef element, OperandRole role, DimKind kind, DimKind column, View &view) {
+      FailureOr<View> aligned = domain.align(rewriter, loc, element, role, {kind, column});
+      if (succeeded(aligned))
+        view = *aligned;
+      return LogicalResult(aligned);
+    };
+    auto resultType = cast<RankedTensorType>(attention.result.getType());
+    FailureOr<Layout> layout = domain.getLayout(resultType, attention.indices, Plain, {Query, ValueSize});
+    if (failed(layout) || failed(alignOperand(attention.query, Plain, Query, HeadSize, query)) ||
+        failed(alignOperand(attention.key, SharedHead, Key, HeadSize, key)) ||
+        failed(alignOperand(attention.value, SharedHead, Key, ValueSize, value)))
+      return ctx.fail("expected queries, keys, values and result whose dimensions are whole ones of (batch, query, "
+                      "key, head, value)");
+    FailureOr<Value> scores = buildScores();
+    if (failed(scores))
+      return failure();
+    weights = SoftmaxOp::create(rewriter, loc, scores->getType(), *scores, createEmpty(getScoreExprs(), type), Value(),
+                                Value(), Value(), ArrayAttr())
+                  ->getResult(0);
+    Value output = createEmpty(layout->exprs, resultType.getElementType());
+    auto apply = ApplyOp::create(rewriter, loc, output.getType(), weights, value.value, output,
+                                 getMaps({Query, Key, ValueSize}, {getScoreExprs(), value.exprs, layout->exprs}));
+    result = Domain::restore(rewriter, loc, apply->getResult(0), resultType, *layout);
+    return apply;
+  }
+
+  /// The weights as the tensor that `element` is of.
+  FailureOr<Value> restoreWeights(ExprRef element) {
+    auto tensorType = cast<RankedTensorType>(element->value.getType());
+    FailureOr<Layout> layout =
+        domain.getLayout(tensorType, element->indices, OperandRole::Plain, {DimKind::Query, DimKind::Key});
+    if (failed(layout) || layout->exprs != getScoreExprs())
+      return failure();
+    Value view = weights;
+    if (tensorType.getElementType() != type) {
+      Value empty = createEmpty(getScoreExprs(), tensorType.getElementType());
+      view = mapElements(rewriter, loc, weights, empty, [&](OpBuilder &b, Value weight) {
+        return convertFloat(b, loc, weight, tensorType.getElementType());
+      });
+    }
+    return Domain::restore(rewriter, loc, view, tensorType, *layout);
+  }
+
+private:
+  SmallVector<AffineExpr> getScoreExprs() {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned i = 0; i < domain.getNumBatch() + 2; ++i)
+      exprs.push_back(rewriter.getAffineDimExpr(i));
+    return exprs;
+  }
+
+  ArrayAttr getMaps(ArrayRef<DimKind> kinds, ArrayRef<SmallVector<AffineExpr>> operands) {
+    return rewriter.getAffineMapArrayAttr(
+        llvm::map_to_vector(operands, [&](ArrayRef<AffineExpr> exprs) { return domain.getMap(kinds, exprs); }));
+  }
+
+  /// The size of a dimension of the domain, from an operand that holds it.
+  OpFoldResult getSize(AffineExpr dim) {
+    for (const View *view : {&query, &key, &value})
+      for (auto [i, expr] : llvm::enumerate(view->exprs))
+        if (expr == dim)
+          return tensor::getMixedSize(rewriter, loc, view->value, i);
+    return rewriter.getIndexAttr(1); // made up: nothing holds it
+  }
+
+  Value createEmpty(ArrayRef<AffineExpr> exprs, Type elementType) {
+    SmallVector<OpFoldResult> sizes = llvm::map_to_vector(exprs, [&](AffineExpr expr) { return getSize(expr); });
+    return tensor::EmptyOp::create(rewriter, loc, sizes, elementType);
+  }
+
+  /// A chain op on the scores: `create` takes their destination.
+  FailureOr<Value> buildScores() {
+    using enum DimKind;
+    const Scores &scores = attention.scores;
+    auto getDestination = [&] { return createEmpty(getScoreExprs(), type); };
+    Value destination = getDestination();
+    Type scoreType = destination.getType();
+    Value score =
+        ScoresOp::create(rewriter, loc, scoreType, query.value, key.value, destination, ValueRange(), ScoreKindAttr(),
+                         getMaps({Query, Key, HeadSize}, {query.exprs, key.exprs, getScoreExprs()}))
+            ->getResult(0);
+    if (scores.scale != 1 || !scores.scaleValue)
+      score = ScaleOp::create(rewriter, loc, scoreType, score, getDestination(), Value(),
+                              rewriter.getF64FloatAttr(scores.scale), ArrayAttr())
+                  ->getResult(0);
+    if (scores.scaleValue) {
+      FailureOr<Value> factor = ScalarBuilder(rewriter, loc, ctx.elements, domain, type).build(scores.scaleValue);
+      if (failed(factor))
+        return ctx.fail("expected a scale that is one number");
+      score = ScaleOp::create(rewriter, loc, scoreType, score, getDestination(), *factor, FloatAttr(), ArrayAttr())
+                  ->getResult(0);
+    }
+    if (scores.modify) {
+      auto modify = ModifyOp::create(rewriter, loc, scoreType, score, getDestination(), ArrayAttr());
+      OpBuilder::InsertionGuard guard(rewriter);
+      Block *body = rewriter.createBlock(&modify.getScoreMod(), {}, type, loc);
+      ScalarBuilder scalars(rewriter, loc, ctx.elements, domain, type);
+      scalars.set(scores.product, body->getArgument(0));
+      FailureOr<Value> modified = scalars.build(scores.modify);
+      if (failed(modified))
+        return ctx.fail("expected scores that depend on batch, head, query and key only");
+      YieldOp::create(rewriter, loc, *modified);
+      score = modify->getResult(0);
+    }
+    if (scores.softcap)
+      score = SoftcapOp::create(rewriter, loc, scoreType, score, getDestination(),
+                                rewriter.getF64FloatAttr(*scores.softcap), ArrayAttr())
+                  ->getResult(0);
+    return buildMask(score, getDestination);
+  }
+
+  FailureOr<Value> buildMask(Value score, llvm::function_ref<Value()> getDestination) {
+    const Scores &scores = attention.scores;
+    if (!scores.bias && scores.masks.empty())
+      return score;
+    FailureOr<MaskOperands> masks = createMaskOperands(rewriter, loc, ctx, domain, attention);
+    if (failed(masks))
+      return failure();
+    SmallVector<SmallVector<AffineExpr>> exprs = {getScoreExprs()};
+    View bias, mask = masks->mask;
+    if (scores.bias) {
+      FailureOr<View> aligned = domain.align(rewriter, loc, scores.bias, OperandRole::Broadcast, {});
+      if (failed(aligned))
+        return ctx.fail("expected a bias with dimensions of the scores");
+      bias = *aligned;
+      exprs.push_back(bias.exprs);
+    }
+    if (mask.value)
+      exprs.push_back(mask.exprs);
+    exprs.push_back(getScoreExprs());
+    auto op = MaskOp::create(rewriter, loc, score.getType(), score, bias.value, mask.value, getDestination(), Value(),
+                             Value(), Value(), masks->causal, masks->window, CausalAlignmentAttr(), IntegerAttr(),
+                             getMaps({DimKind::Query, DimKind::Key}, exprs));
+    if (!masks->predicates.empty() && failed(buildMaskMod(rewriter, loc, ctx, domain, masks->predicates, type, op)))
+      return failure();
+    return op->getResult(0);
+  }
+
+  RewriterBase &rewriter;
+  MatchContext &ctx;
+  const Attention &attention;
+  const Domain &domain;
+  Location loc;
+  Type type;
+  View query, key, value;
+  Value weights;
+};
+
+} // namespace
+
+FailureOr<ApplyOp> attn::raise::createChain(RewriterBase &rewriter, MatchContext &ctx, const Attention &attention,
+                                            Value &result) {
+  FailureOr<Domain> domain = Domain::get(ctx, attention);
+  if (failed(domain))
+    return failure();
+  ChainBuilder builder(rewriter, ctx, attention, *domain);
+  FailureOr<ApplyOp> apply = builder.build(result);
+  if (failed(apply) || !attention.weights)
+    return apply;
+  FailureOr<Value> weights = builder.restoreWeights(attention.weights);
+  if (failed(weights))
+    return ctx.fail("expected weights, which have other uses, in the layout (batch, query, key)");
+  rewriter.replaceAllUsesExcept(attention.weights->value, *weights, {});
+  return apply;
+}

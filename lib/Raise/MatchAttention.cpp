@@ -1,0 +1,81 @@
+//===- MatchAttention.cpp - an attention from its result backwards --------===//
+//
+// result = P V, or (e V) / l: the product of weights and values in any order of
+// operands and dimensions, then softmax, then scores.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace attn::raise;
+
+/// The product in front of a division, and what it is divided by; null where nothing is.
+static std::pair<ExprRef, ExprRef> peelDivision(Elements &elements, ExprRef result) {
+  ExprRef expr = elements.expand(elements.stripCasts(result));
+  if (expr->isOp<arith::DivFOp>())
+    return {elements.stripCasts(expr->operands[0]), expr->operands[1]};
+  if (expr->isOp<arith::MulFOp>())
+    for (unsigned i : {0, 1}) {
+      ExprRef reciprocal = elements.expand(elements.stripCasts(expr->operands[i]));
+      if (reciprocal->isOp<arith::DivFOp>() && elements.stripCasts(reciprocal->operands[0])->getConstant() == 1)
+        return {elements.stripCasts(expr->operands[1 - i]), reciprocal->operands[1]};
+    }
+  return {expr, nullptr};
+}
+
+/// An operand of a product as a tensor of the type of the others: its casts are part of the product.
+static ExprRef findOperand(Elements &elements, ExprRef expr, Type type) {
+  // The last tensor of that type on the way back through casts; else the one that the product reads.
+  ExprRef found = expr;
+  for (ExprRef seen = expr;;) {
+    if (seen->isElement() && seen->type == type)
+      found = seen;
+    ExprRef cast = elements.expand(seen);
+    if (!cast->isOp<arith::ExtFOp>() && !cast->isOp<arith::TruncFOp>())
+      return found;
+    seen = cast->operands[0];
+  }
+}
+
+static bool isTensor(ExprRef expr) { return expr->isElement() && isa<FloatType>(expr->type); }
+
+FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result) {
+  Elements &elements = ctx.elements;
+  Attention attention;
+  attention.result = result;
+  for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(result.getType()).getShape()))
+    attention.indices.push_back(elements.getSpace().getLoop(result.getAsOpaquePointer(), dim, size));
+  auto [product, denominator] = peelDivision(elements, elements.get(result, attention.indices));
+  std::optional<Elements::Contraction> contraction = elements.matchContraction(product);
+  if (!contraction)
+    return ctx.fail("expected a product of weights and values");
+  attention.keyIndex = contraction->summed;
+  if (attention.keyIndex.isConstant())
+    return ctx.fail("expected more than one key");
+  std::string reason;
+  for (auto [weights, value] : {std::pair(contraction->lhs, contraction->rhs), {contraction->rhs, contraction->lhs}}) {
+    Attention found = attention;
+    ctx.reason.clear();
+    FailureOr<ExprRef> scores = matchSoftmax(ctx, weights, denominator, found.keyIndex, found);
+    if (succeeded(scores) && succeeded(matchScores(ctx, *scores, found))) {
+      Type type = cast<RankedTensorType>(result.getType()).getElementType();
+      found.query = findOperand(elements, found.query, type);
+      found.key = findOperand(elements, found.key, type);
+      found.value = findOperand(elements, value, type);
+      if (!isTensor(found.query) || !isTensor(found.key) || !isTensor(found.value))
+        return ctx.fail("expected queries, keys and values that are tensors");
+      if (found.query->type != type || found.key->type != type || found.value->type != type)
+        return ctx.fail("expected queries, keys, values and the result of one element type");
+      return found;
+    }
+    // The operand that came further has more to say.
+    if (reason.empty() || succeeded(scores))
+      reason = ctx.reason;
+  }
+  ctx.reason = reason;
+  return failure();
+}

@@ -1,0 +1,217 @@
+//===- MatchSoftmax.cpp - softmax in every spelling -----------------------===//
+//
+// weights = e / l with e = exp(s - m) and l the sum of the same e over the keys,
+// however many ops that are. Guards against rows that keep nothing are looked
+// through: attn gives zeros there.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace attn::raise;
+using arith::CmpFPredicate;
+
+namespace {
+
+class SoftmaxMatcher {
+public:
+  SoftmaxMatcher(MatchContext &ctx, const LinearIndex &key, Attention &attention)
+      : ctx(ctx), elements(ctx.elements), key(key), attention(attention) {}
+
+  FailureOr<ExprRef> match(ExprRef weights, ExprRef denominator) {
+    ExprRef quotient = peelGuards(weights);
+    if (quotient->isElement())
+      attention.weights = quotient;
+    FailureOr<ExprRef> scores = matchQuotient(quotient, denominator);
+    if (failed(scores))
+      return failure();
+    for (auto [condition, isEmpty] : rowGuards)
+      if (!testsEmptyRow(condition, isEmpty, *scores))
+        return ctx.fail("expected weights that a select replaces by 0 only where the row keeps no key, found another "
+                        "condition");
+    return scores;
+  }
+
+private:
+  /// What selects choose beside zeros.
+  ExprRef peelGuards(ExprRef weights) {
+    while (true) {
+      weights = elements.stripCasts(weights);
+      ExprRef expr = elements.expand(weights);
+      if (!expr->isOp<arith::SelectOp>())
+        return weights;
+      auto [condition, whenTrue, whenFalse] =
+          std::make_tuple(elements.expand(expr->operands[0]), expr->operands[1], expr->operands[2]);
+      bool zeroIfTrue = isConstant(whenTrue, 0);
+      if (zeroIfTrue == isConstant(whenFalse, 0))
+        return weights;
+      weights = zeroIfTrue ? whenFalse : whenTrue;
+      if (!testsNaN(condition, zeroIfTrue, weights))
+        rowGuards.push_back({condition, zeroIfTrue});
+    }
+  }
+
+  bool isConstant(ExprRef expr, double value) { return elements.stripCasts(expr)->getConstant() == value; }
+
+  static std::optional<CmpFPredicate> getComparison(ExprRef expr) {
+    if (!expr->isOp<arith::CmpFOp>())
+      return std::nullopt;
+    return cast<arith::CmpFOp>(expr->op).getPredicate();
+  }
+
+  /// `condition` is `value != value`, or where `isNaN` is false `value == value`.
+  bool testsNaN(ExprRef condition, bool isNaN, ExprRef value) {
+    std::optional<CmpFPredicate> predicate = getComparison(condition);
+    if (!predicate || !elements.areEqual(condition->operands[0], condition->operands[1]) ||
+        !elements.areEqual(condition->operands[0], value))
+      return false;
+    return isNaN ? *predicate == CmpFPredicate::UNE || *predicate == CmpFPredicate::UNO
+                 : *predicate == CmpFPredicate::OEQ || *predicate == CmpFPredicate::ORD;
+  }
+
+  /// The operand of `not x`; null for others.
+  ExprRef getNegated(ExprRef expr) {
+    if (!expr->isOp<arith::XOrIOp>())
+      return nullptr;
+    for (unsigned i : {0, 1})
+      if (elements.expand(expr->operands[i])->getConstant().value_or(0) != 0)
+        return elements.expand(expr->operands[1 - i]);
+    return nullptr;
+  }
+
+  /// `condition` is true where all scores of the row are -inf; where `isEmpty` is false, where one is not.
+  bool testsEmptyRow(ExprRef condition, bool isEmpty, ExprRef scores) {
+    condition = elements.expand(condition);
+    if (ExprRef negated = getNegated(condition))
+      return testsEmptyRow(negated, !isEmpty, scores);
+    if (getComparison(condition)) // of the maximum
+      return testsRemoved(condition, isEmpty, [&](ExprRef value) {
+        ExprRef maximum = elements.matchReduction(elements.stripCasts(value), Reduction::Maximum, key);
+        return maximum && elements.areEqual(maximum, scores);
+      });
+    ExprRef each = elements.matchReduction(condition, isEmpty ? Reduction::And : Reduction::Or, key);
+    return each && testsRemoved(elements.expand(each), isEmpty,
+                                [&](ExprRef value) { return elements.areEqual(value, scores); });
+  }
+
+  /// `condition` is `value == -inf`, or where `isRemoved` is false `value != -inf`.
+  bool testsRemoved(ExprRef condition, bool isRemoved, llvm::function_ref<bool(ExprRef)> isValue) {
+    if (ExprRef negated = getNegated(condition))
+      return testsRemoved(negated, !isRemoved, isValue);
+    std::optional<CmpFPredicate> predicate = getComparison(condition);
+    if (!predicate || !isConstant(condition->operands[1], -HUGE_VAL) || !isValue(condition->operands[0]))
+      return false;
+    using enum CmpFPredicate;
+    return isRemoved ? *predicate == OEQ || *predicate == UEQ
+                     : *predicate == ONE || *predicate == UNE || *predicate == OGT || *predicate == UGT;
+  }
+
+  /// `expr` as a quotient; its own denominator where `denominator` is null.
+  FailureOr<ExprRef> matchQuotient(ExprRef weights, ExprRef denominator) {
+    ExprRef expr = elements.expand(weights);
+    if (expr->isElement() && expr->value.getDefiningOp<linalg::SoftmaxOp>())
+      return matchSoftmaxOp(expr, denominator);
+    ExprRef numerator = weights;
+    if (!denominator && expr->isOp<arith::DivFOp>()) {
+      numerator = expr->operands[0];
+      denominator = expr->operands[1];
+    } else if (!denominator && expr->isOp<arith::MulFOp>()) {
+      for (unsigned i : {0, 1}) {
+        ExprRef reciprocal = elements.stripCasts(expr->operands[i]);
+        reciprocal = elements.expand(reciprocal);
+        if (!reciprocal->isOp<arith::DivFOp>() || !isConstant(reciprocal->operands[0], 1))
+          continue;
+        numerator = expr->operands[1 - i];
+        denominator = reciprocal->operands[1];
+      }
+    }
+    if (!denominator)
+      return ctx.fail("expected weights that are exponentials divided by their sum, found no division by a sum");
+    ExprRef exponential = elements.stripCasts(numerator);
+    ExprRef summand = elements.matchReduction(elements.stripCasts(denominator), Reduction::Sum, key);
+    if (!summand)
+      return ctx.fail("expected a denominator that is a sum over the keys, the dimension that the second product sums "
+                      "over, from 0 on and nothing else");
+    if (!elements.areEqual(summand, exponential))
+      return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others");
+    return matchExponential(elements.expand(exponential));
+  }
+
+  FailureOr<ExprRef> matchSoftmaxOp(ExprRef expr, ExprRef denominator) {
+    auto op = expr->value.getDefiningOp<linalg::SoftmaxOp>();
+    if (denominator)
+      return ctx.fail("expected no division behind a linalg.softmax, found one");
+    if (!(expr->indices[op.getDimension()] == key))
+      return ctx.fail("expected a linalg.softmax over the keys, the dimension that the second product sums over");
+    return elements.get(op.getInput(), expr->indices);
+  }
+
+  /// exp(s - m), or exp2 of that in which s is in powers of 2.
+  FailureOr<ExprRef> matchExponential(ExprRef expr) {
+    bool isBase2 = expr->isOp<math::Exp2Op>();
+    if (!isBase2 && !expr->isOp<math::ExpOp>())
+      return ctx.fail("expected weights that are exponentials, found " +
+                      (expr->op ? expr->op->getName().getStringRef() : StringRef("none")));
+    ExprRef scores = peelShift(elements.stripCasts(expr->operands[0]));
+    if (!hasMaximum) {
+      if (!ctx.options.allowUnsafeSoftmax)
+        return ctx.fail("expected exponentials of scores minus their maximum over the keys, found none; write "
+                        "allow-unsafe-softmax=true where overflow is no part of what is meant");
+      attention.relaxations.push_back("softmax without its maximum");
+    }
+    // 2^s = e^(s ln 2)
+    if (isBase2)
+      attention.scores.scale *= std::log(2.0);
+    return scores;
+  }
+
+  /// `expr` without what is constant along the keys: softmax does not change under a shift.
+  ExprRef peelShift(ExprRef expr) {
+    ExprRef seen = elements.expand(expr);
+    if (seen->isOp<arith::SubFOp>() && !elements.dependsOn(seen->operands[1], key) &&
+        elements.dependsOn(seen->operands[0], key)) {
+      ExprRef scores = elements.stripCasts(seen->operands[0]);
+      hasMaximum |= isShiftByMaximum(seen->operands[1], scores);
+      return peelShift(scores);
+    }
+    // (s - m) * c = s c - m c
+    if (seen->isOp<arith::MulFOp>() || seen->isOp<arith::DivFOp>()) {
+      ExprRef factor = elements.stripCasts(seen->operands[1]);
+      ExprRef difference = elements.expand(elements.stripCasts(seen->operands[0]));
+      if (factor->getConstant() && difference->isOp<arith::SubFOp>() &&
+          !elements.dependsOn(difference->operands[1], key)) {
+        hasMaximum |= isShiftByMaximum(difference->operands[1], elements.stripCasts(difference->operands[0]));
+        return elements.getOp(seen->op, {difference->operands[0], factor});
+      }
+    }
+    return expr;
+  }
+
+  /// True where `shift` is calculated from the maximum of `scores` over the keys.
+  bool isShiftByMaximum(ExprRef shift, ExprRef scores) {
+    shift = elements.expand(shift);
+    if (ExprRef each = elements.matchReduction(shift, Reduction::Maximum, key))
+      return elements.areEqual(each, scores);
+    return llvm::any_of(shift->operands, [&](ExprRef operand) { return isShiftByMaximum(operand, scores); });
+  }
+
+  MatchContext &ctx;
+  Elements &elements;
+  const LinearIndex &key;
+  Attention &attention;
+  SmallVector<std::pair<ExprRef, bool>> rowGuards; // true: zero where the condition holds
+  bool hasMaximum = false;
+};
+
+} // namespace
+
+FailureOr<ExprRef> attn::raise::matchSoftmax(MatchContext &ctx, ExprRef weights, ExprRef denominator,
+                                             const LinearIndex &key, Attention &attention) {
+  return SoftmaxMatcher(ctx, key, attention).match(weights, denominator);
+}

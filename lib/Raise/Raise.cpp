@@ -1,0 +1,230 @@
+//===- Raise.cpp - attn-raise ---------------------------------------------===//
+//
+// For each product of two matrices behind something that looks like a softmax:
+// match, build the chain, replace. Before: linalg on tensors. After: the chain, or
+// the ops untouched and a missed remark with the step that did not match.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Raise/Raise.h"
+#include "Attention.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace attn {
+#define GEN_PASS_DEF_RAISEPASS
+#include "attn/Raise/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::raise;
+
+/// How often a match may start again because a reshape has cut a dimension.
+static constexpr unsigned kMaxCuts = 32;
+/// How many ops behind the second product may belong to the attention: views, a cast, a division.
+static constexpr unsigned kMaxTail = 8;
+/// How many ops between two products are looked at for a softmax.
+static constexpr unsigned kMaxBetween = 256;
+
+//===----------------------------------------------------------------------===//
+// What is worth a match
+//===----------------------------------------------------------------------===//
+
+static bool isReduction(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.hasPureTensorSemantics() && linalgOp.getNumReductionLoops() > 0;
+}
+
+/// A sum of products, of two inputs.
+static bool isContraction(Operation *op) {
+  if (!isReduction(op))
+    return false;
+  auto linalgOp = cast<linalg::LinalgOp>(op);
+  Operation *sum = linalgOp.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<arith::AddFOp>(sum) && linalgOp.getNumDpsInputs() >= 2 &&
+         llvm::any_of(*linalgOp.getBlock(), [](Operation &nested) { return isa<arith::MulFOp>(nested); });
+}
+
+static bool isSum(Operation *op) {
+  return isReduction(op) && !isContraction(op) &&
+         isa_and_nonnull<arith::AddFOp>(
+             cast<linalg::LinalgOp>(op).getBlock()->getTerminator()->getOperand(0).getDefiningOp());
+}
+
+static bool hasExponential(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp &&
+         llvm::any_of(*linalgOp.getBlock(), [](Operation &nested) { return isa<math::ExpOp, math::Exp2Op>(nested); });
+}
+
+/// True where exponentials that are summed stand between a product and `contraction`: all softmaxes do, and gated
+/// activations, which sum nothing, do not.
+static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
+  llvm::SmallSetVector<Operation *, 16> ops;
+  auto push = [&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        ops.insert(producer);
+  };
+  push(contraction);
+  bool isExponential = hasExponential(contraction), isSummed = false, isOfProduct = false;
+  for (unsigned i = 0; i < ops.size() && i < kMaxBetween; ++i) {
+    Operation *op = ops[i];
+    if (isContraction(op)) {
+      isOfProduct = true;
+      continue;
+    }
+    isExponential |= hasExponential(op) || isa<linalg::SoftmaxOp>(op);
+    isSummed |= isSum(op) || isa<linalg::SoftmaxOp>(op) || (hasExponential(op) && llvm::any_of(op->getUsers(), isSum));
+    push(op);
+  }
+  return isExponential && isSummed && isOfProduct;
+}
+
+/// The results that may be the attention's: of `contraction`, and of views, casts and divisions of it alone.
+static SmallVector<Value> collectTail(linalg::LinalgOp contraction) {
+  SmallVector<Value> tail = {contraction->getResult(0)};
+  while (tail.size() < kMaxTail && tail.back().hasOneUse()) {
+    Operation *user = *tail.back().user_begin();
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+    bool isElementwise =
+        linalgOp && linalgOp.hasPureTensorSemantics() && linalgOp.getNumParallelLoops() == linalgOp.getNumLoops();
+    bool isView = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(user);
+    if ((!isElementwise && !isView) || user->getNumResults() != 1 || user->getBlock() != contraction->getBlock())
+      break;
+    tail.push_back(user->getResult(0));
+  }
+  return tail;
+}
+
+//===----------------------------------------------------------------------===//
+// Match and replace
+//===----------------------------------------------------------------------===//
+
+/// True where `value` is read by more than `contraction`, through elementwise ops and views as well.
+static bool hasOtherUses(Value value, Operation *contraction) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (user == contraction)
+      return false;
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(user);
+    bool isElementwise = linalgOp && linalgOp.getNumParallelLoops() == linalgOp.getNumLoops();
+    bool isView = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp, tensor::ReshapeOp>(user);
+    return (!isElementwise && !isView) ||
+           llvm::any_of(user->getResults(), [&](Value result) { return hasOtherUses(result, contraction); });
+  });
+}
+
+/// Erases what a failed attempt has built between `before` and `op`.
+static void eraseBuilt(RewriterBase &rewriter, Operation *before, Operation *op) {
+  while (op->getPrevNode() != before)
+    rewriter.eraseOp(op->getPrevNode());
+}
+
+static FailureOr<ApplyOp> matchAndReplace(RewriterBase &rewriter, MatchContext &ctx, Value result,
+                                          Operation *contraction) {
+  FailureOr<Attention> attention = matchAttention(ctx, result);
+  if (failed(attention))
+    return failure();
+  if (attention->weights && !hasOtherUses(attention->weights->value, contraction))
+    attention->weights = nullptr;
+  Operation *op = result.getDefiningOp(), *before = op->getPrevNode();
+  rewriter.setInsertionPoint(op);
+  Value replacement;
+  FailureOr<ApplyOp> apply = createChain(rewriter, ctx, *attention, replacement);
+  if (failed(apply)) {
+    eraseBuilt(rewriter, before, op);
+    return failure();
+  }
+  rewriter.replaceAllUsesWith(result, replacement);
+  {
+    auto remark = emitRemark(*apply, RemarkOutcome::Passed, "attention-raised");
+    remark << "attention raised to attn ops";
+    for (StringRef relaxation : attention->relaxations)
+      remark << ("; relaxed: " + relaxation).str();
+  }
+  return apply;
+}
+
+FailureOr<ApplyOp> attn::raiseAttention(RewriterBase &rewriter, linalg::LinalgOp contraction,
+                                        const RaiseOptions &options, std::string &reason) {
+  reason.clear();
+  if (!isContraction(contraction) || contraction->use_empty() || !looksLikeSoftmax(contraction))
+    return failure();
+  // With as much as possible of what follows; the reason is that of the product alone.
+  for (Value result : llvm::reverse(collectTail(contraction))) {
+    IterationSpace space;
+    for (unsigned cut = 0; cut <= kMaxCuts; ++cut) {
+      Elements elements(space);
+      MatchContext ctx = {elements, options, {}};
+      FailureOr<ApplyOp> apply = matchAndReplace(rewriter, ctx, result, contraction);
+      if (succeeded(apply))
+        return apply;
+      reason = ctx.reason;
+      if (!space.isStale())
+        break;
+      space.restart();
+    }
+  }
+  return failure();
+}
+
+namespace {
+
+struct RaiseAttention : public OpInterfaceRewritePattern<linalg::LinalgOp> {
+  RaiseAttention(MLIRContext *ctx, const RaiseOptions &options) : OpInterfaceRewritePattern(ctx), options(options) {}
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op, PatternRewriter &rewriter) const override {
+    std::string reason;
+    if (succeeded(raiseAttention(rewriter, op, options, reason)))
+      return success();
+    return rewriter.notifyMatchFailure(op, reason.empty() ? "expected softmax between two products" : reason);
+  }
+
+  RaiseOptions options;
+};
+
+struct RaisePass : public attn::impl::RaisePassBase<RaisePass> {
+  using RaisePassBase::RaisePassBase;
+
+  void runOnOperation() override {
+    SmallVector<linalg::LinalgOp> contractions;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (isContraction(op))
+        contractions.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    bool changed = false;
+    for (linalg::LinalgOp contraction : contractions) {
+      std::string reason;
+      if (succeeded(raiseAttention(rewriter, contraction, {assumeFiniteMask, allowUnsafeSoftmax}, reason))) {
+        changed = true;
+        continue;
+      }
+      if (reason.empty())
+        continue;
+      emitRemark(contraction, RemarkOutcome::Missed, "attention-not-raised") << "attention not raised: " + reason;
+      if (failOnFallback) {
+        contraction->emitError("attention not raised: ") << reason;
+        return signalPassFailure();
+      }
+    }
+    // What the chains replace is pure and unused.
+    if (changed)
+      (void)runRegionDCE(rewriter, getOperation()->getRegions());
+  }
+};
+
+} // namespace
+
+void attn::populateAttnRaisePatterns(RewritePatternSet &patterns, const RaiseOptions &options) {
+  patterns.add<RaiseAttention>(patterns.getContext(), options);
+}
