@@ -229,6 +229,9 @@ except RuntimeError as error:
 def test_another_processor_takes_nothing_of_this_one(folder):
     processor.skip_unless("avx2")
     lesser = os.environ | {"LD_PRELOAD": str(LESSER)}
+    trapped = subprocess.run(["true"], env=lesser, capture_output=True, text=True)
+    if trapped.returncode:  # some processors and hypervisors have no faults of CPUID
+        pytest.skip(trapped.stderr.strip())
     assert run(SDPA, folder)[1] == "0 1"
     load = LOAD.format(folder=str(folder))
     assert run(load, folder) == ["(1, 2, 33, 8)"]
