@@ -36,7 +36,8 @@ struct Attention {
   ExprRef query = nullptr, key = nullptr, value = nullptr;
   LinearIndex keyIndex, headIndex;
   Scores scores;
-  ExprRef weights = nullptr; // an element of them, where they have other uses
+  ExprRef weights = nullptr;          // an element of them, where they have other uses
+  llvm::SmallVector<Predicate> gates; // what keeps a weight from being set to 0; masks must do the same
   llvm::SmallVector<llvm::StringRef> relaxations;
 };
 
@@ -67,6 +68,12 @@ struct Choice {
   double whenTrue, whenFalse;
 };
 std::optional<Choice> matchChoice(Elements &elements, ExprRef expr);
+
+/// The conditions that must all hold for `predicate`, added to `parts`.
+void splitPredicate(Elements &elements, Predicate predicate, llvm::SmallVectorImpl<Predicate> &parts);
+
+/// True where what the gates set to 0 is what masks have removed.
+bool areGatesMasks(MatchContext &ctx, const Attention &attention);
 
 /// Adds the mask that puts `removed` in the place of scores (or adds it to them) where `condition` is not `keepIf`;
 /// false where that is no mask.

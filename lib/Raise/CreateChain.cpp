@@ -21,7 +21,8 @@ class ChainBuilder {
 public:
   ChainBuilder(RewriterBase &rewriter, MatchContext &ctx, const Attention &attention, const Domain &domain)
       : rewriter(rewriter), ctx(ctx), attention(attention), domain(domain), loc(attention.result.getLoc()),
-        type(getAccumulationType(cast<RankedTensorType>(attention.result.getType()).getElementType())) {}
+        elementType(cast<RankedTensorType>(attention.result.getType()).getElementType()),
+        type(getAccumulationType(elementType)) {}
 
   FailureOr<ApplyOp> build(Value &result) {
     using enum DimKind;
@@ -29,7 +30,7 @@ public:
     auto alignOperand = [&](ExprRef element, OperandRole role, DimKind kind, DimKind column, View &view) {
       FailureOr<View> aligned = domain.align(rewriter, loc, element, role, {kind, column});
       if (succeeded(aligned))
-        view = *aligned;
+        view = widen(*aligned);
       return LogicalResult(aligned);
     };
     auto resultType = cast<RankedTensorType>(attention.result.getType());
@@ -70,6 +71,17 @@ public:
   }
 
 private:
+  /// The tensor in the result's type: extf changes no value.
+  View widen(View view) {
+    if (getElementTypeOrSelf(view.value.getType()) == elementType)
+      return view;
+    Value empty = tensor::EmptyOp::create(rewriter, loc, tensor::getMixedSizes(rewriter, loc, view.value), elementType);
+    view.value = mapElements(rewriter, loc, view.value, empty, [&](OpBuilder &b, Value value) -> Value {
+      return arith::ExtFOp::create(b, loc, elementType, value);
+    });
+    return view;
+  }
+
   SmallVector<AffineExpr> getScoreExprs() {
     SmallVector<AffineExpr> exprs;
     for (unsigned i = 0; i < domain.getNumBatch() + 2; ++i)
@@ -169,7 +181,7 @@ private:
   const Attention &attention;
   const Domain &domain;
   Location loc;
-  Type type;
+  Type elementType, type; // of the result, and in which it is accumulated
   View query, key, value;
   Value weights;
 };

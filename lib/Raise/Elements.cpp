@@ -57,7 +57,23 @@ ExprRef Elements::getConstant(Type type, double value) {
   return intern({.kind = Expr::Kind::Constant, .type = type, .constant = FloatAttr::get(type, value)});
 }
 
+/// The boolean that a comparison with 0 gives back, where it was made a number before; null for others.
+ExprRef Elements::getRestoredBoolean(Operation *op, ArrayRef<ExprRef> operands) {
+  auto compareFloat = dyn_cast<arith::CmpFOp>(op);
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  using enum arith::CmpFPredicate;
+  if (!(compareFloat && llvm::is_contained({UNE, ONE}, compareFloat.getPredicate())) &&
+      !(compare && compare.getPredicate() == arith::CmpIPredicate::ne))
+    return nullptr;
+  ExprRef number = expand(operands[0]);
+  bool isBoolean = (number->isOp<arith::UIToFPOp>() || number->isOp<arith::ExtUIOp>()) &&
+                   number->operands[0]->type.isInteger(1);
+  return isBoolean && expand(operands[1])->getConstant() == 0 ? number->operands[0] : nullptr;
+}
+
 ExprRef Elements::getOp(Operation *op, ArrayRef<ExprRef> operands) {
+  if (ExprRef boolean = getRestoredBoolean(op, operands))
+    return boolean;
   return intern({.kind = Expr::Kind::Op,
                  .type = op->getResult(0).getType(),
                  .op = op,
@@ -301,9 +317,10 @@ ExprRef Elements::expand(ExprRef expr) {
 static bool isFloatCast(ExprRef expr) { return expr->isOp<arith::ExtFOp>() || expr->isOp<arith::TruncFOp>(); }
 
 ExprRef Elements::stripCasts(ExprRef expr) {
-  for (ExprRef seen = expand(expr); isFloatCast(seen); seen = expand(expr))
+  ExprRef seen = expand(expr);
+  for (; isFloatCast(seen); seen = expand(expr))
     expr = seen->operands[0];
-  return expr;
+  return seen->kind == Expr::Kind::Constant ? seen : expr;
 }
 
 ExprRef Elements::normalize(ExprRef expr) {

@@ -57,7 +57,7 @@ public:
   ExprRef get(mlir::Value tensor, llvm::ArrayRef<LinearIndex> indices);
   ExprRef getScalar(mlir::Value value);
   ExprRef getConstant(mlir::Type type, double value);
-  /// The result of `op`, a scalar op of one result, for `operands` in the place of its own.
+  /// The result of `op`, a scalar op of one result, for `operands` instead of its own.
   ExprRef getOp(mlir::Operation *op, llvm::ArrayRef<ExprRef> operands);
 
   /// `expr`, or where that is an element of an elementwise op's result, how the op computes it; never such an element.
@@ -65,7 +65,7 @@ public:
   /// The same all the way down, without casts between float types: for comparisons.
   ExprRef normalize(ExprRef expr);
   bool areEqual(ExprRef lhs, ExprRef rhs) { return lhs == rhs || normalize(lhs) == normalize(rhs); }
-  /// Casts between float types off; `expr` is expanded as far as there are some.
+  /// Casts between float types off; `expr` is expanded as far as there are some, or where it is a constant.
   ExprRef stripCasts(ExprRef expr);
 
   /// True where the value may differ between the indices of one of the dimensions.
@@ -90,6 +90,7 @@ private:
     bool operator()(const std::unique_ptr<Expr> &lhs, const std::unique_ptr<Expr> &rhs) const;
   };
   ExprRef intern(Expr expr);
+  ExprRef getRestoredBoolean(mlir::Operation *op, llvm::ArrayRef<ExprRef> operands);
   /// The indices of the loops of `op` at which it writes `indices` of result `result`; `reduced` for its one reduction
   /// loop of more than one index, null: such loops get indices of their own.
   mlir::FailureOr<llvm::SmallVector<LinearIndex>>

@@ -28,22 +28,6 @@ Value attn::raise::mapElements(OpBuilder &builder, Location loc, Value input, Va
 
 namespace {
 
-/// Splits `predicate` at what all must hold.
-void split(Elements &elements, Predicate predicate, SmallVectorImpl<Predicate> &parts) {
-  ExprRef expr = elements.expand(predicate.condition);
-  bool isTensor = predicate.condition->isElement() && !hasPosition(elements, expr);
-  if (!isTensor && (predicate.keepIf ? expr->isOp<arith::AndIOp>() : expr->isOp<arith::OrIOp>())) {
-    for (ExprRef operand : expr->operands)
-      split(elements, {operand, predicate.keepIf}, parts);
-    return;
-  }
-  if (!isTensor && expr->isOp<arith::XOrIOp>())
-    for (unsigned i : {0, 1})
-      if (elements.expand(expr->operands[i])->getConstant().value_or(0) != 0)
-        return split(elements, {expr->operands[1 - i], !predicate.keepIf}, parts);
-  parts.push_back(predicate);
-}
-
 /// A constant tensor as booleans: true where a key is kept; null for others.
 DenseElementsAttr getConstantMask(const Predicate &predicate) {
   DenseElementsAttr values;
@@ -183,7 +167,7 @@ FailureOr<MaskOperands> attn::raise::createMaskOperands(RewriterBase &rewriter, 
                                                         const Domain &domain, const Attention &attention) {
   SmallVector<Predicate> predicates;
   for (const Predicate &mask : attention.scores.masks)
-    split(ctx.elements, mask, predicates);
+    splitPredicate(ctx.elements, mask, predicates);
   MaskOperandBuilder builder(rewriter, loc, ctx, domain);
   for (const Predicate &predicate : predicates)
     if (failed(builder.add(predicate)))

@@ -27,12 +27,16 @@ static std::pair<ExprRef, ExprRef> peelDivision(Elements &elements, ExprRef resu
   return {expr, nullptr};
 }
 
-/// An operand of a product as a tensor of the type of the others: its casts are part of the product.
+static unsigned getWidth(ExprRef expr) { return expr->type.getIntOrFloatBitWidth(); }
+
+static bool isTensor(ExprRef expr) { return expr->isElement() && isa<FloatType>(expr->type); }
+
+/// An operand of a product as a tensor of at most the width of `type`: its casts are part of the product. The last one
+/// on the way back whose type is that, else the last of all.
 static ExprRef findOperand(Elements &elements, ExprRef expr, Type type) {
-  // The last tensor of that type on the way back through casts; else the one that the product reads.
-  ExprRef found = expr;
+  ExprRef found = nullptr;
   for (ExprRef seen = expr;;) {
-    if (seen->isElement() && seen->type == type)
+    if (isTensor(seen) && getWidth(seen) <= type.getIntOrFloatBitWidth() && (!found || seen->type == type))
       found = seen;
     ExprRef cast = elements.expand(seen);
     if (!cast->isOp<arith::ExtFOp>() && !cast->isOp<arith::TruncFOp>())
@@ -40,8 +44,6 @@ static ExprRef findOperand(Elements &elements, ExprRef expr, Type type) {
     seen = cast->operands[0];
   }
 }
-
-static bool isTensor(ExprRef expr) { return expr->isElement() && isa<FloatType>(expr->type); }
 
 FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result) {
   Elements &elements = ctx.elements;
@@ -62,14 +64,16 @@ FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result
     ctx.reason.clear();
     FailureOr<ExprRef> scores = matchSoftmax(ctx, weights, denominator, found.keyIndex, found);
     if (succeeded(scores) && succeeded(matchScores(ctx, *scores, found))) {
+      if (!areGatesMasks(ctx, found))
+        return ctx.fail(
+            "expected weights that are set to 0 only where the scores are masked, or where the row keeps no "
+            "key, found another condition");
       Type type = cast<RankedTensorType>(result.getType()).getElementType();
       found.query = findOperand(elements, found.query, type);
       found.key = findOperand(elements, found.key, type);
       found.value = findOperand(elements, value, type);
-      if (!isTensor(found.query) || !isTensor(found.key) || !isTensor(found.value))
-        return ctx.fail("expected queries, keys and values that are tensors");
-      if (found.query->type != type || found.key->type != type || found.value->type != type)
-        return ctx.fail("expected queries, keys, values and the result of one element type");
+      if (!found.query || !found.key || !found.value)
+        return ctx.fail("expected queries, keys and values that are tensors of floats, no wider than the result's");
       return found;
     }
     // The operand that came further has more to say.

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include "Scalars.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include <cmath>
@@ -19,6 +20,8 @@ using namespace attn::raise;
 
 /// From here on a constant is taken for -inf: finfo.min of f32 and bf16, JAX's 0.7 of it.
 static constexpr double kFiniteMask = -1e30;
+/// The same where the weights are set to 0 as well: then a row without a key gives zeros whatever the constant is.
+static constexpr double kGatedMask = -1e9;
 /// Scores of 16 bits: finfo.min of f16.
 static constexpr double kFiniteMaskF16 = -65504;
 
@@ -290,14 +293,52 @@ bool attn::raise::keepsAKeyInEachRow(MatchContext &ctx, const Predicate &predica
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Masks and gates
+//===----------------------------------------------------------------------===//
+
+void attn::raise::splitPredicate(Elements &elements, Predicate predicate, SmallVectorImpl<Predicate> &parts) {
+  ExprRef expr = elements.expand(predicate.condition);
+  bool isTensor = predicate.condition->isElement() && !hasPosition(elements, expr);
+  if (!isTensor && (predicate.keepIf ? expr->isOp<arith::AndIOp>() : expr->isOp<arith::OrIOp>())) {
+    for (ExprRef operand : expr->operands)
+      splitPredicate(elements, {operand, predicate.keepIf}, parts);
+    return;
+  }
+  if (!isTensor && expr->isOp<arith::XOrIOp>())
+    for (unsigned i : {0, 1})
+      if (elements.expand(expr->operands[i])->getConstant().value_or(0) != 0)
+        return splitPredicate(elements, {expr->operands[1 - i], !predicate.keepIf}, parts);
+  parts.push_back(predicate);
+}
+
+static bool contains(Elements &elements, ArrayRef<Predicate> predicates, const Predicate &predicate) {
+  return llvm::any_of(predicates, [&](const Predicate &other) {
+    return other.keepIf == predicate.keepIf && elements.areEqual(other.condition, predicate.condition);
+  });
+}
+
+bool attn::raise::areGatesMasks(MatchContext &ctx, const Attention &attention) {
+  SmallVector<Predicate> masks = attention.scores.masks, gates;
+  for (const Predicate &mask : attention.scores.masks)
+    splitPredicate(ctx.elements, mask, masks);
+  for (const Predicate &gate : attention.gates)
+    if (!contains(ctx.elements, masks, gate))
+      splitPredicate(ctx.elements, gate, gates);
+  return llvm::all_of(gates, [&](const Predicate &gate) { return contains(ctx.elements, masks, gate); });
+}
+
 bool attn::raise::addMask(MatchContext &ctx, ExprRef condition, bool keepIf, double removed, Attention &attention) {
+  Predicate mask = {condition, keepIf};
   if (removed != -HUGE_VAL) {
     bool isHalf = attention.scores.product && attention.scores.product->type.isF16();
-    if (!ctx.options.assumeFiniteMask || removed > (isHalf ? kFiniteMaskF16 : kFiniteMask) ||
-        !keepsAKeyInEachRow(ctx, {condition, keepIf}, attention.keyIndex))
+    bool isGated = contains(ctx.elements, attention.gates, mask);
+    double largest = isHalf ? kFiniteMaskF16 : isGated ? kGatedMask : kFiniteMask;
+    if (!ctx.options.assumeFiniteMask || removed > largest ||
+        (!isGated && !keepsAKeyInEachRow(ctx, mask, attention.keyIndex)))
       return false;
     attention.relaxations.push_back("a finite constant taken for -inf");
   }
-  attention.scores.masks.push_back({condition, keepIf});
+  attention.scores.masks.push_back(mask);
   return true;
 }

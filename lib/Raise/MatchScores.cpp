@@ -11,6 +11,7 @@
 #include "Attention.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include <cmath>
 
@@ -203,9 +204,10 @@ private:
     ExprRef expr = elements.expand(unexpanded);
     if (expr == scores.product || expr->kind != Expr::Kind::Op || !visited.insert(expr).second)
       return success();
-    bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(expr->op->getDialect());
+    bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(expr->op->getDialect()) ||
+                   expr->isOp<tensor::ExtractOp>();
     if (!isKnown || !expr->type.isIntOrIndexOrFloat())
-      return ctx.fail("expected scores calculated by ops of arith and math, found " +
+      return ctx.fail("expected scores calculated by ops of arith and math and by reads of tensors, found " +
                       expr->op->getName().getStringRef());
     for (ExprRef operand : expr->operands)
       if (failed(checkPure(operand)))

@@ -25,7 +25,7 @@ public:
       : ctx(ctx), elements(ctx.elements), key(key), attention(attention) {}
 
   FailureOr<ExprRef> match(ExprRef weights, ExprRef denominator) {
-    ExprRef quotient = peelGuards(weights);
+    ExprRef quotient = peelZeros(weights);
     if (quotient->isElement())
       attention.weights = quotient;
     FailureOr<ExprRef> scores = matchQuotient(quotient, denominator);
@@ -39,22 +39,43 @@ public:
   }
 
 private:
-  /// What selects choose beside zeros.
-  ExprRef peelGuards(ExprRef weights) {
+  /// What selects choose beside zeros, and what booleans are multiplied with.
+  ExprRef peelZeros(ExprRef weights) {
     while (true) {
       weights = elements.stripCasts(weights);
       ExprRef expr = elements.expand(weights);
+      if (expr->isOp<arith::MulFOp>()) {
+        ExprRef lhs = getBoolean(expr->operands[0]), rhs = getBoolean(expr->operands[1]);
+        if ((lhs == nullptr) == (rhs == nullptr))
+          return weights;
+        addZero(lhs ? lhs : rhs, /*zeroIfTrue=*/false);
+        weights = expr->operands[lhs ? 1 : 0];
+        continue;
+      }
       if (!expr->isOp<arith::SelectOp>())
         return weights;
-      auto [condition, whenTrue, whenFalse] =
-          std::make_tuple(elements.expand(expr->operands[0]), expr->operands[1], expr->operands[2]);
+      auto [condition, whenTrue, whenFalse] = std::make_tuple(expr->operands[0], expr->operands[1], expr->operands[2]);
       bool zeroIfTrue = isConstant(whenTrue, 0);
       if (zeroIfTrue == isConstant(whenFalse, 0))
         return weights;
       weights = zeroIfTrue ? whenFalse : whenTrue;
-      if (!testsNaN(condition, zeroIfTrue, weights))
-        rowGuards.push_back({condition, zeroIfTrue});
+      if (!testsNaN(elements.expand(condition), zeroIfTrue, weights))
+        addZero(condition, zeroIfTrue);
     }
+  }
+
+  /// The boolean that is 0.0 or 1.0 here; null for others.
+  ExprRef getBoolean(ExprRef expr) {
+    expr = elements.expand(elements.stripCasts(expr));
+    return expr->isOp<arith::UIToFPOp>() && expr->operands[0]->type.isInteger(1) ? expr->operands[0] : nullptr;
+  }
+
+  void addZero(ExprRef condition, bool zeroIfTrue) {
+    ExprRef expr = elements.expand(condition);
+    if (elements.dependsOn(expr, key))
+      attention.gates.push_back({condition, !zeroIfTrue});
+    else
+      rowGuards.push_back({expr, zeroIfTrue});
   }
 
   bool isConstant(ExprRef expr, double value) { return elements.stripCasts(expr)->getConstant() == value; }
@@ -132,15 +153,70 @@ private:
       }
     }
     if (!denominator)
-      return ctx.fail("expected weights that are exponentials divided by their sum, found no division by a sum");
-    ExprRef exponential = elements.stripCasts(numerator);
+      return matchLogSum(expr);
+    ExprRef exponential = peelZeros(numerator);
     ExprRef summand = elements.matchReduction(elements.stripCasts(denominator), Reduction::Sum, key);
     if (!summand)
       return ctx.fail("expected a denominator that is a sum over the keys, the dimension that the second product sums "
                       "over, from 0 on and nothing else");
-    if (!elements.areEqual(summand, exponential))
+    if (!elements.areEqual(peelZeros(summand), exponential))
       return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others");
     return matchExponential(elements.expand(exponential));
+  }
+
+  /// exp(s - t - log(sum(exp(s - t)))), as logsumexp and log_softmax give it.
+  FailureOr<ExprRef> matchLogSum(ExprRef expr) {
+    StringRef expected = "expected weights that are exponentials divided by their sum, found no division by a sum";
+    if (!expr->isOp<math::ExpOp>())
+      return ctx.fail(expected);
+    SmallVector<ExprRef> shifts;
+    ExprRef scores = collectShifts(expr->operands[0], shifts);
+    for (ExprRef shift : shifts) {
+      ExprRef logarithm = elements.expand(shift);
+      if (!logarithm->isOp<math::LogOp>())
+        continue;
+      ExprRef sum = elements.expand(elements.stripCasts(logarithm->operands[0]));
+      if (sum->isOp<math::AbsFOp>()) // of a sum of exponentials
+        sum = sum->operands[0];
+      ExprRef summand = elements.matchReduction(elements.stripCasts(sum), Reduction::Sum, key);
+      summand = summand ? elements.expand(peelZeros(summand)) : nullptr;
+      if (!summand || !summand->isOp<math::ExpOp>())
+        continue;
+      SmallVector<ExprRef> others = shifts, summandShifts;
+      llvm::erase(others, shift);
+      ExprRef summandScores = collectShifts(summand->operands[0], summandShifts);
+      if (!elements.areEqual(summandScores, scores) || !areSameShifts(others, summandShifts))
+        return ctx.fail("expected the logarithm of the sum of the same exponentials, found others");
+      return checkMaximum(scores);
+    }
+    return ctx.fail(expected);
+  }
+
+  /// `expr` without what is subtracted from it and constant along the keys, which is added to `shifts`.
+  ExprRef collectShifts(ExprRef expr, SmallVectorImpl<ExprRef> &shifts) {
+    expr = elements.stripCasts(expr);
+    ExprRef seen = elements.expand(expr);
+    if (!seen->isOp<arith::SubFOp>() || elements.dependsOn(seen->operands[1], key))
+      return expr;
+    ExprRef scores = collectShifts(seen->operands[0], shifts);
+    SmallVector<ExprRef> sum = {seen->operands[1]};
+    while (!sum.empty()) {
+      ExprRef shift = elements.stripCasts(sum.pop_back_val()), terms = elements.expand(shift);
+      if (terms->isOp<arith::AddFOp>()) {
+        llvm::append_range(sum, terms->operands);
+        continue;
+      }
+      hasMaximum |= isShiftByMaximum(shift, scores);
+      shifts.push_back(shift);
+    }
+    return scores;
+  }
+
+  bool areSameShifts(ArrayRef<ExprRef> lhs, ArrayRef<ExprRef> rhs) {
+    return lhs.size() == rhs.size() && llvm::all_of(lhs, [&](ExprRef shift) {
+             auto isSame = [&](ExprRef other) { return elements.areEqual(shift, other); };
+             return llvm::count_if(lhs, isSame) == llvm::count_if(rhs, isSame);
+           });
   }
 
   FailureOr<ExprRef> matchSoftmaxOp(ExprRef expr, ExprRef denominator) {
@@ -158,16 +234,19 @@ private:
     if (!isBase2 && !expr->isOp<math::ExpOp>())
       return ctx.fail("expected weights that are exponentials, found " +
                       (expr->op ? expr->op->getName().getStringRef() : StringRef("none")));
-    ExprRef scores = peelShift(elements.stripCasts(expr->operands[0]));
+    // 2^s = e^(s ln 2)
+    if (isBase2)
+      attention.scores.scale *= std::log(2.0);
+    return checkMaximum(peelShift(elements.stripCasts(expr->operands[0])));
+  }
+
+  FailureOr<ExprRef> checkMaximum(ExprRef scores) {
     if (!hasMaximum) {
       if (!ctx.options.allowUnsafeSoftmax)
         return ctx.fail("expected exponentials of scores minus their maximum over the keys, found none; write "
                         "allow-unsafe-softmax=true where overflow is no part of what is meant");
       attention.relaxations.push_back("softmax without its maximum");
     }
-    // 2^s = e^(s ln 2)
-    if (isBase2)
-      attention.scores.scale *= std::log(2.0);
     return scores;
   }
 

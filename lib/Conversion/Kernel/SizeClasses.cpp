@@ -20,6 +20,7 @@ using namespace attn;
 
 SizeClasses::SizeClasses(func::FuncOp function) {
   function.walk([&](Operation *op) { addOp(op); });
+  closeProducts();
 }
 
 unsigned SizeClasses::create() {
@@ -206,6 +207,42 @@ void SizeClasses::addSizes(Value tensor, ArrayRef<OpFoldResult> sizes) {
   }
 }
 
+/// A group of a reshape with one size that is not known.
+void SizeClasses::addProduct(Value wide, ArrayRef<int64_t> group, unsigned collapsed) {
+  std::optional<unsigned> dynamic;
+  int64_t factor = 1;
+  for (int64_t dim : group) {
+    int64_t size = cast<RankedTensorType>(wide.getType()).getDimSize(dim);
+    if (!ShapedType::isDynamic(size)) {
+      factor *= size;
+      continue;
+    }
+    if (dynamic)
+      return;
+    dynamic = dim;
+  }
+  if (dynamic && factor > 0)
+    products.push_back({find(wide, *dynamic), factor, collapsed});
+}
+
+/// a n = b n where a = b, and the other way round, until nothing is new.
+void SizeClasses::closeProducts() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::map<std::pair<unsigned, int64_t>, const Product *> byFactor, byProduct;
+    for (const Product &product : products) {
+      auto merge = [&](const Product *other, unsigned Product::*id) {
+        if (findRoot(other->*id) == findRoot(product.*id))
+          return;
+        unite(other->*id, product.*id);
+        changed = true;
+      };
+      merge(byFactor.try_emplace({findRoot(product.size), product.factor}, &product).first->second, &Product::product);
+      merge(byProduct.try_emplace({findRoot(product.product), product.factor}, &product).first->second, &Product::size);
+    }
+  }
+}
+
 void SizeClasses::addOp(Operation *op) {
   if (isStructuredOp(op)) {
     Domain domain = addIndexedOp(op, op->getOperands(), getMaps(op));
@@ -247,8 +284,11 @@ void SizeClasses::addOp(Operation *op) {
     Value narrow = expands ? op->getOperand(0) : op->getResult(0);
     auto groups = expands ? cast<tensor::ExpandShapeOp>(op).getReassociationIndices()
                           : cast<tensor::CollapseShapeOp>(op).getReassociationIndices();
-    for (auto [i, group] : llvm::enumerate(groups))
+    for (auto [i, group] : llvm::enumerate(groups)) {
       if (group.size() == 1)
         unite(find(narrow, i), find(wide, group.front()));
+      else
+        addProduct(wide, group, find(narrow, i));
+    }
   }
 }

@@ -9,11 +9,13 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include <map>
 
 namespace attn {
 
 /// The dimensions of a function's tensors in classes of equal size: those that one dimension of an op's domain indexes,
-/// a result and its destination, and what tensor.dim carries into a tensor.empty or the sizes of a slice.
+/// a result and its destination, what tensor.dim carries into a tensor.empty or the sizes of a slice, and those of
+/// which reshapes make equal products.
 class SizeClasses {
 public:
   explicit SizeClasses(mlir::func::FuncOp function);
@@ -48,9 +50,18 @@ private:
   void addCaptures(mlir::Operation *op, Domain &domain);
   void addPaging(mlir::Operation *op);
   void addSizes(mlir::Value tensor, mlir::ArrayRef<mlir::OpFoldResult> sizes);
+  void addProduct(mlir::Value wide, mlir::ArrayRef<int64_t> group, unsigned collapsed);
+  void closeProducts();
   void addOp(mlir::Operation *op);
 
+  /// The class `product` is `factor` times the class `size`.
+  struct Product {
+    unsigned size;
+    int64_t factor;
+    unsigned product;
+  };
   std::vector<Class> classes;
+  std::vector<Product> products;
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, unsigned> ids;
 };
 
