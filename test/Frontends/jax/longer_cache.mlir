@@ -1,0 +1,81 @@
+// jax case longer_cache; jax 0.10.2; iree-base-compiler
+// attentions: 1
+module @jit_longer_cache {
+  func.func @model(%arg0: tensor<2x4x1x24xf32>, %arg1: tensor<2x4x49x24xf32>, %arg2: tensor<2x4x49x24xf32>, %arg3: tensor<2x4x1x24xf32>, %arg4: tensor<2x4x1x24xf32>) -> tensor<2x4x1x24xf32> {
+    %cst = arith.constant 0xFF800000 : f32
+    %cst_0 = arith.constant 0.204124153 : f32
+    %cst_1 = arith.constant 0.000000e+00 : f32
+    %0 = tensor.empty() : tensor<2x4x50x24xf32>
+    %inserted_slice = tensor.insert_slice %arg1 into %0[0, 0, 0, 0] [2, 4, 49, 24] [1, 1, 1, 1] : tensor<2x4x49x24xf32> into tensor<2x4x50x24xf32>
+    %inserted_slice_2 = tensor.insert_slice %arg3 into %inserted_slice[0, 0, 49, 0] [2, 4, 1, 24] [1, 1, 1, 1] : tensor<2x4x1x24xf32> into tensor<2x4x50x24xf32>
+    %1 = tensor.empty() : tensor<2x4x50x24xf32>
+    %inserted_slice_3 = tensor.insert_slice %arg2 into %1[0, 0, 0, 0] [2, 4, 49, 24] [1, 1, 1, 1] : tensor<2x4x49x24xf32> into tensor<2x4x50x24xf32>
+    %inserted_slice_4 = tensor.insert_slice %arg4 into %inserted_slice_3[0, 0, 49, 0] [2, 4, 1, 24] [1, 1, 1, 1] : tensor<2x4x1x24xf32> into tensor<2x4x50x24xf32>
+    %2 = tensor.empty() : tensor<2x4x24x50xf32>
+    %3 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d3, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%inserted_slice_2 : tensor<2x4x50x24xf32>) outs(%2 : tensor<2x4x24x50xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<2x4x24x50xf32>
+    %collapsed = tensor.collapse_shape %arg0 [[0, 1], [2], [3]] : tensor<2x4x1x24xf32> into tensor<8x1x24xf32>
+    %collapsed_5 = tensor.collapse_shape %3 [[0, 1], [2], [3]] : tensor<2x4x24x50xf32> into tensor<8x24x50xf32>
+    %4 = tensor.empty() : tensor<8x1x50xf32>
+    %5 = linalg.fill ins(%cst_1 : f32) outs(%4 : tensor<8x1x50xf32>) -> tensor<8x1x50xf32>
+    %6 = linalg.batch_matmul ins(%collapsed, %collapsed_5 : tensor<8x1x24xf32>, tensor<8x24x50xf32>) outs(%5 : tensor<8x1x50xf32>) -> tensor<8x1x50xf32>
+    %expanded = tensor.expand_shape %6 [[0, 1], [2], [3]] output_shape [2, 4, 1, 50] : tensor<8x1x50xf32> into tensor<2x4x1x50xf32>
+    %7 = tensor.empty() : tensor<2x4x1x50xf32>
+    %8 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded : tensor<2x4x1x50xf32>) outs(%7 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %28 = arith.mulf %in, %cst_0 : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1x50xf32>
+    %9 = tensor.empty() : tensor<2x4x1xf32>
+    %10 = linalg.fill ins(%cst : f32) outs(%9 : tensor<2x4x1xf32>) -> tensor<2x4x1xf32>
+    %11 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%8 : tensor<2x4x1x50xf32>) outs(%10 : tensor<2x4x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %28 = arith.maximumf %out, %in : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1xf32>
+    %12 = tensor.empty() : tensor<2x4x1x50xf32>
+    %13 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%11 : tensor<2x4x1xf32>) outs(%12 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<2x4x1x50xf32>
+    %14 = tensor.empty() : tensor<2x4x1x50xf32>
+    %15 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%8, %13 : tensor<2x4x1x50xf32>, tensor<2x4x1x50xf32>) outs(%14 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %in_9: f32, %out: f32):
+      %28 = arith.subf %in, %in_9 : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1x50xf32>
+    %16 = tensor.empty() : tensor<2x4x1x50xf32>
+    %17 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%15 : tensor<2x4x1x50xf32>) outs(%16 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %28 = math.exp %in : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1x50xf32>
+    %18 = tensor.empty() : tensor<2x4x1xf32>
+    %19 = linalg.fill ins(%cst_1 : f32) outs(%18 : tensor<2x4x1xf32>) -> tensor<2x4x1xf32>
+    %20 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%17 : tensor<2x4x1x50xf32>) outs(%19 : tensor<2x4x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %28 = arith.addf %out, %in : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1xf32>
+    %21 = tensor.empty() : tensor<2x4x1x50xf32>
+    %22 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%20 : tensor<2x4x1xf32>) outs(%21 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<2x4x1x50xf32>
+    %23 = tensor.empty() : tensor<2x4x1x50xf32>
+    %24 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%17, %22 : tensor<2x4x1x50xf32>, tensor<2x4x1x50xf32>) outs(%23 : tensor<2x4x1x50xf32>) {
+    ^bb0(%in: f32, %in_9: f32, %out: f32):
+      %28 = arith.divf %in, %in_9 : f32
+      linalg.yield %28 : f32
+    } -> tensor<2x4x1x50xf32>
+    %collapsed_6 = tensor.collapse_shape %24 [[0, 1], [2], [3]] : tensor<2x4x1x50xf32> into tensor<8x1x50xf32>
+    %collapsed_7 = tensor.collapse_shape %inserted_slice_4 [[0, 1], [2], [3]] : tensor<2x4x50x24xf32> into tensor<8x50x24xf32>
+    %25 = tensor.empty() : tensor<8x1x24xf32>
+    %26 = linalg.fill ins(%cst_1 : f32) outs(%25 : tensor<8x1x24xf32>) -> tensor<8x1x24xf32>
+    %27 = linalg.batch_matmul ins(%collapsed_6, %collapsed_7 : tensor<8x1x50xf32>, tensor<8x50x24xf32>) outs(%26 : tensor<8x1x24xf32>) -> tensor<8x1x24xf32>
+    %expanded_8 = tensor.expand_shape %27 [[0, 1], [2], [3]] output_shape [2, 4, 1, 24] : tensor<8x1x24xf32> into tensor<2x4x1x24xf32>
+    return %expanded_8 : tensor<2x4x1x24xf32>
+  }
+}

@@ -1,0 +1,73 @@
+// jax case mapped; jax 0.10.2; iree-base-compiler
+// attentions: 1
+module @jit_mapped {
+  func.func @model(%arg0: tensor<4x33x24xf32>, %arg1: tensor<49x24xf32>, %arg2: tensor<49x24xf32>) -> tensor<4x33x24xf32> {
+    %cst = arith.constant 0xFF800000 : f32
+    %cst_0 = arith.constant 4.89897966 : f32
+    %cst_1 = arith.constant 0.000000e+00 : f32
+    %0 = tensor.empty() : tensor<24x49xf32>
+    %1 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%arg1 : tensor<49x24xf32>) outs(%0 : tensor<24x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<24x49xf32>
+    %collapsed = tensor.collapse_shape %arg0 [[0, 1], [2]] : tensor<4x33x24xf32> into tensor<132x24xf32>
+    %2 = tensor.empty() : tensor<132x49xf32>
+    %3 = linalg.fill ins(%cst_1 : f32) outs(%2 : tensor<132x49xf32>) -> tensor<132x49xf32>
+    %4 = linalg.matmul ins(%collapsed, %1 : tensor<132x24xf32>, tensor<24x49xf32>) outs(%3 : tensor<132x49xf32>) -> tensor<132x49xf32>
+    %expanded = tensor.expand_shape %4 [[0, 1], [2]] output_shape [4, 33, 49] : tensor<132x49xf32> into tensor<4x33x49xf32>
+    %5 = tensor.empty() : tensor<4x33x49xf32>
+    %6 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%expanded : tensor<4x33x49xf32>) outs(%5 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %26 = arith.divf %in, %cst_0 : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33x49xf32>
+    %7 = tensor.empty() : tensor<4x33xf32>
+    %8 = linalg.fill ins(%cst : f32) outs(%7 : tensor<4x33xf32>) -> tensor<4x33xf32>
+    %9 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%6 : tensor<4x33x49xf32>) outs(%8 : tensor<4x33xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %26 = arith.maximumf %out, %in : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33xf32>
+    %10 = tensor.empty() : tensor<4x33x49xf32>
+    %11 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%9 : tensor<4x33xf32>) outs(%10 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<4x33x49xf32>
+    %12 = tensor.empty() : tensor<4x33x49xf32>
+    %13 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%6, %11 : tensor<4x33x49xf32>, tensor<4x33x49xf32>) outs(%12 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %in_4: f32, %out: f32):
+      %26 = arith.subf %in, %in_4 : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33x49xf32>
+    %14 = tensor.empty() : tensor<4x33x49xf32>
+    %15 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%13 : tensor<4x33x49xf32>) outs(%14 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %26 = math.exp %in : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33x49xf32>
+    %16 = tensor.empty() : tensor<4x33xf32>
+    %17 = linalg.fill ins(%cst_1 : f32) outs(%16 : tensor<4x33xf32>) -> tensor<4x33xf32>
+    %18 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%15 : tensor<4x33x49xf32>) outs(%17 : tensor<4x33xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %26 = arith.addf %out, %in : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33xf32>
+    %19 = tensor.empty() : tensor<4x33x49xf32>
+    %20 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%18 : tensor<4x33xf32>) outs(%19 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    } -> tensor<4x33x49xf32>
+    %21 = tensor.empty() : tensor<4x33x49xf32>
+    %22 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%15, %20 : tensor<4x33x49xf32>, tensor<4x33x49xf32>) outs(%21 : tensor<4x33x49xf32>) {
+    ^bb0(%in: f32, %in_4: f32, %out: f32):
+      %26 = arith.divf %in, %in_4 : f32
+      linalg.yield %26 : f32
+    } -> tensor<4x33x49xf32>
+    %collapsed_2 = tensor.collapse_shape %22 [[0, 1], [2]] : tensor<4x33x49xf32> into tensor<132x49xf32>
+    %23 = tensor.empty() : tensor<132x24xf32>
+    %24 = linalg.fill ins(%cst_1 : f32) outs(%23 : tensor<132x24xf32>) -> tensor<132x24xf32>
+    %25 = linalg.matmul ins(%collapsed_2, %arg2 : tensor<132x49xf32>, tensor<49x24xf32>) outs(%24 : tensor<132x24xf32>) -> tensor<132x24xf32>
+    %expanded_3 = tensor.expand_shape %25 [[0, 1], [2]] output_shape [4, 33, 24] : tensor<132x24xf32> into tensor<4x33x24xf32>
+    return %expanded_3 : tensor<4x33x24xf32>
+  }
+}

@@ -1,0 +1,91 @@
+// torch case padding_added; torch 2.15.0, ONNX opset 18; iree-base-compiler
+// attentions: 1
+module {
+  func.func @model(%arg0: tensor<2x4x33x24xf32>, %arg1: tensor<2x4x49x24xf32>, %arg2: tensor<2x4x49x24xf32>, %arg3: tensor<2x49xi1>) -> (tensor<2x4x33x24xf32>) {
+    %cst = arith.constant 0.000000e+00 : f32
+    %c0_i64 = arith.constant 0 : i64
+    %cst_0 = arith.constant 0xFF800000 : f32
+    %cst_1 = arith.constant dense<4.89897966> : tensor<f32>
+    %cst_2 = arith.constant dense<1.000000e+00> : tensor<f32>
+    %cst_3 = arith.constant dense<-3.40282347E+38> : tensor<f32>
+    %4 = tensor.empty() : tensor<2x4x24x49xf32>
+    %transposed = linalg.transpose ins(%arg1 : tensor<2x4x49x24xf32>) outs(%4 : tensor<2x4x24x49xf32>) permutation = [0, 1, 3, 2] 
+    %collapsed = tensor.collapse_shape %arg0 [[0, 1], [2], [3]] : tensor<2x4x33x24xf32> into tensor<8x33x24xf32>
+    %collapsed_4 = tensor.collapse_shape %transposed [[0, 1], [2], [3]] : tensor<2x4x24x49xf32> into tensor<8x24x49xf32>
+    %5 = tensor.empty() : tensor<8x33x49xf32>
+    %6 = linalg.fill ins(%cst : f32) outs(%5 : tensor<8x33x49xf32>) -> tensor<8x33x49xf32>
+    %7 = linalg.batch_matmul ins(%collapsed, %collapsed_4 : tensor<8x33x24xf32>, tensor<8x24x49xf32>) outs(%6 : tensor<8x33x49xf32>) -> tensor<8x33x49xf32>
+    %expanded = tensor.expand_shape %7 [[0, 1], [2], [3]] output_shape [2, 4, 33, 49] : tensor<8x33x49xf32> into tensor<2x4x33x49xf32>
+    %8 = tensor.empty() : tensor<2x4x33x49xf32>
+    %9 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> ()>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded, %cst_1 : tensor<2x4x33x49xf32>, tensor<f32>) outs(%8 : tensor<2x4x33x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.divf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x49xf32>
+    %expanded_5 = tensor.expand_shape %arg3 [[0], [1, 2, 3]] output_shape [2, 1, 1, 49] : tensor<2x49xi1> into tensor<2x1x1x49xi1>
+    %10 = tensor.empty() : tensor<2x1x1x49xf32>
+    %11 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%expanded_5 : tensor<2x1x1x49xi1>) outs(%10 : tensor<2x1x1x49xf32>) {
+    ^bb0(%in: i1, %out: f32):
+      %31 = arith.uitofp %in : i1 to f32
+      linalg.yield %31 : f32
+    } -> tensor<2x1x1x49xf32>
+    %12 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> ()>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%cst_2, %11 : tensor<f32>, tensor<2x1x1x49xf32>) outs(%10 : tensor<2x1x1x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.subf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x1x1x49xf32>
+    %13 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> ()>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%12, %cst_3 : tensor<2x1x1x49xf32>, tensor<f32>) outs(%10 : tensor<2x1x1x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.mulf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x1x1x49xf32>
+    %14 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, 0, 0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%9, %13 : tensor<2x4x33x49xf32>, tensor<2x1x1x49xf32>) outs(%8 : tensor<2x4x33x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.addf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x49xf32>
+    %15 = tensor.empty() : tensor<2x4x33xi64>
+    %16 = linalg.fill ins(%c0_i64 : i64) outs(%15 : tensor<2x4x33xi64>) -> tensor<2x4x33xi64>
+    %17 = tensor.empty() : tensor<2x4x33xf32>
+    %18 = linalg.fill ins(%cst_0 : f32) outs(%17 : tensor<2x4x33xf32>) -> tensor<2x4x33xf32>
+    %19:2 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%14 : tensor<2x4x33x49xf32>) outs(%18, %16 : tensor<2x4x33xf32>, tensor<2x4x33xi64>) {
+    ^bb0(%in: f32, %out: f32, %out_10: i64):
+      %31 = linalg.index 3 : index
+      %32 = arith.index_cast %31 : index to i64
+      %33 = arith.maximumf %in, %out : f32
+      %34 = arith.cmpf ogt, %in, %out : f32
+      %35 = arith.select %34, %32, %out_10 : i64
+      linalg.yield %33, %35 : f32, i64
+    } -> (tensor<2x4x33xf32>, tensor<2x4x33xi64>)
+    %expanded_6 = tensor.expand_shape %19#0 [[0], [1], [2, 3]] output_shape [2, 4, 33, 1] : tensor<2x4x33xf32> into tensor<2x4x33x1xf32>
+    %20 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, 0)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%14, %expanded_6 : tensor<2x4x33x49xf32>, tensor<2x4x33x1xf32>) outs(%8 : tensor<2x4x33x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.subf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x49xf32>
+    %21 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%20 : tensor<2x4x33x49xf32>) outs(%8 : tensor<2x4x33x49xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %31 = math.exp %in : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x49xf32>
+    %22 = tensor.empty() : tensor<2x4x33x1xf32>
+    %23 = linalg.fill ins(%cst : f32) outs(%22 : tensor<2x4x33x1xf32>) -> tensor<2x4x33x1xf32>
+    %24 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, 0)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%21 : tensor<2x4x33x49xf32>) outs(%23 : tensor<2x4x33x1xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %31 = arith.addf %in, %out : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x1xf32>
+    %25 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, 0)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%21, %24 : tensor<2x4x33x49xf32>, tensor<2x4x33x1xf32>) outs(%8 : tensor<2x4x33x49xf32>) {
+    ^bb0(%in: f32, %in_10: f32, %out: f32):
+      %31 = arith.divf %in, %in_10 : f32
+      linalg.yield %31 : f32
+    } -> tensor<2x4x33x49xf32>
+    %collapsed_7 = tensor.collapse_shape %25 [[0, 1], [2], [3]] : tensor<2x4x33x49xf32> into tensor<8x33x49xf32>
+    %collapsed_8 = tensor.collapse_shape %arg2 [[0, 1], [2], [3]] : tensor<2x4x49x24xf32> into tensor<8x49x24xf32>
+    %26 = tensor.empty() : tensor<8x33x24xf32>
+    %27 = linalg.fill ins(%cst : f32) outs(%26 : tensor<8x33x24xf32>) -> tensor<8x33x24xf32>
+    %28 = linalg.batch_matmul ins(%collapsed_7, %collapsed_8 : tensor<8x33x49xf32>, tensor<8x49x24xf32>) outs(%27 : tensor<8x33x24xf32>) -> tensor<8x33x24xf32>
+    %expanded_9 = tensor.expand_shape %28 [[0, 1], [2], [3]] output_shape [2, 4, 33, 24] : tensor<8x33x24xf32> into tensor<2x4x33x24xf32>
+    return %expanded_9 : tensor<2x4x33x24xf32>
+  }
+}

@@ -1,0 +1,31 @@
+"""Linalg of front ends becomes attn.sdpa, and its numbers stay right (test/Frontends)."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# The only attentions that stay linalg.
+LEFT = {"jax": set(), "torch": {"sink"}}
+
+
+@pytest.mark.parametrize("folder", LEFT)
+def test_all_are_raised_and_right(folder):
+    command = [sys.executable, ROOT / "scripts/frontends.py", ROOT / "test/Frontends" / folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    *lines, last = done.stdout.splitlines()
+    assert re.fullmatch(rf"{len(lines)} files: fused \d+ of \d+, 0 failed", last)
+    found = {x.split()[0]: x.split()[2:5:2] for x in lines}
+    assert {name for name, (raised, held) in found.items() if raised != held} == LEFT[folder]
+
+
+def test_a_wrong_count_is_seen(tmp_path):
+    text = (ROOT / "test/Frontends/jax/one_head.mlir").read_text()
+    (tmp_path / "one_head.mlir").write_text(text.replace("// attentions: 1", "// attentions: 0"))
+    done = subprocess.run([sys.executable, ROOT / "scripts/frontends.py", tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "raised though it is no attention" in done.stdout
