@@ -98,6 +98,11 @@ on_scores(
     jnp.asarray([40, 13], jnp.int32),
 )
 on_scores("rows_without_keys", lambda s, m: jnp.where(m, s, -1e4), some(B, 1, S, T).at[0, 0, 3].set(False))
+on_scores("first_row_without_keys", lambda s: jnp.where(ROW > COLUMN, s, LOWEST))
+on_scores(
+    "first_row_without_keys_constant",
+    lambda s: jnp.where(np.tril(np.ones((S, T), bool), -1), s, LOWEST),
+)
 on_scores("select_of_four", lambda s: jnp.where(ROW >= COLUMN, s, -4.0))
 
 
