@@ -185,6 +185,8 @@ LogicalResult Compiler::runPhase(Phase phase) {
   flash.target = options.target;
   flash.schedule = options.schedule;
   flash.allFunctions = true;
+  flash.failOnFallback = options.failOnFallback;
+  flash.raise = !isReference(); // the oracle runs what was written
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;
@@ -229,8 +231,7 @@ LogicalResult Compiler::runReference() {
 }
 
 LogicalResult Compiler::run(Phase last) {
-  bool isReference = options.reference || options.unfused;
-  if (isReference && failed(checkHasReference(*module)))
+  if (isReference() && failed(checkHasReference(*module)))
     return failure();
   unsigned number = 0; // of the phases that this target has
   for (Phase phase : getAllPhases()) {
@@ -240,15 +241,15 @@ LogicalResult Compiler::run(Phase last) {
       continue;
     // The reference path takes one step from canonicalize to bufferize.
     bool isFlashPhase = phase > Phase::Canonicalize && phase < Phase::Bufferize;
-    if (phase == Phase::Fuse && isReference)
+    if (phase == Phase::Fuse && isReference())
       collectKernels(); // while the ops that say the conventions are still there
-    if (isReference && isFlashPhase) {
+    if (isReference() && isFlashPhase) {
       if (phase == Phase::Fuse && failed(runReference()))
         return failure();
     } else if (!(phase == Phase::Bufferize && isBufferized(*module)) && failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Fuse && !isReference)
+    if (phase == Phase::Fuse && !isReference())
       collectKernels();
     if (phase == Phase::Tile)
       collectProducts();

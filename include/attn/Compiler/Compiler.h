@@ -150,6 +150,7 @@ public:
 
 private:
   Compiler(const CompileOptions &options, TargetInfo target, llvm::raw_ostream &diagnostics);
+  bool isReference() const { return options.reference || options.unfused; }
   mlir::LogicalResult runPhase(Phase phase);
   mlir::LogicalResult runAndVerify(mlir::PassManager &pm);
   mlir::LogicalResult runReference();

@@ -284,7 +284,7 @@ def one_query_without_dimension(q, k, v):
 
 @case(Q[:, :, :1], K, V, jnp.int32(17))
 def one_length(q, k, v, n):
-    return plain(q, k, v, lambda s: jnp.where(jnp.arange(T)[None, :] < n, s, -jnp.inf))
+    return plain(q, k, v, lambda s: jnp.where(jnp.arange(T)[None, :] < jnp.maximum(n, 1), s, -jnp.inf))
 
 
 @case(normal(B, 4, D), normal(B, T, 2, D), normal(B, T, 2, D), jnp.asarray([17, 49], jnp.int32))
