@@ -320,6 +320,22 @@ SmallVector<OpFoldResult> getDomainSizes(OpBuilder &builder, Operation *op) {
   return sizes;
 }
 
+/// A dimension of a tensor that holds the same size as `dim` of `tensor`, as far back as destinations and tensor.empty
+/// go; with another value in the place of the tensor where the size is none of a tensor.
+static std::pair<Value, int64_t> findSizeSource(Value tensor, int64_t dim) {
+  while (true) {
+    tensor = getDestination(tensor);
+    auto empty = tensor.getDefiningOp<tensor::EmptyOp>();
+    auto size = empty ? dyn_cast<Value>(empty.getMixedSizes()[dim]) : Value();
+    auto sizeOp = size ? size.getDefiningOp<tensor::DimOp>() : tensor::DimOp();
+    std::optional<int64_t> source = sizeOp ? sizeOp.getConstantIndex() : std::nullopt;
+    if (!source)
+      return size ? std::pair(size, int64_t(-1)) : std::pair(tensor, dim);
+    tensor = sizeOp.getSource();
+    dim = *source;
+  }
+}
+
 bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResult size) {
   if (!isConstantIntValue(offset, 0))
     return false;
@@ -331,10 +347,11 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
     return isConstantIntValue(size, staticSize);
   if (dim->excess)
     return false;
-  // The iteration domain was asked for in another place: the same dimension of the same operand is the same size.
+  // The iteration domain was read in another place: the same dimension of the same tensor is the same size.
   auto value = dyn_cast<Value>(size);
   auto sizeOp = value ? value.getDefiningOp<ShapedDimOpInterface>() : ShapedDimOpInterface();
-  return sizeOp && sizeOp.getShapedValue() == dim->operand && isConstantIntValue(sizeOp.getDimension(), dim->dim);
+  std::optional<int64_t> sizeDim = sizeOp ? getConstantIntValue(sizeOp.getDimension()) : std::nullopt;
+  return sizeDim && findSizeSource(sizeOp.getShapedValue(), *sizeDim) == findSizeSource(dim->operand, dim->dim);
 }
 
 AffineMap getKvHeadMap(Operation *op) {
