@@ -42,9 +42,8 @@ def emulator(tmp_path_factory):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_products_by_tiles(problem, emulator):
-    # attnc runs a kernel only where the processor has all features of its target.
-    processor.skip_unless("avx512bf16", "avx512fp16", "avxvnni", "amx-bf16", "amx-int8", "amx-tile")
-    command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check"]
+    processor.skip_unless("avx512bf16")
+    command = [ATTNC, "run", f"--problem={problem}", "--target=sapphirerapids", "--check", "--emulated"]
     command.append("--schedule=#attn.prefill<instruction = amx, key_tile = 64>")
     run = subprocess.run(command, env={**os.environ, "LD_PRELOAD": str(emulator)}, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

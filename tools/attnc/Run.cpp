@@ -86,7 +86,8 @@ static int runAll(const RunCommand &command, const LoadedKernel &loaded, const L
 }
 
 int driver::run(const RunCommand &command) {
-  Expected<LoadedKernel> kernel = LoadedKernel::compile(command.source, command.options, command.kernel);
+  Expected<LoadedKernel> kernel =
+      LoadedKernel::compile(command.source, command.options, command.kernel, errs(), command.isEmulated);
   if (!kernel)
     return reportError(kernel.takeError());
   ArrayRef<Kernel> kernels = kernel->getKernels();

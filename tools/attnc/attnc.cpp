@@ -128,6 +128,8 @@ cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs (default: 0)"), c
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
+cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: an emulator has them"), inRun,
+                       cl::Hidden, inCategory);
 
 // attnc bench
 cl::opt<std::string> problemFile("problems",
@@ -273,7 +275,7 @@ int runRun() {
   if (!given)
     return reportError(given.takeError());
   return driver::run(
-      {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check});
+      {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check, emulated});
 }
 
 /// The lines of --problem and --problems.

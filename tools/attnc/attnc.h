@@ -42,6 +42,7 @@ struct RunCommand {
   ArgumentOptions arguments;
   std::vector<std::string> outputs;
   bool check = false;
+  bool isEmulated = false; ///< something preloaded does what the processor lacks
 };
 
 /// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; only

@@ -44,10 +44,11 @@ CompileOptions applyTuned(const Source &source, CompileOptions options);
 /// A kernel in memory, ready to be called.
 class LoadedKernel {
 public:
-  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first).
+  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first). Refuses a target that
+  /// this processor lacks, unless something emulates its instructions.
   static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
                                               llvm::StringRef kernel = "",
-                                              llvm::raw_ostream &diagnostics = llvm::errs());
+                                              llvm::raw_ostream &diagnostics = llvm::errs(), bool isEmulated = false);
   const Kernel &getDescription() const { return description; }
   /// All kernels of the source, in its order.
   llvm::ArrayRef<Kernel> getKernels() const { return *kernels; }

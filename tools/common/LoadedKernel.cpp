@@ -29,15 +29,16 @@ static void reportWrongProcessor(int) {
 }
 
 Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const CompileOptions &options, StringRef name,
-                                             raw_ostream &diagnostics) {
+                                             raw_ostream &diagnostics, bool isEmulated) {
   Expected<std::unique_ptr<MemoryBuffer>> text = source.open();
   if (!text)
     return text.takeError();
   Expected<std::unique_ptr<Compiler>> compiler = Compiler::create(applyTuned(source, options), diagnostics);
   if (!compiler)
     return compiler.takeError();
-  if (Error error = checkProcessor((*compiler)->getTarget()))
-    return error;
+  if (!isEmulated)
+    if (Error error = checkProcessor((*compiler)->getTarget()))
+      return error;
   if (failed((*compiler)->parse(std::move(*text))) || failed((*compiler)->run()))
     return createStringError("compilation failed");
   Expected<std::string> object = (*compiler)->emit(FileKind::Object, ModulePart::ForThisProcess);
