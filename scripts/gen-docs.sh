@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md and docs/Passes.md from the .td files; with --check compares them instead (a test does).
+# Writes docs/Dialect.md and docs/Passes.md from the .td files, and docs/Python.md from the docstrings; with --check compares
+# them instead (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -30,11 +31,13 @@ trap 'rm -rf "$folder"' EXIT
   done
 } >"$folder/Passes.md"
 
+python3 scripts/python-docs.py >"$folder/Python.md"
+
 status=0
-for page in Dialect.md Passes.md; do
+for page in Dialect.md Passes.md Python.md; do
   if $check; then
     if ! diff -u "docs/$page" "$folder/$page"; then
-      echo "error: docs/$page is not what the .td files say: run scripts/gen-docs.sh and commit it" >&2
+      echo "error: docs/$page is not what the sources say: run scripts/gen-docs.sh and commit it" >&2
       status=1
     fi
   else

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from attn import _tensor, _wide
 from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
+from attn._types import Tensor
 
 Array = npt.NDArray[Any]
 
@@ -96,7 +97,7 @@ def _position(array: Captured, dim: int, key: Any) -> Symbol:
     return place
 
 
-def capture(array: Any, name: str = "") -> Captured:
+def capture(array: Tensor, name: str = "") -> Captured:
     """An array that traced functions may index, for arrays that they reach in other ways than by a plain name.
 
     Args:

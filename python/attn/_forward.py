@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from attn import _capture, _chain, _checks
 from attn._chain import apply, scores, softmax
+from attn._types import Alignment, Integers, MaskMod, ScoreMod
 
 Array = npt.NDArray[Any]
 
@@ -32,8 +32,8 @@ def sdpa(
     align: str | npt.ArrayLike | None = None,
     q_lengths: npt.ArrayLike | None = None,
     kv_lengths: npt.ArrayLike | None = None,
-    score_mod: Callable[..., Any] | None = None,
-    mask_mod: Callable[..., Any] | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
@@ -41,7 +41,7 @@ def sdpa(
     v_scale: npt.ArrayLike | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """Scaled dot-product attention, the formula of docs/Semantics.md in its order, every step in float64.
 
     Weights are divided by their sum before they multiply V. Kernels divide last: their out is finite where max|V| times
@@ -112,13 +112,13 @@ def sdpa(
 
 def predicate(
     sizes: _checks.Sizes,
-    causal: Any = None,
-    window: Any = None,
-    align: Any = None,
-    mask: Any = None,
-    q_lengths: Any = None,
-    kv_lengths: Any = None,
-    mask_mod: Callable[..., Any] | None = None,
+    causal: Alignment | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    align: Alignment | None = None,
+    mask: npt.ArrayLike | None = None,
+    q_lengths: Integers | None = None,
+    kv_lengths: Integers | None = None,
+    mask_mod: MaskMod | None = None,
 ) -> npt.NDArray[np.bool_]:
     """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 

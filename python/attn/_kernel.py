@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _background, _checks, _cuda, _disk_cache, _library, _tensor
+from attn._types import Tensor
 from attn.errors import CompileError
 
 Array = npt.NDArray[Any]
@@ -76,7 +77,9 @@ class Kernel:
             "is compiled from"
         )
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+    def __call__(
+        self, *inputs: Tensor | float, out: Tensor | tuple[Tensor, ...] | None = None
+    ) -> Tensor | tuple[Tensor, ...]:
         """Runs the kernel; the GIL is released meanwhile.
 
         A kernel for a GPU takes objects with `__dlpack__` in the memory of its device, and is started on the stream

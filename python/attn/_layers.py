@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _problem, _tensor, _text, api
+from attn._types import Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
 
 @_checks.explains_arguments
 def multi_head(
-    x: Any,
-    w_q: Any,
-    w_k: Any,
-    w_v: Any,
-    w_o: Any,
+    x: TensorT,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    w_o: Tensor,
     heads: int,
     kv_heads: int | None = None,
     *,
@@ -28,7 +29,7 @@ def multi_head(
     softcap: float | None = None,
     align: str | None = None,
     target: str = "host",
-) -> Any:
+) -> TensorT:
     """Multi-head self-attention with its projections (Vaswani et al., "Attention Is All You Need", 2017).
 
     One kernel: X·W_Q, X·W_K, X·W_V, `sdpa` with heads as views, then ·W_O.
@@ -79,7 +80,7 @@ def multi_head(
     return api.compiled(text, target)(*named.values())
 
 
-def merge(out1: Any, lse1: Any, out2: Any, lse2: Any, *, target: str = "host") -> Any:
+def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: str = "host") -> tuple[TensorT, TensorT]:
     """The attention over the keys of two calls, from their results: shared prefixes, split keys.
 
     Args:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from attn import _kernel, _library
+from attn._types import Tensor
 from attn.errors import CompileError
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 # The operator's inputs in their order (onnx.defs.get_schema("Attention", 24)); a kernel has those that its node has.
 INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqlen")
@@ -27,7 +31,9 @@ class OnnxKernel:
         """The kernel's."""
         return repr(self.kernel)
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+    def __call__(
+        self, *inputs: Tensor | None, out: Tensor | tuple[Tensor, ...] | None = None
+    ) -> Tensor | tuple[Tensor, ...]:
         """Runs the node.
 
         Args:
@@ -54,7 +60,7 @@ class OnnxKernel:
 
 
 def from_onnx(
-    model: Any,
+    model: str | Path | bytes | ModelProto,
     node: str | None = None,
     *,
     target: str = "host",

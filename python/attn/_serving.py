@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _problem, _tensor, _text, api
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
@@ -22,26 +22,26 @@ COMPILE = 'write attn.compile("… {}", target=…), whose kernels take device t
 
 @_checks.explains_arguments
 def varlen_sdpa(
-    q: Any,
-    k: Any,
-    v: Any,
-    cu_seqlens_q: Any,
-    cu_seqlens_k: Any,
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
     *,
     scale: float | None = None,
-    causal: Any = None,
+    causal: Alignment | None = None,
     window: tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    sink: Any = None,
-    align: Any = None,
-    score_mod: Callable[..., Any] | None = None,
-    mask_mod: Callable[..., Any] | None = None,
-    k_scale: Any = None,
-    v_scale: Any = None,
+    sink: Tensor | None = None,
+    align: Alignment | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
-) -> Any:
+) -> TensorT | tuple[TensorT, ...]:
     """Attention over sequences packed one after the other: each attends to itself only.
 
     Args:
@@ -98,30 +98,30 @@ def varlen_sdpa(
 
 @_checks.explains_arguments
 def paged_sdpa(
-    q: Any,
-    k_cache: Any,
-    v_cache: Any,
-    block_table: Any,
-    kv_lengths: Any,
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
     *,
     page_layout: str = "nhd",
     scale: float | None = None,
-    causal: Any = None,
+    causal: Alignment | None = None,
     window: tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    bias: Any = None,
-    mask: Any = None,
-    sink: Any = None,
-    align: Any = None,
-    q_lengths: Any = None,
-    score_mod: Callable[..., Any] | None = None,
-    mask_mod: Callable[..., Any] | None = None,
-    k_scale: Any = None,
-    v_scale: Any = None,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    sink: Tensor | None = None,
+    align: Alignment | None = None,
+    q_lengths: Integers | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
-) -> Any:
+) -> TensorT | tuple[TensorT, ...]:
     """Attention on keys and values that lie in pages; nothing is gathered in memory.
 
     Args:
@@ -206,14 +206,14 @@ def paged_sdpa(
 
 
 def kv_append(
-    cache: Any,
-    new: Any,
-    positions: Any,
+    cache: TensorT,
+    new: Tensor,
+    positions: Integers,
     *,
-    block_table: Any = None,
+    block_table: Tensor | None = None,
     page_layout: str | None = None,
     target: str = "host",
-) -> Any:
+) -> TensorT:
     """Writes new rows of keys or values into a cache, in place.
 
     Args:

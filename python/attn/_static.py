@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _library, _manifest, _problem, _tensor, api
+from attn._types import Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
@@ -100,7 +101,7 @@ class Library:
         if self._use_target(None if target is None else target.encode(), message, len(message)) != _library.OK:
             raise ValueError(message.value.decode(errors="replace"))
 
-    def sdpa(self, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    def sdpa(self, q: TensorT, k: Tensor, v: Tensor, **options: Any) -> TensorT | tuple[TensorT, ...]:
         """`attn.sdpa` by a kernel of this library; the same options but for regions, `dynamic` and `target`.
 
         Raises:
@@ -121,7 +122,7 @@ class Library:
             words = unplaced if _canonical(unplaced) in self._kernels else words
         return self._run(words, [*arrays, *others], model=q, line=problem.line())
 
-    def __call__(self, features: str, *inputs: Any) -> Any:
+    def __call__(self, features: str, *inputs: Tensor | float) -> Tensor | tuple[Tensor, ...]:
         """Calls the kernel for these features and inputs.
 
         Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import numbers
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from attn import _checks, _cuda, _cuda_sdpa, _kernel, _library, _problem, _tensor, _trace
 from attn._cache import MAX_KERNELS, KernelCache
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
@@ -20,32 +20,32 @@ kernels = KernelCache()
 
 @_checks.explains_arguments
 def sdpa(
-    q: Any,
-    k: Any,
-    v: Any,
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
     *,
     scale: float | None = None,
-    causal: Any = None,
+    causal: Alignment | None = None,
     window: tuple[int | None, int | None] | None = None,
     softcap: float | None = None,
-    bias: Any = None,
-    mask: Any = None,
-    sink: Any = None,
-    align: Any = None,
-    q_lengths: Any = None,
-    kv_lengths: Any = None,
-    score_mod: Callable[..., Any] | None = None,
-    mask_mod: Callable[..., Any] | None = None,
+    bias: Tensor | None = None,
+    mask: Tensor | None = None,
+    sink: Tensor | None = None,
+    align: Alignment | None = None,
+    q_lengths: Integers | None = None,
+    kv_lengths: Integers | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
     dropout: tuple[float, int, int] | None = None,
     layout: str = "bhsd",
     heads: int | tuple[int, int] | None = None,
-    k_scale: Any = None,
-    v_scale: Any = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
     dynamic: bool = False,
     target: str = "host",
-) -> Any:
+) -> TensorT | tuple[TensorT, ...]:
     """Scaled dot-product attention (docs/Semantics.md) by a kernel compiled for exactly this problem.
 
     The first call of a problem compiles (a fraction of a second); later ones find the kernel in a cache. Safe to call

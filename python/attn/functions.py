@@ -13,6 +13,7 @@ import numpy as np
 
 from attn import _symbols
 from attn._symbols import Symbol, unary
+from attn._types import Value
 
 __all__ = [
     "abs",
@@ -35,87 +36,87 @@ __all__ = [
 ]
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Value, a: Value, b: Value) -> Value:
     """The value a where the condition holds, otherwise b; both are computed."""
     return _call(np.where, condition, a, b)
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: Value, b: Value) -> Value:
     """The smaller one; NaN if one is NaN."""
     return _call(np.minimum, a, b)
 
 
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: Value, b: Value) -> Value:
     """The larger one; NaN if one is NaN."""
     return _call(np.maximum, a, b)
 
 
-def clip(x: Any, low: Any, high: Any) -> Any:
+def clip(x: Value, low: Value, high: Value) -> Value:
     """The value x, at least low and at most high."""
     return _call(np.minimum, _call(np.maximum, x, low), high)
 
 
-def abs(x: Any) -> Any:  # noqa: A001 - shadows a builtin on purpose
+def abs(x: Value) -> Value:  # noqa: A001 - shadows a builtin on purpose
     """The absolute value |x|."""
     return _call(np.absolute, x)
 
 
-def tanh(x: Any) -> Any:
+def tanh(x: Value) -> Value:
     """The hyperbolic tangent."""
     return _call(np.tanh, x)
 
 
-def exp(x: Any) -> Any:
+def exp(x: Value) -> Value:
     """The exponential function e^x."""
     return _call(np.exp, x)
 
 
-def exp2(x: Any) -> Any:
+def exp2(x: Value) -> Value:
     """The power 2^x."""
     return _call(np.exp2, x)
 
 
-def log(x: Any) -> Any:
+def log(x: Value) -> Value:
     """The natural logarithm."""
     return _call(np.log, x)
 
 
-def log2(x: Any) -> Any:
+def log2(x: Value) -> Value:
     """The logarithm to base 2."""
     return _call(np.log2, x)
 
 
-def log1p(x: Any) -> Any:
+def log1p(x: Value) -> Value:
     """The natural logarithm of 1 + x."""
     return _call(np.log1p, x)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Value) -> Value:
     """The square root."""
     return _call(np.sqrt, x)
 
 
-def sin(x: Any) -> Any:
+def sin(x: Value) -> Value:
     """The sine."""
     return _call(np.sin, x)
 
 
-def cos(x: Any) -> Any:
+def cos(x: Value) -> Value:
     """The cosine."""
     return _call(np.cos, x)
 
 
-def floor(x: Any) -> Any:
+def floor(x: Value) -> Value:
     """The largest whole number ≤ x, as a float."""
     return _call(np.floor, x)
 
 
-def ceil(x: Any) -> Any:
+def ceil(x: Value) -> Value:
     """The smallest whole number ≥ x, as a float."""
     return _call(np.ceil, x)
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Value) -> Value:
     """The logistic function 1 / (1 + e^−x)."""
     return 1.0 / (1.0 + exp(-x))
 

@@ -5,12 +5,16 @@ Needs matplotlib: pip install "attn[plot]".
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, reference
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
 
@@ -32,12 +36,12 @@ def weights(
     weights: npt.ArrayLike,
     *,
     batch: int = 0,
-    heads: Any = None,
+    heads: Iterable[int] | None = None,
     query_labels: list[str] | None = None,
     key_labels: list[str] | None = None,
     kept: npt.ArrayLike | None = None,
     title: str = "",
-) -> Any:
+) -> Figure:
     """Draws attention weights as heat maps, one panel a head; queries run down, keys to the right.
 
     Cells that are masked are hatched: a weight of 0 there is none of the softmax.
@@ -140,7 +144,7 @@ def tiles(
     hq: int = 1,
     title: str = "",
     **structure: Any,
-) -> Any:
+) -> Figure:
     """Draws which tiles of the score matrix are full, partial and skipped for a mask, and states how many.
 
     Args:

@@ -19,6 +19,7 @@ from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn._forward import predicate, sdpa
 from attn._online import State, finalize, init_state, merge_states, online_step
 from attn._philox import random_bits
+from attn._types import Integers
 
 __all__ = [
     "State",
@@ -56,7 +57,7 @@ def varlen_sdpa(
     *,
     return_lse: bool = False,
     **options: Any,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """Attention over packed sequences: each by itself, as `sdpa` computes it.
 
     Args:
@@ -92,7 +93,12 @@ def _is_offsets(value: Any) -> bool:
     return isinstance(value, np.ndarray | list) and np.asarray(value).dtype.kind in "iu"
 
 
-def gather_pages(cache: npt.ArrayLike, block_table: npt.ArrayLike, lengths: Any, page_layout: str = "nhd") -> Array:
+def gather_pages(
+    cache: npt.ArrayLike,
+    block_table: npt.ArrayLike,
+    lengths: Integers,
+    page_layout: str = "nhd",
+) -> Array:
     """The rows of a paged cache in a dense array (B, Hkv, max_pages·page, D), zero past each length.
 
     Args:
@@ -118,11 +124,11 @@ def paged_sdpa(
     k_cache: npt.ArrayLike,
     v_cache: npt.ArrayLike,
     block_table: npt.ArrayLike,
-    kv_lengths: Any,
+    kv_lengths: Integers,
     *,
     page_layout: str = "nhd",
     **options: Any,
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """Attention on a paged cache: `gather_pages` of keys and values, then `sdpa` with `kv_lengths` and the options."""
     k, v = (gather_pages(x, block_table, kv_lengths, page_layout) for x in (k_cache, v_cache))
     return sdpa(q, k, v, kv_lengths=kv_lengths, **options)

@@ -6,6 +6,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "../common/HideOptions.h"
 #include "attn/InitAll.h"
 #include "mlir/Support/LLVM.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
@@ -16,6 +17,7 @@
 static constexpr std::optional<unsigned> kStackBytes = 1u << 30;
 
 int main(int argc, char **argv) {
+  attn::driver::hideRegisteredOptions();
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
   bool isFine = false;

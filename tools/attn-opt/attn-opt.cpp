@@ -4,8 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "../common/HideOptions.h"
 #include "attn/InitAll.h"
 #include "attn/Support/Nesting.h"
+#include "attn/Support/Text.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -22,6 +24,8 @@ static mlir::LogicalResult runOnFile(llvm::StringRef input, llvm::StringRef outp
     llvm::errs() << message << "\n";
     return mlir::failure();
   }
+  if (llvm::StringRef text = attn::dropByteOrderMark(source->getBuffer()); text.size() != source->getBufferSize())
+    source = llvm::MemoryBuffer::getMemBufferCopy(text, source->getBufferIdentifier());
   if (llvm::Error error = attn::checkNesting(*source)) {
     llvm::errs() << llvm::toString(std::move(error)) << "\n";
     return mlir::failure();
@@ -34,6 +38,7 @@ static mlir::LogicalResult runOnFile(llvm::StringRef input, llvm::StringRef outp
 }
 
 int main(int argc, char **argv) {
+  attn::driver::hideRegisteredOptions();
   mlir::DialectRegistry registry;
   attn::registerAllDialects(registry);
   mlir::registerAllPasses();

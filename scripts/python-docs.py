@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Prints docs/Python.md: each public name of the package with its signature and docstring, from the source text.
+
+Neither NumPy nor libattn is needed: nothing is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "python/attn"
+# The page: a heading, the module, and its public names in reading order.
+SECTIONS: list[tuple[str, str, list[str]]] = [
+    ("Attention", "api", ["sdpa"]),
+    ("Serving", "_serving", ["varlen_sdpa", "paged_sdpa", "kv_append"]),
+    ("Layers", "_layers", ["multi_head", "merge"]),
+    ("Kernels", "_kernel", ["compile", "Kernel"]),
+    ("ONNX", "_onnx", ["from_onnx", "OnnxKernel"]),
+    ("Libraries of kernels", "_static", ["load_library", "Library"]),
+    ("Traced functions", "functions", []),
+    ("Captured arrays", "_capture", ["capture"]),
+    ("Threads and targets", "api", ["get_num_threads", "set_num_threads", "targets"]),
+    ("The cache on disk", "_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
+    ("The reference", "_forward", ["sdpa", "predicate"]),
+    ("The reference of serving", "reference", ["varlen_sdpa", "paged_sdpa", "kv_append", "merge", "multi_head"]),
+    ("Pictures", "plot", ["weights", "tiles"]),
+    ("Errors", "errors", ["CompileError"]),
+]
+PREFIXES = {
+    "functions": "attn.functions.",
+    "_forward": "attn.reference.",
+    "reference": "attn.reference.",
+    "plot": "attn.plot.",
+}
+WIDTH = 100
+INTERNAL = {"on_arrays", "new_shapes", "in_order"}  # methods for other modules of the package
+Definition = ast.FunctionDef | ast.ClassDef
+
+
+def read(module: str) -> dict[str, Definition]:
+    """The definitions of a module by name, in their order."""
+    tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+    return {x.name: x for x in tree.body if isinstance(x, Definition)}
+
+
+def get_parameters(function: ast.FunctionDef, *, is_method: bool) -> list[str]:
+    """`name: type = default`, and the separators, as they stand in the signature."""
+    given = function.args
+    positional = (given.posonlyargs + given.args)[is_method:]
+    defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
+    words = [show(x, y) for x, y in zip(positional, defaults, strict=True)]
+    if given.vararg:
+        words.append("*" + show(given.vararg, None))
+    elif given.kwonlyargs:
+        words.append("*")
+    words += [show(x, y) for x, y in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    return words + (["**" + show(given.kwarg, None)] if given.kwarg else [])
+
+
+def show(argument: ast.arg, default: ast.expr | None) -> str:
+    """One parameter."""
+    kind = f": {ast.unparse(argument.annotation)}" if argument.annotation else ""
+    return f"{argument.arg}{kind}" + (f" = {ast.unparse(default)}" if default else "")
+
+
+def get_signature(name: str, function: ast.FunctionDef, *, is_method: bool = False) -> str:
+    """In one line, or a parameter a line."""
+    words = get_parameters(function, is_method=is_method)
+    result = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    line = f"{name}({', '.join(words)}){result}"
+    if len(line) <= WIDTH:
+        return line
+    return f"{name}(\n" + "".join(f"    {x},\n" for x in words) + f"){result}"
+
+
+def format_docstring(text: str) -> str:
+    """Paragraphs as they are; the sections Args, Returns and Raises as lists."""
+    lines: list[str] = []
+    section = ""
+    for line in text.splitlines():
+        heading = re.fullmatch(r"(Args|Returns|Raises|Yields|Attributes):", line)
+        if heading:
+            section = heading[1]
+            lines += [f"*{section}*", ""]
+        elif section and line.startswith("    "):
+            lines.append("  " + line.strip())
+        elif section and line.startswith("  "):
+            word = re.match(r"  ([\w*, ]+): (.*)", line)
+            if section == "Returns":
+                lines.append(line.strip())
+            else:
+                lines.append(f"- `{word[1]}`: {word[2]}" if word else f"- {line.strip()}")
+        else:
+            section = section if not line else ""
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def document(name: str, definition: Definition, prefix: str) -> str:
+    """The entry of one name."""
+    parts = [f"### `{prefix}{name}`"]
+    if isinstance(definition, ast.FunctionDef):
+        parts.append(f"```python\n{get_signature(prefix + name, definition)}\n```")
+    parts.append(format_docstring(ast.get_docstring(definition) or ""))
+    if isinstance(definition, ast.ClassDef):
+        for method in definition.body:
+            is_public = isinstance(method, ast.FunctionDef) and (
+                not method.name.startswith("_") or method.name == "__call__"
+            )
+            is_public = is_public and method.name not in INTERNAL
+            if is_public and (docstring := ast.get_docstring(method)):
+                called = name.lower() if method.name == "__call__" else f"{name}.{method.name}"
+                parts.append(f"```python\n{get_signature(called, method, is_method=True)}\n```")
+                parts.append(format_docstring(docstring))
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Prints the page."""
+    print("<!-- Autogenerated by scripts/gen-docs.sh from the docstrings of python/attn; don't manually edit -->\n")
+    print("# Python\n")
+    print((ast.get_docstring(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))) or "") + "\n")
+    print("## Types\n")
+    print("| in signatures | |\n| --- | --- |")
+    print("| `Tensor` | anything with `__dlpack__`: arrays of NumPy, PyTorch, JAX, CuPy |")
+    print("| `TensorT` | a `Tensor`; results are of its kind |")
+    print("| `Integers` | a sequence or a `Tensor` of integers |")
+    print('| `Alignment` | `"top_left"`, `"bottom_right"`, or `Integers`: an offset for each batch index |')
+    print("| `Value` | what a traced function calculates with: a symbol, a number, an array |")
+    print("| `ScoreMod`, `MaskMod` | functions `(score, b, h, i, j) -> Value` and `(b, h, i, j) -> Value` |")
+    for heading, module, names in SECTIONS:
+        definitions = read(module)
+        chosen = names or [x for x in definitions if not x.startswith("_")]
+        print(f"\n## {heading}")
+        for name in chosen:
+            print("\n" + document(name, definitions[name], PREFIXES.get(module, "attn.")))
+
+
+if __name__ == "__main__":
+    main()
