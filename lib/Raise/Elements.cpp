@@ -66,8 +66,8 @@ ExprRef Elements::getRestoredBoolean(Operation *op, ArrayRef<ExprRef> operands) 
       !(compare && compare.getPredicate() == arith::CmpIPredicate::ne))
     return nullptr;
   ExprRef number = expand(operands[0]);
-  bool isBoolean = (number->isOp<arith::UIToFPOp>() || number->isOp<arith::ExtUIOp>()) &&
-                   number->operands[0]->type.isInteger(1);
+  bool isBoolean =
+      (number->isOp<arith::UIToFPOp>() || number->isOp<arith::ExtUIOp>()) && number->operands[0]->type.isInteger(1);
   return isBoolean && expand(operands[1])->getConstant() == 0 ? number->operands[0] : nullptr;
 }
 
