@@ -63,6 +63,8 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
+    if (function.hasFnAttribute("target-cpu")) // of a lower one
+      continue;
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
       function.addFnAttr("target-features", target.features);

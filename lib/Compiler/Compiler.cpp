@@ -7,6 +7,7 @@
 #include "attn/Compiler/Compiler.h"
 #include "Cancellation.h"
 #include "NameKernels.h"
+#include "ProcessorCheck.h"
 #include "RemarkPrinter.h"
 #include "SplitModule.h"
 #include "attn/CodeGen/CodeGen.h"
@@ -332,6 +333,11 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   else if (failed(defineImages(*result)) ||
            (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
     return nullptr;
+  if (part == ModulePart::Whole)
+    if (llvm::Error error = addProcessorCheck(*result, target, kernels)) {
+      diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
+      return nullptr;
+    }
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
   optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash);
   return result;

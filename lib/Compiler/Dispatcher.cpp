@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dispatcher.h"
+#include "ProcessorCheck.h"
 #include "SplitModule.h"
 #include "attn-c/attn_dispatch.h"
 #include "attn/CodeGen/CodeGen.h"
@@ -46,10 +47,11 @@ public:
     for (const std::string &entries : source.entries)
       if (Error error = linkBitcode(module, entries, Linker::Flags::None))
         return error;
-    variants = createVariants();
+    variants = createVariantTable(module, source.variants);
     for (const Kernel &kernel : source.kernels) {
       defineKernel(kernel);
-      defineCheckedEntry(kernel);
+      // The processor first, then what the entry that was compiled with the kernel tests.
+      guardCheckedEntry(module, kernel, variants);
     }
     if (source.library.empty()) {
       for (const Kernel &kernel : source.kernels)
@@ -82,55 +84,26 @@ private:
   // Tables
   //===--------------------------------------------------------------------===//
 
-  GlobalVariable *createTable(Constant *value, const Twine &name) {
-    auto *table = new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, value,
-                                     "attn." + name);
-    table->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
-    return table;
-  }
-
   Constant *createArray(Type *type, ArrayRef<Constant *> elements) {
     return ConstantArray::get(ArrayType::get(type, elements.size()), elements);
   }
 
-  Constant *createText(StringRef text) {
-    return createTable(ConstantDataArray::getString(context, text, /*AddNull=*/true), "text");
-  }
-
   Constant *number(int64_t value) { return ConstantInt::get(i64, value); }
-
-  /// struct attn_variants
-  Constant *createVariants() {
-    auto *words = ArrayType::get(i64, ATTN_FEATURE_WORDS);
-    auto *variant = StructType::get(context, {pointer, words});
-    SmallVector<Constant *> rows;
-    for (const Variant &each : source.variants) {
-      SmallVector<Constant *> features;
-      for (uint64_t word : each.features)
-        features.push_back(number(int64_t(word)));
-      rows.push_back(ConstantStruct::get(variant, {createText(each.target.name), createArray(i64, features)}));
-    }
-    auto *chosen = new GlobalVariable(module, i32, /*isConstant=*/false, GlobalValue::InternalLinkage,
-                                      ConstantInt::get(i32, 0), "attn.chosen");
-    return createTable(ConstantStruct::getAnon({chosen, createTable(createArray(variant, rows), "variant_list"),
-                                                number(source.variants.size())}),
-                       "variants");
-  }
 
   /// struct attn_library
   Constant *createLibrary() {
     SmallVector<Constant *> groups, kernels;
     for (const LibraryGroup &group : source.groups) {
-      groups.push_back(ConstantStruct::getAnon(
-          {createText(group.features), createText(group.line), number(kernels.size()), number(group.kernels.size())}));
+      groups.push_back(ConstantStruct::getAnon({createText(module, group.features), createText(module, group.line),
+                                                number(kernels.size()), number(group.kernels.size())}));
       for (const Kernel *kernel : group.kernels)
         kernels.push_back(ConstantStruct::getAnon(
-            {createText(kernel->name), module.getFunction(getCheckedName(kernel->name)),
+            {createText(module, kernel->name), module.getFunction(getCheckedName(kernel->name)),
              module.getNamedGlobal(getSpecsName(kernel->name)), number(kernel->arguments.size())}));
     }
-    Constant *groupTable = createTable(createArray(groups.front()->getType(), groups), "groups");
-    Constant *kernelTable = createTable(createArray(kernels.front()->getType(), kernels), "kernels");
-    return createTable(ConstantStruct::getAnon({groupTable, number(groups.size()), kernelTable}), "library");
+    Constant *groupTable = createTable(module, createArray(groups.front()->getType(), groups), "groups");
+    Constant *kernelTable = createTable(module, createArray(kernels.front()->getType(), kernels), "kernels");
+    return createTable(module, ConstantStruct::getAnon({groupTable, number(groups.size()), kernelTable}), "library");
   }
 
   //===--------------------------------------------------------------------===//
@@ -165,7 +138,7 @@ private:
       entry->setVisibility(GlobalValue::HiddenVisibility);
       entries.push_back(entry);
     }
-    Constant *table = createTable(createArray(pointer, entries), kernel.name + ".entries");
+    Constant *table = createTable(module, createArray(pointer, entries), kernel.name + ".entries");
     auto *first = BasicBlock::Create(context, "entry", function);
     auto *call = BasicBlock::Create(context, "call", function);
     auto *refuse = BasicBlock::Create(context, "refuse", function);
@@ -182,20 +155,6 @@ private:
     b.SetInsertPoint(refuse);
     b.CreateIntrinsic(Intrinsic::trap, {});
     b.CreateUnreachable();
-  }
-
-  /// checked(…): the processor first, then what the entry that was compiled with the kernel tests.
-  void defineCheckedEntry(const Kernel &kernel) {
-    std::string name = getCheckedName(kernel.name);
-    Function *inner = module.getFunction(name);
-    inner->setName(kernel.name + ".arguments_checked");
-    inner->setLinkage(GlobalValue::InternalLinkage);
-    Function *entry = define(name, i32, {pointer, i64, pointer, i64});
-    inner->replaceAllUsesWith(entry);
-    FunctionCallee check = declare("attn_check_processor", i32, {pointer, pointer, i64});
-    Value *code = b.CreateCall(check, {variants, entry->getArg(2), entry->getArg(3)});
-    returnUnlessZero(code);
-    b.CreateRet(b.CreateCall(inner, getArguments(entry)));
   }
 
   void returnUnlessZero(Value *code) {

@@ -46,7 +46,7 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
   return all;
 }
 
-static Variant createVariant(TargetInfo target) {
+Variant createVariant(TargetInfo target) {
   Variant variant{std::move(target), {}, {}, ""};
   for (const auto &[name, isEnabled] : getFeatures(variant.target)) {
     if (!isEnabled || is_contained(kAlwaysThere, name) || is_contained(kNeverUsed, name))

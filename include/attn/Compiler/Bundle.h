@@ -28,6 +28,8 @@ struct Variant {
   std::string suffix; ///< of symbols
 };
 
+Variant createVariant(TargetInfo target);
+
 /// The targets of a list as "x86-64-v2,x86-64-v3,host", the one with the most features last. Refused are unknown names,
 /// names of GPUs beside others, and targets whose code may use the same features.
 llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);

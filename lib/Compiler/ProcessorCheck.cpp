@@ -1,0 +1,107 @@
+//===- ProcessorCheck.cpp - the processor is tested first -----------------===//
+//
+// A checked entry names the features that the processor lacks before any other
+// instruction of its target runs: in an object of one target, and in one that
+// chooses among several.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "ProcessorCheck.h"
+#include "attn-c/attn_dispatch.h"
+#include "attn/CodeGen/LinkBitcode.h"
+#include "attn/Compiler/CheckBitcode.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace attn {
+
+GlobalVariable *createTable(Module &module, Constant *value, const Twine &name) {
+  auto *table = new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, value,
+                                   "attn." + name);
+  table->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+  return table;
+}
+
+Constant *createText(Module &module, StringRef text) {
+  return createTable(module, ConstantDataArray::getString(module.getContext(), text, /*AddNull=*/true), "text");
+}
+
+Constant *createVariantTable(Module &module, ArrayRef<Variant> variants) {
+  LLVMContext &context = module.getContext();
+  Type *i32 = Type::getInt32Ty(context), *i64 = Type::getInt64Ty(context);
+  auto *words = ArrayType::get(i64, ATTN_FEATURE_WORDS);
+  auto *variant = StructType::get(context, {PointerType::get(context, 0), words});
+  SmallVector<Constant *> rows;
+  for (const Variant &each : variants) {
+    SmallVector<Constant *> features;
+    for (uint64_t word : each.features)
+      features.push_back(ConstantInt::get(i64, word));
+    rows.push_back(
+        ConstantStruct::get(variant, {createText(module, each.target.name), ConstantArray::get(words, features)}));
+  }
+  auto *chosen = new GlobalVariable(module, i32, /*isConstant=*/false, GlobalValue::InternalLinkage,
+                                    ConstantInt::get(i32, 0), "attn.chosen");
+  Constant *list = createTable(module, ConstantArray::get(ArrayType::get(variant, rows.size()), rows), "variant_list");
+  return createTable(module, ConstantStruct::getAnon({chosen, list, ConstantInt::get(i64, variants.size())}),
+                     "variants");
+}
+
+Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *variants) {
+  std::string name = getCheckedName(kernel.name);
+  Function *inner = module.getFunction(name);
+  inner->setName(kernel.name + ".arguments_checked");
+  inner->setLinkage(GlobalValue::InternalLinkage);
+  Function *entry = Function::Create(inner->getFunctionType(), GlobalValue::ExternalLinkage, name, module);
+  inner->replaceAllUsesWith(entry);
+  IRBuilder<> b(BasicBlock::Create(module.getContext(), "entry", entry));
+  Type *pointer = b.getPtrTy();
+  FunctionCallee check = module.getOrInsertFunction(
+      "attn_check_processor", FunctionType::get(b.getInt32Ty(), {pointer, pointer, b.getInt64Ty()}, false));
+  Value *code = b.CreateCall(check, {variants, entry->getArg(2), entry->getArg(3)});
+  auto *refuse = BasicBlock::Create(module.getContext(), "refuse", entry);
+  auto *proceed = BasicBlock::Create(module.getContext(), "proceed", entry);
+  b.CreateCondBr(b.CreateICmpEQ(code, b.getInt32(0)), proceed, refuse);
+  b.SetInsertPoint(refuse);
+  b.CreateRet(code);
+  b.SetInsertPoint(proceed);
+  SmallVector<Value *> arguments = llvm::map_to_vector(entry->args(), [](Argument &x) -> Value * { return &x; });
+  b.CreateRet(b.CreateCall(inner, arguments));
+  return entry;
+}
+
+/// Code of any x86-64, whatever the rest of the module is for, which no function of the rest may take in.
+static void setLowestTarget(Function &function) {
+  function.addFnAttr("target-cpu", "x86-64");
+  function.addFnAttr("target-features", "");
+  function.addFnAttr(Attribute::NoInline);
+}
+
+Error addProcessorCheck(Module &module, const TargetInfo &target, ArrayRef<Kernel> kernels) {
+  Variant variant = createVariant(target);
+  auto hasEntry = [&](const Kernel &kernel) { return module.getFunction(getCheckedName(kernel.name)) != nullptr; };
+  bool isNeeded = llvm::any_of(variant.features, [](uint64_t word) { return word != 0; });
+  if (target.gpu || !isNeeded || llvm::none_of(kernels, hasEntry))
+    return Error::success();
+  llvm::DenseSet<Function *> others;
+  for (Function &function : module)
+    others.insert(&function);
+  Constant *variants = createVariantTable(module, variant);
+  for (const Kernel &kernel : kernels)
+    if (hasEntry(kernel))
+      guardCheckedEntry(module, kernel, variants);
+  if (Error error = linkBitcode(module, getProcessorBitcode()))
+    return error;
+  for (Function &function : module) {
+    if (function.isDeclaration() || others.contains(&function))
+      continue;
+    setLowestTarget(function);
+    if (function.getName().starts_with("attn_"))
+      function.setLinkage(GlobalValue::InternalLinkage);
+  }
+  return Error::success();
+}
+
+} // namespace attn
