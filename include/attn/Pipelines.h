@@ -43,8 +43,10 @@ struct FlashOptions : public mlir::PassPipelineOptions<FlashOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("Target as --target of attnc names it"),
                              llvm::cl::init("host")};
   Option<std::string> schedule{*this, "schedule", llvm::cl::desc("Fields of schedules, by hand"), llvm::cl::init("")};
+  Option<bool> kernels{*this, "kernels", llvm::cl::desc("Give public functions with attention C entries, by C's rules"),
+                       llvm::cl::init(false)};
   Option<bool> allFunctions{*this, "all-functions",
-                            llvm::cl::desc("Make kernels of public functions without attention as well"),
+                            llvm::cl::desc("With kernels, of public functions without attention as well"),
                             llvm::cl::init(false)};
   Option<bool> raise{*this, "raise", llvm::cl::desc("Find attention in linalg (attn-raise)"), llvm::cl::init(true)};
   Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),
@@ -74,6 +76,8 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                                   llvm::cl::init("")};
   Option<bool> f64Outputs{*this, "f64-outputs", llvm::cl::desc("With f64, what kernels return is f64 as well"),
                           llvm::cl::init(false)};
+  Option<bool> kernels{*this, "kernels", llvm::cl::desc("Give public functions with attention C entries, by C's rules"),
+                       llvm::cl::init(false)};
   Option<bool> chainOnly{*this, "chain-only", llvm::cl::desc("Leave attn.sdpa to the flash path"),
                          llvm::cl::init(false)};
   Option<bool> failOnFallback{*this, "fail-on-fallback", llvm::cl::desc("An error where an op falls back"),

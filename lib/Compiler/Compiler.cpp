@@ -185,7 +185,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   FlashOptions flash;
   flash.target = options.target;
   flash.schedule = options.schedule;
-  flash.allFunctions = true;
+  flash.kernels = flash.allFunctions = true;
   flash.failOnFallback = options.failOnFallback;
   flash.raise = !isReference(); // the oracle runs what was written
   CPUOptions cpu;

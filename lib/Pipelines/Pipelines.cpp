@@ -70,7 +70,8 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 void buildCanonicalizePhase(OpPassManager &pm, const FlashOptions &options) {
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
-  pm.addPass(createDescribeKernelsPass({options.allFunctions}));
+  if (options.kernels)
+    pm.addPass(createDescribeKernelsPass({options.allFunctions}));
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass());
   pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass());
   if (options.raise) {
@@ -298,6 +299,7 @@ void buildGPUPipeline(OpPassManager &pm, const GPUOptions &options) {
 void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {
   FlashOptions asWritten;
   asWritten.raise = false;
+  asWritten.kernels = options.kernels;
   buildCanonicalizePhase(pm, asWritten);
   buildReferencePhase(pm, options);
 }

@@ -1,7 +1,7 @@
 // The whole way to a GPU in another compiler: kernels that upstream's passes turn into PTX, and the function that
 // launches them.
 
-// RUN: attn-opt %s --attn-to-flash=target=sm_90 --attn-to-gpu=target=sm_90 -o %t.mlir
+// RUN: attn-opt %s --attn-to-flash="target=sm_90 kernels=true" --attn-to-gpu=target=sm_90 -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
 // RUN: mlir-opt %t.mlir --pass-pipeline="builtin.module(nvvm-attach-target{chip=sm_90},gpu-module-to-binary{format=isa})" \
 // RUN:   | FileCheck %s --check-prefix=PTX

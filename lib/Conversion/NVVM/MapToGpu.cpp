@@ -198,7 +198,18 @@ BlockAttr getScheduleOfRows(FinalizeOp finalize) {
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
+  /// True for the code of others in the module: neither a kernel nor with tiles.
+  static bool isForeign(func::FuncOp function) {
+    auto findTile = [](Operation *op) {
+      bool isFound = isa<AttnDialect>(op->getDialect()) || isa<scf::ForallOp>(op);
+      return isFound ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    return !function->hasAttr(kArgumentsAttr) && !function.walk(findTile).wasInterrupted();
+  }
+
   LogicalResult mapFunction(func::FuncOp host, const TargetInfo &info) {
+    if (isForeign(host))
+      return success();
     WalkResult others = host.walk([](Operation *op) {
       if (!isa<AttnDialect>(op->getDialect()))
         return WalkResult::advance();

@@ -1,6 +1,6 @@
 // Functions without attention stay what they are, in a compiler that has others; a private function counts for its callers.
 // RUN: attn-opt %s --attn-describe-kernels | FileCheck %s
-// RUN: attn-opt %s --attn-to-flash --attn-to-llvm | FileCheck %s --check-prefix=LLVM
+// RUN: attn-opt %s --attn-to-flash=kernels=true --attn-to-llvm | FileCheck %s --check-prefix=LLVM
 
 // CHECK: func.func @scalars(%{{.*}}: i32, %{{.*}}: f32) -> (i32, f32) {
 // CHECK: func.func @identity(%{{.*}}: tensor<4xf32>) -> tensor<4xf32> {
