@@ -54,7 +54,8 @@ func.func @no_attention(%x: memref<4xf32>) {
 // -----
 
 // What is beside attention would run on the host, on the device's memory.
-func.func @copies(%x: memref<4xf32>, %y: memref<4xf32>) {
+func.func @copies(%x: memref<4xf32>, %y: memref<4xf32>) attributes {attn.arguments = [
+    {name = "x", output = false, type = tensor<4xf32>}, {name = "y", output = true, type = tensor<4xf32>}]} {
   // expected-error @below {{no GPU kernel for copies: expected each result in an output of its own, found one that is returned twice, or written over an input; write a tensor.empty for each in outs(…)}}
   memref.copy %x, %y : memref<4xf32> to memref<4xf32>
   return
