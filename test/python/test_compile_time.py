@@ -37,3 +37,17 @@ def test_layers_are_right(tmp_path):
         [ATTNC, "run", "-", "--check"], input=layers(7), text=True, capture_output=True, check=False
     )
     assert result.returncode == 0, result.stdout
+
+
+def chain(count: int) -> str:
+    """A score_mod of `count` chained functions."""
+    lines = [f"func.func @chain(%o: {T}, %k: {T}, %v: {T}) -> {T} {{", f"  %e = tensor.empty() : {T}"]
+    lines += [f"  %r = attn.sdpa ins(%o, %k, %v : {T}, {T}, {T}) outs(%e : {T}) score_mod {{", "  ^bb0(%s0: f32):"]
+    lines += [f"    %s{i + 1} = math.tanh %s{i} : f32" for i in range(count)]
+    return "\n".join([*lines, f"    attn.yield %s{count} : f32", f"  }} -> {T}", f"  return %r : {T}", "}"])
+
+
+def test_chained_functions(tmp_path):
+    """Twice as many take twice as long."""
+    thirty, sixty = (seconds(chain(n), tmp_path) for n in (30, 60))
+    assert sixty < RATIO * thirty
