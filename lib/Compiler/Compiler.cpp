@@ -15,6 +15,7 @@
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Support/ForeignDialects.h"
 #include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
 #include "attn/Support/Text.h"
@@ -110,10 +111,14 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
     diagnostics << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
+  StringRef text = source->getBuffer();
   sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
   module = parseSourceFile<ModuleOp>(sourceManager, context.get());
-  if (!module)
+  if (!module) {
+    if (std::string note = explainForeignDialect(text, name); !note.empty())
+      diagnostics << name << ": " << note << "\n";
     return failure();
+  }
   // A public function, or a kernel that an earlier run has brought as far as the LLVM dialect.
   auto isKernel = [](Operation &op) {
     auto function = dyn_cast<func::FuncOp>(op);

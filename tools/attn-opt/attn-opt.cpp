@@ -6,6 +6,7 @@
 
 #include "../common/HideOptions.h"
 #include "attn/InitAll.h"
+#include "attn/Support/ForeignDialects.h"
 #include "attn/Support/Nesting.h"
 #include "attn/Support/Text.h"
 #include "mlir/InitAllPasses.h"
@@ -31,8 +32,12 @@ static mlir::LogicalResult runOnFile(llvm::StringRef input, llvm::StringRef outp
     return mlir::failure();
   }
   mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
-  if (mlir::failed(mlir::MlirOptMain(result->os(), std::move(source), registry, config)))
+  std::string note = attn::explainForeignDialect(source->getBuffer(), source->getBufferIdentifier());
+  if (mlir::failed(mlir::MlirOptMain(result->os(), std::move(source), registry, config))) {
+    if (!note.empty())
+      llvm::errs() << note << "\n";
     return mlir::failure();
+  }
   result->keep();
   return mlir::success();
 }

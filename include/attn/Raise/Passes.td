@@ -9,6 +9,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerTosaPass : Pass<"attn-lower-tosa", "::mlir::func::FuncOp"> {
+  let summary = "lower TOSA to linalg, by upstream's passes";
+  let description = [{
+    Runs `tosa-to-linalg-named`, `tosa-to-linalg`, `tosa-to-tensor` and
+    `tosa-to-arith` on functions that hold TOSA ops, and nothing on others, so that
+    `attn-raise` finds attention there too.
+
+    ```mlir
+    // before
+    %s = tosa.matmul %q, %kt, %zp, %zp : …
+    // after
+    %s = linalg.batch_matmul ins(%q, %kt : …) outs(%zero : …) -> tensor<8x64x64xf32>
+    ```
+  }];
+}
+
 def RaisePass : Pass<"attn-raise", "::mlir::func::FuncOp"> {
   let summary = "find attention in linalg and write it as attn ops";
   let description = [{

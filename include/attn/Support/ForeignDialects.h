@@ -1,0 +1,21 @@
+//===- ForeignDialects.h - IR of compilers that are not linked --*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SUPPORT_FOREIGNDIALECTS_H
+#define ATTN_SUPPORT_FOREIGNDIALECTS_H
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace attn {
+
+/// What to do with MLIR text `text` of the file `name` that did not parse: where it holds a dialect of a front end, a
+/// note with the two commands that make linalg of it and compile that. Empty for other text.
+std::string explainForeignDialect(llvm::StringRef text, llvm::StringRef name);
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_FOREIGNDIALECTS_H

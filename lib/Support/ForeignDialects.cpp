@@ -1,0 +1,39 @@
+//===- ForeignDialects.cpp - IR of compilers that are not linked ----------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Support/ForeignDialects.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+
+namespace {
+/// The command's {0} is the file, {1} what it writes.
+struct ForeignDialect {
+  StringLiteral prefix, name, command;
+};
+
+constexpr ForeignDialect kDialects[] = {
+    {"stablehlo.", "StableHLO", "stablehlo-opt --stablehlo-legalize-to-linalg {0} -o {1}"},
+    {"chlo.", "CHLO", "stablehlo-opt --chlo-legalize-to-stablehlo --stablehlo-legalize-to-linalg {0} -o {1}"},
+    {"torch.", "the torch dialect",
+     "torch-mlir-opt --pass-pipeline='builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline)' {0} -o {1}"},
+    {"onnx.", "the ONNX dialect of torch-mlir or onnx-mlir",
+     "iree-import-onnx MODEL.onnx -o {0} && iree-compile --compile-to=input {0} -o {1}"},
+};
+} // namespace
+
+std::string attn::explainForeignDialect(StringRef text, StringRef name) {
+  for (const ForeignDialect &dialect : kDialects) {
+    // An op's name, in its own or in generic form.
+    if (!text.contains((" " + dialect.prefix).str()) && !text.contains(("\"" + dialect.prefix).str()))
+      continue;
+    std::string stem = name.consume_back(".mlir") ? name.str() : "model";
+    std::string command = formatv(dialect.command.data(), stem + ".mlir", stem + ".linalg.mlir");
+    return formatv("note: expected linalg on tensors, found {0}; write {1} and then attnc {2}.linalg.mlir",
+                   dialect.name, command, stem);
+  }
+  return "";
+}
