@@ -30,7 +30,9 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-PIPELINE = "builtin.module(func.func(attn-lower-tosa,convert-elementwise-to-linalg,attn-raise,attn-canonicalize,attn-fuse))"
+PIPELINE = (
+    "builtin.module(func.func(attn-lower-tosa,convert-elementwise-to-linalg,attn-raise,attn-canonicalize,attn-fuse))"
+)
 SPLAT = re.compile(r"dense<1\.0+e-02> : tensor<([\dx]+)xf32>")
 SMALLEST_SPLAT = 1000  # elements
 DEVIATION = 0.12  # of weights: scores stay near 1
