@@ -66,18 +66,21 @@ def measure(m: int, k: int, n: int, torch: Any) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints a line a size, f32 first."""
+    """Prints a row a size, f32 first."""
     libraries = [None]
     if importlib.util.find_spec("torch"):
         import torch
 
         torch.set_num_threads(1)
         libraries.append(torch)
+    print("| rows x depth x columns | attn, GFLOP/s | beside | ratio |\n| --- | --- | --- | --- |")
     for torch in libraries:
         for m, k, n in SIZES:
             ours, theirs = measure(m, k, n, torch)
             name, element = ("PyTorch", "bf16") if torch else ("NumPy", "f32")
-            print(f"{m} x {k} x {n} {element}: {ours:.1f} GFLOP/s, {name} {theirs:.1f}, ratio {ours / theirs:.2f}")
+            print(
+                f"| {m} x {k} x {n} {element} | {ours:.1f} | {name}, {theirs:.1f} | {ours / theirs:.2f} |", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md and docs/Passes.md from the .td files, and docs/Python.md from the docstrings; with --check compares
-# them instead (a test does).
+# Writes docs/Dialect.md and docs/Passes.md from the .td files, docs/Python.md from the docstrings, and the tables of
+# docs/Performance.md and README.md from benchmarks/results; with --check compares them instead, and follows the links
+# of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -32,17 +33,21 @@ trap 'rm -rf "$folder"' EXIT
 } >"$folder/Passes.md"
 
 python3 scripts/python-docs.py >"$folder/Python.md"
+for page in docs/Performance.md README.md; do
+  python3 benchmarks/tables.py "$page" >"$folder/$(basename "$page")"
+done
 
 status=0
-for page in Dialect.md Passes.md Python.md; do
-  if $check; then
-    if ! diff -u "docs/$page" "$folder/$page"; then
-      echo "error: docs/$page is not what the sources say: run scripts/gen-docs.sh and commit it" >&2
-      status=1
-    fi
-  else
-    mkdir -p docs
-    cp "$folder/$page" "docs/$page"
+for page in docs/Dialect.md docs/Passes.md docs/Python.md docs/Performance.md README.md; do
+  made="$folder/$(basename "$page")"
+  if ! $check; then
+    cp "$made" "$page"
+  elif ! diff -u "$page" "$made"; then
+    echo "error: $page is not what the sources say: run scripts/gen-docs.sh and commit it" >&2
+    status=1
   fi
 done
+if $check; then
+  python3 scripts/check-links.py || status=1
+fi
 exit $status
