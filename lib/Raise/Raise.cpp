@@ -155,8 +155,9 @@ static FailureOr<ApplyOp> matchAndReplace(RewriterBase &rewriter, MatchContext &
 }
 
 FailureOr<ApplyOp> attn::raiseAttention(RewriterBase &rewriter, linalg::LinalgOp contraction,
-                                        const RaiseOptions &options, std::string &reason) {
-  reason.clear();
+                                        const RaiseOptions &options, std::string *reason) {
+  if (reason)
+    reason->clear();
   if (!isContraction(contraction) || contraction->use_empty() || !looksLikeSoftmax(contraction))
     return failure();
   // With as much as possible of what follows; the reason is that of the product alone.
@@ -168,13 +169,38 @@ FailureOr<ApplyOp> attn::raiseAttention(RewriterBase &rewriter, linalg::LinalgOp
       FailureOr<ApplyOp> apply = matchAndReplace(rewriter, ctx, result, contraction);
       if (succeeded(apply))
         return apply;
-      reason = ctx.reason;
+      if (reason)
+        *reason = ctx.reason;
       if (!space.isStale())
         break;
       space.restart();
     }
   }
   return failure();
+}
+
+SmallVector<ApplyOp> attn::raiseAllAttention(RewriterBase &rewriter, Operation *root, const RaiseOptions &options,
+                                             llvm::function_ref<void(linalg::LinalgOp, StringRef)> report) {
+  SmallVector<linalg::LinalgOp> contractions;
+  root->walk([&](linalg::LinalgOp op) {
+    if (isContraction(op))
+      contractions.push_back(op);
+  });
+  SmallVector<ApplyOp> raised;
+  for (linalg::LinalgOp contraction : contractions) {
+    std::string reason;
+    FailureOr<ApplyOp> apply = raiseAttention(rewriter, contraction, options, &reason);
+    if (succeeded(apply)) {
+      raised.push_back(*apply);
+    } else if (!reason.empty()) {
+      emitRemark(contraction, RemarkOutcome::Missed, "attention-not-raised") << "attention not raised: " + reason;
+      report(contraction, reason);
+    }
+  }
+  // What the chains replace is pure and unused.
+  if (!raised.empty())
+    (void)runRegionDCE(rewriter, root->getRegions());
+  return raised;
 }
 
 namespace {
@@ -184,7 +210,7 @@ struct RaiseAttention : public OpInterfaceRewritePattern<linalg::LinalgOp> {
 
   LogicalResult matchAndRewrite(linalg::LinalgOp op, PatternRewriter &rewriter) const override {
     std::string reason;
-    if (succeeded(raiseAttention(rewriter, op, options, reason)))
+    if (succeeded(raiseAttention(rewriter, op, options, &reason)))
       return success();
     return rewriter.notifyMatchFailure(op, reason.empty() ? "expected softmax between two products" : reason);
   }
@@ -196,30 +222,14 @@ struct RaisePass : public attn::impl::RaisePassBase<RaisePass> {
   using RaisePassBase::RaisePassBase;
 
   void runOnOperation() override {
-    SmallVector<linalg::LinalgOp> contractions;
-    getOperation().walk([&](linalg::LinalgOp op) {
-      if (isContraction(op))
-        contractions.push_back(op);
-    });
     IRRewriter rewriter(&getContext());
-    bool changed = false;
-    for (linalg::LinalgOp contraction : contractions) {
-      std::string reason;
-      if (succeeded(raiseAttention(rewriter, contraction, {assumeFiniteMask, allowUnsafeSoftmax}, reason))) {
-        changed = true;
-        continue;
-      }
-      if (reason.empty())
-        continue;
-      emitRemark(contraction, RemarkOutcome::Missed, "attention-not-raised") << "attention not raised: " + reason;
-      if (failOnFallback) {
-        contraction->emitError("attention not raised: ") << reason;
-        return signalPassFailure();
-      }
-    }
-    // What the chains replace is pure and unused.
-    if (changed)
-      (void)runRegionDCE(rewriter, getOperation()->getRegions());
+    raiseAllAttention(rewriter, getOperation(), {assumeFiniteMask, allowUnsafeSoftmax},
+                      [&](linalg::LinalgOp contraction, StringRef reason) {
+                        if (!failOnFallback)
+                          return;
+                        contraction->emitError("attention not raised: ") << reason;
+                        signalPassFailure();
+                      });
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
 
 namespace attn {
 #define GEN_PASS_DEF_CONVERTTOONLINEPASS
@@ -19,23 +20,30 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+FailureOr<FinalizeOp> attn::convertToOnline(RewriterBase &rewriter, SdpaOp op) {
+  if (!isa<RankedTensorType>(op.getOutput().getType()))
+    return op.emitOpError("expected tensors, found memrefs; run attn-memref-to-tensor");
+  rewriter.setInsertionPoint(op);
+  Type stateType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  FailureOr<FinalizeOp> finalize = buildOnlineForm(rewriter, op, stateType, StateLayout::LaneMajor);
+  if (failed(finalize))
+    return op.emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+  rewriter.replaceOp(op, finalize->getResults());
+  return finalize;
+}
+
 namespace {
 struct ConvertToOnlinePass : public attn::impl::ConvertToOnlinePassBase<ConvertToOnlinePass> {
   void runOnOperation() override {
     SmallVector<SdpaOp> ops;
-    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
-    for (SdpaOp op : ops) {
-      if (!isa<RankedTensorType>(op.getOutput().getType()))
-        continue;
-      IRRewriter rewriter(op);
-      Type stateType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
-      FailureOr<FinalizeOp> finalize = buildOnlineForm(rewriter, op, stateType, StateLayout::LaneMajor);
-      if (failed(finalize)) {
-        op.emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+    getOperation().walk([&](SdpaOp op) {
+      if (isa<RankedTensorType>(op.getOutput().getType()))
+        ops.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (SdpaOp op : ops)
+      if (failed(convertToOnline(rewriter, op)))
         return signalPassFailure();
-      }
-      rewriter.replaceOp(op, finalize->getResults());
-    }
   }
 };
 } // namespace

@@ -36,7 +36,7 @@ AffineMap toSdpaDomain(Operation *op, AffineMap map) {
   return map.replaceDimsAndSymbols(dims, {}, numBatch + 4, 0);
 }
 
-/// Erases the ops of a chain from its dead end back to `op`, whose region has gone.
+/// Erases the ops of a chain from its dead end back to `op`.
 void eraseBackwards(RewriterBase &rewriter, Operation *op) {
   for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
     eraseBackwards(rewriter, user);
@@ -155,31 +155,27 @@ void replaceChain(RewriterBase &rewriter, Chain &chain, ApplyOp apply, SdpaOp sd
   rewriter.replaceOp(apply, sdpa->getResult(0));
   if (chain.softmax.getLse())
     rewriter.replaceAllUsesWith(chain.softmax->getResult(1), sdpa->getResult(1));
-  if (!chain.modify)
-    return;
-  // Its region has moved: it must not be left behind.
-  for (Operation *op : SmallVector<Operation *>{chain.dropout, chain.softmax})
-    if (op && op->use_empty())
-      rewriter.eraseOp(op);
-  eraseBackwards(rewriter, chain.modify);
+  // Nothing else reads the steps between the products, and the region of one of them has moved.
+  eraseBackwards(rewriter, chain.scores);
 }
 
 } // namespace
 
-FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
-  std::string reason;
-  auto fail = [&] {
-    emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
+FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply, std::string *reason) {
+  auto fail = [&](std::string why) {
+    if (reason)
+      *reason = std::move(why);
     return failure();
   };
-  std::optional<Chain> chain = matchChain(apply, reason);
+  if (apply->getNumResults() == 0)
+    return fail("attn.apply is on memrefs; run attn-memref-to-tensor");
+  std::string why;
+  std::optional<Chain> chain = matchChain(apply, why);
   if (!chain)
-    return fail();
+    return fail(why);
   FailureOr<Operation *> place = findPlace(rewriter, *chain, apply);
-  if (failed(place)) {
-    reason = "the log-sum-exp is read before value, output or dropout can be made";
-    return fail();
-  }
+  if (failed(place))
+    return fail("the log-sum-exp is read before value, output or dropout can be made");
   rewriter.setInsertionPoint(*place);
   SdpaOp sdpa = createSdpa(rewriter, *chain, apply);
   movePredicates(rewriter, *chain, sdpa);
@@ -190,6 +186,18 @@ FailureOr<SdpaOp> attn::fuseChain(RewriterBase &rewriter, ApplyOp apply) {
 }
 
 namespace {
+
+struct FuseChain : public OpRewritePattern<ApplyOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ApplyOp op, PatternRewriter &rewriter) const override {
+    std::string reason;
+    if (succeeded(fuseChain(rewriter, op, &reason)))
+      return success();
+    return rewriter.notifyMatchFailure(op, reason);
+  }
+};
+
 struct FusePass : public attn::impl::FusePassBase<FusePass> {
   void runOnOperation() override {
     SmallVector<ApplyOp> applies;
@@ -198,10 +206,16 @@ struct FusePass : public attn::impl::FusePassBase<FusePass> {
         applies.push_back(op);
     });
     IRRewriter rewriter(&getContext());
-    for (ApplyOp apply : applies)
-      (void)fuseChain(rewriter, apply);
+    for (ApplyOp apply : applies) {
+      std::string reason;
+      if (failed(fuseChain(rewriter, apply, &reason)))
+        emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
+    }
     // What the chain left behind is pure and unused.
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };
+
 } // namespace
+
+void attn::populateFusePatterns(RewritePatternSet &patterns) { patterns.add<FuseChain>(patterns.getContext()); }

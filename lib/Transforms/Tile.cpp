@@ -105,7 +105,7 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
   return SmallVector<Value>(forall.getResults());
 }
 
-LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) {
+FailureOr<SmallVector<Value>> attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) {
   auto step = finalize.getAcc().getDefiningOp<OnlineStepOp>();
   if (!step)
     return finalize.emitOpError("expected the state of an attn.online_step; run attn-convert-to-online, or leave the "
@@ -133,7 +133,7 @@ LogicalResult attn::tileOnlineForm(RewriterBase &rewriter, FinalizeOp finalize) 
   for (Operation *producer : producers)
     if (producer && isa<OnlineStepOp, InitStateOp, GatherPagesOp>(producer) && producer->use_empty())
       rewriter.eraseOp(producer);
-  return success();
+  return results;
 }
 
 /// Whether these are the query rows of a tile, or some of its heads.

@@ -24,13 +24,18 @@ struct RaiseOptions {
   bool allowUnsafeSoftmax = true;
 };
 
-/// Replaces the attention whose product of weights and values is `contraction` by a chain of attn ops. Nothing is
-/// changed where that is no attention: then `reason` says which step did not match, and stays empty where nothing
-/// between the two products looks like a softmax.
+/// Replaces the attention whose product of weights and values is `contraction` by a chain of attn ops, and returns the
+/// last of these. The ops that it was are left without uses. Nothing is changed where that is no attention: then
+/// `reason` says which step did not match, and is empty where nothing between the two products looks like a softmax.
 mlir::FailureOr<ApplyOp> raiseAttention(mlir::RewriterBase &rewriter, mlir::linalg::LinalgOp contraction,
-                                        const RaiseOptions &options, std::string &reason);
+                                        const RaiseOptions &options = {}, std::string *reason = nullptr);
 /// The same as a pattern on all linalg ops.
 void populateAttnRaisePatterns(mlir::RewritePatternSet &patterns, const RaiseOptions &options = {});
+/// All attention at or in `root`, of which ops without uses are then erased. Each product behind something that looks
+/// like a softmax and is none is a missed remark and goes to `report`, with the reason.
+llvm::SmallVector<ApplyOp>
+raiseAllAttention(mlir::RewriterBase &rewriter, mlir::Operation *root, const RaiseOptions &options,
+                  llvm::function_ref<void(mlir::linalg::LinalgOp, llvm::StringRef reason)> report);
 
 #define GEN_PASS_DECL
 #include "attn/Raise/Passes.h.inc"

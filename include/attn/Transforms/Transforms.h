@@ -24,8 +24,10 @@ void populateRaiseSoftmaxPatterns(mlir::RewritePatternSet &patterns);
 /// Attn ops on memrefs become ops on tensors between reads and writes of these; an error where that cannot be.
 mlir::LogicalResult convertMemrefsToTensors(mlir::Operation *root);
 
-/// Replaces the chain that ends in `apply` by one sdpa, or emits a missed remark with the reason.
-mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply);
+/// Replaces the chain that ends in `apply` by one sdpa. Nothing is changed where that cannot be: `reason` says why.
+mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply, std::string *reason = nullptr);
+/// The same as a pattern on all attn.apply.
+void populateFusePatterns(mlir::RewritePatternSet &patterns);
 
 /// Replaces the spelled-out masks of `op` by a mask_mod region and attaches its key ranges.
 void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
@@ -48,8 +50,12 @@ int64_t getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile);
 /// The schedule that `text` writes over that of `op`; an error where `op` cannot have it.
 mlir::FailureOr<ScheduleAttr> overrideSchedule(SdpaOp op, llvm::StringRef text, const TargetInfo &target);
 
-/// Tiles the online form that ends in `finalize`.
-mlir::LogicalResult tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
+/// Replaces `op` by init_state, an online_step over all keys and finalize, which it returns; an error where it is on
+/// memrefs, or has no scale.
+mlir::FailureOr<FinalizeOp> convertToOnline(mlir::RewriterBase &rewriter, SdpaOp op);
+
+/// Tiles the online form that ends in `finalize`; returns the results of the loop that has taken its place.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
 
 /// A remark of category attn, in the function around `op`.
 enum class RemarkOutcome { Passed, Missed, Analysis };
