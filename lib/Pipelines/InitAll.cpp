@@ -9,6 +9,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/Pipelines.h"
 #include "attn/Raise/Raise.h"
+#include "attn/TransformOps/AttnTransformOps.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -17,6 +18,7 @@ using namespace mlir;
 
 void attn::registerAllDialects(DialectRegistry &registry) {
   registerDialect(registry);
+  registerTransformDialectExtension(registry);
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
 }

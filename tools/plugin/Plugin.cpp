@@ -8,14 +8,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/InitAll.h"
+#include "attn/TransformOps/AttnTransformOps.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 
 static constexpr char kName[] = "attn";
 
 extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, kName, ATTN_VERSION,
-          [](mlir::DialectRegistry *registry) { attn::registerDialect(*registry); }};
+  return {MLIR_PLUGIN_API_VERSION, kName, ATTN_VERSION, [](mlir::DialectRegistry *registry) {
+            attn::registerDialect(*registry);
+            attn::registerTransformDialectExtension(*registry);
+          }};
 }
 
 extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::PassPluginLibraryInfo mlirGetPassPluginInfo() {
