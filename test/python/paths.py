@@ -16,11 +16,16 @@ ATTNC = Path(__file__).parents[2] / "build" / "release" / "bin" / "attnc"
 CALLER = Path(__file__).with_name("call_kernel.c")
 
 
-def attnc(*arguments: str | Path, text: str | None = None) -> str:
-    """The standard output of attnc; `text` is its standard input."""
-    result = subprocess.run([ATTNC, *arguments], input=text, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+def call(*command: str | Path, text: str | None = None) -> str:
+    """The standard output of a tool, which must not fail; `text` is its standard input."""
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"{Path(command[0]).name}:\n{result.stdout}{result.stderr}"
     return result.stdout
+
+
+def attnc(*arguments: str | Path, text: str | None = None) -> str:
+    """The standard output of attnc."""
+    return call(ATTNC, *arguments, text=text)
 
 
 def python_call(q, k, v, causal=None):

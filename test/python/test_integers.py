@@ -6,6 +6,7 @@ import pytest
 
 import attn
 from helpers import Shape, check, draw, in_child
+from paths import ATTNC, call
 
 MIN, MAX = -(2**63), 2**63 - 1
 PREFILL, DECODE = Shape(41, 83, 16, 16, b=2, hq=4, hkv=2), Shape(1, 83, 16, 16, b=2, hq=4, hkv=2)
@@ -57,6 +58,41 @@ def check_division(kernel, dtype):
         score_mod=lambda s, b, h, i, j: s + fraction(x[j] // y[j]) + fraction(x[i] % y[h]) + fraction(x[h] // y[b]),
         mask_mod=lambda b, h, i, j: (x[j] % y[j] <= 2) | (x[i] // y[j] < i),
     )
+
+
+GPU_REGIONS = """b3 hq2 sq17 sk33 d16 f32
+score_mod {
+^bb0(%score: f32):
+POSITIONS
+  %first = arith.OP %j, %b : TYPE
+  %second = arith.OP %h, %i : TYPE
+  %sum = arith.addi %first, %second : TYPE
+  %float = arith.sitofp %sum : TYPE to f32
+  %small = arith.constant 0.015625 : f32
+  %term = arith.mulf %float, %small : f32
+  %result = arith.addf %score, %term : f32
+  attn.yield %result : f32
+}
+mask_mod {
+POSITIONS
+  %limit = arith.constant 3 : TYPE
+  %number = arith.OP %i, %j : TYPE
+  %keep = arith.cmpi slt, %number, %limit : TYPE
+  attn.yield %keep : i1
+}"""
+
+
+@pytest.mark.parametrize("dtype", ["i64", "i32", "i8"])
+@pytest.mark.parametrize("op", ["floordivsi", "remsi", "remui"])
+def test_division_on_a_gpu(op, dtype):
+    """By positions from -1 on, 0 among them."""
+    lines = [f"  %one = arith.constant 1 : {dtype}"]
+    for name, position in zip("bhij", ("batch", "head", "query", "key"), strict=True):
+        lines += [f"  %{name}0 = attn.index {position} : index"]
+        lines += [f"  %{name}1 = arith.index_cast %{name}0 : index to {dtype}"]
+        lines += [f"  %{name} = arith.subi %{name}1, %one : {dtype}"]
+    problem = GPU_REGIONS.replace("POSITIONS", "\n".join(lines)).replace("OP", op).replace("TYPE", dtype)
+    assert "out: " in call(ATTNC.with_name("attn-ptx-run"), f"--problem={problem}")
 
 
 NARROW = {
