@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-TIME_LIMIT = 60  # seconds a line
+TIME_LIMIT = 300  # seconds a line
 REFUSED_EVERY = 25
 REPAIRS = 60  # attempts to make a case legal
 CANDIDATES = 40  # drawn for each case while pairs are missing

@@ -29,7 +29,7 @@ TABLE = ROOT / "benchmarks" / "problems" / "gpu_ptxas.txt"
 CUDA_FOLDER = "/usr/local/cuda/bin"
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90")
 NO_PTXAS = 77
-TIME_LIMIT = 120  # seconds a tool
+TIME_LIMIT = 600  # seconds a tool
 COUNTED = "b2 hq16 sq8192 d128 bf16"
 
 # Of a multiprocessor: bytes of shared memory, threads, blocks (CUDA programming guide, compute capabilities).

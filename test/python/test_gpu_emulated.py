@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import clock
 from paths import ATTNC
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,6 @@ MAGNITUDES = [1, 128, 2**31]
 # Instructions of PTX that their case executes. The rest: loops over tiles without masks where the sizes have none, and
 # blocks for large scores where there are no scores.
 LEAST_COVERAGE = 0.94
-TIME_LIMIT = 600  # seconds a tool
 # A kernel a file, of few blocks; the other examples have several, or take the emulator longer.
 EXAMPLES = ["alibi", "causal", "document-mask", "packed-sequences", "paged-decode", "prefix-lm", "sinks"]
 
@@ -51,7 +51,7 @@ subprocess._USE_VFORK = False
 
 def call(*command) -> str:
     """What a tool says; raises where it fails."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=clock.NO_END)
     assert done.returncode == 0, f"{Path(command[0]).name}:\n{done.stdout}{done.stderr}"
     return done.stdout
 

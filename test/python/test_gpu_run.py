@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import clock
 from attn import reference
 from paths import ATTNC
 
@@ -15,7 +16,7 @@ DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
 
 def run(*words, text: str | None = None) -> subprocess.CompletedProcess:
     command = [ATTNC, "run", *words, "--target=sm_80", f"--cuda-driver={DRIVER}", "--check"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=clock.NO_END)
 
 
 def check(*words, text: str | None = None):
@@ -48,7 +49,7 @@ def call(folder, line: str, *inputs: np.ndarray, outputs: int = 1) -> list[np.nd
         words.append(f"--input={path}")
     paths = [folder / f"out{i}.npy" for i in range(outputs)]
     command = [ATTNC, "run", f"--problem={line}", *words, *(f"--output={path}" for path in paths)]
-    subprocess.run([*command, "--target=sm_80", f"--cuda-driver={DRIVER}"], check=True, timeout=60)
+    subprocess.run([*command, "--target=sm_80", f"--cuda-driver={DRIVER}"], check=True, timeout=clock.NO_END)
     found = [np.load(path) for path in paths]
     return [(x.view(ml_dtypes.bfloat16) if x.dtype.kind == "V" else x).astype(np.float64) for x in found]
 
@@ -118,7 +119,7 @@ def test_the_map_of_one_tile_is_made_in_each_block(line):
 )
 def test_the_map_of_one_block_is_in_the_workspace(problem, tmp_path):
     ptx = tmp_path / "k.ptx"
-    subprocess.run([ATTNC, f"--problem={problem}", "--target=sm_80", "--emit=ptx", "-o", ptx], check=True, timeout=60)
+    subprocess.run([ATTNC, f"--problem={problem}", "--target=sm_80", "--emit=ptx", "-o", ptx], check=True)
     assert "malloc" not in ptx.read_text()
     check(f"--problem={problem}")
 

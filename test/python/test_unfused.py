@@ -148,9 +148,9 @@ def test_steps_that_are_used_twice_are_computed_once():
     body = "".join(f"%x{i + 1} = arith.addf %x{i}, %x{i} : SCORES\n" for i in range(20)).replace("%x0", "%s")
     body += "%t = attn.scale ins(%x20 : SCORES) outs(%e : SCORES) {scale = 9.5367431640625e-07 : f64} -> SCORES\n"
     text = function(body + SOFTMAX.format(out="r", x="t", e="e"), {"r": A})
-    start = time.monotonic()
+    start = time.process_time()
     kernel = attn.compile(text)
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20, "else there are a million of them"
     q, k, v, a = draw()
     expected = softmax(q.astype(np.float64) @ k.T.astype(np.float64))
     np.testing.assert_allclose(kernel(q, k, v, a), expected, atol=1e-5)

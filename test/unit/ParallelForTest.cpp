@@ -46,7 +46,7 @@ template <typename Function> size_t parallelFor(int64_t count, Function function
 
 /// Waits, not for ever, and yields: there may be fewer cores than threads.
 template <typename Condition> bool waitFor(Condition condition) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   return condition();
