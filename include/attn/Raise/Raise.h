@@ -12,6 +12,7 @@
 
 #include "attn/IR/Attn.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/Pass.h"
 
 namespace attn {
 
