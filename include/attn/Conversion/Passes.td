@@ -12,24 +12,20 @@ include "mlir/Pass/PassBase.td"
 def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
   let summary = "record what the C entry of each public function takes";
   let description = [{
-    Attaches `attn.arguments` to each public function on tensors that holds
-    attention, or calls a private function that does: the name, type and role of
-    each buffer of its C entry, the function's arguments first, then the results
-    that have no destination among them. Other functions stay what they are,
-    unless `all-functions` makes kernels of them too. An output is `updated`
-    where old values of its destination are read or kept; `result` says which
-    result it holds where outputs are in another order. A name is the argument's
-    `attn.name`, or what the first attn op calls the operand. Runs before
-    bufferisation, which drops what is a result and what is an argument.
+    Attaches `attn.arguments` to each public function on tensors that has attention, or that calls a private function
+    with attention. The attribute lists name, type and role of each buffer of the C entry: first the function's
+    arguments, then the results without a destination among them. Other functions stay as they are, unless
+    `all-functions` makes kernels of them too. An output is `updated` if old values of its destination are read or kept.
+    `result` is the number of the result that it holds, if outputs are in another order. A name is the argument's
+    `attn.name`, or the name of the operand in the first attn op that uses it. The pass runs before bufferisation, which
+    no longer tells results from arguments.
 
-    Dynamic sizes that the ops take to be equal are one name in `attn.sizes`,
-    and `sizes` of an argument says which of them each of its dimensions is.
-    `checks` of an argument of integers says what they must be where an op uses
-    them as lengths, prefix sums, a block table or positions.
+    Dynamic sizes that the ops require to be equal share a name in `attn.sizes`. `sizes` of an argument has the name of
+    each of its dimensions. `checks` of an argument of integers has the conditions on them if an op uses them as
+    lengths, prefix sums, a block table or positions.
 
-    Rejects kernels with results that are not ranked tensors, with dynamic sizes
-    of results that are those of no argument, or that return an argument as it
-    is; calls of a kernel; and attention in modules inside this one.
+    Rejects kernels whose results are not ranked tensors, have a dynamic size that is a size of no argument, or are an
+    argument itself. Rejects calls of a kernel, and attention in modules inside this one.
 
     ```mlir
     // after: attn.arguments lists query, key, value, output with their types
@@ -45,11 +41,10 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
 def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
   let summary = "turn the tensors of a kernel's signature into memrefs, results into destinations";
   let description = [{
-    The first step of bufferisation. Arguments of functions with
-    `attn.arguments` become contiguous memrefs; each result becomes a memref
-    argument in which it is materialised, unless an argument is its destination
-    already. Upstream's `eliminate-empty-tensors` then finds that a result's
-    `tensor.empty` is that memref, and nothing is copied.
+    This is the first step of bufferisation. Arguments of functions with `attn.arguments` become contiguous memrefs.
+    Each result becomes a memref argument in which it is materialised, unless an argument is its destination already.
+    Upstream's `eliminate-empty-tensors` then replaces the `tensor.empty` of a result by that memref, and nothing is
+    copied.
 
     Rejects nothing; functions without the attribute, and those on memrefs
     already, are left alone.
@@ -90,16 +85,13 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
 def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions of matmul form on memrefs to loops over vectors";
   let description = [{
-    `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections
-    around attention, and the two products of a chain that runs materialised. A
-    tile is a block of rows by a panel of columns, tiles are an `scf.forall`;
-    B's part of a panel is copied to the stack for a block of the depth, so that
-    all rows of the tile find it in the first-level cache. With few rows it is
-    read in place. What is left of rows and columns has loops and masks of its
-    own; any number of batch dimensions and any dynamic size will do. bf16 stays
-    bf16 in a panel, pairs of its rows together, where the target multiplies
-    pairs faster (denormals are 0 there). Weights of 0 are skipped only in panels
-    with NaN or infinity.
+    `C[i][j] += sum_k A[i][k] B[k][j]` with columns j as lanes: the projections around attention, and the two products
+    of a chain that runs materialised. A tile is a block of rows by a panel of columns; an `scf.forall` goes over the
+    tiles. B's part of a panel is copied to the stack for a block of the depth, so all rows of the tile find it in the
+    first-level cache. With few rows B is read where it lies. Remainders of rows and columns have loops and masks of
+    their own. Any number of batch dimensions and any dynamic size is accepted. Where the target multiplies pairs
+    faster, bf16 stays bf16 in a panel, in pairs of its rows; denormals are 0 there. Weights of 0 are skipped only in
+    panels with NaN or infinity.
 
     Takes `linalg.matmul`, `linalg.batch_matmul` and every `linalg.generic` of
     that form whose C is f32 or f64 with j innermost; B may be transposed, A and
@@ -167,12 +159,10 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
 def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
   let description = [{
-    The steps of a chain that runs materialised (scale, masks, softmax, dropout)
-    and a user's own elementwise ops. Lanes are the innermost dimension of the
-    result, or the one that is reduced by a sum or a maximum; what does not
-    depend on them stays scalar, reads that depend on them in no row are
-    gathers. Lanes beyond the last element have a mask. A large op that stands
-    in no parallel loop becomes an `scf.forall`.
+    Lowers the steps of a chain that runs materialised (scale, masks, softmax, dropout) and a user's own elementwise
+    ops. Lanes are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that
+    do not depend on the lanes stay scalar. A read whose lanes do not lie side by side is a gather. Lanes beyond the
+    last element have a mask. A large op outside of parallel loops becomes an `scf.forall`.
 
     Rejects nothing: ops of another form are left to `convert-linalg-to-loops`.
 
@@ -198,11 +188,9 @@ def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::m
 def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
   let summary = "turn copies between strided buffers into linalg";
   let description = [{
-    `memref.copy` from or to a buffer that is not one piece of memory (new rows
-    into a cache, one head out of packed heads) becomes a `linalg.generic`, and
-    with the next pass loops. Upstream would lower it to a call of `memrefCopy`,
-    a function of MLIR's own runner library that no kernel links. Copies of
-    contiguous buffers stay: they become memcpy.
+    `memref.copy` from or to a buffer that is not one piece of memory (new rows into a cache, one head out of packed
+    heads) becomes a `linalg.generic`, and with the next pass loops. Upstream would lower it to a call of `memrefCopy`,
+    a function of MLIR's runner library, which no kernel links. Copies of contiguous buffers stay; they become memcpy.
 
     Rejects nothing.
 
@@ -217,11 +205,10 @@ def LowerCopiesPass : Pass<"attn-lower-copies", "::mlir::func::FuncOp"> {
 }
 
 def MergeFunctionsPass : Pass<"attn-merge-functions", "::mlir::ModuleOp"> {
-  let summary = "one of the private functions that do the same";
+  let summary = "merge private functions that do the same";
   let description = [{
-    Private functions with equal bodies, types and attributes become one, until
-    there are no two. The bodies of parallel loops are such functions, and those
-    of the same attention in every layer of a model are equal: they are lowered to
+    Private functions with equal bodies, types and attributes become one, until no two are equal. The bodies of parallel
+    loops are such functions. Those of the same attention in every layer of a model are equal, so they are lowered to
     the LLVM dialect and optimised once. Locations are those of the first.
 
     Public functions stay, as they have a caller elsewhere.
@@ -245,9 +232,8 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
     `parallel=false` the loop becomes nested `scf.for` loops in place, and the
     object needs no runtime.
 
-    Stack buffers of the body move to the entry of the function that then holds
-    them, so that a loop never grows the stack; those of a user's own parallel loop
-    to the entry of its body.
+    Stack buffers of the body move to the entry of the function that then contains them, so a loop never grows the
+    stack. Those of a user's own parallel loop move to the entry of its body.
 
     Rejects a forall that still has results (tensors): bufferise first; and, unless
     `parallel=false`, one outside of func.func.
@@ -266,10 +252,9 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
 def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
   let summary = "give each kernel its C entry: plain pointers and sizes";
   let description = [{
-    Replaces the memref arguments of each function with `attn.arguments` by
-    pointers, from which it builds the descriptors of the shapes; an int64 for
-    each name in `attn.sizes` follows. Buffers without elements are taken as
-    well; their pointers may be null.
+    Replaces the memref arguments of each function with `attn.arguments` by pointers, of which it builds memref
+    descriptors. An int64 for each name in `attn.sizes` follows. Buffers without elements are accepted; their pointers
+    may be null.
 
     Rejects a kernel whose arguments are not those that `attn-describe-kernels`
     recorded, and one that another function calls. What `attn-plan-workspace` has
@@ -288,12 +273,10 @@ def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
 def EmitCheckedEntryPass : Pass<"attn-emit-checked-entry", "::mlir::ModuleOp"> {
   let summary = "add to each kernel an entry that checks DLPack tensors";
   let description = [{
-    For each public function on the LLVM dialect that carries
-    `attn.arguments` (the description of its buffers) adds
-    `i32 NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`.
-    It calls `attn_check_arguments` with a constant table of what each argument
-    must be, returns its code where it refuses, and otherwise calls the kernel
-    with the tensors' data pointers and the dynamic sizes.
+    For each public function on the LLVM dialect with `attn.arguments`, the description of its buffers, adds `i32
+    NAME_checked(const DLTensor *const *arguments, i64 count, char *message, i64 size)`. It calls `attn_check_arguments`
+    with a constant table of what each argument must be. If that refuses, it returns the code. Otherwise it calls the
+    kernel with the tensors' data pointers and the dynamic sizes.
 
     The checked entry of a GPU kernel takes workspace, its bytes and the stream
     before the message, wants tensors on a CUDA device, aligned to 16 bytes

@@ -27,32 +27,25 @@ def Attn_Dialect : Dialect {
   let description = [{
     The dialect represents the forward pass of attention at three levels:
 
-    * the textbook chain `scores`, `scale`, `softcap`, `mask`, `softmax`,
-      `apply`, which materialises the score matrix;
+    * the textbook chain `scores`, `scale`, `softcap`, `mask`, `softmax`, `apply`, which materialises the score matrix;
     * `sdpa`, the whole of it as one operation: the mathematics, no schedule;
-    * the online form `init_state`, `online_step`, `merge_states`, `finalize`,
-      whose state (acc, row max, row sum) lets keys be folded in range by range.
+    * the online form `init_state`, `online_step`, `merge_states`, `finalize`, whose running state (acc, row max, row
+      sum) accumulates the keys range by range.
 
     **Names.** `B` batch, `Hq`/`Hkv` query and key/value heads, `Sq`/`Sk` query
     and key lengths, `D` head size of Q and K, `Dv` head size of V.
 
-    **Indexing maps.** Each op has an iteration domain: any number of batch
-    dimensions (the heads are the last of them), then the named dimensions of
-    the op, for `sdpa` (query, key, head, value). The optional `maps` attribute
-    has one affine map for each shaped operand from that domain to the operand's
-    dimensions: a permutation of the dimensions, `h floordiv G` for the shared
-    heads of K and V, and `0` for a broadcast dimension of size 1. Left out, the
-    maps are those of operands with leading batch dimensions, rows, columns
-    (`bhsd`); K and V then share heads in contiguous groups where they have
-    fewer than Q, and masks and biases broadcast as in NumPy. An empty array
-    means the same as none.
+    **Indexing maps.** Each op has an iteration domain: any number of batch dimensions (the heads are the last of them),
+    then the named dimensions of the op, for `sdpa` (query, key, head, value). The optional `maps` attribute has one
+    affine map for each shaped operand from that domain to the operand's dimensions: a permutation of the dimensions, `h
+    floordiv G` for the shared heads of K and V, and `0` for a broadcast dimension of size 1. Without maps, operands
+    have batch dimensions, then rows, then columns (`bhsd`). K and V then share heads in contiguous groups if they have
+    fewer than Q, and masks and biases broadcast as in NumPy. An empty array means no maps.
 
-    **Tensors and memrefs.** An op is on tensors, with a result for each output,
-    or on memrefs, with none; these may be strided. `attn-memref-to-tensor`, the
-    first pass of each pipeline, makes tensor ops of those on memrefs;
-    bufferisation writes where they wrote, in place. An op may read the memref
-    that it writes: it reads what that held before. Different memrefs of an op
-    must not overlap where one of them is written.
+    **Tensors and memrefs.** An op is on tensors, with a result for each output, or on memrefs, without results. Memrefs
+    may be strided. `attn-memref-to-tensor`, the first pass of each pipeline, makes tensor ops of ops on memrefs;
+    bufferisation then writes to the same memrefs in place. An op may read the memref that it writes: it reads the old
+    contents. Different memrefs of an op must not overlap if one of them is written.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasCanonicalizer = 1;

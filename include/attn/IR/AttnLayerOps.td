@@ -28,10 +28,10 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
   let summary = "the keys or values of a paged cache, as if they lay one after the other";
   let description = [{
     `output[b, h, j, d] = cache[block_table[b, first + j floordiv page], (first + j) mod page, head + h, d]` for the j
-    below the length of its batch index, 0 beyond it: entries of the table and rows past the length are never read
-    (Kwon et al., "Efficient memory management for large language model serving with PagedAttention", SOSP 2023).
-    `batch`, `head` and `first_key`, the place of a tile in the whole, are written by `attn-tile`, which reads a
-    tile of pages at a time where K or V is such a view: nothing is gathered in memory.
+    below the length of its batch index, 0 beyond it: entries of the table and rows past the length are never read (Kwon
+    et al., "Efficient memory management for large language model serving with PagedAttention", SOSP 2023). `attn-tile`
+    writes `batch`, `head` and `first_key`, the position of a tile in the whole. It reads a tile of pages at a time if K
+    or V is such a view, so the whole is never in memory.
 
     * C17: cache has rank 4 in the order of `page_layout`, block_table rank 2, lengths rank 1, of i32; output is (B, Hkv,
       Sk, D) with Sk at most the pages of the table times the page size.
@@ -59,9 +59,9 @@ def Attn_GatherPagesOp : Attn_LayerOp<"gather_pages", [AttrSizedOperandSegments]
 def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
   let summary = "writes new rows of K or V into a cache, from a position per batch index on";
   let description = [{
-    `cache[b, h, positions[b] + n, d] = input[b, h, n, d]`; with a block_table row r of batch index b is row
-    r mod page of page `block_table[b, r floordiv page]`. The rest of the cache stays as it is; a row whose place is not
-    in the cache is dropped.
+    `cache[b, h, positions[b] + n, d] = input[b, h, n, d]`; with a block_table, row r of batch index b is row r mod page
+    of page `block_table[b, r floordiv page]`. The rest of the cache stays as it is. A row beyond the end of the cache
+    is dropped.
 
     * C19: input is (B, Hkv, N, D); the cache is (B, Hkv, capacity, D), or paged in the order of `page_layout`, which
       stands with block_table (B, pages of a batch index) of i32; positions is (B) of i32. One element type; a page has
@@ -88,14 +88,14 @@ def Attn_KvAppendOp : Attn_LayerOp<"kv_append"> {
 def Attn_MultiHeadOp : Attn_LayerOp<"multi_head"> {
   let summary = "multi-head self-attention with its projections";
   let description = [{
-    `output = concat_h(sdpa(x W_Q, x W_K, x W_V)_h) W_O` (Vaswani et al., arXiv:1706.03762). Heads are contiguous ranges of
-    columns of the projections, and views: nothing is split or merged in memory.
+    `output = concat_h(sdpa(x W_Q, x W_K, x W_V)_h) W_O` (Vaswani et al., arXiv:1706.03762). Heads are contiguous ranges
+    of columns of the projections. They are views: no copy splits or merges them.
 
-    * C20: x is (B, S, E), w_q (E, heads * D), w_k (E, kv_heads * D), w_v (E, kv_heads * Dv), w_o (heads * Dv, E'), output
-      (B, S, E'), all of one floating-point type; heads is a multiple of kv_heads, which is heads where it is left out.
-      Columns of weights are static.
-    * C5, C6, C9, C12, C14: causal, softcap, scale, window and align as for `attn.sdpa` without causal_offset; there are as
-      many queries as keys, so that no alignment has to be spelled out.
+    * C20: x is (B, S, E), w_q (E, heads * D), w_k (E, kv_heads * D), w_v (E, kv_heads * Dv), w_o (heads * Dv, E'),
+      output (B, S, E'), all of one floating-point type; heads is a multiple of kv_heads; the default of kv_heads is
+      heads. Columns of weights are static.
+    * C5, C6, C9, C12, C14: causal, softcap, scale, window and align as for `attn.sdpa` without causal_offset; there are
+      as many queries as keys, so an alignment is not needed.
 
     ```mlir
     %y = attn.multi_head ins(%x, %wq, %wk, %wv, %wo : tensor<1x5x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,

@@ -23,8 +23,8 @@ include "attn/IR/AttnTileOps.td"
 def Attn_ScoresOp : Attn_StructuredOp<"scores"> {
   let summary = "scores of every query row against every key row: Q times K transposed";
   let description = [{
-    `out[b, i, j] = sum_d query[b, i, d] * key[b, j, d]`, accumulated in f32
-    (f64 for f64 inputs). No scale is applied. `kind` changes the formula:
+    `out[b, i, j] = sum_d query[b, i, d] * key[b, j, d]`, accumulated in f32 (f64 for f64 inputs). The op applies no
+    scale. `kind` changes the formula:
 
     * `general`, weights W (D, D): `query^T W key` (Luong et al., arXiv:1508.04025);
     * `additive`, weights w (D): `sum_d w[d] * tanh(query[d] + key[d])`; with weights W_q (D, A), W_k (D, A), w (A) the
@@ -82,8 +82,8 @@ def Attn_ScaleOp : Attn_StructuredOp<"scale"> {
 def Attn_ModifyOp : Attn_StructuredOp<"modify"> {
   let summary = "changes each score by a function of it and of its position";
   let description = [{
-    `out[b, i, j] = score_mod(input[b, i, j])`; the region may ask for its
-    position with `attn.index` and read captured tensors with `tensor.extract`.
+    `out[b, i, j] = score_mod(input[b, i, j])`; in the region `attn.index` gives the position, and `tensor.extract`
+    reads captured tensors.
 
     Domain: (batch…, query, key).
 
@@ -135,11 +135,9 @@ def Attn_SoftcapOp : Attn_StructuredOp<"softcap"> {
 def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let summary = "adds a bias to scores and removes keys by a predicate";
   let description = [{
-    `s = input[b, i, j] + bias[b, i, j]`;
-    `out[b, i, j] = predicate(b, i, j) ? s : -inf`, where the predicate is the
-    conjunction of the lengths, the causal alignment, the window, the boolean
-    mask (true = attend) and the `mask_mod` region. A removed key is selected
-    away, never added to.
+    `s = input[b, i, j] + bias[b, i, j]`; `out[b, i, j] = predicate(b, i, j) ? s : -inf`, where the predicate is the
+    conjunction of the lengths, the causal alignment, the window, the chunk, the boolean mask (true = attend) and the
+    `mask_mod` region. A removed key is removed by selection, never by adding a number to its score.
 
     Domain: (batch…, query, key). A mask or bias of fewer dimensions, or with
     dimensions of size 1, broadcasts as in NumPy.
@@ -174,11 +172,9 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
 def Attn_SoftmaxOp : Attn_StructuredOp<"softmax", [AttrSizedOperandSegments]> {
   let summary = "row softmax over the keys";
   let description = [{
-    `out[b, i, j] = exp(input[b, i, j] - m) / sum_j exp(input[b, i, j] - m)`
-    with m the maximum of the row. A row of -inf (nothing kept) gives zeros,
-    never NaN. A sink is one more score of the row that takes part in maximum
-    and sum and has no weight of its own; rows from q_lengths on have none.
-    `lse = m + ln sum`.
+    `out[b, i, j] = exp(input[b, i, j] - m) / sum_j exp(input[b, i, j] - m)` with m the maximum of the row. A row of
+    -inf, which keeps no key, gives zeros, never NaN. A sink is one more score of the row. It takes part in maximum and
+    sum and has no weight of its own. Rows from q_lengths on have no sink. `lse = m + ln sum`.
 
     Domain: (batch…, query, key).
 
@@ -273,13 +269,11 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
     6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`.
 
-    A row that keeps nothing has output 0 and lse -inf. Left out, `scale` is
-    1/sqrt(D). The log-sum-exp is the natural logarithm, in f32 (f64 for f64
-    inputs). Lengths are counts, one a batch index; rows from q_lengths on have
-    output 0 and lse -inf. With cu_seqlens (exclusive prefix sums, B + 1 of
-    them) sequences lie one after the other: query (total_q, Hq, D), key and
-    value (total_k, Hkv, …), output (total_q, Hq, Dv), lse (Hq, total_q); i and
-    j count within a sequence.
+    A row that keeps no key has output 0 and lse -inf. The default of `scale` is 1/sqrt(D). The log-sum-exp is the
+    natural logarithm, in f32 (f64 for f64 inputs). Lengths are counts, one a batch index; rows from q_lengths on have
+    output 0 and lse -inf. With cu_seqlens, B + 1 exclusive prefix sums, sequences lie one after the other: query
+    (total_q, Hq, D), key and value (total_k, Hkv, …), output (total_q, Hq, Dv), lse (Hq, total_q); i and j count within
+    a sequence.
 
     Domain: (batch…, query, key, head, value). K and V hold Hkv heads, shared by
     contiguous groups of Hq / Hkv query heads and never expanded. Quantised K and
@@ -299,11 +293,11 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C7: bias and mask broadcast: each of their dimensions has the size of the scores' or 1.
     * C8: mask has element type i1.
     * C9: at most one of `scale` and `scale_value` is given, one where D = 0; `scale` is finite.
-    * C10: `mask_mod` yields one i1 and `score_mod` takes and yields one float of the accumulation type, from pure arith,
-      math, attn.index and tensor.extract ops on scalars. `attn-analyze-mask` writes `key_ranges`, which yields for a
-      tile of queries the keys [lower, upper) that it visits and those that all its rows keep, and `start`, which
-      yields what `attn.init_state` starts a row with, one float of the accumulation type: what a sink becomes, so never
-      beside one.
+    * C10: `mask_mod` yields one i1 and `score_mod` takes and yields one float of the accumulation type, from pure
+      arith, math, attn.index and tensor.extract ops on scalars. `attn-analyze-mask` writes `key_ranges`, which yields
+      for a query tile the keys [lower, upper) that it visits and those that all its rows keep. It also writes `start`,
+      which yields the first row maximum of `attn.init_state`, one float of the accumulation type. A sink becomes
+      `start`, so the two never stand together.
     * C11: operands are all tensors, with one result an output, or all memrefs, with none.
     * C12: the bounds of `window` are 0 or greater and `chunk` is 1 or greater; without `causal` each needs `align`
       unless the numbers of queries and keys are static and equal; `align` stands with one of them and without `causal`
@@ -311,8 +305,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C13: lengths, offsets and cu_seqlens are integers, one a batch index (cu_seqlens: one more).
     * C14: causal_offset stands with the alignment `#attn.causal<offset>`, and it with causal_offset.
     * C15: cu_seqlens stands without lengths, bias and mask, and with the batch dimensions (sequence, head).
-    * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside
-      at most two batch dimensions.
+    * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside at most two batch dimensions.
     * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
       shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
 

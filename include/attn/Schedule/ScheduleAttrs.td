@@ -71,13 +71,13 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
 def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
   let summary = "schedule of a CPU kernel for few query rows; lanes are columns of K and V";
   let description = [{
-    A tile has the query heads that share a head of K, `query_tile` rows of each, which are all that there are. The
-    register kernels hold `block_queries` of these rows, a power of two, times as many keys as then fill `lanes` products,
-    but at most 4 at once. With `split_keys` greater than 0, ranges of so many keys are folded independently and merged
-    (`attn.merge_states`). `kv_heads` greater than 1 puts so many heads of K, and those of Q that share them, into one
-    tile, and goes through them inside of the loop over key tiles: where a key's heads lie side by side, memory is then
-    read line by line. K and V are prefetched `prefetch` rows ahead; 0 leaves that to the processor, but for the first row
-    of each place that is read at once.
+    A tile has `query_tile` rows of each query head that shares a head of K. These are all query rows. The register
+    kernels hold `block_queries` of these rows, a power of two, times as many keys as then fill `lanes` products, but at
+    most 4 at once. With `split_keys` greater than 0, ranges of so many keys have running states of their own, which are
+    merged (`attn.merge_states`). `kv_heads` greater than 1 puts so many heads of K, and those of Q that share them,
+    into one tile. The loop over heads is then inside of the loop over key tiles: where the heads of a key lie side by
+    side, memory is read line by line. K and V are prefetched `prefetch` rows ahead. 0 leaves that to the processor,
+    except for the first row of each segment.
 
     ```mlir
     #attn.decode<query_tile = 1, key_tile = 64, lanes = 16, block_queries = 4, split_keys = 1024>

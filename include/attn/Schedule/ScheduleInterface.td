@@ -33,7 +33,7 @@ def Attn_ScheduleAttr : AttrInterface<"ScheduleAttr"> {
     InterfaceMethod<"True where the query heads that share a head of K are rows of one tile.", "bool", "sharesKeys", (ins),
                     [{}], [{ return false; }]>,
     InterfaceMethod<"Heads of K of a tile.", "int64_t", "getKvHeads", (ins), [{}], [{ return 1; }]>,
-    InterfaceMethod<"Keys of a range that is folded on its own; 0 for all.", "int64_t", "getSplitKeys", (ins), [{}],
+    InterfaceMethod<"Keys of a range that has a running state of its own; 0 for all.", "int64_t", "getSplitKeys", (ins), [{}],
                     [{ return 0; }]>
   ];
 }

@@ -22,9 +22,8 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
     additive with W_q and W_k, additive scores of projected rows. Products are
     accumulated as scores are, and rounded once.
 
-    Queries and keys of `attn.multi_head` are the same rows, so that a causal
-    mask or a window without an alignment gets `top_left`: every alignment is
-    the same one.
+    Queries and keys of `attn.multi_head` are the same rows, so all alignments are equal. A causal mask or a window
+    without an alignment gets `top_left`.
 
     Rejects nothing; ops on memrefs are left alone.
 
@@ -47,13 +46,11 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
 def MemrefToTensorPass : Pass<"attn-memref-to-tensor", "::mlir::func::FuncOp"> {
   let summary = "rewrite attn ops on memrefs as ops on tensors, which read and write these memrefs";
   let description = [{
-    All other passes are on tensors. Each memref that an op reads becomes a
-    `bufferization.to_tensor`, each result is written where the op wrote it by
-    `bufferization.materialize_in_destination`; bufferisation then computes in
-    place. Arguments, views and allocations stay where they are. A read of what
-    an op before has written, with nothing between that may write, takes the
-    tensor itself, so that a chain on memrefs is one on tensors. What is written
-    to an allocation that nothing reads any more goes away with it.
+    All other passes are on tensors. Each memref that an op reads becomes a `bufferization.to_tensor`.
+    `bufferization.materialize_in_destination` writes each result where the op wrote it; bufferisation then computes in
+    place. Arguments, views and allocations stay where they are. A read of what an earlier op has written, with no other
+    write between, takes the tensor itself. So a chain on memrefs becomes a chain on tensors. A write to an allocation
+    that nothing reads any more is removed together with it.
 
     Rejects memory spaces other than the default one.
 
@@ -74,15 +71,14 @@ def MemrefToTensorPass : Pass<"attn-memref-to-tensor", "::mlir::func::FuncOp"> {
 def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let summary = "bring attn ops into the form that later passes match";
   let description = [{
-    Rewrites, each exact:
+    These rewrites are exact:
 
     * the default scale of `attn.sdpa` is written out as 1/sqrt(D);
     * a `linalg.transpose` of an input is folded into the input's indexing map;
-    * a boolean mask that is constantly true and a bias that is constantly zero
-      are dropped;
-    * an `attn.mask` that does nothing is its input;
-    * a `linalg.softmax` over the keys between scores of a chain and `attn.apply`
-      is `attn.softmax`, which makes zeros, no NaN, of a row of -inf.
+    * a boolean mask that is constantly true and a bias that is constantly zero are dropped;
+    * an `attn.mask` without effect is replaced by its input;
+    * a `linalg.softmax` over the keys between scores of a chain and `attn.apply` becomes `attn.softmax`, which gives
+      zeros for a row of -inf, not NaN.
 
     Rejects nothing: what does not match is left as it is.
 
@@ -101,12 +97,10 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
 def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
   let summary = "give integer division in regions by 0 and -1 its meaning";
   let description = [{
-    In the regions of attn ops a quotient by 0 is 0, as a remainder by 0 is, and
-    the smallest number divided by -1 is itself (docs/Semantics.md). MLIR leaves
-    the first open, and processors end the process on both. Divisors of
-    `arith.floordivsi`, `arith.remsi` and `arith.remui` that may be one of the
-    two are replaced by 1, and the quotient by the product, which is 0 for 0
-    and -x for -1.
+    In the regions of attn ops, a quotient or a remainder by 0 is 0, and the smallest number divided by -1 is itself
+    (docs/Semantics.md). MLIR does not define the first, and processors end the process on both. So a divisor of
+    `arith.floordivsi`, `arith.remsi` or `arith.remui` that may be 0 or -1 is replaced by 1. The quotient is replaced by
+    the product, which is 0 for 0 and -x for -1.
 
     Rejects nothing: other divisions are in regions by known divisors only
     (C10). Run it in front of whatever lowers a region; both phases that may be
@@ -130,20 +124,18 @@ def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse the textbook chain into attn.sdpa";
   let description = [{
-    Walks from each `attn.apply` back over `attn.softmax`, any `attn.mask`,
-    `attn.softcap` and `attn.scale`, to `attn.scores`, and replaces the chain by
-    one `attn.sdpa`. A scale may stand before the product (on Q or K) or after
-    it. Batch dimensions, and transposed operands in the maps, are kept as they are.
+    Walks from each `attn.apply` back over `attn.softmax`, any `attn.mask`, `attn.softcap` and `attn.scale`, to
+    `attn.scores`, and replaces the chain by one `attn.sdpa`. A scale may stand before the product (on Q or K) or after
+    it. Batch dimensions stay as they are, and so do transposed operands in the maps.
 
     A chain is left alone, with a missed remark that names the reason, where
 
     * an intermediate has another use (it would be computed twice);
-    * the steps are not in the order product, scale, softcap, bias, masks: no
-      step is reordered;
+    * the steps are not in the order product, scale, softcap, bias, masks; fusion reorders no step;
     * there are two biases or two boolean masks;
     * an intermediate is not in the layout (batch…, query, key);
-    * the chain calculates in a wider type than that of Q's accumulation, or in a
-      narrower one that its log-sum-exp or `score_mod` shows;
+    * the chain calculates in a wider type than that of Q's accumulation, or in a narrower one that its log-sum-exp or
+      `score_mod` shows;
     * an operand of the chain depends on its log-sum-exp;
     * the softmax is a `linalg.softmax` over another dimension than the keys.
 
@@ -163,14 +155,11 @@ def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
 def TileChainPass : Pass<"attn-tile-chain", "::mlir::func::FuncOp"> {
   let summary = "cut chains that are not fused into blocks of query rows";
   let description = [{
-    A chain that could not be fused is tiled as a whole, by upstream's tile and
-    fuse through the ops' TilingInterface: one `scf.forall` over batch indices,
-    heads and blocks of rows, with the scores of one block in it. What is used
-    behind the chain (returned weights, lse) is put together by the loop. Ops
-    between those of the chain go along where they are elementwise and the others
-    read the same rows of them. One that is read otherwise (transposed, by a
-    region, in front of the last one of the chain) stays where it is, and so does
-    a chain with little work.
+    A chain that could not be fused is tiled as a whole, by upstream's tile and fuse through the ops' TilingInterface.
+    The result is one `scf.forall` over batch indices, heads and blocks of rows, which has the scores of one block. The
+    loop assembles results that are used behind the chain, as returned weights and lse. An elementwise op between those
+    of the chain is tiled with it, if the others read the same rows of it. An op that is read otherwise (transposed, by
+    a region, in front of the last op of the chain) stays where it is, and so does a chain with little work.
 
     Rejects nothing.
 
@@ -235,12 +224,10 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{
-    Policy only: attaches a schedule to each `attn.sdpa` that has none,
-    so that one written by hand stays. Lanes fill a vector register. A model of
-    the target's cycles chooses the register kernel and the query tile made of
-    it: multiply-adds, instructions, latency, registers left, rows of the last
-    tile that are no queries, passes over K and V. Q, the scores and the
-    accumulator of a tile stay in their share of the second-level cache. Few
+    This pass is policy only. It attaches a schedule to each `attn.sdpa` that has none, so a schedule written by hand
+    stays. Lanes fill a vector register. A model of the target's cycles chooses the register kernel and the query tile
+    made of it. The model counts multiply-adds, instructions, latency, free registers, padded rows of the last tile, and
+    passes over K and V. Q, the scores and the accumulator of a tile stay in their share of the second-level cache. Few
     query rows get a decode kernel.
 
     An unknown target, an element type that no CPU kernel supports, and heads
@@ -258,14 +245,12 @@ def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
 def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"> {
   let summary = "write fields of the schedule of each attn.sdpa by hand";
   let description = [{
-    Writes `schedule`, an attribute, over that of the op, for `--schedule` and for
-    the candidates of `attnc tune`. Fields that it leaves out stay as they are,
-    where both are of the same kind of kernel.
+    Replaces the schedule of an op by the attribute `schedule`, for `--schedule` and for the candidates of `attnc tune`.
+    Fields that it leaves out stay as they are if both are of the same kind of kernel.
 
-    A schedule that no kernel can have is an error that names the field, what it
-    was and what it has to be: other lanes than those of the target's vectors,
-    tiles that are no multiple of the register kernel or beyond a thread's stack,
-    a decode kernel of some of the query rows.
+    A schedule that no kernel can have is an error, which names the field, its value and the expected value. Examples
+    are lanes other than those of the target's vectors, tiles that are no multiple of the register kernel or exceed a
+    thread's stack, and a decode kernel of some of the query rows.
 
     ```mlir
     // --attn-override-schedule="schedule='#attn.prefill<key_tile = 32>'"
@@ -282,10 +267,9 @@ def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"
 def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp"> {
   let summary = "rewrite attn.sdpa as init_state, online_step and finalize";
   let description = [{
-    The online form of softmax: one step that folds all keys into an empty
-    state, ready to be tiled over the keys. The state is laid out with query
-    rows innermost (the lanes of the CPU kernels) and has the type of the
-    accumulation. Schedule and key ranges move to the step.
+    The result is the online form of the softmax: one step that accumulates all keys into an empty running state, ready
+    to be tiled over the keys. In the state, query rows are innermost, which are the lanes of the CPU kernels. Its type
+    is the accumulation type. Schedule and key ranges move to the step.
 
     An sdpa on memrefs is left as it is; one whose head size is dynamic and
     that has no scale is an error.
@@ -336,10 +320,9 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
 def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp"> {
   let summary = "lower every attn op to plain linalg, scores materialised: the oracle";
   let description = [{
-    Decomposes each op through its formula (AggregatedOpInterface) until none is
-    left. Nothing is tiled and nothing skipped; with `compute-type=f64` the
-    intermediates of `attn.sdpa` are double precision whatever the inputs are.
-    This is what `attnc run --check` compares with, and what runs an op that has no fast path.
+    Decomposes each op by its formula (AggregatedOpInterface) until none is left. It tiles nothing and skips nothing.
+    With `compute-type=f64` the intermediates of `attn.sdpa` are f64 whatever the inputs are. `attnc run --check`
+    compares with this reference, and an op without a fast path runs by it.
 
     With `chain-only`, `attn.sdpa` stays for the flash path and only what could
     not be fused is lowered, each with a missed remark; with `fail-on-fallback`
@@ -370,17 +353,14 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
 def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {
   let summary = "compute every float in f64: what the reference is made of";
   let description = [{
-    f16, bf16 and f32 become f64 wherever something is computed: in attn ops and
-    their regions, in `arith`, `math`, `linalg`, `tensor`, and in what loops
-    carry. What is only moved (arguments, slices, pages) keeps its type and is
-    extended where it is read. Constants keep their values. `arith.truncf` still
-    rounds to the type that it names, and arguments and results of a function
-    have the types that they had; with `outputs`, those of a kernel that hold its
-    results are f64 as well, and `attn.arguments` says so.
+    f16, bf16 and f32 become f64 wherever the IR computes: in attn ops and their regions, in `arith`, `math`, `linalg`,
+    `tensor`, and in values that loops carry. Values that are only moved (arguments, slices, pages) keep their type and
+    are extended where they are read. Constants keep their values. `arith.truncf` still rounds to the type that it
+    names. Arguments and results of a function keep their types. With `outputs`, the outputs of a kernel become f64 as
+    well, and `attn.arguments` says so.
 
-    Ops of other dialects, bit casts, calls and writes to memory keep their
-    types; each of them that computes is a warning, as the result is then not
-    that of f64.
+    Ops of other dialects, bit casts, calls and writes to memory keep their types. Each of them that computes causes a
+    warning, as the result is then not that of f64.
 
     ```mlir
     // before
@@ -398,9 +378,8 @@ def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {
 def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
   let summary = "check the contract at the end of a phase";
   let description = [{
-    After each phase of a pipeline some ops must be gone and some attributes
-    present. This pass says which op breaks the contract of `phase`, so that a
-    missing step is an error where it happened, not a crash three passes later.
+    After each phase of a pipeline some ops must be gone and some attributes present. This pass reports the op that
+    breaks the contract of `phase`. So a missing pass is an error where it is missing, not a crash three passes later.
 
     Rejects: an `attn.sdpa` without scale after `canonicalize`, without key
     ranges or with a spelled-out mask after `analyze-mask`, without schedule
