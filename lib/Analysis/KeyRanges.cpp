@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace attn;
 
-/// Larger conjuncts are tested on every key: the analysis walks a predicate as a tree, where a value that is used twice
-/// stands twice. Those of attention have some tens.
+/// Larger conjuncts are tested on every key. The analysis walks a predicate as a tree, which has a value twice if it is
+/// used twice. Conjuncts of attention have some tens of ops.
 static constexpr int64_t kMaxTreeSize = 512;
 
 namespace {
@@ -84,7 +84,7 @@ public:
   Ranges getNone() { return {{{}, constant(0)}, {{}, constant(0)}}; }
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-  /// Any position may be kept, none is known to be.
+  /// Any position may be kept; none is known to be.
   Ranges getUnsolved() {
     isSolved = false;
     return {{}, {{}, constant(0)}};
@@ -106,7 +106,7 @@ private:
     return result;
   }
 
-  /// Any position may be kept and none is known to be where a run-time value is so large that the predicate wraps.
+  /// If a run-time value is so large that the predicate wraps, any position may be kept, and none is known to be.
   Ranges whereExact(const LinearForm &form, Ranges ranges) {
     Value isExact;
     for (Value value : forms.getWideValues(form)) {
@@ -147,7 +147,7 @@ private:
     return {{{}, getBound(largest)}, {{}, getBound(smallest)}};
   }
 
-  /// The extreme of what a form has beside the axis that is solved for, over the tile.
+  /// The extreme over the tile of all terms of a form but the axis that is solved for.
   Value getTileBound(const LinearForm &form, bool largest) {
     Value sum = constant(form.constant);
     if (int64_t factor = form.getFactor(getOtherAxis(axis)))
@@ -190,7 +190,7 @@ private:
     return isa<arith::MaxSIOp>(op) ? max(x, y) : min(x, y);
   }
 
-  /// The hull of what is visited; of what is full the union where the two meet, otherwise the longer one.
+  /// Of the visited ranges the hull. Of the full ranges the union if they meet, otherwise the longer one.
   Ranges unite(const Ranges &x, const Ranges &y) {
     Ranges result;
     auto isEmpty = [&](const Interval &interval) {
@@ -229,7 +229,7 @@ private:
     return value.getType().isIndex() ? value : arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
   }
 
-  /// A value of the predicate that is the same for all rows and keys, in the region of the ranges.
+  /// Clones a value of the predicate that is the same for all rows and keys into the region of the ranges.
   Value cloneSymbol(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || op->getParentRegion() != &region)
@@ -262,8 +262,8 @@ void collectConjuncts(Value value, SetVector<Value> &conjuncts, DenseSet<Value> 
   conjuncts.insert(value);
 }
 
-/// The ops of a predicate as a tree: one that is used twice counts twice, and so does what a select asks for, which
-/// also counts negated. Not more than the limit, and one.
+/// The number of ops of a predicate as a tree. One that is used twice counts twice. So does the condition of a select,
+/// which is also needed negated. Counting ends one beyond the limit.
 int64_t getTreeSize(Value value, Region &region, DenseMap<Value, int64_t> &known) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentRegion() != &region)
@@ -347,7 +347,7 @@ RangesSummary attn::buildRanges(OpBuilder &builder, Location loc, Region &maskMo
   YieldOp::create(builder, loc,
                   ValueRange{orElse(result.visited.lower, 0), orElse(result.visited.upper, kNoBound),
                              orElse(result.full.lower, 0), orElse(result.full.upper, kNoBound)});
-  // What was analysed on the way and not used.
+  // Values that were made on the way and are not used.
   SmallVector<Operation *> ops =
       llvm::map_to_vector(ranges.front().without_terminator(), [](Operation &op) { return &op; });
   for (Operation *op : llvm::reverse(ops))

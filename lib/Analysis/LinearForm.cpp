@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Numbers of a form, so that products of two, and of one with a size, stay within 64 bits.
+/// Bits of the factors of a form: products of two, and of one with a size, then stay within 64 bits.
 static constexpr unsigned kMaxBits = 31;
 
 /// Positions are below 2^31, and run-time values that a form holds within +-2^32, or it is not used.
@@ -79,7 +79,7 @@ std::optional<Quotient> attn::matchQuotient(Value value) {
   return Quotient{op->getOperand(0), *divisor};
 }
 
-/// A constant that forms do not calculate with, here or in what the value is made of.
+/// True if the value, or one that it is computed from, is a constant too large for forms.
 static bool holdsLargeConstant(Value value, Region &region) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentRegion() != &region)
@@ -101,8 +101,8 @@ static unsigned getRunTimeBits(Value value) {
   return 64;
 }
 
-/// |value| < 2^bits for an integer that is made as isBoundable says, where none of the run-time values
-/// that are appended to `wide` has more than kRunTimeBits.
+/// |value| < 2^bits for an integer that isBoundable accepts, if no run-time value that is appended to `wide` has more
+/// than kRunTimeBits.
 static unsigned getBits(Value value, Region &region, SmallVectorImpl<Value> &wide) {
   if (!getDependence(value, region).isOnAny()) {
     unsigned bits = getRunTimeBits(value);
@@ -162,7 +162,7 @@ static bool isBoundableValue(Value value, Region &region, RangeAxis axis) {
   return false;
 }
 
-/// a + factor * b, if its numbers are small enough to calculate with.
+/// a + factor * b, if its factors stay small enough.
 static std::optional<LinearForm> combine(LinearForm a, const LinearForm &b, int64_t factor) {
   a.constant += factor * b.constant;
   a.query += factor * b.query;

@@ -19,7 +19,7 @@ struct LinearForm {
   int64_t constant = 0, query = 0, key = 0;
   int64_t getFactor(RangeAxis axis) const { return axis == RangeAxis::Queries ? query : key; }
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
-  /// Run-time values that the predicate computes with: it wraps where one is large, and then the form is wrong.
+  /// Run-time values that the predicate computes with. If one is large, the predicate wraps, and the form is wrong.
   llvm::SmallVector<mlir::Value, 2> wide;
 };
 

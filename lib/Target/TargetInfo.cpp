@@ -28,7 +28,7 @@ static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
     target.hasByteDot = features.contains("avx512vnni");
     target.hasTiles = features.contains("amx-bf16") && features.contains("avx512bf16");
     target.l2Bytes = 1024 * 1024;
-    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald Rapids. LLVM knows what the others are.
+    // Measured: twice the f32 rate on Zen 4 and 5, half of it on Emerald Rapids.
     if (features.contains("avx512bf16"))
       target.bf16DotRate = StringRef(target.cpu).starts_with("znver") ? 2 : 0.5;
   } else if (features.contains("avx2") && features.contains("fma")) {
@@ -50,10 +50,10 @@ static TargetInfo getHost() {
       enabled.insert(feature);
     all.push_back((isEnabled ? "+" : "-") + feature.str());
   }
-  llvm::sort(all); // the map's order is not stable, and the string stands in manifests
+  llvm::sort(all); // the map's order is not stable, and the string is written to manifests
   target.features = join(all, ",");
   deriveFacts(target, enabled);
-  // 0 where the system does not know.
+  // 0 if the system does not know.
   if (long ways = sysconf(_SC_LEVEL1_DCACHE_ASSOC); ways > 0)
     target.l1Ways = ways;
   return target;
@@ -91,7 +91,7 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     target.name = target.cpu = name.str();
     SmallVector<StringRef> features;
     X86::getFeaturesForCPU(name, features);
-    // Listed are features that no other implies: for some processors avxvnni stands for avx2.
+    // LLVM lists only features that no other one implies: for some processors avxvnni implies avx2.
     StringMap<bool> all;
     for (StringRef feature : features) {
       all[feature.ltrim('+')] = true;

@@ -34,7 +34,7 @@ struct SharedTileLayout {
   int64_t getSwizzleRows() const { return 8 / period; }
 };
 
-/// The tiles of a block: Q (and, when all is done, the output), K and V. Offsets in bytes.
+/// The tiles of a block: Q (at the end the output), K and V. Offsets in bytes.
 struct BlockLayout {
   SharedTileLayout query, key, value, output;
   int64_t keyOffset = 0, valueOffset = 0, bytes = 0;

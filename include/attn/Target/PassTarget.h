@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// Of the target `name`; an error at `op`, on which `pass` runs, where that names none.
+/// The facts of target `name`. If there is no such target, an error at `op`, on which `pass` runs.
 inline mlir::FailureOr<TargetInfo> getTarget(mlir::Operation *op, llvm::StringRef pass, llvm::StringRef name) {
   llvm::Expected<TargetInfo> target = TargetInfo::get(name);
   if (target)

@@ -1,7 +1,7 @@
 //===- TargetInfo.h - hardware facts as plain data --------------*- C++ -*-===//
 //
-// What passes may know of a processor: widths, register counts, instructions.
-// No pass asks for a chip by name.
+// What passes may know of a processor: widths, register counts, instructions. No pass
+// reads the name of a chip.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,27 +36,29 @@ struct TargetInfo {
   unsigned vectorRegisters = 16;
   bool hasFma = false;  ///< fused multiply-add in one instruction, in every vector width
   bool hasHalf = false; ///< widens f16 in one instruction
-  /// Multiply-adds a second of vdpbf16ps (sums of products of pairs of bf16) relative to those of f32; 0 where the
-  /// target has it not. Processors differ by more than the width of the type: below 1 it is better to widen.
+  /// Rate of vdpbf16ps, which sums products of pairs of bf16, relative to f32 multiply-adds; 0 if the target lacks it.
+  /// It depends on the processor, not on the width of the type: below 1 it is better to widen.
   double bf16DotRate = 0;
   /// Adds four products of an unsigned and a signed byte to each i32 of a vector in one instruction (vpdpbusd).
   bool hasByteDot = false;
-  /// Kernels of ours that use it: rows are multiples of so many bytes, the part of a register that shuffles stay in,
-  /// and sums are of so many products at most, 16 by 8 bits, as an i32 holds.
+  /// Limits of kernels that use it. Rows are multiples of kByteDotColumns bytes, the part of a register that shuffles
+  /// stay in. A sum has at most kMaxByteDotSum products of 16 by 8 bits, as many as an i32 holds.
   static constexpr int64_t kByteDotColumns = 16, kMaxByteDotSum = 512;
-  /// Multiplies tiles of 16 rows by 32 bf16 (tdpbf16ps). A process asks its system for the tiles before it uses them.
+  /// Multiplies tiles of 16 rows by 32 bf16 (tdpbf16ps). A process must ask its operating system for the tiles before
+  /// it uses them.
   bool hasTiles = false;
   static constexpr int64_t kTileRows = 16, kTileDepth = 32;
-  /// The first-level cache of data: 64 sets of so many lines of 64 bytes. 8 up to Skylake and Zen 4, 12 since.
+  /// Ways of the first-level data cache: each of its 64 sets has so many lines of 64 bytes. 8 up to Skylake and Zen 4,
+  /// 12 since.
   int64_t l1Ways = 8;
   static constexpr int64_t kL1Sets = 64, kLineBytes = 64;
   int64_t l2Bytes = 512 * 1024;
-  /// Decode kernels ask for K and V by instructions that name the second-level cache, also where these are walked line
-  /// by line. Otherwise they name the first, and where K and V are walked ask for nothing. Measured: 8 to 28 % less
-  /// time on Zen 4, where requests for the first level gain little; 5 to 15 % more on Zen 5, which keeps more lines
-  /// on their way.
+  /// Decode kernels prefetch K and V into the second-level cache, also where they read these line by line. Otherwise
+  /// they prefetch into the first-level cache, and leave line by line reads to the hardware. This takes 8 to 28 % less
+  /// time on Zen 4, where prefetching into the first level gains little. It takes 5 to 15 % more on Zen 5, which keeps
+  /// more lines in flight (benchmarks/notes).
   bool prefetchesIntoL2 = false;
-  std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; the vector facts mean nothing then
+  std::optional<GpuInfo> gpu; ///< set for sm_80 and the like; vector facts have no meaning then
 
   /// Elements of a type of `elementBits` in one vector register.
   unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
