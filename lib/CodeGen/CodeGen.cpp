@@ -25,7 +25,7 @@
 
 using namespace llvm;
 
-// What code for a processor without f16 calls of libgcc; only their addresses are taken.
+// Functions of libgcc that code for a processor without f16 calls. Only their addresses are used.
 extern "C" {
 void __extendhfsf2();
 void __truncdfhf2();
@@ -70,7 +70,7 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
       function.addFnAttr("target-features", target.features);
     if (target.gpu)
       continue;
-    // The kernels' vectors have the width that TargetInfo chose; processors that LLVM tunes for half of it would split
+    // The vectors of kernels have the width of TargetInfo. LLVM tunes some processors for half of it and would split
     // them.
     function.addFnAttr("prefer-vector-width", width);
     function.addFnAttr("min-legal-vector-width", width);
@@ -82,7 +82,7 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   PipelineTuningOptions tuning;
   tuning.LoopVectorization = vectorizeLoops;
   tuning.SLPVectorization = vectorizeLoops;
-  // Who compiles may leave passes out, by the gate of the module's context.
+  // A caller may leave passes out, by the gate of the module's context.
   OptPassGateInstrumentation gate(module.getContext());
   PassInstrumentationCallbacks callbacks;
   gate.registerCallbacks(callbacks);
@@ -121,8 +121,8 @@ LoadedObject::LoadedObject(std::unique_ptr<orc::LLJIT> jit, std::shared_ptr<cons
     : missing(std::move(missing)), jit(std::move(jit)) {}
 LoadedObject::~LoadedObject() = default;
 
-/// Linux grants the registers of AMX tiles to processes that ask (Documentation/arch/x86/xstate.rst). Where it refuses,
-/// as on processors without them, kernels with instruction = amx stop at an instruction that there is not.
+/// Linux grants the registers of AMX tiles to processes that request them (Documentation/arch/x86/xstate.rst). If it
+/// refuses, as on processors without them, a kernel with instruction = amx stops at an illegal instruction.
 static void requestTiles() {
 #ifdef SYS_arch_prctl                                    // x86
   constexpr long kRequestState = 0x1023, kTileData = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
@@ -147,14 +147,14 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
         [](const ErrorInfoBase &) {});
   });
   orc::JITDylib &library = (*jit)->getMainJITDylib();
-  // Our own copy of the runtime first, whatever the process has loaded elsewhere. That libgcc is in the process does
-  // not mean that its names are found: a host such as Python loads libraries with names of their own.
+  // Our own copy of the runtime comes first, whatever else the process has loaded. libgcc may be in the process and its
+  // names not found: a host such as Python keeps the names of its libraries local.
   orc::SymbolMap runtime;
   auto define = [&](StringRef name, auto *function) {
     runtime[(*jit)->mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
   };
   define("attn_parallel_for", &attn_parallel_for);
-  // Compiling it again with each kernel took more time than a small kernel.
+  // To compile it with each kernel would take more time than a small kernel.
   define("attn_check_arguments", &attn_check_arguments);
   define("attn_cuda_launch", &attn_cuda_launch);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);

@@ -20,7 +20,7 @@ using namespace llvm;
 namespace attn {
 
 Expected<std::string> mergeObjects(ArrayRef<std::string> objects) {
-  // One file for lld instead of one an object.
+  // One file for lld instead of a file for each object.
   std::vector<std::string> names;
   for (size_t i = 0; i < objects.size(); ++i)
     names.push_back("part" + std::to_string(i) + ".o");

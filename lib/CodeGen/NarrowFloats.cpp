@@ -25,7 +25,7 @@ static bool isMasked(Instruction &instruction) {
          (call->getIntrinsicID() == Intrinsic::masked_load || call->getIntrinsicID() == Intrinsic::masked_store);
 }
 
-/// True for what gives or takes 16-bit floats and does nothing with them.
+/// True for instructions that move 16-bit floats and do not compute with them.
 static bool movesNarrowFloats(Instruction &instruction) {
   if (isa<StoreInst>(instruction) ||
       (isMasked(instruction) && cast<IntrinsicInst>(instruction).getIntrinsicID() == Intrinsic::masked_store))
@@ -35,7 +35,7 @@ static bool movesNarrowFloats(Instruction &instruction) {
           isa<LoadInst, SelectInst, PHINode, ShuffleVectorInst, InsertElementInst, ExtractElementInst>(instruction));
 }
 
-/// The same on integers; null for a store.
+/// The same instruction on integers; null for a store.
 static Value *moveAsIntegers(IRBuilder<> &b, Instruction *move) {
   auto toBits = [&](Value *value) {
     return isNarrowFloat(value->getType()) ? b.CreateBitCast(value, getBits(value->getType())) : value;

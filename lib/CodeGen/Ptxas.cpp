@@ -27,7 +27,7 @@ std::string findPtxas(StringRef given) {
   return "";
 }
 
-/// The number that stands before `what`; 0 where there is none.
+/// The number before `what` in the text; 0 if there is none.
 static int64_t readBefore(StringRef line, StringRef what) {
   size_t end = line.find(what);
   if (end == StringRef::npos)

@@ -17,7 +17,7 @@
 
 LLD_HAS_DRIVER(elf)
 
-// Its address alone is taken.
+// Only its address is used.
 extern "C" void __truncsfhf2();
 
 using namespace llvm;
@@ -26,13 +26,13 @@ namespace attn {
 
 static constexpr StringLiteral kRuntimeLibrary = "libattn_runtime.so";
 
-/// The folder of libattn_runtime.so: that of the program or library this code is in, or ../lib from it.
+/// The folder of libattn_runtime.so: the folder of the program or library that has this code, or ../lib from there.
 static Expected<std::string> findRuntimeFolder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<void *>(&findRuntimeFolder), &info) || !info.dli_fname)
     return createStringError("cannot tell where this program lies, to find " + kRuntimeLibrary);
   std::string name = info.dli_fname;
-  // A program that the shell found in PATH is known without its folder.
+  // The name of a program that the shell found in PATH has no folder.
   if (!StringRef(name).contains('/'))
     name = sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&findRuntimeFolder));
   SmallString<256> self;
@@ -54,7 +54,7 @@ static Expected<std::string> findRuntimeFolder() {
 
 Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector<std::string> before,
                                std::vector<std::string> after) {
-  // lld reads and writes files; these two are of this call alone.
+  // lld reads and writes files. These two belong to this call alone.
   SmallString<128> inputPath, outputPath;
   for (auto [suffix, path] : {std::pair(extension, &inputPath), std::pair(StringRef("out"), &outputPath)})
     if (std::error_code error = sys::fs::createTemporaryFile("attn", suffix, *path))
@@ -85,8 +85,8 @@ Expected<std::string> linkFile(StringRef bytes, StringRef extension, std::vector
 
 Expected<std::string> linkSharedLibrary(StringRef object, bool needsRuntime) {
   std::vector<std::string> after = {"--allow-shlib-undefined", "-z", "noexecstack"};
-  // The C library's mathematics (a logarithm in lse), and libgcc's conversions of f16: those that this process uses
-  // itself. Who loads the library by dlopen need not have either.
+  // libm (a logarithm in lse) and libgcc (conversions of f16): the copies that this process uses. A program that loads
+  // the library by dlopen need not link them.
   double (*logarithm)(double) = &std::log;
   for (void *function : {reinterpret_cast<void *>(logarithm), reinterpret_cast<void *>(&__truncsfhf2)})
     if (Dl_info info; dladdr(function, &info) && info.dli_fname)

@@ -13,12 +13,12 @@
 using namespace mlir;
 using namespace attn;
 
-/// Warps of a block: those of a multiprocessor's four schedulers, a few times.
+/// Warps of a block at most: a multiprocessor has four schedulers, each with a few warps.
 static constexpr int64_t kMaxWarps = 16;
 /// Rows and keys of a fragment.
 static constexpr int64_t kFragment = 16;
-/// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. What needs more
-/// spills, and takes minutes to compile.
+/// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
+/// and takes minutes to compile.
 static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
 /// The accumulators of a thread are limited by its registers.
 static constexpr int64_t kMaxHeadSize = 256;
@@ -114,7 +114,7 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
   if (!getSharedKeys() && getQueryTile() != rows && (ShapedType::isDynamic(queries) || getQueryTile() < queries))
     return emitError() << "query_tile to be warp_rows times warps, " << rows << ", or all query rows, found "
                        << getQueryTile() << "; write query_tile = " << rows;
-  // Slices of a bias or mask have the rows that there are.
+  // Slices of a bias or mask have only the rows that exist.
   if (!getSharedKeys() && queries > 0 && getQueryTile() > queries)
     return emitError() << "query_tile of at most the " << queries << " query rows, found " << getQueryTile()
                        << "; write query_tile = " << queries;

@@ -1,7 +1,7 @@
 //===- Instruction.cpp - the instructions of products ---------------------===//
 //
-// The table of what the compiler needs to know of each, where an op can have it,
-// and which one is the fastest.
+// The table of their facts, which op and target can have which instruction, and which
+// one is the fastest.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ bool attn::hasScoreWeight(Operation *op) {
 
 static Type getType(Operation *op, unsigned operand) { return getElementTypeOrSelf(op->getOperand(operand).getType()); }
 
-/// Pairs of bf16 that lie together. Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
+/// Pairs of bf16 that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
 static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
   for (unsigned i : {0u, 1u, 2u})
     if (Type type = getType(op, i); !type.isBF16() && (i == 0 || sharesKeys || !isQuantised(type)))
@@ -51,8 +51,8 @@ static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
                       [&](AffineMap map) { return map.getResults().back() == head; });
 }
 
-/// Q of 16 bits, rounded to integers of as many, times bytes of K, and the weights likewise times V, whose rows lie
-/// together.
+/// Q of 16 bits, rounded to 16-bit integers, times bytes of K; the weights likewise times V. Rows of K and V must be
+/// contiguous.
 static bool canMultiplyBytes(Operation *op) {
   if (!isa<FloatType>(getType(op, 0)) || getType(op, 0).getIntOrFloatBitWidth() != 16 || !getType(op, 1).isInteger(8) ||
       !getType(op, 2).isInteger(8))
@@ -73,8 +73,7 @@ InstructionAttr attn::selectInstruction(Operation *op, bool sharesKeys, const Ta
     return get(getType(op, 0).isF32() ? Instruction::FMA : Instruction::MMA);
   if (sharesKeys && target.hasByteDot && canMultiplyBytes(op))
     return get(Instruction::Bytes);
-  // Where the target multiplies pairs faster than it would after widening. In decode kernels, pairs along the keys are
-  // made of rows of V.
+  // If the target multiplies pairs faster than widened elements. Decode kernels make pairs along the keys of rows of V.
   AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
   bool hasRows = !sharesKeys || getMaps(op)[2].getResults().back() == column;
   return get(target.bf16DotRate > 1 && canMultiplyPairs(op, sharesKeys) && hasRows ? Instruction::Pairs
@@ -95,14 +94,14 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
   return success();
 }
 
-/// Whether the head sizes of an op are whole AMX tiles.
+/// True if the head sizes of an op are whole AMX tiles.
 static bool hasWholeTiles(Operation *op) {
   return getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;
 }
 
 namespace {
-/// Where an op and a target have an instruction, and what an op has to be for it.
+/// Which target has an instruction, and what an op must be for it.
 struct Requirement {
   bool (*fits)(Operation *op, ScheduleAttr schedule);
   bool (*isThere)(const TargetInfo &target);

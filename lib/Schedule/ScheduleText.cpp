@@ -1,7 +1,7 @@
 //===- ScheduleText.cpp - schedules as their assembly ---------------------===//
 //
-// What --schedule, --tuned and the tuner write: an attribute, in which fields may
-// be left out that another schedule of the same kind has.
+// What --schedule, --tuned and the tuner write: an attribute. It may leave fields out
+// if another schedule of the same kind has them.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,10 +53,10 @@ struct ScheduleText {
 };
 } // namespace
 
-/// The attribute of a whole text; what the parser says goes to `message`.
+/// The attribute of a whole text. Errors of the parser go to `message`.
 static Attribute parseText(StringRef text, MLIRContext *context, std::string &message) {
   ScopedDiagnosticHandler handler(context, [&, thread = llvm::get_threadid()](Diagnostic &diagnostic) {
-    // Other threads have other functions.
+    // Other threads compile other functions.
     if (llvm::get_threadid() != thread)
       return failure();
     message = message.empty() ? diagnostic.str() : message;

@@ -11,19 +11,19 @@
 
 namespace attn {
 
-/// A field with its name in assembly, and the least that it may be.
+/// A field with its name in assembly, and its smallest legal value.
 struct NumberField {
   llvm::StringLiteral name;
   int64_t number, minimum;
 };
 
 using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
-/// Numbers in range, beyond which their products would overflow; and split_keys that are whole key tiles.
+/// Verifies that fields are small enough for their products not to overflow, and that split_keys is whole key tiles.
 mlir::LogicalResult verifyNumbers(EmitError emitError, llvm::ArrayRef<NumberField> fields);
 mlir::LogicalResult verifySplit(EmitError emitError, int64_t splitKeys, int64_t keyTile);
-/// An error where no schedule can tile `op`.
+/// An error if no schedule can tile `op`.
 mlir::LogicalResult verifyTiledOp(mlir::Operation *op);
-/// What schedules whose tile has all query rows of the heads that share a head of K ask of an op.
+/// What an op must be for a schedule whose tile has all query rows of the heads that share a head of K.
 mlir::LogicalResult verifySharedKeys(mlir::Operation *op, int64_t queryTile, llvm::StringRef other);
 
 } // namespace attn

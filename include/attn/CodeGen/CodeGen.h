@@ -29,9 +29,8 @@ namespace attn {
 /// A machine for position-independent code on `target`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
-/// Gives every function the target's attributes and runs LLVM's -O3 pipeline.
-/// Flash kernels are vectors already: LLVM's own vectorisers, for what is materialised, would only take time on their
-/// scalar rests.
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline. Flash kernels are vectors already. On
+/// them LLVM's own vectorisers, which serve materialised chains, would only take time.
 void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
                     bool vectorizeLoops = true);
 
@@ -57,7 +56,7 @@ public:
 
 private:
   LoadedObject(std::unique_ptr<llvm::orc::LLJIT> jit, std::shared_ptr<const std::string> missing);
-  std::shared_ptr<const std::string> missing; ///< symbols that a failed lookup lacked
+  std::shared_ptr<const std::string> missing; ///< symbols that a lookup did not find
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 

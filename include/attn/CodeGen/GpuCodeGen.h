@@ -1,7 +1,7 @@
 //===- GpuCodeGen.h - gpu.module to PTX and cubin ---------------*- C++ -*-===//
 //
-// PTX by LLVM's NVPTX backend, in process; machine code by ptxas, where there is
-// one; and both as the constant that the launcher reads.
+// PTX by LLVM's NVPTX backend, in process; machine code by ptxas, if it is installed;
+// and both as the constant that the launcher reads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ class Module;
 
 namespace attn {
 
-/// The LLVM IR of a gpu.module on the LLVM and NVVM dialects, optimised. Kernels only are seen from outside.
+/// The LLVM IR of a gpu.module on the LLVM and NVVM dialects, optimised. Only kernels are visible from outside.
 llvm::Expected<std::unique_ptr<llvm::Module>> translateGpuModule(mlir::Operation *gpuModule, const TargetInfo &target,
                                                                  llvm::LLVMContext &context);
 
@@ -43,7 +43,7 @@ struct Cubin {
   std::string messages; ///< of ptxas, all of them
 };
 
-/// `given` where it is not empty, or else a ptxas of PATH, or of /usr/local/cuda. Empty where there is none.
+/// `given` if it is not empty, or else the ptxas of PATH, or of /usr/local/cuda. Empty if there is none.
 std::string findPtxas(llvm::StringRef given);
 
 /// Assembles PTX. The error says what ptxas says.

@@ -12,7 +12,7 @@
 
 namespace attn {
 
-/// Links code that names no processor into a module, for the module's target. An error where the two do not fit.
+/// Links code that names no processor into a module, for the module's target. An error if the two do not fit.
 llvm::Error linkBitcode(llvm::Module &module, llvm::StringRef bitcode,
                         unsigned flags = llvm::Linker::Flags::LinkOnlyNeeded);
 

@@ -14,15 +14,15 @@ namespace attn {
 struct TargetInfo;
 enum class Instruction : uint32_t;
 
-/// How an operand of a prefill tile lies: rows of the other dimension, pairs along the dimension that is added up
-/// around it, or with that dimension innermost.
+/// Layout of an operand of a prefill tile: rows of the other dimension, the same with pairs along the summed dimension
+/// (dot-product layout), or the summed dimension innermost.
 enum class OperandLayout { Rows, Pairs, Columns };
 
-/// What the compiler needs to know of an instruction beside the code that emits it.
+/// Facts of an instruction, beside the code that emits it.
 struct InstructionInfo {
   Instruction instruction;
   bool isForPrefill, isForDecode, isForBlock; ///< the kinds of kernels that have it
-  int64_t depth;                              ///< products that it adds up to one sum
+  int64_t depth;                              ///< products that it accumulates into one sum
   bool takesNarrow;                           ///< multiplies elements of Q's type; those of others are widened first
   bool roundsInputs;                          ///< of f32, to tf32
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile

@@ -20,23 +20,23 @@ std::string printSchedule(ScheduleAttr schedule);
 
 /// The fastest instruction that the target has for `op`, in a prefill kernel or one where heads share keys.
 InstructionAttr selectInstruction(mlir::Operation *op, bool sharesKeys, const TargetInfo &target);
-/// An error where the products of `op` cannot be those of the schedule's instruction, on any target.
+/// An error if the schedule's instruction cannot multiply `op` on any target.
 mlir::LogicalResult verifyInstruction(mlir::Operation *op, ScheduleAttr schedule);
-/// An error where the target has not the instruction, or not with sums of that type.
+/// An error if the target lacks the instruction, or has it not for sums of that type.
 mlir::LogicalResult verifyInstruction(mlir::Operation *op, const InstructionInfo &info, mlir::Type sum,
                                       const TargetInfo &target);
 
-/// Bytes of a thread's stack for Q, the scores, the accumulator and the quotient that finalize transposes, of a CPU
-/// tile of `rows` query rows (of a decode kernel those of all heads that share one of K); and how many a prefill or
-/// decode kernel may need.
+/// Bytes of a thread's stack for a CPU tile of `rows` query rows: Q, the scores, the accumulator, and the quotient that
+/// finalize transposes. Rows of a decode kernel are those of all heads that share a head of K. The constants are the
+/// limits of a prefill and of a decode kernel.
 int64_t getTileStackBytes(mlir::Operation *op, int64_t rows, int64_t keyTile);
 constexpr int64_t kMaxPrefillStackBytes = 1024 * 1024, kMaxDecodeStackBytes = 512 * 1024;
-/// True where a decode tile of a sdpa or online_step may have `kvHeads` heads of K: a divisor of all, and all of them
-/// visit the same keys.
+/// True if a decode tile of an sdpa or online_step may have `kvHeads` heads of K: it divides the number of heads, and
+/// all of them visit the same keys.
 bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
 /// True for additive scores.
 bool hasScoreWeight(mlir::Operation *op);
-/// An error where no schedule makes `op`, an sdpa or online_step, a GPU kernel.
+/// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel.
 mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
 
 } // namespace attn
