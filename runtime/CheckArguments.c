@@ -50,7 +50,7 @@ static int isEmpty(const DLTensor *tensor) {
   return 0;
 }
 
-/* The size an earlier dimension gave to the symbol of (argument, dim), or -1 where this is its first use. */
+/* The size that an earlier dimension gave to the symbol of (argument, dim), or -1 if this is its first use. */
 static int64_t findSymbol(const DLTensor *const *arguments, const attn_argument_spec *specs, int64_t argument,
                           int32_t dim) {
   int32_t symbol = specs[argument].symbols[dim];
@@ -237,7 +237,7 @@ static int64_t readSize(const DLTensor *const *arguments, attn_size size) {
 
 static int64_t getLimit(const DLTensor *const *arguments, const attn_value_check *check) {
   int64_t limit;
-  /* Sizes whose product overflows are no limit. */
+  /* A product of sizes that overflows is no limit. */
   return __builtin_mul_overflow(readSize(arguments, check->limit), readSize(arguments, check->factor), &limit)
              ? INT64_MAX
              : limit;
@@ -304,7 +304,7 @@ static int32_t checkBlockTable(const DLTensor *const *arguments, const attn_argu
       first = end;
       end += readSize(arguments, check->rows);
     }
-    /* The pages that hold rows first to end - 1; both are in range where their own argument has passed. */
+    /* The pages with rows first to end - 1. Both are in range if the check of their own argument has passed. */
     for (int64_t i = first / page; first < end && i <= (end - 1) / page && i < maxPages; ++i) {
       int64_t value = readInteger(table, batch * maxPages + i);
       if (value >= 0 && value < limit)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A log of the driver's PTX compiler fits. */
+/* Large enough for a log of the driver's PTX compiler. */
 #define MESSAGE_SIZE 2048
 static _Thread_local char lastMessage[MESSAGE_SIZE];
 
@@ -113,7 +113,7 @@ static int32_t findSymbols(void *library, const char *path, attn_cuda_driver *dr
   return 0;
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static int32_t load(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {

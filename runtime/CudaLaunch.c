@@ -25,14 +25,14 @@ enum {
   JIT_ERROR_LOG_BYTES = 6,
   CAPTURE_MODE_RELAXED = 2,
 };
-/* What every function may use without asking. */
+/* Shared memory that every function may use without an attribute. */
 #define DEFAULT_SHARED_BYTES (48 * 1024)
 #define MAX_GRID_X INT_MAX
 #define MAX_GRID_YZ 65535
 #define MAX_BLOCK 1024
 #define LOG_SIZE 1024
 
-/* A context: its handle may be that of one that was destroyed, its id is not. */
+/* A context. Its handle may be that of a destroyed context; an id is never reused. */
 typedef struct Context {
   const attn_cuda_driver *driver;
   CUcontext handle;
@@ -50,7 +50,7 @@ typedef struct LoadedFunction {
   Context context;
   CUfunction function;
   int sharedLimit;
-  atomic_int sharedBytes; /* what the function has been allowed */
+  atomic_int sharedBytes; /* the function's current limit */
   struct LoadedFunction *next;
 } LoadedFunction;
 
@@ -102,7 +102,7 @@ static int32_t checkDevice(const attn_cuda_image *image, const attn_cuda_driver 
 
 static int32_t loadCode(const attn_cuda_image *image, const attn_cuda_driver *driver, int isOwnMajor,
                         CUmodule *module) {
-  /* Machine code runs on later devices of its major version; a driver that does not know the file takes the PTX. */
+  /* Machine code runs on later devices of its major version. If the driver does not know the file, it gets the PTX. */
   if (image->cubin && isOwnMajor && driver->cuModuleLoadDataEx(module, image->cubin, 0, NULL, NULL) == 0)
     return 0;
   char log[LOG_SIZE] = "";
@@ -309,7 +309,7 @@ int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t 
 static int isAlive(const Context *context) {
   unsigned long long id = 0;
   if (!context->driver->cuCtxGetId)
-    return 0; /* it may be gone: better a leak */
+    return 0; /* it may be destroyed: better a leak */
   return context->driver->cuCtxGetId(context->handle, &id) == 0 && id == context->id;
 }
 

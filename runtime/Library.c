@@ -1,7 +1,7 @@
 /*===- Library.c - which kernel of a library takes a call -----------------------===
  *
- * By the features that the caller names and the types and shapes of its tensors: the same tables that the checked
- * entries test say which kernels could take them. Built twice, as CheckArguments.c is; no state.
+ * It chooses by the features that the caller names, and by the types and shapes of its tensors: the tables of the
+ * checked entries say which kernels take them. Built twice, as CheckArguments.c is; no state.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ typedef struct Word {
   int64_t length;
 } Word;
 
-/* The word that begins at *text or after blanks, which *text then stands behind; empty at the end. */
+/* The word that begins at *text or after blanks; *text then points behind it. Empty at the end. */
 static Word takeWord(const char **text) {
   while (**text == ' ')
     ++*text;
@@ -62,7 +62,7 @@ static const attn_library_group *findGroup(const attn_library *library, const ch
 /* Tensors */
 /*===----------------------------------------------------------------------===*/
 
-/* True where equal symbols have equal sizes. */
+/* True if equal symbols have equal sizes. */
 static int agreesWithEarlier(const attn_argument_spec *specs, const DLTensor *const *arguments, int64_t index,
                              int32_t dim) {
   if (!specs[index].symbols || specs[index].symbols[dim] < 0)
@@ -99,7 +99,7 @@ static int takes(const attn_library_kernel *kernel, const DLTensor *const *argum
   return 1;
 }
 
-/* The place of the only argument that a kernel does not take; -1 where it is not the only one. */
+/* The index of the only argument that a kernel does not take; -1 if there are several. */
 static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor *const *arguments, int64_t count) {
   int64_t misfit = -1;
   for (int64_t i = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ static int64_t findOnlyMisfit(const attn_library_kernel *kernel, const DLTensor 
 /* Messages */
 /*===----------------------------------------------------------------------===*/
 
-/* As problem lines call them. */
+/* Their names in problem lines. */
 static void appendType(Message *message, DLDataType type) {
   if (type.code == ATTN_DLPACK_FLOAT8_E4M3FN)
     append(message, "fp8");
@@ -132,7 +132,7 @@ static void appendType(Message *message, DLDataType type) {
     append(message, " of %u lanes", (unsigned)type.lanes);
 }
 
-/* True for what a problem line calls its element type. */
+/* True for element types that a problem line can name. */
 static int isElementType(DLDataType type) {
   int isFloat = type.code == kDLFloat && (type.bits == 16 || type.bits == 32 || type.bits == 64);
   return type.lanes == 1 && (isFloat || (type.code == kDLBfloat && type.bits == 16));
@@ -203,7 +203,7 @@ static int32_t refuseTensors(const attn_library *library, const attn_library_gro
     append(message, ") for the features '%s', found %" PRId64, group->features, count);
     return ATTN_WRONG_COUNT;
   }
-  /* Where it is the output alone, another problem line would not help. */
+  /* If it is only the output, another problem line would not help. */
   for (int64_t i = group->first; i < group->first + group->count; ++i) {
     const attn_library_kernel *kernel = &library->kernels[i];
     int64_t misfit = findOnlyMisfit(kernel, arguments, count);

@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static inline void append(Message *message
   va_end(values);
   if (length < 0)
     return;
-  /* A text that was cut leaves only its terminator's place: nothing more is appended. */
+  /* After a text was cut, only its terminator has room: nothing more is appended. */
   size_t written = (size_t)length < message->left ? (size_t)length : message->left - 1;
   message->text += written;
   message->left -= written;
@@ -38,7 +38,7 @@ static inline Message startMessage(char *text, size_t size) {
   return (Message){text, size};
 }
 
-/* strcmp, without asking the C library for one more symbol. */
+/* strcmp, without one more symbol of the C library. */
 static inline int isSame(const char *a, const char *b) {
   while (*a && *a == *b)
     ++a, ++b;

@@ -1,9 +1,9 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
- * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core: each
- * thread begins with a range of its own, and one that has finished takes the second half of what another has left.
- * Tiles differ in cost (causal masks, partial tiles), so a range is given away down to its last index. Which thread
- * runs an index changes no result.
+ * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core. So each
+ * thread begins with a range of its own. A thread that has finished takes the second half of another thread's range.
+ * Tiles differ in cost (causal masks, partial tiles), so a range can be taken down to its last index. No result depends
+ * on which thread runs an index.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,12 @@
 #include <stdatomic.h>
 
 enum { kCacheLine = 64, kMaxThreads = 1024 };
-/* Of one region: the two ends of a range share a word. */
+/* Indices of a region at most: the two ends of a range share a word. */
 static const int64_t kMaxIndices = UINT32_MAX;
 
 /* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
-/* Calls of attn_parallel_for that are under way. */
+/* Calls of attn_parallel_for in progress. */
 static atomic_int numCallers = 0;
 
 void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads, threads); }
@@ -29,7 +29,7 @@ int attn_runtime_get_num_threads(void) {
   return threads > 0 ? threads : omp_get_max_threads();
 }
 
-/* The indices that a thread has left: begin in the upper half, end in the lower. On a line of its own. */
+/* The indices that a thread has left: begin in the upper half, end in the lower. Each has a cache line of its own. */
 typedef struct Range {
   _Alignas(kCacheLine) _Atomic uint64_t ends;
 } Range;
@@ -38,8 +38,8 @@ static uint64_t pack(uint64_t begin, uint64_t end) { return begin << 32 | end; }
 static uint32_t getBegin(uint64_t ends) { return (uint32_t)(ends >> 32); }
 static uint32_t getEnd(uint64_t ends) { return (uint32_t)ends; }
 
-/* Takes the first index of the range; false where it is empty. Nothing but the numbers themselves passes between the
- * threads here, so the order is relaxed: the region's beginning and end order all else. */
+/* Takes the first index of the range; false if it is empty. Threads exchange only the ends here, so the order is
+ * relaxed: the region's beginning and end order all else. */
 static int takeFirst(Range *range, uint32_t *index) {
   uint64_t ends = atomic_load_explicit(&range->ends, memory_order_relaxed);
   do {
@@ -79,7 +79,7 @@ static void runParallel(void (*function)(void *context, int64_t index), void *co
   for (int thread = 0; thread < threads; ++thread)
     atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
   /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team
-   * that is smaller than asked for takes the other ranges in halves. */
+   * that is smaller than requested takes the other ranges in halves. */
 #pragma omp parallel num_threads(threads)
   {
     int mine = omp_get_thread_num();
@@ -91,7 +91,7 @@ static void runParallel(void (*function)(void *context, int64_t index), void *co
 }
 
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count) {
-  /* Callers at the same time share the threads: together they keep as many busy as one of them would. */
+  /* Concurrent callers share the threads: together they keep as many busy as one of them would. */
   int callers = atomic_fetch_add(&numCallers, 1) + 1;
   int threads = (attn_runtime_get_num_threads() + callers - 1) / callers;
   threads = threads < kMaxThreads ? threads : kMaxThreads;

@@ -1,8 +1,8 @@
 /*===- Processor.c - which variant of a kernel this processor runs --------------===
  *
- * CPUID says what the processor has, XGETBV what the operating system saves of it at a switch of threads: both must
- * hold before an instruction is used. Built twice, as CheckArguments.c is. The only state is one integer of the object;
- * every thread that finds it unset computes the same number.
+ * CPUID says what the processor has. XGETBV says which registers the operating system saves at a switch of threads. An
+ * instruction is used only if both have it. Built twice, as CheckArguments.c is. The only state is one integer of the
+ * object; every thread that finds it unset computes the same value.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +45,7 @@ int32_t attn_find_feature(const char *name) {
 
 static uint32_t readState(void) {
   uint32_t low, high;
-  /* xgetbv, spelled out for assemblers that know it only with a feature of their own */
+  /* xgetbv, as bytes for assemblers that accept it only with a feature enabled */
   __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0));
   return low;
 }
@@ -78,7 +78,7 @@ static int isSubset(const uint64_t *needed, const uint64_t *found) {
   return 1;
 }
 
-/* What attn_variants.chosen holds where no variant runs. */
+/* The value of attn_variants.chosen if no variant runs. */
 enum { NO_VARIANT = -1 };
 
 static int32_t choose(const attn_variants *variants) {
@@ -95,7 +95,7 @@ int32_t attn_select_variant(const attn_variants *variants) {
   if (chosen == 0) {
     int32_t unset = 0;
     chosen = choose(variants);
-    /* A choice by hand that came first stays. */
+    /* An earlier choice by hand stays. */
     if (!__atomic_compare_exchange_n(variants->chosen, &unset, chosen, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       chosen = unset;
   }

@@ -1,7 +1,7 @@
 //===- Bundle.cpp - kernels for several targets in one object -------------===//
 //
-// A task is one source for one target, with contexts of its own; tasks run on
-// all cores. What they give is joined in the order of the sources.
+// A task is one source for one target, with contexts of its own. Tasks run on all
+// cores. Their results are joined in the order of the sources.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ using namespace llvm;
 namespace attn {
 
 namespace {
-/// What one task gives.
+/// The result of one task.
 struct Part {
   bool isFine = false;
   std::string object, entries, diagnostics;
@@ -64,7 +64,7 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   return Error::success();
 }
 
-/// Static kernels before dynamic ones, and fewer open sizes first.
+/// Kernels with fewer dynamic sizes come first.
 static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, ArrayRef<Kernel> kernels) {
   MapVector<StringRef, LibraryGroup> groups;
   for (auto [source, kernel] : zip_equal(sources, kernels)) {
@@ -75,7 +75,7 @@ static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, Ar
   }
   std::vector<LibraryGroup> list;
   for (auto &[features, group] : groups) {
-    // Then in the order of the file, which is that of the addresses.
+    // Equal ones stay in the order of the file, which is that of the addresses.
     llvm::sort(group.kernels, [](const Kernel *a, const Kernel *b) {
       return std::pair(a->sizes.size(), a) < std::pair(b->sizes.size(), b);
     });
@@ -91,7 +91,7 @@ static bool takesTheSame(const Kernel &a, const Kernel &b) {
   return llvm::equal(a.arguments, b.arguments, isSame);
 }
 
-/// A call must find one kernel.
+/// An error if two kernels take the same call.
 static Error checkUnique(ArrayRef<LibraryGroup> groups) {
   for (const LibraryGroup &group : groups)
     for (auto [i, kernel] : enumerate(group.kernels))

@@ -10,7 +10,8 @@
 void attn::skipPassesWhen(std::function<bool()> isCancelled, mlir::MLIRContext &context) {
   context.registerActionHandler(
       [isCancelled = std::move(isCancelled)](llvm::function_ref<void()> run, const mlir::tracing::Action &action) {
-        // A pass is left out whole: in the middle of one, code relies on its patterns.
+        // A pass is left out as a whole: code in the middle of a pass relies on its
+        // patterns.
         if (!llvm::isa<mlir::PassExecutionAction>(action) || !isCancelled())
           run();
       });

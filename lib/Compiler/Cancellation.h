@@ -1,8 +1,8 @@
 //===- Cancellation.h - a compilation that another thread ends --*- C++ -*-===//
 //
-// Once a compilation is cancelled, passes of MLIR and optional passes of LLVM
-// are not started any more; each that runs ends. What results is no kernel, so
-// the caller asks the same function before it uses it.
+// After a compilation is cancelled, no pass of MLIR and no optional pass of LLVM
+// starts; passes that run still end. The result is no kernel, so the caller calls the
+// same function before it uses it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace attn {
 /// Leaves out the passes of MLIR that start after the cancellation.
 void skipPassesWhen(std::function<bool()> isCancelled, mlir::MLIRContext &context);
 
-/// Leaves out the optional passes of LLVM likewise, of the optimiser and of code generation.
+/// Leaves out the optional passes of LLVM too, of the optimiser and of code generation.
 class CancellationGate : public llvm::OptPassGate {
 public:
   explicit CancellationGate(std::function<bool()> isCancelled) : isCancelled(std::move(isCancelled)) {}

@@ -31,7 +31,7 @@ static int64_t getSize(Value value) {
   return ShapedType::kDynamic;
 }
 
-/// While the steps still say what multiplies.
+/// Called while the steps still have their instruction.
 void Compiler::collectProducts() {
   for (Kernel &kernel : kernels)
     if (auto function = module->lookupSymbol<func::FuncOp>(kernel.name))

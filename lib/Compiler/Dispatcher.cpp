@@ -24,7 +24,7 @@ using namespace llvm;
 
 namespace attn {
 
-/// What every processor that 64-bit programs run on has.
+/// Features of every processor that runs 64-bit programs.
 static constexpr StringLiteral kLowestTarget = "x86-64";
 
 std::string getUseTargetName(StringRef prefix) { return (prefix + "_use_target").str(); }
@@ -50,7 +50,7 @@ public:
     variants = createVariantTable(module, source.variants);
     for (const Kernel &kernel : source.kernels) {
       defineKernel(kernel);
-      // The processor first, then what the entry that was compiled with the kernel tests.
+      // Test the processor first, then run the tests of the entry that was compiled with the kernel.
       guardCheckedEntry(module, kernel, variants);
     }
     if (source.library.empty()) {
@@ -60,14 +60,14 @@ public:
       defineTargetFunctions(source.library);
       defineLibraryFunctions();
     }
-    // After their callers: what nobody calls stays out.
+    // Linked after their callers, so functions that nobody calls stay out.
     for (StringRef code : {getProcessorBitcode(), getLibraryBitcode(), getCheckArgumentsBitcode()})
       if (Error error = linkBitcode(module, code))
         return error;
     for (Function &function : module)
       if (function.getName().starts_with("attn_") && !function.isDeclaration()) {
         function.setLinkage(GlobalValue::InternalLinkage);
-        // Once an object, not once a kernel.
+        // The object has it once, not once for each kernel.
         function.addFnAttr(Attribute::NoInline);
       }
     std::string problem;
@@ -114,7 +114,7 @@ private:
     return module.getOrInsertFunction(name, FunctionType::get(result, parameters, /*isVarArg=*/false));
   }
 
-  /// An exported function with its entry block, where the builder then stands.
+  /// Creates an exported function with its entry block, and moves the builder there.
   Function *define(StringRef name, Type *result, ArrayRef<Type *> parameters) {
     if (module.getFunction(name))
       taken = name;
@@ -128,7 +128,7 @@ private:
     return llvm::map_to_vector(function->args(), [](Argument &argument) -> Value * { return &argument; });
   }
 
-  /// kernel(…): variants[select()](…), or the end of the process where there is none.
+  /// kernel(…): variants[select()](…), or the end of the process if no variant runs.
   void defineKernel(const Kernel &kernel) {
     Function *function = module.getFunction(kernel.name);
     SmallVector<Constant *> entries;
@@ -151,7 +151,7 @@ private:
         b.CreateCall(function->getFunctionType(), b.CreateLoad(pointer, address), getArguments(function));
     result->setTailCallKind(CallInst::TCK_MustTail);
     b.CreateRetVoid();
-    // What the variant's first instruction would do here, and before anything is read or written.
+    // An illegal instruction, as the variant's first one would be here, but before anything is read or written.
     b.SetInsertPoint(refuse);
     b.CreateIntrinsic(Intrinsic::trap, {});
     b.CreateUnreachable();

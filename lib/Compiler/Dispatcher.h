@@ -11,10 +11,10 @@
 
 namespace attn {
 
-/// A group of kernels that a library's caller names by the same features.
+/// The kernels of a library that a caller names by the same features.
 struct LibraryGroup {
   std::string features, line;
-  std::vector<const Kernel *> kernels; ///< the most special first
+  std::vector<const Kernel *> kernels; ///< those with the fewest dynamic sizes first
 };
 
 struct DispatcherSource {

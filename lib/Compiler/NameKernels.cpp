@@ -1,7 +1,7 @@
 //===- NameKernels.cpp - names in C of the kernels of a file --------------===//
 //
-// Before: public functions as the user called them. After: those that --name or
-// --entry speaks of have the name that it gives.
+// Before: public functions with the user's names. After: those that --name or --entry
+// names have the name that it gives.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// The kernel that `name` is for, among `kernels`.
+/// The kernel among `kernels` that `name` is for.
 static FailureOr<func::FuncOp> findKernel(ModuleOp module, ArrayRef<func::FuncOp> kernels, const KernelName &name) {
   std::string found;
   for (func::FuncOp kernel : kernels) {
@@ -42,7 +42,7 @@ LogicalResult attn::nameKernels(ModuleOp module, ArrayRef<KernelName> names) {
       return failure();
     renamed.emplace_back(*kernel, name.name);
   }
-  // First all to names that nothing has, so that two may exchange theirs.
+  // First all get unused names, so that two kernels may exchange theirs.
   SymbolTable symbols(module);
   for (auto [kernel, name] : renamed)
     if (failed(symbols.renameToUnique(kernel, {})))

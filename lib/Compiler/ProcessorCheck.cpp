@@ -72,7 +72,7 @@ Function *guardCheckedEntry(Module &module, const Kernel &kernel, Constant *vari
   return entry;
 }
 
-/// Code of any x86-64, whatever the rest of the module is for, which no function of the rest may take in.
+/// Makes it code for any x86-64, whatever the target of the rest of the module. No function of the rest may inline it.
 static void setLowestTarget(Function &function) {
   function.addFnAttr("target-cpu", "x86-64");
   function.addFnAttr("target-features", "");

@@ -12,9 +12,9 @@
 
 namespace attn {
 
-/// A constant of a module that nothing outside of it sees.
+/// A constant of a module that is not visible outside.
 llvm::GlobalVariable *createTable(llvm::Module &module, llvm::Constant *value, const llvm::Twine &name);
-/// The same of a C string.
+/// The same, of a C string.
 llvm::Constant *createText(llvm::Module &module, llvm::StringRef text);
 
 /// `struct attn_variants` (attn-c/attn_dispatch.h): the features that each variant needs, and which one was chosen.

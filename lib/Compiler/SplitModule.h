@@ -14,9 +14,9 @@ namespace attn {
 /// The symbol of a kernel's variant.
 std::string getVariantName(llvm::StringRef kernel, llvm::StringRef suffix);
 
-/// Leaves the kernels alone, as hidden functions with the names of their variant.
+/// Keeps only the kernels, as hidden functions with the names of their variant.
 void keepVariant(llvm::Module &module, llvm::ArrayRef<Kernel> kernels, llvm::StringRef suffix);
-/// Leaves the checked entries alone, with the tables that they read; the kernels are declarations.
+/// Keeps only the checked entries, with the tables that they read; kernels become declarations.
 void keepEntries(llvm::Module &module, llvm::ArrayRef<Kernel> kernels);
 
 } // namespace attn

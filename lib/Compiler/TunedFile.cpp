@@ -19,11 +19,11 @@ using namespace llvm;
 
 namespace attn {
 
-/// What says that a JSON file is one of these.
+/// The value that marks a JSON file as a file of attnc tune.
 static constexpr StringLiteral kFormat = "attn-tuned-schedules";
-/// Another number where the meaning of a field changes.
+/// Changes when the meaning of a field changes.
 static constexpr int64_t kFormatVersion = 2;
-/// Of brackets inside each other; a file of attnc tune has three.
+/// Nested brackets at most; a file of attnc tune has three.
 static constexpr unsigned kMaxDepth = 64;
 
 std::string TunedFile::print() const {
@@ -41,7 +41,7 @@ std::string TunedFile::print() const {
   return formatv("{0:2}\n", json::Value(std::move(file))).str();
 }
 
-/// "run attnc tune again": what every refusal ends in.
+/// "run attnc tune again": the end of every refusal.
 static Error refuse(StringRef fileName, const Twine &reason) {
   return createStringError("'" + fileName + "': " + reason +
                            "; measure anew: attnc tune --problem=LINE --budget=SECONDS -o " + fileName);
@@ -67,7 +67,7 @@ static Expected<TunedProblem> parseProblemEntry(const json::Value &value, String
   return entry;
 }
 
-/// json::parse calls itself for every bracket inside another: so many are the end of the stack, not an error.
+/// json::parse is recursive: many nested brackets would overflow the stack instead of being an error.
 static bool isTooDeep(StringRef text) {
   unsigned depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -127,7 +127,7 @@ Expected<TunedFile> TunedFile::read(StringRef fileName) {
   return parse((*buffer)->getBuffer(), fileName);
 }
 
-/// The features of one string that another has not.
+/// The features of one string that the other lacks.
 static std::string getDifference(StringRef features, StringRef others) {
   SmallVector<StringRef> ours, theirs, missing;
   features.split(ours, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);

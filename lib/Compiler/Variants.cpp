@@ -18,11 +18,11 @@ namespace attn {
 
 static_assert(sizeof(Variant::features) == ATTN_FEATURE_WORDS * sizeof(uint64_t));
 
-/// What every x86-64 processor has, and what is no instruction.
+/// Features of every x86-64 processor, and features that are no instructions.
 static constexpr StringLiteral kAlwaysThere[] = {"x87", "vzeroupper", "evex512"};
 
-/// What only intrinsics of its own use, of the system, of caches and of ciphers: code of kernels has none of it, and
-/// hypervisors hide some of it from processors that have the rest.
+/// Features that only their own intrinsics use: of the system, of caches and of ciphers. Kernels have none of these.
+/// Hypervisors hide some of them on processors that have the rest.
 static constexpr StringLiteral kNeverUsed[] = {
     "aes",        "cldemote", "clflushopt", "clwb",      "clzero",  "enqcmd",   "fsgsbase", "fxsr",      "hreset",
     "invpcid",    "kl",       "lwp",        "movdir64b", "movdiri", "mwaitx",   "pclmul",   "pconfig",   "pku",
@@ -63,7 +63,7 @@ Variant createVariant(TargetInfo target) {
   return variant;
 }
 
-/// Vectors first: a target of narrower ones with more of other features is not the better one.
+/// Vector width first: narrower vectors with more other features are not better.
 static auto getRank(const Variant &variant) {
   int count = 0;
   for (uint64_t word : variant.features)

@@ -34,7 +34,7 @@ static bool isOfHeaders(StringRef name) {
          any_of(prefixes, [&](StringRef prefix) { return name.starts_with(prefix); });
 }
 
-/// What the language and the C library keep for themselves, and what kernels call.
+/// Names that the language and the C library reserve, and names that kernels call.
 static bool isReserved(StringRef name) {
   static const TargetLibraryInfoImpl library(Triple("x86_64-unknown-linux-gnu"));
   LibFunc function;

@@ -10,7 +10,7 @@
 using namespace llvm;
 
 namespace {
-/// The command's {0} is the file, {1} what it writes.
+/// In a command, {0} is the input file and {1} its output.
 struct ForeignDialect {
   StringLiteral prefix, name, command;
 };

@@ -1,6 +1,6 @@
 //===- Nesting.cpp - how deep a source is nested --------------------------===//
 //
-// One walk over the tokens of MLIR text, without a stack of its own calls.
+// One walk over the tokens of MLIR text, without recursion.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using llvm::StringRef;
 static constexpr StringRef kBytecode = "ML\xefR";
 
 namespace {
-/// An open bracket. Inside of it, operators nest their operands until a comma or the end.
+/// An open bracket. Inside, operators nest their operands until a comma or the end.
 struct Bracket {
   char open;
   unsigned operators = 0;
@@ -27,7 +27,7 @@ class NestingScanner {
 public:
   explicit NestingScanner(StringRef text) : text(text) {}
 
-  /// The place of the first bracket, operator or alias that is too deep.
+  /// The position of the first bracket, operator or alias that is too deep.
   std::optional<size_t> findTooDeep() {
     while (at < text.size()) {
       size_t place = at;
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// Takes one token; the depth at it, with that of what an alias stands for.
+  /// Consumes one token. Returns its depth, including that of an alias' definition.
   unsigned scanToken() {
     char c = text[at];
     if (c == '"')
@@ -84,7 +84,7 @@ private:
     hasValue = true;
   }
 
-  /// Operators are those of affine expressions, which stand in brackets that are no region.
+  /// Operators are those of affine expressions, inside brackets that are no region.
   void nestOperand() {
     if (brackets.empty() || brackets.back().open == '{')
       return;
@@ -106,7 +106,7 @@ private:
     ++depth;
   }
 
-  /// An angle bracket that nothing closes was a comparison.
+  /// An angle bracket that is not closed was a comparison.
   void close(char c) {
     ++at;
     char wanted = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
@@ -120,7 +120,7 @@ private:
     } while (last != wanted);
   }
 
-  /// `#name =` or `!name =` at the start of what it stands for.
+  /// `#name =` or `!name =`, at the start of a definition.
   bool startsAlias() {
     size_t start = at;
     StringRef name = takeName();
@@ -163,10 +163,10 @@ private:
   size_t at = 0;
   unsigned depth = 0;
   llvm::SmallVector<Bracket> brackets;
-  llvm::StringMap<unsigned> aliases; ///< how deep what they stand for is
-  std::optional<StringRef> alias;    ///< that is being defined
+  llvm::StringMap<unsigned> aliases; ///< depth of their definition
+  std::optional<StringRef> alias;    ///< being defined
   unsigned aliasDepth = 0;
-  bool hasValue = false; ///< something of the definition has been seen
+  bool hasValue = false; ///< the definition has begun
 };
 } // namespace
 

@@ -63,12 +63,12 @@ struct Header {
   std::optional<llvm::SmallVector<int64_t, 4>> shape;
 };
 
-/// Reads the subset of Python that headers are written in.
+/// Parses the subset of Python that headers use.
 class HeaderParser {
 public:
   explicit HeaderParser(StringRef text) : rest(text.rtrim(" \n")) {}
 
-  /// Null where the text is no such dictionary.
+  /// Null if the text is no such dictionary.
   std::optional<Header> parse() {
     Header header;
     if (!consume("{"))
@@ -183,7 +183,7 @@ static llvm::Expected<NpyType> findType(StringRef descr, StringRef name) {
   for (const TypeRow &row : kTypes)
     if (row.descr == descr)
       return row.type;
-  // NumPy prints elements of one byte or two in either way.
+  // NumPy writes elements of one byte or two in either way.
   if (descr == "|V2")
     return NpyType::BFloat16;
   if (descr == "|V1")
@@ -196,7 +196,7 @@ static llvm::Expected<NpyType> findType(StringRef descr, StringRef name) {
                                  llvm::join(llvm::map_range(kTypes, printDescr), ", "), quote(descr)));
 }
 
-/// The bytes of an array, or none where they overflow an int64.
+/// The bytes of an array, or nullopt if they overflow an int64.
 static std::optional<int64_t> countBytes(NpyType type, llvm::ArrayRef<int64_t> shape) {
   if (llvm::is_contained(shape, 0))
     return 0;
@@ -245,7 +245,7 @@ llvm::Expected<NpyArray> attn::readNpy(StringRef path) {
     return llvm::createFileError(path, error);
   if (status.type() != llvm::sys::fs::file_type::regular_file)
     return makeError(path, "expected a regular file");
-  // Volatile: read, not mapped, as a mapped file that shrinks meanwhile ends the process.
+  // Volatile means read, not mapped: a mapped file that shrinks meanwhile would end the process.
   llvm::ErrorOr<std::unique_ptr<llvm::WritableMemoryBuffer>> buffer =
       llvm::WritableMemoryBuffer::getFile(path, /*IsVolatile=*/true, llvm::Align(kDataAlignment));
   if (!buffer)

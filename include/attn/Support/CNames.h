@@ -15,13 +15,14 @@ namespace attn {
 /// The symbol of a kernel's checked entry.
 std::string getCheckedName(llvm::StringRef kernel);
 
-/// Says how large a workspace a GPU kernel needs: of sizes; the checked one, of DLPack tensors.
+/// The symbols of the functions that compute the workspace of a GPU kernel: from sizes, and checked, from DLPack
+/// tensors.
 std::string getWorkspaceBytesName(llvm::StringRef kernel);
 
 /// The symbol of the code of a gpu.module, struct attn_cuda_image.
 std::string getImageName(llvm::StringRef gpuModule);
 
-/// The private table of what its checked entry tests.
+/// The private table of what the checked entry tests.
 std::string getSpecsName(llvm::StringRef kernel);
 
 /// An identifier of C and C++ that resembles `text`, and that no header of a kernel defines.

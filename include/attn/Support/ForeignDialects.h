@@ -12,8 +12,8 @@
 
 namespace attn {
 
-/// What to do with MLIR text `text` of the file `name` that did not parse: where it holds a dialect of a front end, a
-/// note with the two commands that make linalg of it and compile that. Empty for other text.
+/// A note for MLIR text of the file `name` that did not parse. If it has a dialect of a front end, the note has the two
+/// commands that make linalg of it and compile that. Otherwise it is empty.
 std::string explainForeignDialect(llvm::StringRef text, llvm::StringRef name);
 
 } // namespace attn

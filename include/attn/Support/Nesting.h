@@ -11,13 +11,13 @@
 
 namespace attn {
 
-/// MLIR's parser, verifier and printer call themselves once a level, and so do passes, on a stack of 8 MB: the first of
-/// them overflows it at some 3,000 levels. People and front ends write some 30.
+/// MLIR's parser, verifier, printer and passes are recursive. With a stack of 8 MB the first of them overflows at some
+/// 3,000 levels. People and front ends write some 30.
 constexpr unsigned kMaxNesting = 256;
 
-/// Refuses MLIR text that is nested deeper than kMaxNesting, before it is parsed: brackets of all kinds, operators of
-/// an affine expression, and aliases of attributes and types, which are as deep as what they stand for. What stands in
-/// strings and comments does not count. Refuses bytecode, whose depth is not seen. The error has the place.
+/// Refuses MLIR text that is nested deeper than kMaxNesting, before it is parsed. Levels are brackets of all kinds,
+/// operators of an affine expression, and aliases of attributes and types, which are as deep as their definition.
+/// Strings and comments do not count. Refuses bytecode, whose depth is not visible. The error has the location.
 llvm::Error checkNesting(llvm::MemoryBufferRef source);
 
 } // namespace attn

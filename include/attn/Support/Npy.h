@@ -38,9 +38,8 @@ struct NpyArray {
   std::unique_ptr<llvm::WritableMemoryBuffer> buffer;
 };
 
-/// Reads a .npy file (version 1 or 2). Refuses, with an error that names the file, whatever is not a whole array of one
-/// of the types above in C order; booleans other than 0 and 1 as well. Allocates what the file holds, never what its
-/// header claims.
+/// Reads a .npy file (version 1 or 2). Refuses anything but a whole array of one of the types above in C order, and
+/// booleans other than 0 and 1; the error names the file. Allocates what the file has, never what its header claims.
 llvm::Expected<NpyArray> readNpy(llvm::StringRef path);
 
 /// The same for a file in memory, whose buffer becomes the array's; `name` is for errors.
