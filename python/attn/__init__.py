@@ -1,11 +1,11 @@
 """attn: attention kernels, compiled for exactly your problem.
 
 `sdpa` runs attention on arrays; `varlen_sdpa` and `paged_sdpa` on packed sequences and paged caches, `kv_append` writes
-to a cache, `merge` joins results over parts of the keys, `multi_head` adds the projections. `compile` makes a kernel
+to a cache, `merge` merges results over parts of the keys, `multi_head` adds the projections. `compile` makes a kernel
 from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels that attnc
-has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles. What every argument
-means is in docs/Semantics.md; what the package adds to the C API (include/attn-c/attn.h) is arrays, checks, tracing of
-Python functions and a cache of kernels: no compiler logic.
+has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles. docs/Semantics.md
+defines every argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing of Python
+functions and a cache of kernels; it has no compiler logic.
 """
 
 from attn import _library, functions, plot, reference

@@ -102,7 +102,7 @@ def capture(array: Tensor, name: str = "") -> Captured:
 
     Args:
       array: a NumPy array or an object with `__dlpack__` in CPU memory; not copied.
-      name: what the kernel's argument is called.
+      name: the name of the kernel's argument.
     """
     view = _tensor.as_array(name or "the array", array).view(Captured)
     view.name = name or view.name
@@ -110,7 +110,7 @@ def capture(array: Tensor, name: str = "") -> Captured:
 
 
 def evaluate(function: Any, *inputs: Array) -> Any:
-    """What a score_mod or mask_mod gives for arrays: the numbers that it has where it is traced."""
+    """The result of a score_mod or mask_mod on arrays: the values that it has in a kernel."""
     return np.asarray(rebind(function)(*(x.view(_wide.Wide) for x in inputs)))
 
 

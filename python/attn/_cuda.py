@@ -159,7 +159,7 @@ def _describe(argument: dict[str, Any], value: Any, stream: int) -> Any:
 
 
 class _HostScalar:
-    """A number that the kernel takes by value."""
+    """A scalar that the kernel takes by value."""
 
     def __init__(self, argument: dict[str, Any], value: Any) -> None:
         self.array = np.asarray(value, dtype=_tensor.dtype(argument["dtype"]))

@@ -66,7 +66,7 @@ os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock
 def set_cache(
     *, enabled: bool | None = None, directory: str | os.PathLike[str] | None = None, limit: int | None = None
 ) -> None:
-    """Says whether and where this process keeps compiled kernels on disk; what is left out stays as it is.
+    """Sets whether and where this process keeps compiled kernels on disk; arguments left out change nothing.
 
     Kernels of `sdpa`, `compile` and all other calls are kept, so that a later process loads them in milliseconds. At
     first the cache is on, in the folder attn of $XDG_CACHE_HOME or ~/.cache, with 512 MiB. A folder that cannot be

@@ -68,7 +68,7 @@ def sdpa(
       return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
 
     Returns:
-      out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and what was asked, in the order lse, weights; all float64.
+      out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and further results, in the order lse, weights; all float64.
 
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.

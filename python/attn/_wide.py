@@ -1,4 +1,4 @@
-"""The numbers of `score_mod` and `mask_mod` on arrays: one rule for the kernel and for `attn.reference`.
+"""Arithmetic of `score_mod` and `mask_mod` on arrays: one rule for the kernel and for `attn.reference`.
 
 docs/Semantics.md, "Functions of Python": integers of every width are int64 and wrap, floats are of the reference's
 type, predicates in arithmetic are 0 and 1. NumPy would let int8 wrap at 2^7, round in float16, and add predicates to

@@ -51,7 +51,7 @@ def sdpa(
     The first call of a problem compiles (a fraction of a second); later ones find the kernel in a cache. Safe to call
     from several threads; the GIL is released while the kernel runs. The kernel is flash-style (Dao, "FlashAttention-2",
     2023, over Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018): no score matrix is allocated
-    unless the weights are asked for.
+    unless the weights are returned.
 
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
@@ -69,7 +69,7 @@ def sdpa(
       sink: [Hq] floats, a score a head that takes part in the sum of the softmax only.
       align: the alignment of a window without causal, spelled as causal is; needed where Sq and Sk differ.
       q_lengths, kv_lengths: [B] integers, effective lengths; later rows give out 0 and lse −inf, later keys and values
-        are not used, whatever their memory holds.
+        are not used, even if they are NaN.
       score_mod: score_mod(score, b, h, i, j) → score, traced into the kernel: operators, comparisons, the functions of
         attn.functions (attn.where, attn.tanh …), arrays indexed by b, h, i, j. After the scale, before the softcap.
       mask_mod: mask_mod(b, h, i, j) → bool, traced likewise; true = attend.
@@ -77,7 +77,7 @@ def sdpa(
       layout: of q, k, v and out: "bhsd", "bshd" for (B, S, H, D), or "bsd" for (B, S, H·D). Bias, mask, lse and weights
         keep their shapes.
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
-      k_scale, v_scale: what quantised k and v stand for is k_scale·k and v_scale·v: floats [Hkv], one a key head, or
+      k_scale, v_scale: quantised k and v stand for k_scale·k and v_scale·v: floats [Hkv], one a key head, or
         [B, Hkv, Sk], one a token; used in float32.
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
@@ -88,12 +88,12 @@ def sdpa(
         started on the stream that their library uses, and lengths and offsets are not tested.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and what was asked, in the order lse, weights. Torch
-      tensors where q is one, otherwise NumPy arrays.
+      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights. Torch
+      tensors if q is one, otherwise NumPy arrays.
 
     Raises:
-      TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; a keyword
-        that there is not, with what to write for those of other systems.
+      TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown
+        keyword, with what to write for keywords of other systems.
       ValueError: a shape or a value, with what was expected and found.
       CompileError: the compiler refused the problem.
     """

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class CompileError(Exception):
-    """The compiler refused a problem or an IR file, or does not support what was asked.
+    """The compiler refused a problem or an IR file, or does not support a feature of it.
 
     Attributes:
-      diagnostics: what the compiler said, with places in the input; one message a line. Empty where the refusal came
-        before the compiler was asked.
+      diagnostics: messages of the compiler, with locations in the input; one a line. Empty if the refusal came before
+        the compiler ran.
     """
 
     def __init__(self, message: str, diagnostics: str = "") -> None:

@@ -44,7 +44,7 @@ def weights(
 ) -> Figure:
     """Draws attention weights as heat maps, one panel a head; queries run down, keys to the right.
 
-    Cells that are masked are hatched: a weight of 0 there is none of the softmax.
+    Masked cells are hatched: their weight of 0 is not a result of the softmax.
 
     Args:
       weights: (B, Hq, Sq, Sk), as `attn.sdpa(…, return_weights=True)` returns them.
