@@ -23,7 +23,7 @@ using namespace attn;
 
 static RankedTensorType getTensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Of the sizes of `like`, with `size` in the place of dimension `dim`.
+/// An empty tensor with the sizes of `like`, but `size` for dimension `dim`.
 static Value createEmpty(OpBuilder &b, Location loc, Value like, unsigned dim, int64_t size, Type elementType) {
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, like);
   sizes[dim] = b.getIndexAttr(size);
@@ -66,7 +66,7 @@ static Value project(OpBuilder &b, Location loc, Value input, Value weight, unsi
 
 namespace {
 
-/// Builds what one attn.multi_head stands for.
+/// Builds the ops of one attn.multi_head.
 class MultiHeadExpansion {
 public:
   MultiHeadExpansion(RewriterBase &rewriter, MultiHeadOp op) : b(rewriter), loc(op.getLoc()), op(op) {}

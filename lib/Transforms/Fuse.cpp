@@ -43,7 +43,7 @@ void eraseBackwards(RewriterBase &rewriter, Operation *op) {
   rewriter.eraseOp(op);
 }
 
-/// The product of the scales: run-time values times the constant factor; null where there is no run-time value.
+/// The product of the scales: run-time values times the constant factor; null if there is no run-time value.
 Value multiplyScales(RewriterBase &rewriter, Location loc, const Chain &chain) {
   Type type = getAccumulationType(getElementTypeOrSelf(chain.query.getType()));
   Value product;
@@ -75,8 +75,8 @@ SmallVector<AffineMap> collectMaps(const Chain &chain, ApplyOp apply) {
   return maps;
 }
 
-/// What the sdpa stands in front of: the first op that reads its log-sum-exp, or apply. Fails where an operand cannot
-/// be made before that op.
+/// The op before which the sdpa is built: the first one that reads its log-sum-exp, or apply. Fails if an operand
+/// cannot be made before that op.
 FailureOr<Operation *> findPlace(RewriterBase &rewriter, Chain &chain, ApplyOp apply) {
   Operation *place = apply;
   if (!chain.softmax.getLse())
@@ -155,7 +155,7 @@ void replaceChain(RewriterBase &rewriter, Chain &chain, ApplyOp apply, SdpaOp sd
   rewriter.replaceOp(apply, sdpa->getResult(0));
   if (chain.softmax.getLse())
     rewriter.replaceAllUsesWith(chain.softmax->getResult(1), sdpa->getResult(1));
-  // Nothing else reads the steps between the products, and the region of one of them has moved.
+  // No other op reads the steps between the products, and the region of one of them has moved.
   eraseBackwards(rewriter, chain.scores);
 }
 
@@ -211,7 +211,7 @@ struct FusePass : public attn::impl::FusePassBase<FusePass> {
       if (failed(fuseChain(rewriter, apply, &reason)))
         emitRemark(apply, RemarkOutcome::Missed, "chain-not-fused") << "chain not fused: " + reason;
     }
-    // What the chain left behind is pure and unused.
+    // Ops left of the chain are pure and unused.
     (void)runRegionDCE(rewriter, getOperation()->getRegions());
   }
 };

@@ -1,7 +1,7 @@
 //===- MatchChain.cpp - the textbook chain, backwards from attn.apply -----===//
 //
-// Which ops are one chain, and whether attn.sdpa computes the same: the order of
-// the steps, other uses of what lies between them, types, layouts.
+// Which ops are one chain, and whether attn.sdpa computes the same: the order of the
+// steps, other uses of intermediates, types, layouts.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,7 @@ private:
     return failure();
   }
 
-  /// The producer of an intermediate, which nothing else may read.
+  /// The producer of an intermediate, which no other op may read.
   template <typename OpTy> OpTy getProducer(Value value) {
     return value.hasOneUse() ? value.getDefiningOp<OpTy>() : OpTy();
   }
@@ -117,7 +117,7 @@ private:
     }
   }
 
-  /// What the chain as a whole must have.
+  /// Conditions on the chain as a whole.
   LogicalResult checkScores(Chain &chain) {
     if (chain.scores.getKind() &&
         (*chain.scores.getKind() == ScoreKind::General || chain.scores.getWeights().size() != 1))
@@ -125,8 +125,8 @@ private:
     return checkQueryLengths(chain);
   }
 
-  /// In a sdpa, rows beyond the length are empty, sink or no sink. In a chain attn.mask empties them, and attn.softmax
-  /// takes their sink away.
+  /// In an sdpa, rows beyond the length are empty, with or without a sink. In a chain, attn.mask empties them, and
+  /// attn.softmax removes their sink.
   LogicalResult checkQueryLengths(Chain &chain) {
     Value lengths = chain.softmax.getQLengths();
     auto hasSame = [&](MaskOp mask) { return mask.getQLengths() == lengths; };
@@ -166,7 +166,7 @@ private:
     return success();
   }
 
-  /// All steps between the products have one type (C4). The sdpa may calculate in a wider one, where nobody sees it.
+  /// All steps between the products have one type (C4). The sdpa may compute in a wider one if no result shows it.
   LogicalResult checkType(const Chain &chain, Type accumulation) {
     Type type = getAccumulationType(getElementTypeOrSelf(apply.getWeights().getType()));
     SoftmaxOp softmax = chain.softmax;

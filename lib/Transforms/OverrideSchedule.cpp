@@ -1,8 +1,7 @@
 //===- OverrideSchedule.cpp - attn-override-schedule ----------------------===//
 //
-// Schedules by hand: writes the one of an option over that of each sdpa, of which
-// fields that it leaves out are taken. Before and after: the same ops; what no kernel can be is
-// an error that says what to write.
+// Schedules by hand: replaces the schedule of each sdpa by that of an option, which keeps fields that it leaves out.
+// Before and after: the same ops. A schedule that no kernel can have is an error that says what to write.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,8 +1,8 @@
 //===- RaiseSoftmax.cpp - linalg.softmax of a chain to attn.softmax -------===//
 //
-// Before: linalg.softmax between ops of a chain and attn.apply. After, where it is
-// over the keys: attn.softmax, which attn-fuse takes. The two agree but for a row of
-// -inf, nothing kept, of which linalg.softmax makes NaN and attn.softmax zeros.
+// Before: linalg.softmax between ops of a chain and attn.apply. After, if it is over
+// the keys: attn.softmax, which attn-fuse takes. The two differ for a row of -inf,
+// which keeps no key: linalg.softmax gives NaN, attn.softmax zeros.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,10 @@
 //===- SelectDecodeSchedule.cpp - schedules for few query rows ------------===//
 //
+// Policy: when a decode kernel multiplies less than a prefill kernel, and its schedule.
+// Whether memory or the products take longer decides the key tile and the prefetch
+// distance; the cases stand as a table in docs/Rationale.md. Sizes alone decide how keys
+// are split.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -11,38 +16,39 @@
 using namespace mlir;
 using namespace attn;
 
-/// Memory waits while scores become weights: for one block of rows a tile has as few keys as pay for the softmax. In
-/// one step it walks through K and V, and hardware prefetches, on some processors with our help; steps of a tile each
-/// ask for the next one.
+/// Keys of a tile, at least. Memory is idle while the softmax runs, so a tile of one block of rows has as few keys as
+/// the softmax allows.
 static constexpr int64_t kMinKeyTile = 16;
-/// Where such a walk asks for the next tile, that is so many bytes of K, of 8 keys at least: longer bursts of requests
-/// find no free buffer.
-static constexpr int64_t kAskedTileBytes = 4 * 1024, kMinAskedKeys = 8;
-/// With so many rows, multiplying takes about as long as memory does, and K and V of 8 bits take long to widen: there,
-/// and for several blocks of rows or steps of a tile, the K that follows and the V of this tile are asked for beside
-/// the products. Both are to stay in a first-level cache of 32 to 48 KB; half as many for several blocks, which ask for
-/// K as many tiles ahead as are under way at once.
-static constexpr int64_t kLongRows = 8, kLongTileBytes = 16 * 1024, kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
-/// At most so many keys that the scores of the rows stay near.
+/// Bytes of K of a tile that prefetches the next one while K and V are read line by line, and its keys, at least.
+/// Longer bursts of prefetches find no free buffer.
+static constexpr int64_t kPrefetchedTileBytes = 4 * 1024, kMinPrefetchedKeys = 8;
+/// With so many rows, the products take about as long as memory. K and V of 8 bits take long to widen.
+static constexpr int64_t kManyRows = 8;
+/// Bytes of K of a tile that is prefetched beside the products. With V of the same tile it stays in a first-level cache
+/// of 32 to 48 KB.
+static constexpr int64_t kLongTileBytes = 16 * 1024;
+/// The same where rows are several blocks, or each step is one tile. Then K is prefetched so many tiles ahead.
+static constexpr int64_t kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
+/// Keys of a tile, at most: the scores of its rows stay in the first-level cache.
 static constexpr int64_t kMaxKeyTile = 128;
-/// Pages at least so long are read where they lie; shorter ones are gathered.
+/// Pages of at least so many keys are read where they lie; shorter ones are gathered.
 static constexpr int64_t kMinPage = 16;
-/// Keys of a range that is folded on its own, at least: the two states that it costs are less than a thousandth of its
-/// K and V. But until memory is at its full rate at the places of a new range, 2 to 3 us pass: so where ranges are
-/// many, they are longer; where they are of several heads of K, they are shorter.
+/// Keys of a range with a running state of its own. The default: two states are less than a thousandth of its K and V.
+/// The least: a range of several heads of K may be shorter. The most: memory reaches its full rate 2 to 3 us after the
+/// segments of a range begin, so ranges are longer where there are many.
 static constexpr int64_t kSplitKeys = 2048, kMinSplitKeys = 512, kMaxSplitKeys = 8192;
-/// Heads of K that lie side by side are read in runs so long, a page of the processor's, where rows have so many lines
-/// that hardware does not fetch their neighbours anyway.
+/// Heads of K that lie side by side are read in runs of so many bytes, a page of virtual memory. Rows of fewer bytes
+/// gain nothing: the hardware prefetches their neighbours anyway.
 static constexpr int64_t kRunBytes = 4096, kMinRowBytes = 256;
 /// Rows of a tile of several heads of K, at most: their state stays in caches of the core.
 static constexpr int64_t kMaxTileRows = 64;
-/// Rows of a block of int8 keys, at most. Those take two instructions to widen: to widen them again for more rows costs
-/// less than blocks of fewer keys do.
+/// Rows of a block of int8 keys, at most. Widening takes two instructions: to widen the keys again for more rows costs
+/// less than blocks of fewer keys.
 static constexpr int64_t kMaxInt8Rows = 4;
-/// Rows whose products of bytes take less time than memory does, at most. A walk through K and V in tiles of
-/// kAskedTileBytes then reads faster without our help, unless rows have many lines.
+/// Rows whose products of bytes take less time than memory, at most. Tiles of kPrefetchedTileBytes are then read faster
+/// by hardware prefetching alone, unless rows have many lines.
 static constexpr int64_t kFewByteRows = 2;
-/// Tiles for as many cores as use up the bandwidth of a machine; with as many, keys are not split.
+/// With so many tiles, there is one for each core that the bandwidth of a machine can serve: keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
 int64_t attn::getPageTile(SdpaOp op, GatherPagesOp gather, int64_t keyTile) {
@@ -69,9 +75,9 @@ bool attn::hasHeadsSideBySide(SdpaOp op) {
   return false;
 }
 
-/// Heads of K in the loop over keys: with rows side by side, as many as a run of memory has.
+/// Heads of K in the loop over keys: if their rows lie side by side, as many as make up a run of memory.
 static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t keyBits) {
-  // Too much is prepared for a step of integers to take few keys.
+  // A step of integers prepares too much for few keys.
   if (rowBytes < kMinRowBytes || keyBits <= 8 || !hasHeadsSideBySide(op))
     return 1;
   for (int64_t kvHeads = std::min(kRunBytes / rowBytes, kMaxTileRows / rows); kvHeads > 1; --kvHeads)
@@ -80,8 +86,8 @@ static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t 
   return 1;
 }
 
-/// Rows of a block of products. As many products as lanes are added up together: rows times keys. Rows that are no
-/// power of two round up. All rows are one block if two keys are left for it; blocks of many rows are smaller.
+/// Rows of a block of products, a power of two. A block sums as many products as a vector has lanes: rows times keys.
+/// All rows are one block if that leaves two keys; otherwise blocks have fewer rows.
 static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   int64_t rowBlock = llvm::PowerOf2Ceil(rows), maxRows = lanes / 2;
   if (getElementTypeOrSelf(op.getKey().getType()).isInteger(8))
@@ -91,7 +97,7 @@ static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   return std::min(rowBlock, lanes);
 }
 
-/// Keys of a range, or 0 where tiles are many or keys few.
+/// Keys of a range, or 0 if tiles are many or keys few.
 static int64_t selectSplitKeys(SdpaOp op, int64_t kvHeads, int64_t keyTile) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -114,21 +120,21 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     return std::nullopt;
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
-  // The transposed tile fills its lanes with the rows of one head: it multiplies alignTo(Sq, lanes) rows where this
-  // kernel multiplies Sq, and adds up the lanes of each product for about half as much again.
+  // A prefill kernel multiplies alignTo(Sq, lanes) rows, since the rows of one head fill its lanes. A decode kernel
+  // multiplies Sq rows, and sums the lanes of each product for about half as much again.
   if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
     return std::nullopt;
   int64_t rows = queries * getGroupSize(op);
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
   int64_t rowBlock = selectRowBlock(op, rows, lanes);
-  // Where keys are in pages, scores depend on the place of their key, or any key may be masked, steps are of one tile
-  // each.
+  // A step is one tile if keys are in pages, if scores depend on the position of their key, or if any key may be
+  // masked.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
-  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kLongRows);
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kManyRows);
   int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
-  bool isShort = isOneBlock && !isLong && !gather, isWalked = isShort && isOneStep && kvHeads == 1;
+  bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOneStep && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
@@ -142,13 +148,14 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t keyTile = isShort ? kMinKeyTile : getKeys(isLong && !usesBytes ? kLongTileBytes : kKeyTileBytes);
   if (getTileStackBytes(op, rows, keyTile) > kMaxDecodeStackBytes)
     return std::nullopt;
-  if (isWalked && target.prefetchesIntoL2)
-    keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kAskedTileBytes / rowBytes)), kMinAskedKeys, kMinKeyTile);
+  if (isLineByLine && target.prefetchesIntoL2)
+    keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kPrefetchedTileBytes / rowBytes)), kMinPrefetchedKeys,
+                                  kMinKeyTile);
   bool isMemoryBound = usesBytes && isOneStep && rows <= kFewByteRows && rowBytes < kMinRowBytes;
   if (isMemoryBound)
-    keyTile = getKeys(kAskedTileBytes);
-  bool asksForNothing = isMemoryBound || (isWalked && !target.prefetchesIntoL2);
-  int64_t prefetch = asksForNothing ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
+    keyTile = getKeys(kPrefetchedTileBytes);
+  bool isHardwarePrefetched = isMemoryBound || (isLineByLine && !target.prefetchesIntoL2);
+  int64_t prefetch = isHardwarePrefetched ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;
     keyTile = pageTile;

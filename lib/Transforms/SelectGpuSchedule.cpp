@@ -1,9 +1,9 @@
 //===- SelectGpuSchedule.cpp - schedules of blocks of warps ---------------===//
 //
 // Tiles as FlashAttention-2 has them (Dao, arXiv:2307.08691): two fragments of 16
-// rows a warp where the accumulators leave room, so that each matrix of K and V
-// that is read from shared memory is multiplied twice. What does not fit the
-// target's shared memory gets fewer keys, then fewer rows, before it is refused.
+// rows a warp if the accumulators leave room, so each matrix of K and V that is read
+// from shared memory is multiplied twice. A tile that does not fit the target's
+// shared memory gets fewer keys, then fewer rows, before it is refused.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,9 +18,9 @@ using namespace attn;
 
 /// Rows of a fragment, and keys of the depth of one mma.
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
-/// At most so many rows of the heads that share a head of K are packed into a tile: beyond, prefill tiles are as good.
+/// A tile has at most so many rows of heads that share a head of K. With more rows, prefill tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
-/// Ranges of keys: no fewer than pay for the state that is written and merged.
+/// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
 static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
 static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4;
@@ -37,8 +37,8 @@ static bool convertsRows(SdpaOp op) {
   return getElementTypeOrSelf(op.getKey().getType()) != getElementTypeOrSelf(op.getQuery().getType());
 }
 
-/// Registers decide: of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores rowBlock * keyTile / 32. ptxas
-/// spills where the two leave less than some sixty (docs/GPU.md has its table).
+/// Registers decide. Of the 255 of a thread, acc takes rowBlock * dv / 32 and the scores take rowBlock * keyTile / 32.
+/// ptxas spills if the two leave less than some sixty (docs/GPU.md).
 static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int64_t headSize) {
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getSoftcap() && !op.getDropoutP() &&
                  !convertsRows(op);
@@ -57,7 +57,7 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
   return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;
 }
 
-/// Keys of a range that is folded on its own, 0 for all: as many ranges as fill the multiprocessors.
+/// Keys of a range with a running state of its own: as many ranges as fill the multiprocessors. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
                            const GpuInfo &gpu) {
   int64_t keys = domain[numBatch + 1], tiles = 1;
@@ -88,7 +88,7 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
-    // One warp converts all of a tile.
+    // One warp converts the whole tile.
     if (convertsRows(op))
       tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
   } else {
@@ -110,7 +110,7 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     return op.emitOpError("needs ") << llvm::divideCeil(getBytes(), 1024)
                                     << " KiB of shared memory for the smallest tile, " << target.name << " has "
                                     << largest / 1024 << "; use smaller heads";
-  // No more rows than there are: slices of a bias or mask have just those.
+  // No more rows than exist: slices of a bias or mask have only those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
   int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;

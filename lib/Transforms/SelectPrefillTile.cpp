@@ -23,16 +23,16 @@ using namespace mlir;
 using namespace attn;
 
 static constexpr double kProductsPerCycle = 2, kIssuedPerCycle = 4, kLatency = 5, kLoopCycles = 0.5;
-/// More rows of K or V compete for the same few lines of the first-level cache.
+/// More rows of K or V would compete for the same few lines of the first-level cache.
 static constexpr int64_t kMaxRowBlock = 6;
 /// With more vectors of query rows, too few rows of K or V are left to use each of them.
 static constexpr int64_t kMaxVectors = 6;
-/// An accumulator's register is one less for what stands beside the products, and the last one what that needs most:
-/// shares of the time.
+/// Shares of the time that a kernel loses for each register of an accumulator, as other code has one less, and for
+/// using the last one.
 static constexpr double kRegisterCost = 0.003, kLastRegisterCost = 0.05;
-/// As many queries stand for many.
+/// The number of queries that is assumed for many.
 static constexpr double kManyQueries = 4096;
-/// Cycles of a line of K or V that comes from the second-level cache once more, half of them hidden; and of one that
+/// Cycles of a line of K or V that is read again from the second-level cache, half of them hidden; and of a line that
 /// is packed as well.
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
 static constexpr int64_t kLineBytes = 64;

@@ -21,13 +21,13 @@ struct PrefillShape {
 };
 
 /// Accumulators of a register kernel: `rowBlock` rows of K, or columns of V, times `laneVectors` vectors of query rows;
-/// a tile has `queryTile` rows, a number of whole vectors.
+/// a tile has `queryTile` rows, which are whole vectors.
 struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };
 
-/// The tile that takes the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions
-/// and latency of its register kernel, rows that are no queries, and the passes of its tiles over K and V.
+/// The tile with the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions and
+/// latency of its register kernel, padded rows, and the passes of its tiles over K and V.
 PrefillTile selectPrefillTile(const PrefillShape &shape, const TargetInfo &target);
 
 } // namespace attn

@@ -21,34 +21,35 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Keys of a tile: enough work between two updates of the running maximum, few enough that the scores stay near.
+/// Keys of a tile: enough work between two updates of the row maximum, and few enough for the scores to stay in the
+/// first-level cache.
 static constexpr int64_t kKeyTile = 64;
 /// Lines in each set of the first-level cache that V leaves to P^T and O^T.
 static constexpr int64_t kOtherWays = 2;
-/// With so many vector registers a block of accumulators is as wide as a tile.
+/// With so many vector registers, a block of accumulators is as wide as a tile.
 static constexpr int64_t kManyRegisters = 32;
-/// Bytes of a row of Q^T, O^T or S^T of a tile: with more, S^T fills the first-level cache.
+/// Bytes of a row of Q^T, O^T or S^T of a tile. With more, S^T would fill the first-level cache.
 static constexpr int64_t kQueryTileBytes = 256;
-/// Tiles of which the last one matters.
+/// With so few tiles, padded rows of the last one matter.
 static constexpr int64_t kFewTiles = 32;
-/// Rows of K and V that are asked for before they are needed, two tiles of them: where heads are short, those of the
-/// next head. Measured: 11 % on heads of 128 keys, nothing lost on long ones.
+/// Prefetch distance of K and V in rows, two tiles; in short heads it reaches the next head. It gains 11 % on heads of
+/// 128 keys and loses nothing on long ones.
 static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
-/// Keys of a tile that lies in a page, at least, for the page to be read in place: tiles of fewer keys, or of rows with
-/// those of other heads between them, cost more than gathering whole tiles does.
+/// Keys of a tile in a page, at least, for the page to be read where it lies. Tiles of fewer keys, or of rows with rows
+/// of other heads between them, cost more than gathering whole tiles.
 static constexpr int64_t kMinKeysInPage = 32;
-/// A cache is long that has so many keys a query: masks that differ between queries then end in few of its tiles.
+/// A cache with so many keys a query is long: masks that differ between queries then end in few of its tiles.
 static constexpr int64_t kLongCacheRatio = 4;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
-/// Keys of a tile of a page that is read in place; 0 where pages are gathered.
+/// Keys of a tile of a page that is read where it lies; 0 if pages are gathered.
 static int64_t getKeysInPage(SdpaOp op, GatherPagesOp gather) {
   int64_t keys = getPageTile(op, gather, kKeyTile);
   return keys == kKeyTile || (keys >= kMinKeysInPage && !hasHeadsSideBySide(op)) ? keys : 0;
 }
 
-/// True where the products read K and V where the caller has them, not a widened or gathered tile.
+/// True if the products read K and V in the caller's memory, not a widened or gathered tile.
 static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
   Type type = getElementTypeOrSelf(op.getKey().getType());
   bool isWidened = !info.takesNarrow && type != getAccumulationType(type);
@@ -57,9 +58,9 @@ static bool readsKeysInPlace(SdpaOp op, const InstructionInfo &info) {
          (!gather || getKeysInPage(op, gather) > 0);
 }
 
-/// Keys of a tile whose rows of V, `rowBytes` each and read in place, stay in the first-level cache. Each block of
-/// columns walks down all rows of a tile, once for every block of query rows: rows of a power of two fall on few sets
-/// of the cache. A large register file has one such block, which reads a row once.
+/// Keys of a tile whose rows of V, `rowBytes` each and read where they lie, stay in the first-level cache. Each block
+/// of columns walks down all rows of a tile, once for every block of query rows: rows of a power of two fall on few
+/// sets of the cache. A large register file has one such block, which reads a row once.
 static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
   if (target.vectorRegisters >= kManyRegisters || rowBytes % TargetInfo::kLineBytes != 0)
     return kKeyTile;
@@ -67,13 +68,13 @@ static int64_t getKeysInCache(int64_t rowBytes, const TargetInfo &target) {
   return std::clamp(sets * (target.l1Ways - kOtherWays), kKeyTile / 2, kKeyTile);
 }
 
-/// True where all queries together visit much more than the keys that some of them do not keep.
+/// True if the keys that only some queries keep are a small part of all keys.
 static bool hasLongCache(SdpaOp op) {
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
   return !ShapedType::isDynamic(queries) && !ShapedType::isDynamic(keys) && keys >= kLongCacheRatio * queries;
 }
 
-/// True where a tile of fewer queries has fewer keys to multiply, or tests fewer of them.
+/// True if a smaller query tile would have fewer keys to multiply, or to test.
 static bool hasMaskOfQueries(SdpaOp op) {
   WalkResult result = op.getMaskMod().walk([](IndexOp index) {
     return index.getKind() == IndexKind::Query ? WalkResult::interrupt() : WalkResult::advance();
@@ -112,15 +113,16 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
   auto fitsCache = [&](int64_t rows) { return tileBytes(rows) <= target.l2Bytes / kTileShareOfL2; };
   int64_t lanes = target.getLanes(elementBytes * 8), &maxRows = shape.maxRows;
-  // V is packed for each tile of queries: half as often, but for masks, whose partial tiles should be small.
+  // V is packed for each query tile. Larger tiles pack it half as often; under masks partial tiles should be small.
   bool isMasked = hasMaskOfQueries(op) && !(gather && hasLongCache(op));
   maxRows = kQueryTileBytes / elementBytes * (instruction.getInfo().takesNarrow && !isMasked ? 2 : 1);
-  // Few queries may be a multiple of another number of rows; of many, rows that are no queries are a small part.
+  // Few queries may be a multiple of another number of rows. Of many queries, padded rows are a small part.
   if (shape.queries > kFewTiles * maxRows)
     shape.queries = ShapedType::kDynamic;
   else if (!ShapedType::isDynamic(shape.queries))
     maxRows = isMasked ? maxRows * 3 / 2 : maxRows * 7 / 4;
-  // Large heads: Q^T, O^T and S^T of a tile within their share of the cache, but for the rows of a register kernel.
+  // Large heads: Q^T, O^T and S^T of a tile fit their share of the cache, unless a tile has only the rows of a register
+  // kernel.
   while (maxRows > lanes &&
          ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxPrefillStackBytes))
     maxRows -= lanes;
