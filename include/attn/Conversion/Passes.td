@@ -396,7 +396,7 @@ def LowerLaunchesPass : Pass<"attn-lower-launches", "::mlir::ModuleOp"> {
     is only declared here: the compiler defines it with PTX and cubin. The
     `gpu.module` stays. Runs after structured control flow is gone.
 
-    Rejects arguments that are no pointers and numbers, clusters and tokens.
+    Rejects arguments that are neither pointers nor scalars, clusters and tokens.
 
     ```mlir
     // before

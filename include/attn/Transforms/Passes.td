@@ -185,20 +185,17 @@ def TileChainPass : Pass<"attn-tile-chain", "::mlir::func::FuncOp"> {
 def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
   let summary = "turn the masks of attn.sdpa into one predicate and find the key ranges of a query tile";
   let description = [{
-    Spelled-out masks become one `mask_mod` region. Its conjuncts that are
-    linear in the query and key index, their quotients by constants and run-time
-    values (lengths, offsets), joined by and, or, not and select, are solved for
-    the keys that a tile of query rows visits, and for those that all its rows
-    keep: the region `key_ranges`. What is not solved (document ids) sets
-    `block_map`: the kernel finds out once a call which tiles are empty or full.
-    A boolean mask and a bias leave every key partial; a conjunct that holds for
-    every query and key of the problem is dropped. A sink becomes the region
-    `start`. After this pass nothing knows what kind of mask it was.
+    Mask sugar (`causal`, `window`, `chunk`, lengths) becomes one `mask_mod` region. The analysis solves conjuncts that
+    are linear in the query and key index, their quotients by constants, and run-time values (lengths, offsets), joined
+    by and, or, not and select. It finds the keys that a query tile visits, and the keys that all its rows keep: the
+    region `key_ranges`. A conjunct that it cannot solve, as on document ids, sets `block_map`: the kernel finds out
+    once a call which tiles are empty or full. A boolean mask and a bias leave every key partial. A conjunct that holds
+    for every query and key of the problem is dropped. A sink becomes the region `start`. No later pass knows which mask
+    it was.
 
-    Rejects nothing; an analysis remark says what became of each conjunct. With
-    `query-ranges=N`, a remark for each tile of N keys says which queries visit
-    it and which keep all its keys: the same analysis for the other axis, as a
-    backward pass needs it.
+    Rejects nothing; an analysis remark says what became of the conjuncts. With `query-ranges=N`, a remark for each tile
+    of N keys says which queries visit it and which keep all its keys. This is the same analysis for the other axis, as
+    a backward pass needs it.
 
     ```mlir
     // before
