@@ -62,8 +62,11 @@ FailureOr<Matmul> attn::cpu::matchMatmul(linalg::LinalgOp op) {
   auto isMultiplyAdd = [](Operation *first, Operation *second) {
     return isa<arith::MulFOp>(first) && isa<arith::AddFOp>(second);
   };
+  // isContractionBody looks through any op of one operand, such as exp.
+  auto isPlain = [](Operation &each) { return isa<arith::MulFOp, arith::AddFOp, arith::ExtFOp>(each); };
   std::optional<unsigned> skipping = matchZeroSkippingBody(*op.getBlock());
-  if (!skipping && !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd))
+  if (!skipping && (!llvm::all_of(op.getBlock()->without_terminator(), isPlain) ||
+                    !linalg::detail::isContractionBody(*op.getBlock(), isMultiplyAdd)))
     return failure();
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   SmallVector<unsigned> reductions;
