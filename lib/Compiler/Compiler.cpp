@@ -192,7 +192,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
   flash.schedule = options.schedule;
   flash.kernels = flash.allFunctions = true;
   flash.failOnFallback = options.failOnFallback;
-  flash.raise = !isReference(); // the oracle runs what was written
+  flash.raise = options.raise && !isReference(); // the oracle runs what was written
   CPUOptions cpu;
   cpu.target = options.target;
   cpu.parallel = options.parallel;

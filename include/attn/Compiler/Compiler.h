@@ -56,6 +56,8 @@ struct CompileOptions {
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;
+  /// Finds attention in linalg; false compiles it as it is written.
+  bool raise = true;
   /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
   std::string schedule;
   /// Schedules by problem line, for those who compile problem lines; their own `schedule` is empty.
