@@ -36,6 +36,7 @@ struct Attention {
   ExprRef query = nullptr, key = nullptr, value = nullptr;
   LinearIndex keyIndex, headIndex;
   Scores scores;
+  ExprRef sink = nullptr;             // one more score of the row, which has no weight; null: none
   ExprRef weights = nullptr;          // an element of them, where they have other uses
   llvm::SmallVector<Predicate> gates; // what keeps a weight from being set to 0; masks must do the same
   llvm::SmallVector<llvm::StringRef> relaxations;

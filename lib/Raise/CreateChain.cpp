@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MaskOperands.h"
+#include "Operands.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -43,8 +44,11 @@ public:
     FailureOr<Value> scores = buildScores();
     if (failed(scores))
       return failure();
+    FailureOr<Value> sink = buildSink();
+    if (failed(sink))
+      return ctx.fail("expected a sink that is one number for each head");
     weights = SoftmaxOp::create(rewriter, loc, scores->getType(), *scores, createEmpty(getScoreExprs(), type), Value(),
-                                Value(), Value(), ArrayAttr())
+                                *sink, Value(), ArrayAttr())
                   ->getResult(0);
     Value output = createEmpty(layout->exprs, resultType.getElementType());
     auto apply = ApplyOp::create(rewriter, loc, output.getType(), weights, value.value, output,
@@ -106,6 +110,23 @@ private:
   Value createEmpty(ArrayRef<AffineExpr> exprs, Type elementType) {
     SmallVector<OpFoldResult> sizes = llvm::map_to_vector(exprs, [&](AffineExpr expr) { return getSize(expr); });
     return tensor::EmptyOp::create(rewriter, loc, sizes, elementType);
+  }
+
+  /// One float for each head; null where there is no sink.
+  FailureOr<Value> buildSink() {
+    if (!attention.sink)
+      return Value();
+    if (domain.getNumBatch() == 0)
+      return failure();
+    ArrayRef<unsigned> heads = domain.getDims(domain.getNumBatch() - 1);
+    FailureOr<ExprRef> made = createTensor(rewriter, loc, ctx.elements, attention.sink, heads);
+    if (failed(made) || (*made)->indices.size() != heads.size())
+      return failure();
+    Value sink = (*made)->value;
+    if (heads.size() == 1)
+      return sink;
+    SmallVector<ReassociationIndices> all = {llvm::to_vector(llvm::seq<int64_t>(0, heads.size()))};
+    return tensor::CollapseShapeOp::create(rewriter, loc, sink, all).getResult();
   }
 
   /// A chain op on the scores: `create` takes their destination.

@@ -24,6 +24,12 @@ static DimSet collectDims(ArrayRef<LinearIndex> indices) {
   return dims;
 }
 
+static void collectDims(ExprRef expr, DimSet &dims) {
+  dims.insert_range(collectDims(expr->indices));
+  for (ExprRef operand : expr->operands)
+    collectDims(operand, dims);
+}
+
 /// Collects the dimensions of expressions in which the key occurs: those of a mask's rows.
 static void collectBesideKey(ExprRef expr, Elements &elements, const LinearIndex &key, DimSet &dims,
                              llvm::DenseSet<ExprRef> &visited) {
@@ -88,7 +94,7 @@ FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
   DimSet query = collectDims(attention.query->indices), key = collectDims(attention.key->indices),
          value = collectDims(attention.value->indices), result = collectDims(attention.indices);
   DimSet keys = collectDims(attention.keyIndex), heads = collectDims(attention.headIndex), values, queries, batch;
-  if (keys.size() != 1 || heads.size() > 1)
+  if (keys.size() > 1 || heads.size() > 2)
     return ctx.fail("expected keys and the head size to be a dimension each, found reshapes that cut them");
   auto isSummed = [&](unsigned dim) { return keys.contains(dim) || heads.contains(dim); };
   for (unsigned dim : query)
@@ -135,10 +141,23 @@ FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
       domain.dims.push_back(merged);
     }
   }
+  // A sink is one of the last batch dimension, the heads.
+  DimSet ofSink;
+  if (attention.sink)
+    collectDims(attention.sink, ofSink);
+  auto *shared = llvm::find_if(domain.dims, [&](const Dim &dim) {
+    return llvm::any_of(dim, [&](unsigned each) { return ofSink.contains(each); });
+  });
+  if (shared != domain.dims.end())
+    std::rotate(shared, shared + 1, domain.dims.end());
   domain.numBatch = domain.dims.size();
   domain.dims.push_back(queryDim);
-  domain.dims.push_back({keys.front()});
-  domain.dims.push_back(heads.empty() ? Dim() : Dim{heads.front()});
+  domain.dims.push_back(keys.empty() ? Dim() : Dim{keys.front()});
+  Dim head; // in the order of Q, where a reshape has cut it
+  for (unsigned dim : query)
+    if (heads.contains(dim))
+      head.push_back(dim);
+  domain.dims.push_back(head);
   domain.dims.push_back(values.empty() ? Dim() : Dim{values.front()});
   return domain;
 }
@@ -213,7 +232,7 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
       if (inner < pieces.size() && *pieces[inner] == dim[1]) {
         while (i < inner)
           group.push_back(++i);
-      } else if (role == OperandRole::SharedHead)
+      } else if (role == OperandRole::SharedHead && *position < numBatch)
         expr = expr.floorDiv(space->getSize(dim[1]));
       else
         return failure();

@@ -38,6 +38,8 @@ public:
   unsigned getNumBatch() const { return numBatch; }
   unsigned getNumDims() const { return dims.size(); }
   unsigned getPosition(DimKind kind) const { return numBatch + static_cast<unsigned>(kind); }
+  /// The dimensions of the match that are the one at `position`.
+  llvm::ArrayRef<unsigned> getDims(unsigned position) const { return dims[position]; }
   /// The map of an op whose domain has the batch dimensions and `kinds`.
   mlir::AffineMap getMap(llvm::ArrayRef<DimKind> kinds, llvm::ArrayRef<mlir::AffineExpr> exprs) const;
 

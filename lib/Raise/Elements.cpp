@@ -184,10 +184,14 @@ ExprRef Elements::get(Value tensor, ArrayRef<LinearIndex> indices) {
     return intern({.kind = Expr::Kind::Constant,
                    .type = constant.getElementType(),
                    .constant = constant.getSplatValue<Attribute>()});
+  return getMade(tensor, current);
+}
+
+ExprRef Elements::getMade(Value tensor, ArrayRef<LinearIndex> indices) {
   return intern({.kind = Expr::Kind::Element,
                  .type = cast<RankedTensorType>(tensor.getType()).getElementType(),
                  .value = tensor,
-                 .indices = SmallVector<LinearIndex, 4>(current.begin(), current.end())});
+                 .indices = SmallVector<LinearIndex, 4>(indices)});
 }
 
 //===----------------------------------------------------------------------===//
@@ -294,12 +298,61 @@ static bool hasEffects(linalg::LinalgOp op) {
   return llvm::any_of(op.getBlock()->without_terminator(), [](Operation &nested) { return !isPure(&nested); });
 }
 
+/// The element that `expr` is of the operands of a slice or a concatenation; null where it is of more than one.
+ExprRef Elements::getSliced(ExprRef expr) {
+  if (auto concat = expr->value.getDefiningOp<tensor::ConcatOp>()) {
+    SmallVector<LinearIndex> indices(expr->indices.begin(), expr->indices.end());
+    LinearIndex &index = indices[concat.getDim()];
+    std::optional<int64_t> last = space.getLast(index);
+    for (Value part : concat.getInputs()) {
+      int64_t size = getShape(part)[concat.getDim()];
+      if (!last || ShapedType::isDynamic(size))
+        return nullptr;
+      if (index.constant >= 0 && *last < size)
+        return get(part, indices);
+      index.constant -= size;
+      *last -= size;
+    }
+    return nullptr;
+  }
+  auto slice = expr->value.getDefiningOp<OffsetSizeAndStrideOpInterface>();
+  if (!slice || !isa<tensor::ExtractSliceOp, tensor::InsertSliceOp>(slice) || !slice.hasUnitStride() ||
+      llvm::any_of(slice.getStaticOffsets(), ShapedType::isDynamic))
+    return nullptr;
+  SmallVector<LinearIndex> indices(expr->indices.begin(), expr->indices.end());
+  if (auto extract = dyn_cast<tensor::ExtractSliceOp>(*slice)) {
+    if (extract.getSourceType().getRank() != extract.getType().getRank())
+      return nullptr;
+    for (auto [index, offset] : llvm::zip(indices, slice.getStaticOffsets()))
+      index.constant += offset;
+    return get(extract.getSource(), indices);
+  }
+  auto insert = cast<tensor::InsertSliceOp>(*slice);
+  if (insert.getSourceType().getRank() != insert.getDestType().getRank())
+    return nullptr;
+  bool isInside = true;
+  for (auto [index, offset, size] : llvm::zip(indices, slice.getStaticOffsets(), insert.getSourceType().getShape())) {
+    std::optional<int64_t> last = space.getLast(index);
+    if (!last || ShapedType::isDynamic(size))
+      return nullptr;
+    if (*last < offset || index.constant >= offset + size)
+      return get(insert.getDest(), indices);
+    isInside &= index.constant >= offset && *last < offset + size;
+    index.constant -= offset;
+  }
+  return isInside ? get(insert.getSource(), indices) : nullptr;
+}
+
 ExprRef Elements::expand(ExprRef expr) {
   if (!expr->isElement())
     return expr;
   auto [entry, isNew] = expanded.try_emplace(expr, expr);
   if (!isNew)
     return entry->second;
+  if (ExprRef source = getSliced(expr)) {
+    source = expand(source);
+    return expanded[expr] = source;
+  }
   auto op = expr->value.getDefiningOp<linalg::LinalgOp>();
   if (!op || !op.hasPureTensorSemantics() || op.getNumParallelLoops() != op.getNumLoops() || hasEffects(op))
     return expr;
@@ -408,27 +461,56 @@ static bool readsAccumulator(Value value, linalg::LinalgOp op) {
          llvm::any_of(producer->getOperands(), [&](Value operand) { return readsAccumulator(operand, op); });
 }
 
-ExprRef Elements::matchReduction(ExprRef expr, Reduction kind, const LinearIndex &index) {
+linalg::LinalgOp Elements::getReduction(ExprRef &expr) {
   expr = expand(expr);
-  if (!expr->isElement())
-    return nullptr;
-  auto op = expr->value.getDefiningOp<linalg::LinalgOp>();
-  if (!op || !op.hasPureTensorSemantics() || op.getNumReductionLoops() == 0)
+  auto op = expr->isElement() ? expr->value.getDefiningOp<linalg::LinalgOp>() : linalg::LinalgOp();
+  return op && op.hasPureTensorSemantics() && op.getNumReductionLoops() > 0 ? op : linalg::LinalgOp();
+}
+
+ExprRef Elements::matchReduction(ExprRef expr, Reduction kind, const LinearIndex &index) {
+  linalg::LinalgOp op = getReduction(expr);
+  if (!op)
     return nullptr;
   unsigned result = cast<OpResult>(expr->value).getResultNumber();
-  Value combined = getCombined(op, result, kind);
-  if (!combined || readsAccumulator(combined, op))
-    return nullptr;
   FailureOr<SmallVector<LinearIndex>> loops = getLoops(op, result, expr->indices, &index);
   if (failed(loops))
     return nullptr;
   // A reduction over loops of one index only is over no keys, unless there is one key.
   if (!index.isConstant() && !llvm::is_contained(*loops, index))
     return nullptr;
-  ExprRef init = getBodyValue(op, op.getRegionOutputArgs()[result], *loops);
+  return getCombined(op, result, kind, *loops);
+}
+
+std::optional<Elements::OneMore> Elements::matchReductionOfOneMore(ExprRef expr, Reduction kind,
+                                                                   const LinearIndex &index, unsigned offset) {
+  linalg::LinalgOp op = getReduction(expr);
+  std::optional<int64_t> extent = space.getExtent(index);
+  if (!op || op.getNumReductionLoops() != 1 || !extent || ShapedType::isDynamic(*extent))
+    return std::nullopt;
+  unsigned result = cast<OpResult>(expr->value).getResultNumber();
+  FailureOr<SmallVector<LinearIndex>> loops = getLoops(op, result, expr->indices, nullptr);
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  if (failed(loops) || op.getStaticLoopRanges()[reduced[0]] != *extent + 1)
+    return std::nullopt;
+  LinearIndex &at = (*loops)[reduced[0]];
+  at = index;
+  at.constant += offset;
+  ExprRef each = getCombined(op, result, kind, *loops);
+  at = LinearIndex();
+  at.constant = offset ? 0 : *extent;
+  ExprRef other = getCombined(op, result, kind, *loops);
+  return each && other ? std::optional(OneMore{each, other}) : std::nullopt;
+}
+
+ExprRef Elements::getCombined(linalg::LinalgOp op, unsigned result, Reduction kind, ArrayRef<LinearIndex> loops) {
+  Value combined = getCombined(op, result, kind);
+  if (!combined || readsAccumulator(combined, op))
+    return nullptr;
+  ExprRef init = getBodyValue(op, op.getRegionOutputArgs()[result], loops);
   if (!init || !isNeutral(expand(init), kind))
     return nullptr;
-  return getBodyValue(op, combined, *loops);
+  return getBodyValue(op, combined, loops);
 }
 
 std::optional<Elements::Contraction> Elements::matchContraction(ExprRef expr) {
@@ -458,9 +540,13 @@ std::optional<Elements::Contraction> Elements::matchContraction(ExprRef expr) {
   for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
     if (type == utils::IteratorType::reduction && ranges[loop] != 1)
       summed.push_back((*loops)[loop]);
-  if (summed.size() > 1)
-    return std::nullopt;
-  if (!summed.empty())
-    contraction.summed = summed[0];
+  int64_t stride = 1;
+  for (const LinearIndex &index : llvm::reverse(summed)) {
+    std::optional<int64_t> extent = space.getExtent(index);
+    if (ShapedType::isDynamic(stride) || !extent)
+      return std::nullopt;
+    contraction.summed = add(contraction.summed, multiply(index, stride));
+    stride = ShapedType::isDynamic(*extent) ? ShapedType::kDynamic : stride * *extent;
+  }
   return contraction;
 }

@@ -55,6 +55,8 @@ public:
 
   /// The element of `tensor` at `indices`, taken from as far back as views go.
   ExprRef get(mlir::Value tensor, llvm::ArrayRef<LinearIndex> indices);
+  /// The same of a tensor that is not looked through.
+  ExprRef getMade(mlir::Value tensor, llvm::ArrayRef<LinearIndex> indices);
   ExprRef getScalar(mlir::Value value);
   ExprRef getConstant(mlir::Type type, double value);
   /// The result of `op`, a scalar op of one result, for `operands` instead of its own.
@@ -75,7 +77,14 @@ public:
   /// each of these. Null otherwise.
   ExprRef matchReduction(ExprRef expr, Reduction kind, const LinearIndex &index);
 
-  /// A product of matrices: the two factors of its sum, and the indices that it sums over.
+  /// The same of one more expression, a sink: it stands first (`offset` 1) or last (0), and `each` for the others.
+  struct OneMore {
+    ExprRef each, other;
+  };
+  std::optional<OneMore> matchReductionOfOneMore(ExprRef expr, Reduction kind, const LinearIndex &index,
+                                                 unsigned offset);
+
+  /// A product of matrices: the two factors of its sum, and the indices that it sums over, as one row-major index.
   struct Contraction {
     mlir::Operation *op;
     ExprRef lhs, rhs;
@@ -90,6 +99,7 @@ private:
     bool operator()(const std::unique_ptr<Expr> &lhs, const std::unique_ptr<Expr> &rhs) const;
   };
   ExprRef intern(Expr expr);
+  ExprRef getSliced(ExprRef expr);
   ExprRef getRestoredBoolean(mlir::Operation *op, llvm::ArrayRef<ExprRef> operands);
   /// The indices of the loops of `op` at which it writes `indices` of result `result`; `reduced` for its one reduction
   /// loop of more than one index, null: such loops get indices of their own.
@@ -97,6 +107,9 @@ private:
   getLoops(mlir::linalg::LinalgOp op, unsigned result, llvm::ArrayRef<LinearIndex> indices, const LinearIndex *reduced);
   /// A value of the body of `op` at `loops`; null where it is no expression.
   ExprRef getBodyValue(mlir::linalg::LinalgOp op, mlir::Value value, llvm::ArrayRef<LinearIndex> loops);
+  /// The reduction that `expr`, then expanded, is an element of; null for others.
+  mlir::linalg::LinalgOp getReduction(ExprRef &expr);
+  ExprRef getCombined(mlir::linalg::LinalgOp op, unsigned result, Reduction kind, llvm::ArrayRef<LinearIndex> loops);
   /// What an iteration of a reduction combines with what it has; null where `op` is none of `kind` from its neutral
   /// element on.
   mlir::Value getCombined(mlir::linalg::LinalgOp op, unsigned result, Reduction kind);

@@ -76,6 +76,8 @@ LinearIndex IterationSpace::getLoop(const void *owner, unsigned number, int64_t 
 }
 
 void IterationSpace::cut(unsigned dim, int64_t innerSize) {
+  if (stale) // another path through the same loop has asked for it
+    return;
   auto [loop, part] = owners[dim];
   SmallVector<int64_t> &inner = innerSizes[loop];
   if (part > 0)
@@ -102,6 +104,16 @@ std::optional<int64_t> IterationSpace::getExtent(const LinearIndex &index) const
     extent = ShapedType::isDynamic(sizes[dim]) ? ShapedType::kDynamic : extent * sizes[dim];
   }
   return extent;
+}
+
+std::optional<int64_t> IterationSpace::getLast(const LinearIndex &index) const {
+  int64_t last = index.constant;
+  for (auto [dim, coefficient] : index.terms) {
+    if (ShapedType::isDynamic(sizes[dim]) || coefficient < 0)
+      return std::nullopt;
+    last += coefficient * (sizes[dim] - 1);
+  }
+  return last;
 }
 
 FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearIndex &index, ArrayRef<int64_t> shape) {

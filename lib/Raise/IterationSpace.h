@@ -57,6 +57,9 @@ public:
   /// The number of indices that `index` runs through if it starts at 0 without gaps: nullopt if not, or not known.
   std::optional<int64_t> getExtent(const LinearIndex &index) const;
 
+  /// The largest value of `index` whose smallest is its constant: nullopt where that is not known.
+  std::optional<int64_t> getLast(const LinearIndex &index) const;
+
   bool isStale() const { return stale; }
   /// Forgets all dimensions but not where loops are cut.
   void restart();

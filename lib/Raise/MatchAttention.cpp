@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Attention.h"
+#include "Operands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -27,24 +27,6 @@ static std::pair<ExprRef, ExprRef> peelDivision(Elements &elements, ExprRef resu
   return {expr, nullptr};
 }
 
-static unsigned getWidth(ExprRef expr) { return expr->type.getIntOrFloatBitWidth(); }
-
-static bool isTensor(ExprRef expr) { return expr->isElement() && isa<FloatType>(expr->type); }
-
-/// An operand of a product as a tensor of at most the width of `type`: its casts are part of the product. The last one
-/// on the way back whose type is that, else the last of all.
-static ExprRef findOperand(Elements &elements, ExprRef expr, Type type) {
-  ExprRef found = nullptr;
-  for (ExprRef seen = expr;;) {
-    if (isTensor(seen) && getWidth(seen) <= type.getIntOrFloatBitWidth() && (!found || seen->type == type))
-      found = seen;
-    ExprRef cast = elements.expand(seen);
-    if (!cast->isOp<arith::ExtFOp>() && !cast->isOp<arith::TruncFOp>())
-      return found;
-    seen = cast->operands[0];
-  }
-}
-
 FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result) {
   Elements &elements = ctx.elements;
   Attention attention;
@@ -56,8 +38,6 @@ FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result
   if (!contraction)
     return ctx.fail("expected a product of weights and values");
   attention.keyIndex = contraction->summed;
-  if (attention.keyIndex.isConstant())
-    return ctx.fail("expected more than one key");
   std::string reason;
   for (auto [weights, value] : {std::pair(contraction->lhs, contraction->rhs), {contraction->rhs, contraction->lhs}}) {
     Attention found = attention;

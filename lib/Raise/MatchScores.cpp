@@ -229,7 +229,7 @@ void collectProducts(Elements &elements, ExprRef expr, const LinearIndex &key, l
   expr = elements.expand(expr);
   if (!visited.insert(expr).second)
     return;
-  if (expr->isElement() && elements.dependsOn(expr, key) && elements.matchContraction(expr))
+  if (expr->isElement() && (key.isConstant() || elements.dependsOn(expr, key)) && elements.matchContraction(expr))
     products.push_back(expr);
   for (ExprRef operand : expr->operands)
     collectProducts(elements, operand, key, visited, products);
@@ -269,7 +269,8 @@ LogicalResult attn::raise::matchScores(MatchContext &ctx, ExprRef expr, Attentio
   for (ExprRef product : products) {
     std::optional<Elements::Contraction> contraction = elements.matchContraction(product);
     bool isLeft = elements.dependsOn(contraction->lhs, attention.keyIndex);
-    if (isLeft == elements.dependsOn(contraction->rhs, attention.keyIndex))
+    // Of one key, either factor may be the query.
+    if (!attention.keyIndex.isConstant() && isLeft == elements.dependsOn(contraction->rhs, attention.keyIndex))
       continue;
     Attention found = attention;
     found.query = isLeft ? contraction->rhs : contraction->lhs;

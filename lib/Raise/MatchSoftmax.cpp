@@ -55,6 +55,10 @@ private:
       if (!expr->isOp<arith::SelectOp>())
         return weights;
       auto [condition, whenTrue, whenFalse] = std::make_tuple(expr->operands[0], expr->operands[1], expr->operands[2]);
+      if (testsInfinity(elements.expand(condition), whenFalse)) { // nan_to_num; no weight is infinite
+        weights = whenFalse;
+        continue;
+      }
       bool zeroIfTrue = isConstant(whenTrue, 0);
       if (zeroIfTrue == isConstant(whenFalse, 0))
         return weights;
@@ -74,8 +78,22 @@ private:
     ExprRef expr = elements.expand(condition);
     if (elements.dependsOn(expr, key))
       attention.gates.push_back({condition, !zeroIfTrue});
+    else if (ExprRef negated = getNegated(expr))
+      addZero(negated, !zeroIfTrue);
+    else if (ExprRef each = getReduced(expr, zeroIfTrue); each && !getComparison(elements.expand(each)))
+      attention.gates.push_back({each, !zeroIfTrue}); // of the row: where none, or all, of the keys are so
     else
       rowGuards.push_back({expr, zeroIfTrue});
+  }
+
+  /// What `condition` says that all keys of a row are; where `isEmpty` is false, one of them.
+  ExprRef getReduced(ExprRef condition, bool isEmpty) {
+    return elements.matchReduction(condition, isEmpty ? Reduction::And : Reduction::Or, key);
+  }
+
+  bool testsInfinity(ExprRef condition, ExprRef value) {
+    return getComparison(condition) == CmpFPredicate::OEQ && elements.areEqual(condition->operands[0], value) &&
+           std::isinf(elements.stripCasts(condition->operands[1])->getConstant().value_or(0));
   }
 
   bool isConstant(ExprRef expr, double value) { return elements.stripCasts(expr)->getConstant() == value; }
@@ -116,7 +134,7 @@ private:
         ExprRef maximum = elements.matchReduction(elements.stripCasts(value), Reduction::Maximum, key);
         return maximum && elements.areEqual(maximum, scores);
       });
-    ExprRef each = elements.matchReduction(condition, isEmpty ? Reduction::And : Reduction::Or, key);
+    ExprRef each = getReduced(condition, isEmpty);
     return each && testsRemoved(elements.expand(each), isEmpty,
                                 [&](ExprRef value) { return elements.areEqual(value, scores); });
   }
@@ -155,13 +173,71 @@ private:
     if (!denominator)
       return matchLogSum(expr);
     ExprRef exponential = peelZeros(numerator);
-    ExprRef summand = elements.matchReduction(elements.stripCasts(denominator), Reduction::Sum, key);
-    if (!summand)
-      return ctx.fail("expected a denominator that is a sum over the keys, the dimension that the second product sums "
-                      "over, from 0 on and nothing else");
-    if (!elements.areEqual(peelZeros(summand), exponential))
-      return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others");
-    return matchExponential(elements.expand(exponential));
+    return matchSum(exponential, elements.expand(elements.stripCasts(denominator)));
+  }
+
+  /// The scores of `exponential`, where `denominator` is the sum of it over the keys, and of a sink's.
+  FailureOr<ExprRef> matchSum(ExprRef exponential, ExprRef denominator) {
+    if (ExprRef summand = elements.matchReduction(denominator, Reduction::Sum, key)) {
+      if (!isSummand(summand, exponential))
+        return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others");
+      return matchExponential(elements.expand(exponential));
+    }
+    for (unsigned offset : {0, 1})
+      if (auto sum = elements.matchReductionOfOneMore(denominator, Reduction::Sum, key, offset);
+          sum && isSummand(sum->each, exponential))
+        return matchSink(exponential, sum->other);
+    if (denominator->isOp<arith::AddFOp>())
+      for (unsigned i : {0, 1})
+        if (ExprRef summand =
+                elements.matchReduction(elements.stripCasts(denominator->operands[i]), Reduction::Sum, key);
+            summand && isSummand(summand, exponential))
+          return matchSink(exponential, denominator->operands[1 - i]);
+    return ctx.fail("expected a denominator that is a sum over the keys, the dimension that the second product sums "
+                    "over, from 0 on and nothing else but one more exponential, a sink");
+  }
+
+  /// True where `summand` is `exponential`. Where both are set to 0, the scores are masked.
+  bool isSummand(ExprRef summand, ExprRef exponential) {
+    SmallVector<Predicate> gates;
+    std::swap(gates, attention.gates);
+    ExprRef peeled = peelZeros(summand);
+    std::swap(gates, attention.gates);
+    for (const Predicate &gate : gates) {
+      auto *same = llvm::find_if(attention.gates, [&](const Predicate &other) {
+        return other.keepIf == gate.keepIf && elements.areEqual(other.condition, gate.condition);
+      });
+      if (same == attention.gates.end())
+        return false;
+      attention.scores.masks.push_back(*same);
+    }
+    return elements.areEqual(peeled, exponential);
+  }
+
+  /// exp(s - t), where `term`, one more exponential of the row's sum, is exp(sink - t).
+  FailureOr<ExprRef> matchSink(ExprRef exponential, ExprRef term) {
+    StringRef expected = "expected a denominator whose one more term is the exponential of a score less the same "
+                         "maximum, a sink, found another";
+    exponential = elements.expand(exponential);
+    term = elements.expand(elements.stripCasts(term));
+    if (!exponential->isOp<math::ExpOp>() || elements.dependsOn(term, key))
+      return ctx.fail(expected);
+    SmallVector<ExprRef> shifts, shiftsOfSink;
+    ExprRef scores = collectShifts(exponential->operands[0], shifts);
+    std::optional<double> constant = term->getConstant();
+    if (constant && *constant > 0)
+      attention.sink = elements.getConstant(term->type, std::log(*constant));
+    else if (term->isOp<math::ExpOp>()) {
+      ExprRef argument = elements.expand(elements.stripCasts(term->operands[0]));
+      if (argument->isOp<arith::NegFOp>()) { // 0 - t
+        shiftsOfSink.push_back(elements.stripCasts(argument->operands[0]));
+        attention.sink = elements.getConstant(term->type, 0);
+      } else
+        attention.sink = elements.expand(collectShifts(term->operands[0], shiftsOfSink));
+    }
+    if (!attention.sink || !areSameShifts(shifts, shiftsOfSink))
+      return ctx.fail(expected);
+    return checkMaximum(scores);
   }
 
   /// exp(s - t - log(sum(exp(s - t)))), as logsumexp and log_softmax give it.
@@ -223,7 +299,15 @@ private:
     auto op = expr->value.getDefiningOp<linalg::SoftmaxOp>();
     if (denominator)
       return ctx.fail("expected no division behind a linalg.softmax, found one");
-    if (!(expr->indices[op.getDimension()] == key))
+    LinearIndex at = expr->indices[op.getDimension()];
+    int64_t size = cast<RankedTensorType>(op.getInput().getType()).getShape()[op.getDimension()];
+    std::optional<int64_t> keys = elements.getSpace().getExtent(key);
+    if (keys && !ShapedType::isDynamic(*keys) && size == *keys + 1 && at.terms == key.terms) {
+      SmallVector<LinearIndex> indices(expr->indices.begin(), expr->indices.end());
+      indices[op.getDimension()] = LinearIndex();
+      indices[op.getDimension()].constant = at.constant ? 0 : *keys;
+      attention.sink = elements.expand(elements.get(op.getInput(), indices));
+    } else if (!(at == key))
       return ctx.fail("expected a linalg.softmax over the keys, the dimension that the second product sums over");
     return elements.get(op.getInput(), expr->indices);
   }
@@ -254,7 +338,7 @@ private:
   ExprRef peelShift(ExprRef expr) {
     ExprRef seen = elements.expand(expr);
     if (seen->isOp<arith::SubFOp>() && !elements.dependsOn(seen->operands[1], key) &&
-        elements.dependsOn(seen->operands[0], key)) {
+        (key.isConstant() || elements.dependsOn(seen->operands[0], key))) {
       ExprRef scores = elements.stripCasts(seen->operands[0]);
       hasMaximum |= isShiftByMaximum(seen->operands[1], scores);
       return peelShift(scores);
@@ -277,6 +361,10 @@ private:
     shift = elements.expand(shift);
     if (ExprRef each = elements.matchReduction(shift, Reduction::Maximum, key))
       return elements.areEqual(each, scores);
+    for (unsigned offset : {0, 1})
+      if (auto maximum = elements.matchReductionOfOneMore(shift, Reduction::Maximum, key, offset);
+          maximum && elements.areEqual(maximum->each, scores))
+        return true;
     return llvm::any_of(shift->operands, [&](ExprRef operand) { return isShiftByMaximum(operand, scores); });
   }
 

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Raise/Raise.h"
-#include "Attention.h"
+#include "Operands.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +32,8 @@ using namespace attn::raise;
 static constexpr unsigned kMaxCuts = 32;
 /// How many ops behind the second product may belong to the attention: views, a cast, a division.
 static constexpr unsigned kMaxTail = 8;
+/// How many ops between an exponential and its sum: where it is set to 0, a cast.
+static constexpr unsigned kMaxBehind = 3;
 /// How many ops between two products are looked at for a softmax.
 static constexpr unsigned kMaxBetween = 256;
 
@@ -66,6 +68,14 @@ static bool hasExponential(Operation *op) {
          llvm::any_of(*linalgOp.getBlock(), [](Operation &nested) { return isa<math::ExpOp, math::Exp2Op>(nested); });
 }
 
+/// True where `op`, or what elementwise ops make of it, is summed.
+static bool isSummedBehind(Operation *op, unsigned depth) {
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return isSum(user) || (depth > 0 && isa<linalg::LinalgOp>(user) && !isContraction(user) && !isReduction(user) &&
+                           isSummedBehind(user, depth - 1));
+  });
+}
+
 /// True where exponentials that are summed stand between a product and `contraction`: all softmaxes do, and gated
 /// activations, which sum nothing, do not.
 static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
@@ -84,7 +94,7 @@ static bool looksLikeSoftmax(linalg::LinalgOp contraction) {
       continue;
     }
     isExponential |= hasExponential(op) || isa<linalg::SoftmaxOp>(op);
-    isSummed |= isSum(op) || isa<linalg::SoftmaxOp>(op) || (hasExponential(op) && llvm::any_of(op->getUsers(), isSum));
+    isSummed |= isSum(op) || isa<linalg::SoftmaxOp>(op) || (hasExponential(op) && isSummedBehind(op, kMaxBehind));
     push(op);
   }
   return isExponential && isSummed && isOfProduct;
@@ -139,7 +149,9 @@ static FailureOr<ApplyOp> matchAndReplace(RewriterBase &rewriter, MatchContext &
   Operation *op = result.getDefiningOp(), *before = op->getPrevNode();
   rewriter.setInsertionPoint(op);
   Value replacement;
-  FailureOr<ApplyOp> apply = createChain(rewriter, ctx, *attention, replacement);
+  FailureOr<ApplyOp> apply = failure();
+  if (succeeded(createOperands(rewriter, ctx, *attention)))
+    apply = createChain(rewriter, ctx, *attention, replacement);
   if (failed(apply)) {
     eraseBuilt(rewriter, before, op);
     return failure();
@@ -161,7 +173,8 @@ FailureOr<ApplyOp> attn::raiseAttention(RewriterBase &rewriter, linalg::LinalgOp
   if (!isContraction(contraction) || contraction->use_empty() || !looksLikeSoftmax(contraction))
     return failure();
   // With as much as possible of what follows; the reason is that of the product alone.
-  for (Value result : llvm::reverse(collectTail(contraction))) {
+  SmallVector<Value> tail = collectTail(contraction);
+  for (Value result : llvm::reverse(tail)) {
     IterationSpace space;
     for (unsigned cut = 0; cut <= kMaxCuts; ++cut) {
       Elements elements(space);

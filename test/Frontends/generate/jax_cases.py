@@ -336,6 +336,127 @@ def bfloat16_to_f32(q, k, v):
     return apply(softmax(s), v.astype(jnp.float32))
 
 
+# A sink: one more score of the row, which has no weight.
+@case(Q, K, V)
+def sink_of_zero(q, k, v):
+    s = product(q, k) * 0.2
+    m = jnp.maximum(s.max(-1, keepdims=True), 0)
+    return apply(jnp.exp(s - m) / (jnp.exp(-m) + jnp.exp(s - m).sum(-1, keepdims=True)), v)
+
+
+def with_sink(s, c):
+    return jnp.concatenate([s, jnp.broadcast_to(c[None, :, None, None], (B, H, S, 1))], -1)
+
+
+@case(Q, K, V, normal(H))
+def sink_last(q, k, v, c):
+    return apply(softmax(with_sink(product(q, k) * SCALE, c))[..., :-1], v)
+
+
+@case(Q, K, V, normal(H))
+def sink_first(q, k, v, c):
+    s = jnp.concatenate([jnp.broadcast_to(c[None, :, None, None], (B, H, S, 1)), product(q, k) * SCALE], -1)
+    return apply(softmax(s)[..., 1:], v)
+
+
+@case(Q, K, V, normal(H))
+def sink_causal(q, k, v, c):
+    s = with_sink(jnp.where(ROW + (T - S) >= COLUMN, product(q, k) * SCALE, -jnp.inf), c)
+    return apply(softmax(s - s.max(-1, keepdims=True))[..., :-1], v)
+
+
+@case(Q, KG, VG, normal(H))
+def sink_in_the_sum(q, k, v, c):
+    s, c = product(q, jnp.repeat(k, 2, 1)) * SCALE, c[None, :, None, None]
+    m = jnp.maximum(s.max(-1, keepdims=True), c)
+    e = jnp.exp(s - m)
+    return apply(e / (e.sum(-1, keepdims=True) + jnp.exp(c - m)), jnp.repeat(v, 2, 1))
+
+
+# Masks on the exponentials, and guards of rows that they leave empty.
+@case(Q, K, V, some(B, 1, S, T))
+def exponentials_times_mask(q, k, v, m):
+    e = exponentials(q, k) * m
+    return apply(e / e.sum(-1, keepdims=True), v)
+
+
+@case(Q, K, V, some(B, 1, S, T))
+def exponentials_selected(q, k, v, m):
+    e = jnp.where(m, exponentials(q, k), 0)
+    return apply(e, v) / e.sum(-1, keepdims=True)
+
+
+@case(Q, K, V, some(B, 1, S, T).at[0, 0, 3].set(False))
+def any_key_guard(q, k, v, m):
+    p = softmax(jnp.where(m, product(q, k) * SCALE, LOWEST))
+    return apply(jnp.where(m.any(-1, keepdims=True), p, 0.0), v)
+
+
+@case(Q, K, V, some(B, 1, S, T))
+def nan_to_num(q, k, v, m):
+    return apply(jnp.nan_to_num(softmax(jnp.where(m, product(q, k) * SCALE, -jnp.inf))), v)
+
+
+@case(Q, K, V, normal(1, H, S, T))
+def powers_of_two_bias(q, k, v, b):
+    s = (product(q, k) * SCALE + b) * math.log2(math.e)
+    e = jnp.exp2(s - s.max(-1, keepdims=True))
+    return apply(e, v) / e.sum(-1, keepdims=True)
+
+
+# As models write it.
+on_scores(
+    "t5_buckets",
+    lambda s, t: s + t[jnp.clip((COLUMN - ROW) // 4 + 8, 0, 15)].transpose(2, 0, 1)[None],
+    normal(16, H),
+)
+on_scores(
+    "gpt2_tensorflow",
+    lambda s: s * jnp.tril(jnp.ones((S, T)), T - S) - 1e10 * (1 - jnp.tril(jnp.ones((S, T)), T - S)),
+)
+
+
+@case(Q, K, V, normal(B, H, S, 8), normal(B, T, 8))
+def deepseek_two_products(q, k, v, qp, kp):
+    return plain(q, k, v, lambda s: (s + einsum("bhqd,bkd->bhqk", qp, kp)) * 0.15, scale=1.0)
+
+
+@case(normal(B, S, 4, D), normal(B, T, 2, D), normal(B, T, 2, D), some(B, S, T).at[:, :, 0].set(True))
+def gemma(q, k, v, m):
+    s = einsum("BTKGH,BSKH->BTKGS", (q * 0.2).reshape(B, S, 2, 2, D), k)
+    s = jnp.where(m[:, :, None, None, :], jnp.tanh(s / 50) * 50, -2.3819763e38)
+    return einsum("BTKGS,BSKH->BTKGH", softmax(s, axis=-1), v).reshape(B, S, 4 * D)
+
+
+@case(Q, K, V, normal(H, S + T - 1, D))
+def transformer_xl(q, k, v, r):
+    s = einsum("bhqd,hrd->bhqr", q, r)
+    s = jnp.take_along_axis(s, jnp.broadcast_to((COLUMN - ROW + S - 1)[None, None], (B, H, S, T)), -1)
+    return apply(softmax((product(q, k) + s) * SCALE), v)
+
+
+@case(Q, K, V)
+def differential(q, k, v):
+    a, b = (softmax(product(q[..., part], k[..., part]) * SCALE) for part in (slice(0, 12), slice(12, 24)))
+    return apply(a, v) - 0.3 * apply(b, v)
+
+
+@case(normal(H, 11, D), K, V)
+def queries_without_batch(q, k, v):
+    return apply(softmax(einsum("hqd,bhkd->bhqk", q, k) * SCALE), v)
+
+
+@case(normal(B, 10, 12, H, D), normal(B, 10, 12, H, D), normal(B, 10, 12, H, D))
+def columns_of_images(q, k, v):
+    return einsum("bhxqk,bkxhd->bqxhd", softmax(einsum("bqxhd,bkxhd->bhxqk", q, k) * SCALE), v)
+
+
+@case(normal(S, B, H * D), normal(T, B, H * D), normal(T, B, H * D))
+def fairseq(q, k, v):
+    q, k, v = (x.reshape(-1, B * H, D).transpose(1, 0, 2) for x in (q * SCALE, k, v))
+    return (softmax(q @ k.swapaxes(1, 2)) @ v).transpose(1, 0, 2).reshape(S, B, H * D)
+
+
 # jax.nn and flax.
 @case(QT, KT, VT, normal(B, H, S, T), some(B, 1, S, T))
 def library_bias_mask(q, k, v, b, m):
@@ -516,7 +637,7 @@ def mask_behind_softmax_neg(q, k, v, m):
 
 
 @case(Q, K, V)
-def one_more_in_the_sum_neg(q, k, v):
+def one_more_unshifted_neg(q, k, v):
     s = product(q, k) * 0.2
     m = jnp.maximum(s.max(-1, keepdims=True), 0)
-    return apply(jnp.exp(s - m) / (jnp.exp(-m) + jnp.exp(s - m).sum(-1, keepdims=True)), v)
+    return apply(jnp.exp(s - m) / (1 + jnp.exp(s - m).sum(-1, keepdims=True)), v)

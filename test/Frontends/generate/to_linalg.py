@@ -22,7 +22,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 COMPILE = ("iree-compile", "--compile-to=input", "--mlir-print-elementsattrs-with-hex-if-larger=-1")
 LARGE = 10_000  # characters of a constant
-COUNTS = {"decoder_layer": 2, "swin_eager": 2}  # cases of more than one attention
+COUNTS = {"decoder_layer": 2, "swin_eager": 2, "differential": 2}  # cases of more than one attention
 
 
 def run(*command: str) -> str:
