@@ -60,7 +60,7 @@ struct Epoch {
   int line = 0;
 };
 
-/// Accesses of which none is ordered before another: one, or a list of Shadow's.
+/// Accesses that later ones may race with: one, or a list of Shadow's, the latest at its end.
 struct EpochSet {
   Epoch only;
   uint32_t list = 0; ///< number of the list, 0: `only`
