@@ -7,6 +7,7 @@
 #include "attn/Compiler/Compiler.h"
 #include "attn/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <charconv>
 
 using namespace llvm;
@@ -83,25 +84,34 @@ static void writeGpuEntries(raw_ostream &os, const Kernel &kernel) {
      << getCheckedName(bytes) << "(const DLTensor *const *arguments, int64_t count, char *message, int64_t size);\n\n";
 }
 
-/// Which keys causal, window and chunk keep for query i, whose place among the keys is i + off.
+/// "x + n", "x - n", or "x".
+static std::string printSum(StringRef x, int64_t n) {
+  return n == 0 ? x.str() : (x + (n < 0 ? " - " : " + ") + Twine(n < 0 ? -uint64_t(n) : uint64_t(n))).str();
+}
+
+/// Which keys query i keeps, whose place among the keys is i + off: a condition for each mask, on j.
 static void writeMask(raw_ostream &os, const Kernel &kernel) {
   StringRef alignment = kernel.causal.empty() ? kernel.align : kernel.causal;
   StringRef place = alignment == "bottom_right" ? "i + Sk - Sq" : alignment == "offset" ? "i + causal_offset[b]" : "i";
+  SmallVector<std::string> conditions;
   if (!kernel.causal.empty())
-    os << " Causal: key j is kept for query i iff j <= " << place << ".";
-  if (kernel.windowLeft || kernel.windowRight) {
-    os << " Window: key j is kept iff";
-    if (kernel.windowLeft)
-      os << " j >= " << place << " - " << *kernel.windowLeft;
-    if (kernel.windowRight)
-      os << (kernel.windowLeft ? " and" : "") << " j <= " << place << " + " << *kernel.windowRight;
-    os << ".";
-  }
+    conditions.push_back(("causal: j <= " + place).str());
+  if (kernel.windowLeft)
+    conditions.push_back("window: j >= " + printSum(place, -*kernel.windowLeft));
+  if (kernel.windowRight)
+    conditions.push_back("window: j <= " + printSum(place, *kernel.windowRight));
   if (kernel.chunk)
-    os << " Chunks: key j is kept iff floor((" << place << ") / " << *kernel.chunk << ") = floor(j / " << *kernel.chunk
-       << ").";
+    conditions.push_back(llvm::formatv("chunk: floor({0}{1}{2} / {3}) = floor(j / {3})", place == "i" ? "" : "(", place,
+                                       place == "i" ? "" : ")", *kernel.chunk));
+  if (kernel.hasMask)
+    conditions.push_back("mask: its element is 1");
+  if (conditions.empty())
+    return;
+  os << "\n * Query i keeps key j where all of these hold:";
+  for (const std::string &condition : conditions)
+    os << "\n *   " << condition;
   if (kernel.hasLengths && alignment == "bottom_right")
-    os << " Sk and Sq are the lengths of the sequence.";
+    os << "\n * Sk and Sq are the lengths of the sequence.";
 }
 
 static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOptions &options) {
@@ -121,15 +131,13 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
         " * output 0 (and lse -inf).";
   if (kernel.scale)
     os << " Scale " << printNumber(*kernel.scale) << ".";
-  writeMask(os, kernel);
   if (kernel.softcap)
     os << " Scores are capped to " << printNumber(*kernel.softcap) << " * tanh(s / cap).";
-  if (kernel.hasMask)
-    os << " Boolean mask: nonzero = attend.";
   if (kernel.hasBias)
     os << " Bias is added to the scaled scores; -inf removes the key.";
   if (kernel.hasLse)
     os << " lse is the natural logarithm.";
+  writeMask(os, kernel);
   os << "\n * Safe to call from several threads at once.";
   if (kernel.isGpu)
     writeGpuConventions(os, kernel);
