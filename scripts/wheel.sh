@@ -17,13 +17,20 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/project/python/attn"
 cp pyproject.toml LICENSE "$work/project"
 cp python/attn/*.py python/attn/py.typed "$work/project/python/attn"
+# Also the licences of what is linked in and lies beside it, as the Debian packages of these files have them.
+openmp=$(ldd build/release/wheel/lib/libattn.so | awk '$1 == "libomp.so.5" { print $3 }')
+sed -i 's|^license-files = .*|license-files = ["LICENSE", "licences/*"]|' "$work/project/pyproject.toml"
+mkdir "$work/project/licences"
+for file in "$(llvm-config-22 --libdir)/libLLVMCore.a" /usr/lib/*/libzstd.a "$openmp"; do
+  package=$(dpkg-query --search "$(realpath "$file")" | cut -d: -f1)
+  cp "/usr/share/doc/$package/copyright" "$work/project/licences/$package.txt"
+done
 cmake --install build/release --component python --prefix "$work/project/python" >/dev/null
 build/venv/bin/python -m pip wheel "$work/project" --quiet --disable-pip-version-check --no-deps --no-build-isolation \
   --no-cache-dir --wheel-dir "$work" --config-settings wheel.cmake=false --config-settings wheel.platlib=true
 
 # libomp ends a process in which it finds another one, by a name in shared memory: that of MKL or of conda's PyTorch. Each
 # would do no harm to the other, as GNU's does none, and ours is not for others to share: the wheel's has its own name.
-openmp=$(ldd build/release/wheel/lib/libattn.so | awk '$1 == "libomp.so.5" { print $3 }')
 mkdir "$work/lib"
 LC_ALL=C sed 's/__KMP_REGISTERED_LIB_/__KMP_REGISTERED_ATN_/' "$openmp" >"$work/lib/libomp.so.5"
 if cmp --silent "$openmp" "$work/lib/libomp.so.5"; then

@@ -19,6 +19,11 @@ python=$folder/venv/bin/python
 packages=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 "$root/build/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$packages/numpy.pth"
 
+# With its licence and those of what is inside.
+for name in LICENSE licences/llvm licences/libomp licences/libzstd; do
+  grep -q -i license "$packages"/attn-*.dist-info/licenses/$name*
+done
+
 # Runs its arguments where no file of LLVM, MLIR, lld or OpenMP can be opened.
 hide_llvm() {
   unshare --map-root-user --mount bash -c '
