@@ -12,8 +12,8 @@
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "llvm/Support/thread.h"
 
-/// The server parses what is typed, without a place for a check in front: half-written text with brackets beyond
-/// kMaxNesting must not end it. The parser takes less than 1 KiB a level; only what is used of this is memory.
+/// Bytes of the stack. The server parses text while it is typed, without a check before. Half-written text with
+/// brackets beyond kMaxNesting must not end it. The parser takes less than 1 KiB a level; unused stack takes no memory.
 static constexpr std::optional<unsigned> kStackBytes = 1u << 30;
 
 int main(int argc, char **argv) {

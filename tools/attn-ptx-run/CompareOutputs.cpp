@@ -23,10 +23,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kScoreError = 1e-5;
 /// Beyond this nothing would be seen. Of very large scores, one key has all the weight of nearly every row.
 constexpr double kLargestTolerance = 1.5 / (1 << 7);
-/// Fewer numbers say nothing about their scatter.
+/// Fewer values say nothing about their scatter.
 constexpr int64_t kFewestNumbers = 48;
-/// Truncation makes numbers smaller by 0.36 of the type's epsilon in the mean. The bound: a sixteenth of epsilon, and
-/// so many standard errors. Several tiles of keys may share a column; one of two that truncates is still beyond it.
+/// Truncation makes values smaller by 0.36 of the type's epsilon in the mean. The bound is a sixteenth of epsilon, and
+/// so many standard errors. Several key tiles may share a column; if one of two truncates, that still exceeds the
+/// bound.
 constexpr double kBiasShare = 1.0 / 16, kStandardErrors = 4;
 /// Rows of a warp, and what one instruction rounds of them.
 constexpr int64_t kWarpRows = 32, kGroup = 8;

@@ -1,7 +1,6 @@
 //===- Faults.h - one fault after the other ---------------------*- C++ -*-===//
 //
-// What is a fault, and of which class, is said by scripts/plant-faults.py; here each is run, and what is seen of it
-// said.
+// scripts/plant-faults.py chooses faults and their classes. This runs each of them and reports what is seen of it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

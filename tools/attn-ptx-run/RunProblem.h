@@ -23,7 +23,7 @@ struct ProblemRun {
   uint64_t maxInstructions = 0; ///< of a launch; 0: as many as the emulator allows
 };
 
-/// The arguments of one call, and what it has to give.
+/// The arguments of one call, and the expected outputs.
 struct InputSet {
   std::string name;
   double magnitude;
@@ -36,7 +36,7 @@ struct InputSet {
 /// Runs the host's side of a source, with exactly this PTX as its kernels, in the emulator.
 class ProblemRunner {
 public:
-  /// Compiles the host's side and the reference, draws inputs, and computes what they give.
+  /// Compiles the host's side and the reference, draws inputs, and computes the expected outputs.
   static llvm::Expected<ProblemRunner> create(const ProblemRun &run);
   llvm::MutableArrayRef<InputSet> getInputs() { return inputs; }
   /// Calls the kernel; the outputs are in the arguments.
@@ -53,7 +53,7 @@ private:
 };
 
 /// Runs on each input, and prints how far the outputs are from the reference and what the kernels did; `report` becomes
-/// the reports of all launches. False where an output is off.
+/// the reports of all launches. False if an output is wrong.
 llvm::Expected<bool> runProblem(const ProblemRun &run, llvm::json::Value &report);
 
 } // namespace attn::ptx

@@ -1,6 +1,6 @@
 //===- Ceilings.h - what the machine can do, measured -----------*- C++ -*-===//
 //
-// The two ceilings that every figure is a share of: multiply-adds, and reads of
+// The two ceilings of which every figure is a share: multiply-adds, and reads of
 // memory that no cache holds. Measured in the same run, on as many threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -20,20 +20,20 @@ namespace attn::driver {
 /// Independent chains of the ceiling of multiply-adds: latency times rate of current processors, within 16 registers;
 /// of products of pairs, which take longer and come with 32 registers.
 constexpr int kFmaChains = 12, kDotChains = 24;
-/// Vectors that a round of the reading loop takes from each of so many places at once: measured, one place gives a
-/// sixth less on Zen 5, and so do sixteen.
+/// Vectors that a round of the reading loop takes from each segment, and segments that it reads at once. On Zen 5 one
+/// segment reads a sixth less, and so do sixteen.
 constexpr int kReadVectors = 8, kReadStreams = 4;
 constexpr int64_t kReadAlignment = 64;
-/// What is read in one measurement: more than any cache of the machines that this is for.
+/// Bytes of one measurement: more than any cache holds.
 constexpr int64_t kReadBytes = int64_t(256) << 20;
 constexpr llvm::StringLiteral kFmaLoopName = "fma_peak", kReadLoopName = "read_sum";
 
-/// What the multiply-adds of the ceiling are: one instruction on vectors of f32 or f64, or sums of products of pairs of
-/// bf16 in f32 (vdpbf16ps), which few targets have.
+/// The multiply-adds of the ceiling: one instruction on vectors of f32 or f64, or sums of products of pairs of bf16 in
+/// f32 (vdpbf16ps), which few targets have.
 enum class Product { F32, F64, Bf16Dot };
 llvm::StringRef getProductName(Product product);
 constexpr int getNumChains(Product product) { return product == Product::Bf16Dot ? kDotChains : kFmaChains; }
-/// That which bounds a problem with elements of this type.
+/// The products that bound a problem with elements of this type.
 Product getProduct(Problem::Element element, const TargetInfo &target);
 
 /// Loads `double fma_peak(i64 rounds)` of those products, and `i64 read_sum(ptr, i64 rounds)`.

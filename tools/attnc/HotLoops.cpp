@@ -1,6 +1,6 @@
 //===- HotLoops.cpp - of what the main loops consist ----------------------===//
 //
-// Loops are what backward jumps span; one that holds no other is innermost.
+// A loop is what a backward jump spans. A loop without another inside is innermost.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

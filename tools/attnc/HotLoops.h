@@ -18,10 +18,10 @@
 
 namespace attn::driver {
 
-/// Innermost loops with fewer multiply-adds are not what a kernel's time goes to.
+/// Innermost loops with fewer multiply-adds take little of a kernel's time.
 constexpr unsigned kHotMultiplyAdds = 4;
 
-/// One innermost loop. An instruction with an operand in memory counts as what it computes and as a load.
+/// One innermost loop. An instruction with an operand in memory counts as its operation and as a load.
 struct HotLoop {
   std::string function;
   uint64_t start = 0, end = 0; ///< bytes from the start of the function; the end is after the last instruction
@@ -30,7 +30,7 @@ struct HotLoop {
   unsigned dot = 0; ///< of 16- or 8-bit products, summed in 32 bits
   unsigned load = 0, store = 0, shuffle = 0, convert = 0, call = 0;
   std::string assembly; ///< a line an instruction
-  unsigned stack = 0;   ///< at a fixed place of the stack frame: what did not fit into registers
+  unsigned stack = 0;   ///< accesses at a fixed offset of the stack frame: spills
 };
 
 /// The loops of an object file with kHotMultiplyAdds or more, in the order of their code.

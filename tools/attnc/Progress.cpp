@@ -14,7 +14,7 @@
 using namespace llvm;
 using namespace attn::driver;
 
-/// A bar is redrawn as often as an eye sees it; lines of a log are for who looks at it later.
+/// A bar is redrawn as often as an eye sees it. Lines of a log are read later.
 static constexpr double kRedrawSeconds = 0.1, kLineSeconds = 1;
 static constexpr int kBarColumns = 20;
 static constexpr StringLiteral kClearLine = "\r\x1b[K";

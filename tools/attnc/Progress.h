@@ -1,7 +1,7 @@
 //===- Progress.h - how far a long command is -------------------*- C++ -*-===//
 //
-// On standard error: a bar that is redrawn on a terminal and is gone in the end; a
-// line now and then elsewhere. What takes less than that says nothing.
+// Progress on standard error. On a terminal it is a bar, which is redrawn and removed
+// at the end. Elsewhere it is a line now and then. A short command prints nothing.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

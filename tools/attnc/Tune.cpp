@@ -1,9 +1,9 @@
 //===- Tune.cpp - attnc tune ----------------------------------------------===//
 //
-// From the policy's schedule, an axis at a time: the neighbours of the fastest
-// schedule so far are compiled and timed in interleaved rounds, together with it
-// and with the policy's. One whose numbers are wrong takes no other's place. In the end
-// the fastest and the policy's are timed alone.
+// The search starts from the policy's schedule and changes one axis at a time. It
+// compiles the neighbours of the fastest schedule so far and times them in
+// interleaved rounds, together with that one and the policy's. A schedule with wrong
+// results is dropped. In the end the fastest and the policy's are timed alone.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,9 +31,9 @@ using namespace attn::driver;
 static constexpr unsigned kMinRounds = 3;
 /// Shorter calls are repeated until a sample lasts so long.
 static constexpr double kSampleSeconds = 0.0005;
-/// Of a problem's time: what the last two are timed for, and what one group is timed for at most.
+/// Shares of a problem's time: for timing the last two, and for timing one group at most.
 static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
-/// A schedule must be faster by this to take the place of another: less is noise.
+/// A schedule must be faster by this to replace another: less is noise.
 static constexpr double kMinGain = 0.01;
 
 namespace {
@@ -59,7 +59,7 @@ public:
     context.loadDialect<AttnDialect>();
   }
 
-  /// Nothing, with a warning, where the policy's own numbers do not agree.
+  /// Nothing, with a warning, if the policy's own results are wrong.
   Expected<std::optional<TunedProblem>> run() {
     if (Error error = addPolicy())
       return error;
@@ -69,7 +69,7 @@ public:
       return isRight.takeError();
     if (!*isRight)
       return std::nullopt;
-    start = getSeconds(); // drawing the values and the reference are no part of the budget
+    start = getSeconds(); // drawing inputs and computing the reference do not count
     for (bool hasChanged = true; hasChanged && hasTime();) {
       hasChanged = false;
       for (StringRef axis : TuneSpace::getAxes()) {
@@ -87,7 +87,7 @@ public:
     } else if (Error error = time({&policy(), &winner}, finalSeconds)) {
       return error;
     }
-    // Alone with the policy's it has to prove itself once more.
+    // It must be faster once more, timed alone with the policy's.
     fastest = winner.getRatio() < 1 - kMinGain ? &winner : &policy();
     progress.clear();
     print();
@@ -131,7 +131,7 @@ private:
     return Error::success();
   }
 
-  /// False, with a warning, where the outputs are not those of the reference.
+  /// False, with a warning, if the outputs are not those of the reference.
   Expected<bool> checkNumbers(Candidate &candidate) {
     Expected<std::string> difference = check->findDifference(candidate.kernel);
     if (!difference)
@@ -153,7 +153,7 @@ private:
                         Twine(int(100 * fastestRatio + 0.5)) + " % of the policy's time: " + line);
   }
 
-  /// Compiles a schedule that has not been tried; null where it has, or where it is none that a kernel can have.
+  /// Compiles a schedule that has not been tried. Null if it has been, or if no kernel can have it.
   Candidate *add(ScheduleAttr schedule, raw_ostream &diagnostics) {
     std::string text = printSchedule(schedule);
     if (tried.contains(text))
@@ -229,7 +229,7 @@ private:
     return Error::success();
   }
 
-  /// True where a neighbour is faster.
+  /// True if a neighbour is faster.
   Expected<bool> tryAxis(StringRef axis) {
     std::vector<Candidate *> group = {&policy()};
     if (fastest != &policy())

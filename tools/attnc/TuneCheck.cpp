@@ -11,7 +11,7 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Scores that the reference materialises, at most: 256 MB in f64, and some seconds.
+/// Scores that the reference materialises, at most: 256 MB in f64, which take some seconds.
 static constexpr double kMaxScores = 1 << 25;
 
 Expected<TuneCheck> TuneCheck::create(const TuneCommand &command, const std::string &line, const Problem &problem,

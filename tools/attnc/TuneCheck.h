@@ -14,11 +14,11 @@ namespace attn::driver {
 /// What all kernels of a problem must give on one set of random inputs, with random lengths.
 class TuneCheck {
 public:
-  /// By the reference, or by `policy` where the scores of the reference would fill the memory.
+  /// Computed by the reference, or by `policy` if the scores of the reference would not fit the memory.
   static llvm::Expected<TuneCheck> create(const TuneCommand &command, const std::string &line, const Problem &problem,
                                           const LoadedKernel &policy);
 
-  /// Empty where the kernel's outputs agree; else the line of the first output that does not.
+  /// Empty if the kernel's outputs agree. Otherwise the line of the first output that does not.
   llvm::Expected<std::string> findDifference(const LoadedKernel &kernel);
   bool isByReference() const { return byReference; }
 

@@ -13,15 +13,14 @@
 
 namespace attn::driver {
 
-/// Schedules that differ from one in what belongs together, an axis at a time.
+/// Schedules that differ from one along an axis: fields that belong together.
 class TuneSpace {
 public:
   TuneSpace(const Problem &problem, const TargetInfo &target);
 
   /// Names of the axes, in the order in which they are worth trying.
   static llvm::ArrayRef<llvm::StringRef> getAxes();
-  /// The neighbours of a schedule on an axis, as text. Not all of them are schedules that a kernel can have: its
-  /// verifyFor says so.
+  /// The neighbours of a schedule on an axis, as text. Some of them no kernel can have; verifyFor refuses these.
   std::vector<std::string> getNeighbours(llvm::StringRef axis, ScheduleAttr schedule) const;
 
 private:

@@ -36,16 +36,16 @@ struct ArgumentOptions {
   bool fullLengths = false;             ///< lengths as large as they may be, sequences of equal length
 };
 
-/// The file of --tuned, which has to be for one of the targets (separated by commas).
+/// The file of --tuned, which must be for one of the targets (separated by commas).
 llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file, llvm::StringRef targets);
-/// The options with the schedule that --tuned has for a problem line; a note on standard error where it has none.
+/// The options with the schedule that --tuned has for a problem line. A note on standard error if it has none.
 CompileOptions applyTuned(const Source &source, CompileOptions options);
 
 /// A kernel in memory, ready to be called.
 class LoadedKernel {
 public:
-  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first). Refuses a target that
-  /// this processor lacks, unless something emulates its instructions.
+  /// Compiles the source and loads the kernel of that name (empty: the only one, or the first). Refuses a target whose
+  /// instructions this processor lacks, unless they are emulated.
   static llvm::Expected<LoadedKernel> compile(const Source &source, const CompileOptions &options,
                                               llvm::StringRef kernel = "",
                                               llvm::raw_ostream &diagnostics = llvm::errs(), bool isEmulated = false);
@@ -97,15 +97,15 @@ llvm::Expected<LoadedKernel> compileReference(const Source &source, CompileOptio
 /// Calls a kernel's reference on the inputs, which are among the arguments, and these outputs.
 llvm::Error callReference(const LoadedKernel &reference, const Kernel &kernel,
                           llvm::MutableArrayRef<NpyArray> arguments, llvm::MutableArrayRef<NpyArray> expected);
-/// Writes a line an output to `os`; false where one is outside of the tolerance.
+/// Writes a line for each output to `os`. False if one is outside of the tolerance.
 bool compareOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, llvm::ArrayRef<NpyArray> expected,
                     llvm::raw_ostream &os);
 /// Largest |out - ref| relative to max |ref| that --check accepts of this output.
 double getTolerance(const Kernel &kernel, const NpyArray &output, llvm::ArrayRef<NpyArray> arguments);
 /// An element of any array.
 double readFloat(const NpyArray &array, int64_t index);
-/// Calls a kernel's reference on the inputs and these outputs, and compares: a line an output on standard output; false
-/// where one is outside of the tolerance.
+/// Calls a kernel's reference on the inputs and these outputs, and compares: a line for each output on standard output.
+/// False if one is outside of the tolerance.
 llvm::Expected<bool> checkOutputs(const LoadedKernel &reference, const Kernel &kernel,
                                   llvm::MutableArrayRef<NpyArray> arguments, std::vector<NpyArray> expected);
 

@@ -2,7 +2,7 @@
 //
 // Floats are normal, booleans mostly true; integers are what their checks
 // (attn.arguments) allow: lengths, prefix sums, block tables, positions. Quantised
-// keys and values take every number of their type, and scales bring them back to 1.
+// keys and values take every value of their type, and scales bring them back to 1.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace attn::driver;
 static constexpr double kKeptShare = 0.75;
 /// Causal offsets are in -kMaxOffset to kMaxOffset.
 static constexpr int64_t kMaxOffset = 8;
-/// Integers that nothing is known about are in 0 to this: they may index a small table.
+/// Integers without a check are in 0 to this: they may index a small table.
 static constexpr int64_t kMaxCaptured = 3;
 /// The dropout seed and offset of the known answers of docs/Semantics.md.
 static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
@@ -77,7 +77,7 @@ public:
       : kernel(kernel), arrays(arrays), options(options), generator(options.seed) {}
 
   void run() {
-    // Tables hold what the lengths say: they come last.
+    // Tables come last, as they depend on lengths.
     for (bool tables : {false, true})
       for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
         if ((!argument.isOutput || argument.isUpdated) && isTable(argument) == tables)
@@ -169,7 +169,7 @@ private:
       writeInteger(array, i, options.fullLengths && !argument.checks.empty() ? high : draw(low, high));
   }
 
-  /// A random partition of the limit; an even one where lengths are to be full.
+  /// A random partition of the limit; an even one if lengths shall be full.
   void fillPrefixSums(int64_t limit, NpyArray &array) {
     int64_t count = getNumElements(array.shape);
     std::vector<int64_t> sums(count);
