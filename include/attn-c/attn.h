@@ -18,7 +18,7 @@ extern "C" {
 
 #define ATTN_API __attribute__((visibility("default")))
 
-/* What a call came to. The codes 1 to 11 are those of a kernel's checked entry as well. */
+/* The result of a call. A kernel's checked entry returns the codes 1 to 11 as well. */
 typedef enum attn_status {
   ATTN_OK = 0,
   ATTN_NULL_ARGUMENT = 1, /* a tensor, its data, shape, or the argument array is null */
@@ -57,16 +57,16 @@ typedef struct attn_compile_options {
 /* A compiled module: one kernel or more, with their code in memory. */
 typedef struct attn_module attn_module;
 
-/* Compiles `text` and stores the module in `*module`. Where it is refused, `*module` is null and `*message`, if
- * `message` is not null, holds the diagnostics; free it with attn_free_string. */
+/* Compiles `text` and stores the module in `*module`. If the text is refused, `*module` is null, and `*message` has the
+ * diagnostics if `message` is not null. Free it with attn_free_string. */
 ATTN_API attn_status attn_compile(attn_source_kind kind, const char *text, const attn_compile_options *options,
                                   attn_module **module, char **message);
-/* The same for `size` bytes at `data`, which may hold zeros: a source of any kind. */
+/* The same for `size` bytes at `data`, which may contain zeros: a source of any kind. */
 ATTN_API attn_status attn_compile_bytes(attn_source_kind kind, const char *data, size_t size,
                                         const attn_compile_options *options, attn_module **module, char **message);
-/* The same, ended by another thread: soon after it stores a number other than 0 to `*cancel` (atomically; null is
- * never), the result is ATTN_CANCELLED. What is being done when that happens, a pass or the generation of machine code
- * for a function, is done first. `*cancel` must stay until the call returns. */
+/* The same, but another thread may end it. It stores a value other than 0 to `*cancel` (atomically; null means never).
+ * Soon after, the call returns ATTN_CANCELLED: first it completes the current pass, or the machine code of the current
+ * function. `*cancel` must stay valid until the call returns. */
 ATTN_API attn_status attn_compile_cancellable(attn_source_kind kind, const char *data, size_t size,
                                               const attn_compile_options *options, const int32_t *cancel,
                                               attn_module **module, char **message);
@@ -75,24 +75,24 @@ ATTN_API void attn_module_destroy(attn_module *module);
 /* The manifest of the module as JSON, the same text as `attnc --manifest` writes. Owned by the module. */
 ATTN_API const char *attn_module_manifest(const attn_module *module);
 
-/* Calls a kernel of the module by its name (null: the first) through its checked entry: all arguments in the order
- * of the manifest. On a refusal nothing is written to any tensor, and `message` (at most `size` bytes, always
- * terminated; may be null) says why. */
+/* Calls a kernel of the module by its name (null: the first) through its checked entry. `arguments` has all arguments
+ * in the order of the manifest. If the call is refused, no tensor is written, and `message` says why (at most `size`
+ * bytes, always terminated; may be null). */
 ATTN_API attn_status attn_module_call(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                       int64_t count, char *message, size_t size);
 
-/* The same for modules of GPU targets ("sm_80", …), whose kernels are started on a stream of the driver API (CUstream;
- * null is the legacy default stream) and take tensors in the memory of its device. The first gives the bytes that the
- * second needs as workspace there, at a multiple of 256, or a code as a negative number. Codes are those of attn_status
- * and, from 30 on, of attn_cuda.h. */
+/* The same for modules of GPU targets ("sm_80", …). Their kernels are started on a stream of the driver API (CUstream;
+ * null is the legacy default stream) and take tensors in the memory of its device. The first function returns the bytes
+ * of workspace that the second needs there, at a multiple of 256, or a code as a negative number. Codes are those of
+ * attn_status and, from 30 on, of attn_cuda.h. */
 ATTN_API int64_t attn_module_workspace_bytes(const attn_module *module, const char *kernel,
                                              const DLTensor *const *arguments, int64_t count, char *message,
                                              size_t size);
 ATTN_API int32_t attn_module_call_cuda(const attn_module *module, const char *kernel, const DLTensor *const *arguments,
                                        int64_t count, void *workspace, int64_t workspace_bytes, void *stream,
                                        char *message, size_t size);
-/* The library that is loaded as the CUDA driver; null is libcuda.so.1, which is also what the first launch loads by
- * itself. Returns 0 or a code of attn_cuda.h. */
+/* Sets the library that is loaded as the CUDA driver. Null is libcuda.so.1, which the first launch loads by default.
+ * Returns 0 or a code of attn_cuda.h. */
 ATTN_API int32_t attn_use_cuda_driver(const char *path, char *message, size_t size);
 
 /* Threads that the parallel loops of kernels use; 0 restores OpenMP's own setting. */

@@ -39,7 +39,7 @@ typedef enum attn_cuda_status {
 
 #define ATTN_CUDA_WORKSPACE_ALIGNMENT 256
 
-/* Why the last call of this thread failed; "" where none has. Valid until the thread's next call. */
+/* Why the last call of this thread failed; "" if none has. Valid until the thread's next call. */
 const char *attn_cuda_message(void);
 
 /*===----------------------------------------------------------------------===*/
@@ -47,7 +47,7 @@ const char *attn_cuda_message(void);
 /*===----------------------------------------------------------------------===*/
 
 /* The functions of the driver API that are used, with the signatures of cuda.h; results are CUresult, device pointers
- * CUdeviceptr. Those after `cuLaunchKernel` may be null: a launch does without them. */
+ * CUdeviceptr. Those after `cuLaunchKernel` may be null: a launch does not need them. */
 typedef struct attn_cuda_driver {
   int (*cuInit)(unsigned flags);
   int (*cuDriverGetVersion)(int *version);
@@ -68,7 +68,7 @@ typedef struct attn_cuda_driver {
                         void **extra);
   int (*cuCtxGetId)(CUcontext context, unsigned long long *id);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
-  /* What programs that own no buffers yet need, attnc among them. */
+  /* For programs that have no buffers yet, as attnc. */
   int (*cuDeviceGetCount)(int *count);
   int (*cuDeviceGet)(int *device, int ordinal);
   int (*cuDevicePrimaryCtxRetain)(CUcontext *context, int device);
@@ -81,12 +81,11 @@ typedef struct attn_cuda_driver {
   int (*cuMemcpyDtoH)(void *target, unsigned long long source, size_t bytes);
 } attn_cuda_driver;
 
-/* Which driver all later calls of the process use: the functions of a table, which must outlive them; those of a shared
- * library (null: libcuda.so.1 again, which is the default and loaded on first use). Returns 0 or an attn_cuda_status.
- */
+/* Set the driver for all later calls of the process: the functions of a table, which must outlive them, or those of a
+ * shared library. Null is libcuda.so.1, the default, which is loaded on first use. Return 0 or an attn_cuda_status. */
 int32_t attn_cuda_use_driver(const attn_cuda_driver *driver);
 int32_t attn_cuda_load_driver(const char *path);
-/* The driver in use, loaded and initialised; null where there is none, and attn_cuda_message says why. */
+/* The driver in use, loaded and initialised. Null if there is none; attn_cuda_message says why. */
 const attn_cuda_driver *attn_cuda_get_driver(void);
 
 /*===----------------------------------------------------------------------===*/
@@ -111,20 +110,19 @@ typedef struct attn_cuda_kernel {
   void *loaded; /* the launcher's; null at the start */
 } attn_cuda_kernel;
 
-/* Starts a kernel on the stream, in the stream's context, or for the null stream the thread's current one; `parameters`
- * are as cuLaunchKernel takes them. A grid without blocks is done at once. */
+/* Starts a kernel on the stream, in the stream's context; for the null stream, in the thread's current one.
+ * `parameters` are as cuLaunchKernel takes them. For a grid without blocks it does nothing. */
 int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
                          int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters);
 
-/* 0 where `bytes` at `workspace` hold the `needed` ones. */
+/* 0 if the workspace is valid and `bytes` are at least `needed`. */
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed);
 
 /* Copies attn_cuda_message() to a caller's buffer of `size` bytes, which may be null. */
 void attn_cuda_copy_message(char *message, int64_t size);
 
-/* Unloads what launches have loaded of an image and of its kernels, all of them, in contexts that are still there. No
- * launch of them may be under way. For code that is itself unloaded; other programs leave this to the end of the
- * process. */
+/* Unloads what launches have loaded of an image and of all its kernels, in contexts that still exist. No launch of them
+ * may be in progress. This is for code that is unloaded itself; other programs leave it to the end of the process. */
 void attn_cuda_unload(attn_cuda_image *image, attn_cuda_kernel *const *kernels, int64_t count);
 
 #ifdef __cplusplus

@@ -22,7 +22,7 @@ extern "C" {
 /* A set of processor features, a bit each. */
 #define ATTN_FEATURE_WORDS 2
 
-/* The bit of an LLVM feature name ("avx2"), or -1 where no test of it is known. */
+/* The bit of an LLVM feature name ("avx2"), or -1 if no test of it is known. */
 int32_t attn_find_feature(const char *name);
 
 /* The features of this processor whose registers the operating system saves, by CPUID and XGETBV. */
@@ -36,18 +36,18 @@ typedef struct attn_variant {
 
 /* The variants of an object, best last: LLVM struct { ptr, ptr, i64 }. */
 typedef struct attn_variants {
-  int32_t *chosen; /* shared by all threads: 0 before the first choice, then the place of the variant, from 1 */
+  int32_t *chosen; /* shared by all threads: 0 before the first choice, then the number of the variant, from 1 */
   const attn_variant *variants;
   int64_t count;
 } attn_variants;
 
-/* The last variant that this processor runs, or the one that attn_use_target has set; -1 where it runs none. */
+/* The last variant that this processor runs, or the one that attn_use_target has set; -1 if it runs none. */
 int32_t attn_select_variant(const attn_variants *variants);
-/* ATTN_OK, or ATTN_WRONG_PROCESSOR with a message where this processor runs no variant. */
+/* ATTN_OK, or ATTN_WRONG_PROCESSOR with a message if this processor runs no variant. */
 int32_t attn_check_processor(const attn_variants *variants, char *message, size_t size);
-/* Has all later calls take the variant of that name; null: the last one that this processor runs. */
+/* Makes all later calls take the variant of that name; null: the last one that this processor runs. */
 int32_t attn_use_target(const attn_variants *variants, const char *name, char *message, size_t size);
-/* The name of the variant that calls take; null where this processor runs none. */
+/* The name of the variant that calls take; null if this processor runs none. */
 const char *attn_get_target(const attn_variants *variants);
 
 /*===----------------------------------------------------------------------===*/
@@ -64,7 +64,7 @@ typedef struct attn_library_kernel {
   int64_t count;
 } attn_library_kernel;
 
-/* Kernels of the same features, the most special first: LLVM struct { ptr, ptr, i64, i64 }. */
+/* Kernels of the same features, those with the fewest dynamic sizes first: LLVM struct { ptr, ptr, i64, i64 }. */
 typedef struct attn_library_group {
   const char *features; /* words of a problem line, separated by spaces */
   const char *line;     /* a problem line with {A.D} for dimension D of argument A, and {A} for the element type of A */

@@ -1,7 +1,7 @@
 /*===- attn_image.h - compiled modules as bytes ---------------------------------===
  *
- * What a cache of compiled kernels is made of: a key of what a compilation depends on, and a module as bytes, which
- * load again without a compilation. The functions are libattn's; attn.h says what holds of all of them.
+ * For caches of compiled kernels: a key of all that a compilation depends on, and a module as bytes, which load again
+ * without a compilation. The functions are in libattn; attn.h says what holds for all of them.
  *
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,12 +20,13 @@ extern "C" {
 
 /* The key of a compilation: SHA-256 of the source, all options, the target with the name and the features of its
  * processor, for a GPU the ptxas that is found, the version and the builds of attn, MLIR and LLVM. Equal keys mean
- * equal code. The source is not parsed; what compiling refuses has a key too, but for an unknown target. */
+ * equal code. The source is not parsed, so a source that compiling would refuse has a key too. An unknown target has
+ * none. */
 ATTN_API attn_status attn_compile_key(attn_source_kind kind, const char *data, size_t size,
                                       const attn_compile_options *options, char key[ATTN_KEY_SIZE], char **message);
 
-/* Takes the image of a module out of it: its code before it was loaded, and its manifest, with a checksum. A module has
- * its image until it is taken once, or null afterwards; one that was loaded from an image has none. Free it with
+/* Takes the image of a module out of it: its code before it was loaded, and its manifest, with a checksum. It can be
+ * taken once; afterwards, and of a module that was loaded from an image, the result is null. Free it with
  * attn_free_string. */
 ATTN_API char *attn_module_take_image(attn_module *module, size_t *size);
 

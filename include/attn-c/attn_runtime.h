@@ -18,22 +18,22 @@ extern "C" {
 #endif
 
 /* Calls function(context, i) once for each i in [0, count), from several threads, and returns when all calls have
- * returned. Each thread begins with consecutive indices and takes over some of another's when it has done them. Callers
- * at the same time share the threads. Runs on the calling thread alone where count is 1 or where an enclosing parallel
- * region leaves no level of parallelism to use. */
+ * returned. Each thread begins with consecutive indices; when it has finished, it takes some of another thread.
+ * Concurrent callers share the threads. The loop runs on the calling thread alone if count is 1, or if an enclosing
+ * parallel region leaves no level of parallelism. */
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count);
 
 /* Threads that attn_parallel_for uses, for the whole process; 0 (or less) restores OpenMP's own setting. The second
- * gives the number a loop started by the calling thread would use where no other is under way. */
+ * returns the number that a loop of the calling thread would use if no other is running. */
 void attn_runtime_set_num_threads(int threads);
 int attn_runtime_get_num_threads(void);
 
-/* DLPack's type code of booleans, which DLPack before 0.8 has no name for. */
+/* DLPack's type code of booleans, which has no name in DLPack before 0.8. */
 #define ATTN_DLPACK_BOOL 6
-/* Its type code of float8_e4m3fn, which DLPack before 1.1 has no name for. */
+/* Its type code of float8_e4m3fn, which has no name in DLPack before 1.1. */
 #define ATTN_DLPACK_FLOAT8_E4M3FN 10
 
-/* What the integers of an argument have to be. The limit is the product of the sizes limit and factor. */
+/* Conditions on the integers of an argument. The limit is the product of the sizes limit and factor. */
 typedef enum attn_value_kind {
   ATTN_LENGTHS = 1,      /* each in 0 to the limit */
   ATTN_PREFIX_SUMS = 2,  /* the first 0, none less than the one before, the last the limit */
@@ -43,7 +43,7 @@ typedef enum attn_value_kind {
   ATTN_APPEND_TABLE = 5, /* as a block table, for the pages that hold the `rows` rows from each position on */
 } attn_value_kind;
 
-/* A size: dimension `dim` of argument `argument`, or the number `dim` where `argument` is -1. */
+/* A size: dimension `dim` of argument `argument`, or `dim` itself if `argument` is -1. */
 typedef struct attn_size {
   int64_t argument, dim;
 } attn_size;
@@ -81,8 +81,8 @@ typedef struct attn_argument_spec {
  * attn.h) of the first test that fails. Count and the argument array come first, then for each argument in turn the
  * tests in the order of their codes, then overlaps of outputs with anything else, then values. Tensors are
  * C-contiguous: null strides mean that, and strides of dimensions of size 1 and of empty tensors are free, as is the
- * address of an empty tensor. `message` receives at most `size` bytes, terminated; it may be null. Reads no element of
- * any tensor but those that `checks` is about, and those only where all else has passed. */
+ * address of an empty tensor. `message` receives at most `size` bytes, terminated; it may be null. Of elements it reads
+ * only those of arguments with `checks`, and only after all other tests have passed. */
 int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
                              int64_t expected, char *message, size_t size);
 
