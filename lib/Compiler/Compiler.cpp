@@ -15,6 +15,7 @@
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Raise/Raise.h"
 #include "attn/Support/ForeignDialects.h"
 #include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
@@ -113,6 +114,7 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   }
   StringRef text = source->getBuffer();
   sourceManager.AddNewSourceBuffer(std::move(source), llvm::SMLoc());
+  context->allowUnregisteredDialects(holdsForeignAttention(text));
   module = parseSourceFile<ModuleOp>(sourceManager, context.get());
   if (!module) {
     if (std::string note = explainForeignDialect(text, name); !note.empty())
@@ -212,6 +214,7 @@ LogicalResult Compiler::runPhase(Phase phase) {
     // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
     // pipelines, which run in compilers of others, private functions stay.
     if (phase == Phase::Canonicalize) {
+      pm.addNestedPass<func::FuncOp>(createImportForeignPass()); // the inliner takes no unregistered ops
       pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
       pm.addPass(createSymbolDCEPass());
     }

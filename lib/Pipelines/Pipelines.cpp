@@ -68,6 +68,7 @@ static void addVerification(OpPassManager &pm, Phase phase) {
 }
 
 void buildCanonicalizePhase(OpPassManager &pm, const FlashOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createImportForeignPass());
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
   // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.

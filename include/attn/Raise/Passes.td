@@ -9,6 +9,33 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ImportForeignPass : Pass<"attn-import-foreign", "::mlir::func::FuncOp"> {
+  let summary = "read attention ops of IREE and torch-mlir";
+  let description = [{
+    Replaces `iree_linalg_ext.attention`, `iree_linalg_ext.online_attention`,
+    `tm_tensor.attention` and `torch.aten.scaled_dot_product_attention` by
+    `attn.sdpa`. Their dialects are not linked: the ops are read in generic form, as
+    `iree-opt --mlir-print-op-generic` and `torch-mlir-opt --mlir-print-op-generic`
+    print them, with unregistered dialects allowed.
+
+    Maps, a scale, a mask (i1: a mask; floats: a bias), a region on the score,
+    `is_causal` and grouped heads are taken over. Arguments and results of
+    `!torch.vtensor` become builtin tensors.
+
+    Rejects dropout; an `online_attention` whose state is used for more than a
+    division by its sum; queries, keys and values that `attn.sdpa` rejects.
+
+    ```mlir
+    // before
+    %r = "tm_tensor.attention"(%q, %k, %v, %o) <{scale = 0.5 : f64}> : (…) -> tensor<5x2x3x4xf32>
+    // after
+    %r = attn.sdpa ins(%q, %k, %v : …) outs(%o : …) {scale = 0.5 : f64, maps = […]} -> tensor<5x2x3x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def LowerTosaPass : Pass<"attn-lower-tosa", "::mlir::func::FuncOp"> {
   let summary = "lower TOSA to linalg, by upstream's passes";
   let description = [{

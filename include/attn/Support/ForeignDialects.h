@@ -16,6 +16,9 @@ namespace attn {
 /// commands that make linalg of it and compile that. Otherwise it is empty.
 std::string explainForeignDialect(llvm::StringRef text, llvm::StringRef name);
 
+/// True where `text` holds an op in generic form that attn-import-foreign reads.
+bool holdsForeignAttention(llvm::StringRef text);
+
 } // namespace attn
 
 #endif // ATTN_SUPPORT_FOREIGNDIALECTS_H
