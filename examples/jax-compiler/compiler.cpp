@@ -6,7 +6,11 @@
 #include "attn/Pipelines.h"
 #include "attn/Raise/Raise.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/ExecutionEngine/ExecutionEngine.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
@@ -23,7 +27,10 @@ namespace {
 struct FindAttention : public mlir::PassWrapper<FindAttention, mlir::OperationPass<mlir::func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FindAttention)
 
-  void getDependentDialects(mlir::DialectRegistry &registry) const override { registry.insert<attn::AttnDialect>(); }
+  void getDependentDialects(mlir::DialectRegistry &registry) const override { // what the patterns make
+    registry.insert<attn::AttnDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
+                    mlir::linalg::LinalgDialect, mlir::tensor::TensorDialect>();
+  }
 
   void runOnOperation() override {
     mlir::RewritePatternSet patterns(&getContext());

@@ -1,6 +1,8 @@
 // A script of the transform dialect takes attention from linalg to tiles: each step is an op, on handles, and between them
 // stand those of upstream. docs/Transform.md has the ops.
 //
+// UNSUPPORTED: asan
+//
 // 1. With attn-opt; attnc compiles what the script leaves, and compares it with the reference.
 //
 // RUN: attn-opt %S/Inputs/attention.mlir --transform-preload-library=transform-library-paths=%s --transform-interpreter -o %t.mlir
@@ -10,7 +12,11 @@
 // 2. With a stock mlir-opt and the plugin, as a pass among others.
 //
 //   mlir-opt-22 examples/transform/Inputs/attention.mlir --load-dialect-plugin=build/release/lib/libAttnPlugin.so \
-//     --pass-pipeline="builtin.module(transform-preload-library{transform-library-paths=examples/transform/tile.mlir},transform-interpreter)"
+//     --pass-pipeline="builtin.module(transform-preload-library{transform-library-paths=examples/transform/tile.mlir}, …)"
+//
+// RUN: mlir-opt %S/Inputs/attention.mlir --load-dialect-plugin=%plugin -o %t.mlir \
+// RUN:   --pass-pipeline="builtin.module(transform-preload-library{transform-library-paths=%s}, transform-interpreter)"
+// RUN: attnc run %t.mlir --check | FileCheck %s
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
