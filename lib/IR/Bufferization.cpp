@@ -58,6 +58,28 @@ struct StructuredModel : public DstBufferizableOpInterfaceExternalModel<Structur
   }
 };
 
+/// Its tiles are neither read nor written.
+struct PrefetchModel : public BufferizableOpInterface::ExternalModel<PrefetchModel, PrefetchOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const { return false; }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const { return false; }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &, const AnalysisState &) const { return {}; }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto prefetch = cast<PrefetchOp>(op);
+    SmallVector<Value> buffers;
+    for (Value tile : prefetch.getTiles()) {
+      FailureOr<Value> buffer =
+          isa<TensorType>(tile.getType()) ? getBuffer(rewriter, tile, options, state) : FailureOr<Value>(tile);
+      if (failed(buffer))
+        return failure();
+      buffers.push_back(*buffer);
+    }
+    rewriter.modifyOpInPlace(op, [&] { prefetch.getTilesMutable().assign(buffers); });
+    return success();
+  }
+};
+
 template <typename... OpTys> void attachModels(MLIRContext *ctx) {
   (OpTys::template attachInterface<StructuredModel<OpTys>>(*ctx), ...);
 }
@@ -67,6 +89,8 @@ template <typename... OpTys> void attachModels(MLIRContext *ctx) {
 void attn::registerBufferizationModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
     attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
-                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, GatherPagesOp, KvAppendOp, MultiHeadOp>(ctx);
+                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, GatherPagesOp, KvAppendOp, MultiHeadOp>(
+        ctx);
+    PrefetchOp::attachInterface<PrefetchModel>(*ctx);
   });
 }

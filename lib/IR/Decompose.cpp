@@ -146,6 +146,23 @@ Value buildRescale(Formula &f, Value old, AffineMap oldMap, Value max, AffineMap
                    });
 }
 
+/// A step for each segment, in turn.
+Values splitSegments(OpBuilder &builder, OnlineStepOp op) {
+  Values state = {op.getAcc(), op.getRowMax(), op.getRowSum()};
+  for (auto [key, value] : llvm::zip_equal(op.getKeySegments(), op.getValueSegments())) {
+    auto step = cast<OnlineStepOp>(builder.clone(*op));
+    step.getMoreKeysMutable().clear();
+    step.getMoreValuesMutable().clear();
+    step.getKeyMutable().assign(key);
+    step.getValueMutable().assign(value);
+    step.getAccMutable().assign(state[0]);
+    step.getRowMaxMutable().assign(state[1]);
+    step.getRowSumMutable().assign(state[2]);
+    state.assign(step->result_begin(), step->result_end());
+  }
+  return state;
+}
+
 Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
   AffineMap scoresMap = f.getMap({Query, Key}), rowMap = f.getMap({Query});
   unsigned accIndex = 3 + (op.getBias() ? 1 : 0) + (op.getMask() ? 1 : 0);
@@ -293,6 +310,8 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
   if (getPackedSequences(op))
     return failure();
+  if (auto step = dyn_cast<OnlineStepOp>(op); step && !step.getMoreKeys().empty())
+    return splitSegments(builder, step);
   Type elementType = getElementTypeOrSelf(op->getOperand(0).getType());
   bool hasState = isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp>(op);
   if (auto step = dyn_cast<OnlineStepOp>(op))

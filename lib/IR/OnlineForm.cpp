@@ -110,9 +110,10 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   init.getStart().takeBody(op.getStart());
   auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
                                    op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2),
-                                   op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue, scale,
-                                   op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(),
-                                   /*paged=*/UnitAttr(), op.getScheduleAttr());
+                                   op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
+                                   /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
+                                   /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(),
+                                   builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
   step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());

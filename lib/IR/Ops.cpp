@@ -25,6 +25,18 @@ int64_t GatherPagesOp::getPageSize() { return cast<ShapedType>(getCache().getTyp
 /// A dense cache is (B, Hkv, capacity, D).
 CacheDims KvAppendOp::getCacheDims() { return getDims(getPageLayout().value_or(PageLayout::HND)); }
 
+SmallVector<Value> OnlineStepOp::getKeySegments() {
+  SmallVector<Value> segments{getKey()};
+  llvm::append_range(segments, getMoreKeys());
+  return segments;
+}
+
+SmallVector<Value> OnlineStepOp::getValueSegments() {
+  SmallVector<Value> segments{getValue()};
+  llvm::append_range(segments, getMoreValues());
+  return segments;
+}
+
 void SdpaOp::build(OpBuilder &builder, OperationState &state, Value query, Value key, Value value, Value output,
                    Value lse, ArrayRef<AffineMap> maps) {
   state.addOperands({query, key, value, output});
@@ -106,6 +118,7 @@ ATTN_STRUCTURED_OP(PackOp, 1)
   void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
     getStructuredEffects(*this, effects);                                                                              \
   }
+ATTN_LAYER_OP(PackBytesOp)
 ATTN_LAYER_OP(GatherPagesOp)
 ATTN_LAYER_OP(KvAppendOp)
 ATTN_LAYER_OP(MultiHeadOp)

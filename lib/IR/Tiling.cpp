@@ -38,6 +38,8 @@ AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
   auto isOne = [&](MutableOperandRange range) {
     return llvm::any_of(range, [&](OpOperand &other) { return &other == &operand; });
   };
+  if (auto step = dyn_cast<OnlineStepOp>(op))
+    return isOne(step.getMoreKeysMutable()) ? maps[1] : isOne(step.getMoreValuesMutable()) ? maps[2] : AffineMap();
   if (auto sdpa = dyn_cast<SdpaOp>(op))
     return isOne(sdpa.getKeyScaleMutable()) || isOne(sdpa.getValueScaleMutable()) ? getKvScaleMap(sdpa) : AffineMap();
   auto softmax = dyn_cast<SoftmaxOp>(op);

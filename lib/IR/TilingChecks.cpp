@@ -117,6 +117,8 @@ bool isWholeProblem(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFo
 LogicalResult checkTile(Operation *op, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
   if (getPackedSequences(op))
     return op->emitOpError("cannot be tiled through TilingInterface: its sequences are packed; attn-tile can");
+  if (auto step = dyn_cast<OnlineStepOp>(op); step && !step.getQueryBytes().empty())
+    return op->emitOpError("cannot be tiled: query_bytes are rows of a tile; tile before packing them");
   SmallVector<bool> isWhole;
   for (auto [i, offset, size] : llvm::enumerate(offsets, sizes))
     isWhole.push_back(coversDim(op, i, offset, size));

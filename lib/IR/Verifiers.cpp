@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "attn/IR/Decompose.h"
 #include <cmath>
 
 using namespace mlir;
@@ -303,8 +304,35 @@ LogicalResult InitStateOp::verify() {
   return verifyState(*this, getAcc(), getRowMax(), getRowSum());
 }
 
+/// C22: further segments are as the first one, and their keys may come in any order.
+static LogicalResult verifySegments(OnlineStepOp op) {
+  if (op.getMoreKeys().size() != op.getMoreValues().size())
+    return op.emitOpError("C22: expected as many segments of values as of keys (")
+           << op.getMoreKeys().size() << "), found " << op.getMoreValues().size();
+  if (op.getMoreKeys().empty())
+    return success();
+  auto isLike = [](Value first, Value other) {
+    auto type = cast<ShapedType>(first.getType()), otherType = cast<ShapedType>(other.getType());
+    return type.getShape() == otherType.getShape() && type.getElementType() == otherType.getElementType();
+  };
+  for (auto [first, others] :
+       {std::pair<Value, ValueRange>(op.getKey(), op.getMoreKeys()), {op.getValue(), op.getMoreValues()}})
+    for (Value other : others)
+      if (!isLike(first, other))
+        return op.emitOpError("C22: expected segments of one size and element type, found ")
+               << first.getType() << " and " << other.getType();
+  if (!op.getMaskMod().empty() || asksForKeys(op))
+    return op.emitOpError(
+        "C22: expected no bias, mask, mask_mod or region that asks for the key beside segments, whose "
+        "keys come in any order");
+  return success();
+}
+
 LogicalResult OnlineStepOp::verify() {
-  if (failed(verifyStructure(*this)) || failed(verifyAttention(*this, getAcc())) ||
+  if (!llvm::is_contained({0, 3}, int(getQueryBytes().size())))
+    return emitOpError("C22: expected query_bytes to be digits, scales and offsets, found ")
+           << getQueryBytes().size() << " operands";
+  if (failed(verifyStructure(*this)) || failed(verifySegments(*this)) || failed(verifyAttention(*this, getAcc())) ||
       failed(verifyScoreMod(*this, getWeightMod(), "weight_mod",
                             getModType(getWeightMod(), getElementTypeOrSelf(getQuery().getType()), getAcc()))))
     return failure();
@@ -327,6 +355,32 @@ LogicalResult FinalizeOp::verify() {
     return failure();
   if (getLse())
     return verifyFloat(*this, getLse(), "lse");
+  return success();
+}
+
+LogicalResult PackBytesOp::verify() {
+  auto shape = [](Value value) { return cast<ShapedType>(value.getType()).getShape(); };
+  auto element = [](Value value) { return getElementTypeOrSelf(value.getType()); };
+  ArrayRef<int64_t> input = shape(getInput()), digits = shape(getDigits());
+  bool isShaped = !input.empty() && digits.size() == input.size() + 1 && digits.drop_back(2) == input.drop_back() &&
+                  digits[digits.size() - 2] == 2 && digits.back() >= input.back() &&
+                  shape(getScales()) == input.drop_back() && shape(getOffsets()) == input.drop_back();
+  if (!isShaped || !isa<FloatType>(element(getInput())) || !element(getDigits()).isInteger(8) ||
+      !element(getScales()).isF32() || !element(getOffsets()).isInteger(32))
+    return emitOpError(
+               "C23: expected rows of floats, and digits (batch…, row, 2, column) of i8, scales (batch…, row) of "
+               "f32 and offsets (batch…, row) of i32, found ")
+           << getInput().getType() << ", " << getDigits().getType() << ", " << getScales().getType() << " and "
+           << getOffsets().getType();
+  return success();
+}
+
+LogicalResult PrefetchOp::verify() {
+  for (Value tile : getTiles())
+    if (AffineMap map = getMap(); map.getNumDims() != 2 || map.getNumSymbols() != 0 ||
+                                  int64_t(map.getNumResults()) != cast<ShapedType>(tile.getType()).getRank())
+      return emitOpError("C24: expected a map from (row, column) to the dimensions of ")
+             << tile.getType() << ", found " << getMapAttr();
   return success();
 }
 

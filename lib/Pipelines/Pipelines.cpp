@@ -129,6 +129,7 @@ void buildOnlinePhase(OpPassManager &pm) {
 void buildTilePhase(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createTilePass());
   pm.addPass(mlir::createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createAddPrefetchesPass());
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Tile);
 }

@@ -16,6 +16,9 @@ static constexpr int64_t kMaxNumber = int64_t(1) << 24;
 /// Accumulators of a register kernel: four times the most registers that a processor has. What needs more spills, and
 /// takes minutes to compile.
 static constexpr int64_t kMaxAccumulators = 128;
+/// Keys of a block of a decode tile, at most: as many segments are read in turn as the read has whose bandwidth is the
+/// ceiling of decode.
+static constexpr int64_t kMaxKeyBlock = 4;
 
 //===----------------------------------------------------------------------===//
 // What the kinds share
@@ -181,6 +184,11 @@ LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t
     return emitError() << "expected instruction to be fma, pairs or bytes, found "
                        << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
   return verifySplit(emitError, splitKeys, keyTile);
+}
+
+int64_t DecodeAttr::getKeyBlock(int64_t rows) const {
+  int64_t together = llvm::PowerOf2Ceil(std::min(rows, getBlockQueries()));
+  return std::min<int64_t>(getLanes() / together, kMaxKeyBlock);
 }
 
 LogicalResult DecodeAttr::verifyTarget(Operation *op, Type sum, const TargetInfo &target) const {

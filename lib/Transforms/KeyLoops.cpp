@@ -18,18 +18,18 @@
 using namespace mlir;
 using namespace attn;
 
-using State = TileBuilder::State;
-
 /// Kinds of attn.classify_tile.
 static constexpr int64_t kEmptyTile = 0, kFullTile = 2;
 
-Value TileBuilder::evaluateIndex(IndexOp op) {
+static Value evaluateIndex(OpBuilder &b, const TileShape &s, const TilePosition &at, IndexOp op) {
+  Location loc = s.step.getLoc();
   switch (op.getKind()) {
-  case IndexKind::FirstQuery: return firstQuery;
-  case IndexKind::EndQuery: return endQuery;
-  case IndexKind::Batch: return toValue(offsets[0]);
-  case IndexKind::Head: return toValue(offsets[numBatch - 1]);
-  case IndexKind::KvHead: return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {offsets[numBatch - 1]});
+  case IndexKind::FirstQuery: return at.firstQuery;
+  case IndexKind::EndQuery: return at.endQuery;
+  case IndexKind::Batch: return toValue(b, loc, at.offsets[0]);
+  case IndexKind::Head: return toValue(b, loc, at.offsets[s.numBatch - 1]);
+  case IndexKind::KvHead:
+    return affine::makeComposedAffineApply(b, loc, getKvHeadMap(s.step), {at.offsets[s.numBatch - 1]});
   case IndexKind::Query:
   case IndexKind::Key:
   case IndexKind::FirstKey:
@@ -39,18 +39,185 @@ Value TileBuilder::evaluateIndex(IndexOp op) {
 }
 
 /// visited lower and upper, full lower and upper, as the region of the ranges has them.
-SmallVector<Value> TileBuilder::getKeyBounds(Region &ranges) {
-  return inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluateIndex(op); });
+static SmallVector<Value> getKeyBounds(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &ranges) {
+  return inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluateIndex(b, s, at, op); });
 }
 
-State TileBuilder::foldKeys(State state) {
+static bool needsAlignedTiles(const TileShape &s) {
+  return liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
+}
+
+TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper, int64_t step, TileState state,
+                           function_ref<TileState(Value, TileState)> body) {
+  auto loop = scf::ForOp::create(b, loc, lower, upper, index(b, loc, step), state,
+                                 [&](OpBuilder &nested, Location, Value key, ValueRange carried) {
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(nested.getInsertionBlock());
+                                   TileState next = body(key, TileState(carried));
+                                   scf::YieldOp::create(b, loc, next);
+                                 });
+  return TileState(loop.getResults());
+}
+
+static Value getLength(OpBuilder &b, Location loc, Value lower, Value upper) {
+  return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(b, loc, 0));
+}
+
+/// Whole tiles of `length` keys from `lower` on, each from several segments: those of a dense range are parts of it,
+/// and each of their loads walks through memory without a gap, or parts of the tile, where its heads lie side by side;
+/// those of pages are the next ones, as many at once.
+static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query,
+                                      Value lower, OpFoldResult length, TileState state) {
+  Location loc = s.step.getLoc();
+  AffineExpr dim = b.getAffineDimExpr(0);
+  auto apply = [&](AffineExpr expr) {
+    return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, {length}));
+  };
+  bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]);
+  if (!isPaged && getHeadsPerTile(s) > s.headsPerStep)
+    return createLoop(b, loc, lower, add(b, loc, lower, apply(dim)), getKeyTile(s), state,
+                      [&](Value key, TileState carried) {
+                        SmallVector<Value> firstKeys;
+                        for (int64_t segment = 0; segment < s.numSegments; ++segment)
+                          firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getSegmentRows(s))));
+                        return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)),
+                                          /*isPartial=*/false, carried);
+                      });
+  if (!isPaged) {
+    Value perSegment = apply(dim.floorDiv(s.numSegments));
+    SmallVector<Value> starts;
+    for (int64_t segment = 0; segment < s.numSegments; ++segment)
+      starts.push_back(add(b, loc, lower, apply(dim.floorDiv(s.numSegments) * segment)));
+    return createLoop(
+        b, loc, index(b, loc, 0), perSegment, getSegmentRows(s), state, [&](Value row, TileState carried) {
+          auto firstKeys = llvm::map_to_vector(starts, [&](Value start) { return add(b, loc, start, row); });
+          return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)), /*isPartial=*/false,
+                            carried);
+        });
+  }
+  int64_t roundKeys = s.numSegments * getKeyTile(s);
+  Value end = add(b, loc, lower, apply(dim.floorDiv(roundKeys) * roundKeys));
+  state = createLoop(b, loc, lower, end, roundKeys, state, [&](Value key, TileState carried) {
+    SmallVector<Value> firstKeys;
+    for (int64_t segment = 0; segment < s.numSegments; ++segment)
+      firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getKeyTile(s))));
+    return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
+  });
+  return createLoop(
+      b, loc, end, add(b, loc, lower, apply(dim)), getKeyTile(s), state, [&](Value key, TileState carried) {
+        return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
+      });
+}
+
+/// Whole tiles from `lower` on; `end` is where they end.
+static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query,
+                                  Value lower, Value upper, bool isPartial, TileState state, Value &end) {
+  Location loc = s.step.getLoc();
+  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  OpFoldResult whole;
+  if (first && last) {
+    int64_t length = std::max<int64_t>(*last - *first, 0) / getKeyTile(s) * getKeyTile(s);
+    end = index(b, loc, *first + length);
+    if (length == 0)
+      return state;
+    whole = b.getIndexAttr(length);
+  } else {
+    Value length = getLength(b, loc, lower, upper);
+    AffineExpr count = b.getAffineDimExpr(0);
+    whole =
+        affine::makeComposedAffineApply(b, loc, count.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(length)})
+            .getResult();
+    end = add(b, loc, lower, toValue(b, loc, whole));
+  }
+  if (s.numSegments > 1 && !isPartial)
+    return createSegmentedTiles(b, s, at, query, lower, whole, state);
+  return createLoop(b, loc, lower, end, getKeyTile(s), state, [&](Value key, TileState carried) {
+    return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), isPartial, carried);
+  });
+}
+
+/// Tiles from `lower` to `upper`, the last one as short as need be.
+static TileState createTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query, Value lower,
+                             Value upper, bool isPartial, TileState state) {
+  Location loc = s.step.getLoc();
+  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  if ((!first || !last) && isPartial && s.schedule.getInfo().keyMultiple > 1) {
+    Value end; // the instruction multiplies whole key tiles
+    state = createWholeTiles(b, s, at, query, lower, upper, isPartial, state, end);
+    lower = end;
+  }
+  if (!first || !last)
+    return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
+      Value count =
+          arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
+      return createStep(b, s, at, query, key, count, isPartial, carried);
+    });
+  int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / getKeyTile(s) * getKeyTile(s);
+  if (whole > 0)
+    state = createLoop(b, loc, lower, index(b, loc, *first + whole), getKeyTile(s), state,
+                       [&](Value key, TileState carried) {
+                         return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), isPartial, carried);
+                       });
+  if (length > whole)
+    state =
+        createStep(b, s, at, query, index(b, loc, *first + whole), b.getIndexAttr(length - whole), isPartial, state);
+  return state;
+}
+
+/// Tiles at multiples of the key tile, each as the block map says: skipped, full or partial.
+static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
+                                   ValueRange query, Value lower, Value upper, TileState state) {
+  Location loc = s.step.getLoc();
+  AffineExpr dim = b.getAffineDimExpr(0);
+  lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
+  TypeRange types = ValueRange(state).getTypes();
+  auto choose = [&](Value condition, function_ref<TileState()> then, function_ref<TileState()> otherwise) {
+    auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(b, loc, then());
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(b, loc, otherwise());
+    return TileState(branch.getResults());
+  };
+  auto isEqual = [&](Value x, Value y) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y).getResult();
+  };
+  return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
+    Value batch = blockMap.byBatch ? toValue(b, loc, at.offsets[0]) : index(b, loc, 0),
+          head = blockMap.byHead ? toValue(b, loc, at.offsets[s.numBatch - 1]) : index(b, loc, 0);
+    Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)), {OpFoldResult(key)});
+    Value kind = tensor::ExtractOp::create(b, loc, blockMap.kinds, ValueRange{batch, head, at.tile, keyTileIndex});
+    auto constant = [&](int64_t value) {
+      return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)).getResult();
+    };
+    Value count =
+        arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
+    auto partial = [&] { return createStep(b, s, at, query, key, count, /*isPartial=*/true, carried); };
+    auto visit = [&] {
+      if (isDense(s))
+        return partial();
+      Value isFull = arith::AndIOp::create(b, loc, isEqual(kind, constant(kFullTile)),
+                                           isEqual(count, index(b, loc, getKeyTile(s))));
+      return choose(
+          isFull,
+          [&] { return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried); },
+          partial);
+    };
+    return choose(isEqual(kind, constant(kEmptyTile)), [&] { return carried; }, visit);
+  });
+}
+
+TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
+                         ValueRange query, TileState state) {
+  Location loc = s.step.getLoc();
   Region built;
-  Region &known = step.getKeyRanges();
+  Region &known = s.step.getKeyRanges();
   if (known.empty())
-    buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys,
-                getConstantIntValue(domainSizes[queryPos]).value_or(ShapedType::kDynamic),
-                getConstantIntValue(domainSizes[keyPos]).value_or(ShapedType::kDynamic), isDense, built);
-  SmallVector<Value> bounds = getKeyBounds(known.empty() ? built : known);
+    buildRanges(b, loc, s.step.getMaskMod(), RangeAxis::Keys,
+                getConstantIntValue(s.domainSizes[s.queryPos()]).value_or(ShapedType::kDynamic),
+                getConstantIntValue(s.domainSizes[s.keyPos()]).value_or(ShapedType::kDynamic), isDense(s), built);
+  SmallVector<Value> bounds = getKeyBounds(b, s, at, known.empty() ? built : known);
   auto max = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); };
   auto min = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); };
   auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
@@ -58,168 +225,58 @@ State TileBuilder::foldKeys(State state) {
   bool startsPartial = !isConstant(fullLower, 0), endsPartial = !isConstant(fullUpper, kNoBound);
   bool neverFull = isConstant(fullUpper, 0);
 
-  Value numKeys = toValue(domainSizes[keyPos]);
-  Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(0));
+  Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]);
+  Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(b, loc, 0));
   Value upper = isConstant(visitedUpper, kNoBound) ? numKeys : min(visitedUpper, numKeys);
-  if (isGpu && getPackedSequences(step))
+  if (isGpu(s) && getPackedSequences(s.step))
     upper = arith::SelectOp::create(
-        b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, firstQuery, endQuery), upper, lower);
-  if (splitLower) {
-    lower = max(lower, splitLower);
-    upper = min(upper, splitUpper);
+        b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at.firstQuery, at.endQuery), upper, lower);
+  if (at.lower) {
+    lower = max(lower, at.lower);
+    upper = min(upper, at.upper);
   }
-  if (blockMap)
-    return createMappedTiles(lower, upper, state);
+  if (blockMap.kinds)
+    return createMappedTiles(b, s, at, blockMap, query, lower, upper, state);
   // A tile of a page lies in that page alone.
-  bool isAligned = needsAlignedTiles();
+  bool isAligned = needsAlignedTiles(s);
   AffineExpr dim = b.getAffineDimExpr(0);
   if (isAligned && !isConstant(lower, 0))
-    lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(keyTile) * keyTile, {OpFoldResult(lower)});
+    lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
   if (neverFull)
-    return createTiles(lower, upper, /*isPartial=*/true, state);
+    return createTiles(b, s, at, query, lower, upper, /*isPartial=*/true, state);
   if (startsPartial) {
     if (isAligned)
-      fullLower = affine::makeComposedAffineApply(b, loc, dim.ceilDiv(keyTile) * keyTile, {OpFoldResult(fullLower)});
+      fullLower = affine::makeComposedAffineApply(b, loc, dim.ceilDiv(getKeyTile(s)) * getKeyTile(s),
+                                                  {OpFoldResult(fullLower)});
     fullLower = min(max(fullLower, lower), max(lower, upper));
-    state = createTiles(lower, fullLower, /*isPartial=*/true, state);
+    state = createTiles(b, s, at, query, lower, fullLower, /*isPartial=*/true, state);
     lower = fullLower;
   }
   Value end;
-  if (!endsPartial && foldsManyTiles()) {
-    std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-    if (!first || !last)
-      return createStep(lower, getLength(lower, upper), /*isPartial=*/false, state);
-    return *last > *first ? createStep(lower, b.getIndexAttr(*last - *first), /*isPartial=*/false, state) : state;
-  }
-  state = createWholeTiles(lower, endsPartial ? min(fullUpper, upper) : upper, /*isPartial=*/false, state, end);
-  return createTiles(end, upper, endsPartial, state);
+  state = createWholeTiles(b, s, at, query, lower, endsPartial ? min(fullUpper, upper) : upper, /*isPartial=*/false,
+                           state, end);
+  return createTiles(b, s, at, query, end, upper, endsPartial, state);
 }
 
-/// Decode kernels of a CPU take rows of K and V that lie one behind the other tile by tile themselves.
-bool TileBuilder::foldsManyTiles() {
-  auto isInRows = [](Value operand) { return !operand.getDefiningOp<GatherPagesOp>(); };
-  return isDecode && !isGpu && schedule.getKvHeads() == 1 && !isDense && isInRows(step.getKey()) &&
-         isInRows(step.getValue()) && !asksForKeys(step);
-}
-
-bool TileBuilder::needsAlignedTiles() {
-  return liesInPages(step.getKey(), maps[1]) || liesInPages(step.getValue(), maps[2]);
-}
-
-State TileBuilder::createLoop(Value lower, Value upper, State state, function_ref<State(Value, State)> body) {
-  auto loop = scf::ForOp::create(b, loc, lower, upper, index(keyTile), state,
-                                 [&](OpBuilder &nested, Location at, Value key, ValueRange carried) {
-                                   OpBuilder::InsertionGuard guard(b);
-                                   b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                   State next = body(key, State(carried));
-                                   scf::YieldOp::create(b, at, next);
-                                 });
-  return State(loop.getResults());
-}
-
-Value TileBuilder::getLength(Value lower, Value upper) {
-  return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(0));
-}
-
-/// Whole tiles from `lower` on; `end` is where they end.
-State TileBuilder::createWholeTiles(Value lower, Value upper, bool isPartial, State state, Value &end) {
-  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  OpFoldResult whole;
-  if (first && last) {
-    int64_t length = std::max<int64_t>(*last - *first, 0) / keyTile * keyTile;
-    end = index(*first + length);
-    if (length == 0)
-      return state;
-    whole = b.getIndexAttr(length);
-  } else {
-    Value length = getLength(lower, upper);
-    AffineExpr count = b.getAffineDimExpr(0);
-    whole =
-        affine::makeComposedAffineApply(b, loc, count.floorDiv(keyTile) * keyTile, {OpFoldResult(length)}).getResult();
-    end = add(lower, toValue(whole));
-  }
-  if (foldsManyTiles())
-    return createStep(lower, whole, isPartial, state);
-  return createLoop(lower, end, state, [&](Value key, State carried) {
-    return createStep(key, b.getIndexAttr(keyTile), isPartial, carried);
-  });
-}
-
-/// Tiles from `lower` to `upper`, the last one as short as need be.
-State TileBuilder::createTiles(Value lower, Value upper, bool isPartial, State state) {
-  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  if ((!first || !last) && isPartial && schedule.getInfo().keyMultiple > 1) {
-    Value end; // the instruction multiplies whole key tiles
-    state = createWholeTiles(lower, upper, isPartial, state, end);
-    lower = end;
-  }
-  if (!first || !last)
-    return createLoop(lower, upper, state, [&](Value key, State carried) {
-      Value count = arith::MinSIOp::create(b, loc, index(keyTile), arith::SubIOp::create(b, loc, upper, key));
-      return createStep(key, count, isPartial, carried);
-    });
-  int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / keyTile * keyTile;
-  if (whole > 0)
-    state = createLoop(lower, index(*first + whole), state, [&](Value key, State carried) {
-      return createStep(key, b.getIndexAttr(keyTile), isPartial, carried);
-    });
-  if (length > whole)
-    state = createStep(index(*first + whole), b.getIndexAttr(length - whole), isPartial, state);
-  return state;
-}
-
-/// Tiles at multiples of the key tile, each as the block map says: skipped, full or partial.
-State TileBuilder::createMappedTiles(Value lower, Value upper, State state) {
-  AffineExpr dim = b.getAffineDimExpr(0);
-  lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(keyTile) * keyTile, {OpFoldResult(lower)});
-  TypeRange types = ValueRange(state).getTypes();
-  auto choose = [&](Value condition, function_ref<State()> then, function_ref<State()> otherwise) {
-    auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, then());
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, otherwise());
-    return State(branch.getResults());
-  };
-  auto isEqual = [&](Value x, Value y) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y).getResult();
-  };
-  return createLoop(lower, upper, state, [&](Value key, State carried) {
-    Value batch = mapsBatch ? toValue(offsets[0]) : index(0),
-          head = mapsHead ? toValue(offsets[numBatch - 1]) : index(0);
-    Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(keyTile), {OpFoldResult(key)});
-    Value kind = tensor::ExtractOp::create(b, loc, blockMap, ValueRange{batch, head, tile, keyTileIndex});
-    auto constant = [&](int64_t value) {
-      return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)).getResult();
-    };
-    Value count = arith::MinSIOp::create(b, loc, index(keyTile), arith::SubIOp::create(b, loc, upper, key));
-    auto partial = [&] { return createStep(key, count, /*isPartial=*/true, carried); };
-    auto visit = [&] {
-      if (isDense)
-        return partial();
-      Value isFull = arith::AndIOp::create(b, loc, isEqual(kind, constant(kFullTile)), isEqual(count, index(keyTile)));
-      return choose(
-          isFull, [&] { return createStep(key, b.getIndexAttr(keyTile), /*isPartial=*/false, carried); }, partial);
-    };
-    return choose(isEqual(kind, constant(kEmptyTile)), [&] { return carried; }, visit);
-  });
-}
-
-void TileBuilder::createBlockMap() {
+BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
+  BlockMap blockMap;
+  Location loc = s.step.getLoc();
   // Without keys there is nothing to map; the few rows of a decode tile evaluate their predicate once anyway.
-  if (isDecode || !step.getBlockMap() || !hasPredicate || isConstantIntValue(domainSizes[keyPos], 0))
-    return;
-  step.getMaskMod().walk([&](IndexOp op) {
-    mapsBatch |= op.getKind() == IndexKind::Batch && numBatch > 1;
-    mapsHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead ||
-                (op.getKind() == IndexKind::Batch && numBatch == 1);
+  if (isDecode(s) || !s.step.getBlockMap() || s.step.getMaskMod().empty() ||
+      isConstantIntValue(s.domainSizes[s.keyPos()], 0))
+    return blockMap;
+  s.step.getMaskMod().walk([&](IndexOp op) {
+    blockMap.byBatch |= op.getKind() == IndexKind::Batch && s.numBatch > 1;
+    blockMap.byHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead ||
+                       (op.getKind() == IndexKind::Batch && s.numBatch == 1);
   });
   AffineExpr dim = b.getAffineDimExpr(0);
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
-  OpFoldResult keyTiles = affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keyTile), {domainSizes[keyPos]});
-  SmallVector<OpFoldResult> shape = {mapsBatch ? domainSizes[0] : one, mapsHead ? domainSizes[numBatch - 1] : one,
-                                     getNumQueryTiles(), keyTiles};
+  OpFoldResult keyTiles =
+      affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(getKeyTile(s)), {s.domainSizes[s.keyPos()]});
+  SmallVector<OpFoldResult> shape = {blockMap.byBatch ? s.domainSizes[0] : one,
+                                     blockMap.byHead ? s.domainSizes[s.numBatch - 1] : one, getNumQueryTiles(b, s),
+                                     keyTiles};
   Value init = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
   auto forall = scf::ForallOp::create(b, loc, ArrayRef(shape).drop_back(), init, std::nullopt);
   {
@@ -227,34 +284,37 @@ void TileBuilder::createBlockMap() {
     b.setInsertionPointToStart(forall.getBody());
     SmallVector<Value> ivs = forall.getInductionVars();
     // The map knows (batch, head); the domain may have further batch dimensions, which no predicate knows.
-    SmallVector<Value> batch(numBatch, index(0));
-    if (mapsBatch)
+    SmallVector<Value> batch(s.numBatch, index(b, loc, 0));
+    if (blockMap.byBatch)
       batch.front() = ivs[0];
-    if (mapsHead)
+    if (blockMap.byHead)
       batch.back() = ivs[1];
-    setTile(batch, ivs[2]);
+    TilePosition tile = getPrefillTile(b, s, batch, ivs[2]);
     SmallVector<OpFoldResult> origin = {ivs[0], ivs[1], ivs[2], zero}, extent = {one, one, one, keyTiles};
     SmallVector<OpFoldResult> unit(4, one);
     Value row = tensor::ExtractSliceOp::create(b, loc, forall.getRegionIterArgs()[0], origin, extent, unit);
-    Value numKeys = toValue(domainSizes[keyPos]), kept = row;
+    Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]), kept = row;
     auto loop = scf::ForOp::create(
-        b, loc, index(0), toValue(keyTiles), index(1), kept,
-        [&](OpBuilder &nested, Location at, Value keyTileIndex, ValueRange carried) {
+        b, loc, index(b, loc, 0), toValue(b, loc, keyTiles), index(b, loc, 1), kept,
+        [&](OpBuilder &nested, Location, Value keyTileIndex, ValueRange carried) {
           OpBuilder::InsertionGuard inside(b);
           b.setInsertionPointToEnd(nested.getInsertionBlock());
-          Value key = affine::makeComposedAffineApply(b, at, dim * keyTile, {OpFoldResult(keyTileIndex)});
-          Value count = clampedDifference(numKeys, key, keyTile);
-          offsets[keyPos] = key;
-          auto classify =
-              ClassifyTileOp::create(b, at, b.getI8Type(), toValue(rows), count, queryTile, schedule.getLanes());
-          cloneRegion(step.getMaskMod(), classify.getMaskMod(), classify);
-          Value next = tensor::InsertOp::create(b, at, classify, carried[0],
-                                                ValueRange{index(0), index(0), index(0), keyTileIndex});
-          scf::YieldOp::create(b, at, next);
+          Value key = affine::makeComposedAffineApply(b, loc, dim * getKeyTile(s), {OpFoldResult(keyTileIndex)});
+          Value count = clampedDifference(b, loc, numKeys, key, getKeyTile(s));
+          TilePosition at = tile;
+          at.offsets[s.keyPos()] = key;
+          auto classify = ClassifyTileOp::create(b, loc, b.getI8Type(), toValue(b, loc, at.rows), count,
+                                                 getQueryTile(s), s.schedule.getLanes());
+          cloneRegion(b, s, at, s.step.getMaskMod(), classify.getMaskMod(), classify);
+          Value next =
+              tensor::InsertOp::create(b, loc, classify, carried[0],
+                                       ValueRange{index(b, loc, 0), index(b, loc, 0), index(b, loc, 0), keyTileIndex});
+          scf::YieldOp::create(b, loc, next);
         });
     b.setInsertionPointToStart(forall.getTerminator().getBody());
     tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), forall.getRegionIterArgs()[0], origin, extent,
                                           unit);
   }
-  blockMap = forall.getResult(0);
+  blockMap.kinds = forall.getResult(0);
+  return blockMap;
 }

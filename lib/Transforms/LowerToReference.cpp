@@ -127,6 +127,15 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
           << computeType << "'";
       return signalPassFailure();
     }
+    if (!chainOnly) {
+      // What is prefetched or packed for an instruction is no part of the formulas.
+      getOperation().walk([](PrefetchOp op) { op.erase(); });
+      getOperation().walk([](OnlineStepOp op) { op.getQueryBytesMutable().clear(); });
+      getOperation().walk([](PackBytesOp op) {
+        if (op->use_empty())
+          op.erase();
+      });
+    }
     if (!chainOnly)
       getOperation().walk([](ClassifyTileOp op) {
         IRRewriter rewriter(op);

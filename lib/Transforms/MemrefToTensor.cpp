@@ -30,7 +30,8 @@ using namespace attn;
 
 /// Ops of tiles are on memrefs where bufferisation has brought them there.
 static bool isOnMemrefs(Operation *op) {
-  if (!isa<AttnDialect>(op->getDialect()) || isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp>(op))
+  if (!isa<AttnDialect>(op->getDialect()) ||
+      isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp>(op))
     return false;
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);
   return dps && dps.hasPureBufferSemantics();

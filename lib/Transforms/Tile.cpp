@@ -76,10 +76,10 @@ static bool visitsMoreKeysLater(OnlineStepOp step) {
 static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                              InitStateOp init) {
   Location loc = finalize.getLoc();
-  TileBuilder tile(rewriter, step);
-  tile.createBlockMap();
-  SmallVector<OpFoldResult> bounds(ArrayRef(tile.getSizes()).take_front(tile.getNumBatch()));
-  bounds.push_back(tile.getNumQueryTiles());
+  TileShape shape(rewriter, step);
+  BlockMap blockMap = createBlockMap(rewriter, shape);
+  SmallVector<OpFoldResult> bounds(ArrayRef(shape.domainSizes).take_front(shape.numBatch));
+  bounds.push_back(getNumQueryTiles(rewriter, shape));
   SmallVector<Value> inits(cast<DestinationStyleOpInterface>(finalize.getOperation()).getDpsInits());
   auto forall = scf::ForallOp::create(rewriter, loc, bounds, inits, std::nullopt);
   rewriter.setInsertionPointToStart(forall.getBody());
@@ -93,15 +93,16 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
     tileIndex = affine::makeComposedAffineApply(rewriter, loc, AffineMap::get(1, 1, count - 1 - index),
                                                 {OpFoldResult(tileIndex), bounds.back()});
   }
-  tile.setTile(ArrayRef(ivs).drop_back(), tileIndex);
-  tile.packQuery();
-  TileBuilder::State state = tile.foldKeys(tile.initState(init));
+  TilePosition at = getPrefillTile(rewriter, shape, ArrayRef(ivs).drop_back(), tileIndex);
+  SmallVector<Value> query = packQuery(rewriter, shape, at);
+  TileState state = foldKeys(rewriter, shape, at, blockMap, query, initState(rewriter, shape, at, init));
 
-  tile.createFinalize(finalize, state, forall.getRegionIterArgs(), [&](Value value, Value output, const Slice &slice) {
+  auto insert = [&](Value value, Value output, const Slice &slice) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
     tensor::ParallelInsertSliceOp::create(rewriter, loc, value, output, slice.offsets, slice.sizes, slice.strides);
-  });
+  };
+  createFinalize(rewriter, shape, at, finalize, state, forall.getRegionIterArgs(), insert);
   return SmallVector<Value>(forall.getResults());
 }
 

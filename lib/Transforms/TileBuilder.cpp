@@ -19,24 +19,6 @@
 using namespace mlir;
 using namespace attn;
 
-using State = TileBuilder::State;
-
-TileBuilder::TileBuilder(OpBuilder &builder, OnlineStepOp step)
-    : b(builder), loc(step.getLoc()), step(step), schedule(*step.getSchedule()), maps(getMaps(step)),
-      domainSizes(getDomainSizes(builder, step)), numBatch(getNumBatchDims(step)), queryPos(numBatch),
-      keyPos(numBatch + 1), headPos(numBatch + 2), valuePos(numBatch + 3), queryTile(schedule.getQueryTile()),
-      keyTile(schedule.getKeyTile()), isDecode(schedule.sharesKeys()), isGpu(isa<BlockAttr>(schedule)),
-      isRowMajor(isDecode || isGpu), hasPredicate(!step.getMaskMod().empty()),
-      isDense(step.getBias() || step.getMask()),
-      usesPairs(isa<PrefillAttr>(schedule) && schedule.getInfo().queryLayout == OperandLayout::Pairs),
-      stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                                             : stateType) {
-  if (isDecode && numBatch > 0)
-    headsPerStep = getHeadsPerStep();
-  headsPerTile = headsPerStep * schedule.getKvHeads();
-}
-
 /// Query heads that share a head of the operand of `map`; 0 where all of them do.
 static int64_t getSharingHeads(AffineMap map, unsigned head) {
   for (AffineExpr expr : map.getResults())
@@ -48,184 +30,277 @@ static int64_t getSharingHeads(AffineMap map, unsigned head) {
 }
 
 /// The heads that share one of K and one of V, or 1 where they do not visit the same keys.
-int64_t TileBuilder::getHeadsPerStep() {
-  if (visitsKeysBy(step, {IndexKind::Head}))
+static int64_t getHeadsPerStep(const TileShape &s) {
+  if (visitsKeysBy(s.step, {IndexKind::Head}))
     return 1;
-  int64_t shared = std::gcd(getSharingHeads(maps[1], numBatch - 1), getSharingHeads(maps[2], numBatch - 1));
+  int64_t shared = std::gcd(getSharingHeads(s.maps[1], s.numBatch - 1), getSharingHeads(s.maps[2], s.numBatch - 1));
   return std::max<int64_t>(shared, 1);
+}
+
+/// As many as a block of products has keys, for one block of rows: another one reads what the first has left in the
+/// cache. Products of dense K and V of 8 bits take about as long as memory does, and are fastest from one segment that
+/// prefetch instructions run ahead of.
+static int64_t getNumSegments(const TileShape &s) {
+  auto decode = dyn_cast<DecodeAttr>(s.schedule);
+  if (!decode || asksForKeys(s.step) || !readsInPlace(s, s.step.getKey(), s.maps[1]) ||
+      !readsInPlace(s, s.step.getValue(), s.maps[2]))
+    return 1;
+  int64_t rows = s.headsPerStep * getQueryTile(s), block = decode.getKeyBlock(rows);
+  bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]),
+       isSplit = isPaged || liesInPages(s, s.step.getValue(), s.maps[2]);
+  bool isNarrow = getElementTypeOrSelf(s.step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
+  bool isWalked = isPaged || (!isSplit && !isNarrow);
+  return rows <= decode.getBlockQueries() && isWalked && getKeyTile(s) % block == 0 ? block : 1;
+}
+
+/// Rows of each segment that a step takes. Where tiles of pages prefetch the next one, its distance is the keys of a
+/// tile.
+int64_t attn::getSegmentRows(const TileShape &s) {
+  int64_t tileKeys = getKeyTile(s), all = getKeyTile(s) * s.numSegments;
+  if (liesInPages(s, s.step.getKey(), s.maps[1]))
+    while (tileKeys < cast<DecodeAttr>(s.schedule).getPrefetch() && all % (2 * tileKeys) == 0)
+      tileKeys *= 2;
+  return tileKeys / s.numSegments;
+}
+
+TileShape::TileShape(OpBuilder &b, OnlineStepOp step)
+    : step(step), schedule(*step.getSchedule()), maps(getMaps(step)), domainSizes(getDomainSizes(b, step)),
+      numBatch(getNumBatchDims(step)), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
+      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                                             : stateType) {
+  if (isDecode(*this) && numBatch > 0)
+    headsPerStep = getHeadsPerStep(*this);
+  numSegments = getNumSegments(*this);
+}
+
+bool attn::usesPairs(const TileShape &s) {
+  return isa<PrefillAttr>(s.schedule) && s.schedule.getInfo().queryLayout == OperandLayout::Pairs;
 }
 
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
-Value TileBuilder::index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+Value attn::index(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-Value TileBuilder::add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
-
-/// min(max(upper - lower, 0), largest)
-Value TileBuilder::clampedDifference(Value upper, Value lower, int64_t largest) {
-  Value difference = b.createOrFold<arith::SubIOp>(loc, upper, lower);
-  difference = b.createOrFold<arith::MaxSIOp>(loc, difference, index(0));
-  return b.createOrFold<arith::MinSIOp>(loc, difference, index(largest));
+Value attn::toValue(OpBuilder &b, Location loc, OpFoldResult value) {
+  return getValueOrCreateConstantIndexOp(b, loc, value);
 }
 
-Value TileBuilder::getSequenceStart(Value sequences, Value batch) {
+Value attn::add(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+
+/// min(max(upper - lower, 0), largest)
+Value attn::clampedDifference(OpBuilder &b, Location loc, Value upper, Value lower, int64_t largest) {
+  Value difference = b.createOrFold<arith::SubIOp>(loc, upper, lower);
+  difference = b.createOrFold<arith::MaxSIOp>(loc, difference, index(b, loc, 0));
+  return b.createOrFold<arith::MinSIOp>(loc, difference, index(b, loc, largest));
+}
+
+static Value getSequenceStart(OpBuilder &b, Location loc, Value sequences, Value batch) {
   Value start = tensor::ExtractOp::create(b, loc, sequences, batch);
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), start);
 }
 
-Value TileBuilder::getSequenceLength(Value sequences, Value batch) {
-  Value start = getSequenceStart(sequences, batch), end = getSequenceStart(sequences, add(batch, index(1)));
+static Value getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value batch) {
+  Value start = getSequenceStart(b, loc, sequences, batch),
+        end = getSequenceStart(b, loc, sequences, add(b, loc, batch, index(b, loc, 1)));
   return arith::SubIOp::create(b, loc, end, start);
 }
 
 /// The rows of the tile that starts at `first`: the last tile may be short.
-OpFoldResult TileBuilder::getRows(Value first, Value batch) {
-  if (Value sequences = getPackedSequences(step))
-    return clampedDifference(getSequenceLength(sequences, batch), first, queryTile);
-  std::optional<int64_t> numQueries = getConstantIntValue(domainSizes[queryPos]);
-  if (numQueries && *numQueries % queryTile == 0)
-    return b.getIndexAttr(queryTile);
+static OpFoldResult getRows(OpBuilder &b, const TileShape &s, Value first, Value batch) {
+  Location loc = s.step.getLoc();
+  if (Value sequences = getPackedSequences(s.step))
+    return clampedDifference(b, loc, getSequenceLength(b, loc, sequences, batch), first, getQueryTile(s));
+  std::optional<int64_t> numQueries = getConstantIntValue(s.domainSizes[s.queryPos()]);
+  if (numQueries && *numQueries % getQueryTile(s) == 0)
+    return b.getIndexAttr(getQueryTile(s));
   AffineExpr start, count;
   bindDims(b.getContext(), start);
   bindSymbols(b.getContext(), count);
-  AffineMap map = AffineMap::get(1, 1, {b.getAffineConstantExpr(queryTile), count - start}, b.getContext());
-  return affine::makeComposedFoldedAffineMin(b, loc, map, {OpFoldResult(first), domainSizes[queryPos]});
+  AffineMap map = AffineMap::get(1, 1, {b.getAffineConstantExpr(getQueryTile(s)), count - start}, b.getContext());
+  return affine::makeComposedFoldedAffineMin(b, loc, map, {OpFoldResult(first), s.domainSizes[s.queryPos()]});
 }
 
-OpFoldResult TileBuilder::getNumQueryTiles() {
-  OpFoldResult numQueries = domainSizes[queryPos];
-  // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and those
-  // without rows have nothing to do.
-  if (Value sequences = isGpu ? Value() : getPackedSequences(step)) {
+OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
+  Location loc = s.step.getLoc();
+  OpFoldResult numQueries = s.domainSizes[s.queryPos()];
+  // A GPU's host cannot read where sequences begin: there are tiles for the longest that all rows could make, and
+  // those without rows have nothing to do.
+  if (Value sequences = isGpu(s) ? Value() : getPackedSequences(s.step)) {
     // The longest sequence.
-    auto loop = scf::ForOp::create(b, loc, index(0), toValue(domainSizes[0]), index(1), index(0),
-                                   [&](OpBuilder &nested, Location at, Value batch, ValueRange longest) {
+    auto loop = scf::ForOp::create(b, loc, index(b, loc, 0), toValue(b, loc, s.domainSizes[0]), index(b, loc, 1),
+                                   index(b, loc, 0), [&](OpBuilder &nested, Location, Value batch, ValueRange longest) {
                                      OpBuilder::InsertionGuard guard(b);
                                      b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                     Value length = getSequenceLength(sequences, batch);
-                                     Value next = arith::MaxSIOp::create(b, at, longest[0], length);
-                                     scf::YieldOp::create(b, at, next);
+                                     Value length = getSequenceLength(b, loc, sequences, batch);
+                                     Value next = arith::MaxSIOp::create(b, loc, longest[0], length);
+                                     scf::YieldOp::create(b, loc, next);
                                    });
     numQueries = loop.getResult(0);
   }
-  return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(queryTile), {numQueries});
+  return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(getQueryTile(s)), {numQueries});
 }
 
-void TileBuilder::setTile(ValueRange batch, Value tileIndex) {
-  tile = tileIndex;
-  firstQuery = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * queryTile, {OpFoldResult(tile)});
-  rows = getRows(firstQuery, batch.empty() ? Value() : batch[0]);
-  endQuery = arith::AddIOp::create(b, loc, firstQuery, toValue(rows));
-  offsets.assign(batch.begin(), batch.end());
-  sizes.assign(numBatch, b.getIndexAttr(1));
-  offsets.append({OpFoldResult(firstQuery), b.getIndexAttr(0), b.getIndexAttr(0), b.getIndexAttr(0)});
-  sizes.append({rows, domainSizes[keyPos], domainSizes[headPos], domainSizes[valuePos]});
-  if (step.getCuSeqlensQ()) {
-    queryStart = getSequenceStart(step.getCuSeqlensQ(), batch[0]);
-    keyStart = getSequenceStart(step.getCuSeqlensK(), batch[0]);
+TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value tile) {
+  Location loc = s.step.getLoc();
+  TilePosition at;
+  at.tile = tile;
+  at.firstQuery =
+      affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * getQueryTile(s), {OpFoldResult(at.tile)});
+  at.rows = getRows(b, s, at.firstQuery, batch.empty() ? Value() : batch[0]);
+  at.endQuery = arith::AddIOp::create(b, loc, at.firstQuery, toValue(b, loc, at.rows));
+  at.offsets.assign(batch.begin(), batch.end());
+  at.sizes.assign(s.numBatch, b.getIndexAttr(1));
+  at.offsets.append({OpFoldResult(at.firstQuery), b.getIndexAttr(0), b.getIndexAttr(0), b.getIndexAttr(0)});
+  at.sizes.append({at.rows, s.domainSizes[s.keyPos()], s.domainSizes[s.headPos()], s.domainSizes[s.valuePos()]});
+  if (s.step.getCuSeqlensQ()) {
+    at.queryStart = getSequenceStart(b, loc, s.step.getCuSeqlensQ(), batch[0]);
+    at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);
   }
+  return at;
 }
 
-void TileBuilder::setDecodeTile(ValueRange batch, Value split) {
-  rows = b.getIndexAttr(queryTile);
-  firstQuery = index(0);
-  endQuery = index(queryTile);
-  offsets.assign(batch.begin(), batch.end());
-  sizes.assign(numBatch, b.getIndexAttr(1));
-  if (numBatch > 0) {
-    offsets.back() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * headsPerTile,
-                                                           {OpFoldResult(batch.back())});
-    sizes.back() = b.getIndexAttr(headsPerTile);
+TilePosition attn::getDecodeTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value split) {
+  Location loc = s.step.getLoc();
+  TilePosition at;
+  at.rows = b.getIndexAttr(getQueryTile(s));
+  at.firstQuery = index(b, loc, 0);
+  at.endQuery = index(b, loc, getQueryTile(s));
+  at.offsets.assign(batch.begin(), batch.end());
+  at.sizes.assign(s.numBatch, b.getIndexAttr(1));
+  if (s.numBatch > 0) {
+    at.offsets.back() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * getHeadsPerTile(s),
+                                                              {OpFoldResult(batch.back())});
+    at.sizes.back() = b.getIndexAttr(getHeadsPerTile(s));
   }
-  offsets.append(4, b.getIndexAttr(0));
-  sizes.append({rows, domainSizes[keyPos], domainSizes[headPos], domainSizes[valuePos]});
+  at.offsets.append(4, b.getIndexAttr(0));
+  at.sizes.append({at.rows, s.domainSizes[s.keyPos()], s.domainSizes[s.headPos()], s.domainSizes[s.valuePos()]});
   if (!split)
-    return;
+    return at;
   AffineExpr dim = b.getAffineDimExpr(0);
-  splitLower = affine::makeComposedAffineApply(b, loc, dim * schedule.getSplitKeys(), {OpFoldResult(split)});
-  splitUpper = affine::makeComposedAffineApply(b, loc, (dim + 1) * schedule.getSplitKeys(), {OpFoldResult(split)});
+  at.lower = affine::makeComposedAffineApply(b, loc, dim * s.schedule.getSplitKeys(), {OpFoldResult(split)});
+  at.upper = affine::makeComposedAffineApply(b, loc, (dim + 1) * s.schedule.getSplitKeys(), {OpFoldResult(split)});
+  return at;
 }
 
 //===----------------------------------------------------------------------===//
 // One key tile
 //===----------------------------------------------------------------------===//
 
-State TileBuilder::createStep(Value firstKey, OpFoldResult count, bool isPartial, ValueRange state) {
-  offsets[keyPos] = firstKey;
-  sizes[keyPos] = count;
-  if (headsPerTile == headsPerStep)
-    return createStepOfHeads(packedQuery, isPartial, state);
-  OpFoldResult firstHead = offsets[numBatch - 1];
-  sizes[numBatch - 1] = b.getIndexAttr(headsPerStep);
-  auto loop = scf::ForOp::create(
-      b, loc, index(0), index(schedule.getKvHeads()), index(1), state,
-      [&](OpBuilder &nested, Location at, Value kvHead, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToEnd(nested.getInsertionBlock());
-        AffineExpr group = b.getAffineDimExpr(0) * headsPerStep, first = b.getAffineDimExpr(1);
-        OpFoldResult inTile = affine::makeComposedFoldedAffineApply(b, at, group, {OpFoldResult(kvHead)});
-        offsets[numBatch - 1] =
-            affine::makeComposedFoldedAffineApply(b, at, first + group, {OpFoldResult(kvHead), firstHead});
-        auto getPart = [&](Value whole) {
-          Slice slice;
-          slice.sizes = tensor::getMixedSizes(b, at, whole);
-          slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
-          slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
-          slice.offsets[numBatch - 1] = inTile;
-          slice.sizes[numBatch - 1] = b.getIndexAttr(headsPerStep);
-          return slice;
-        };
-        State parts, next(carried);
-        for (Value whole : carried)
-          parts.push_back(createSlice(b, at, whole, getPart(whole)));
-        parts = createStepOfHeads(createSlice(b, at, packedQuery, getPart(packedQuery)), isPartial, parts);
-        for (auto [part, whole] : llvm::zip_equal(parts, next)) {
-          Slice slice = getPart(whole);
-          whole = tensor::InsertSliceOp::create(b, at, part, whole, slice.offsets, slice.sizes, slice.strides);
-        }
-        scf::YieldOp::create(b, at, next);
-      });
-  offsets[numBatch - 1] = firstHead;
-  sizes[numBatch - 1] = b.getIndexAttr(headsPerTile);
-  return State(loop.getResults());
-}
-
-/// The step of the heads that share one of K, over the current keys.
-State TileBuilder::createStepOfHeads(Value query, bool isPartial, ValueRange state) {
-  SmallVector<AffineMap> stepMaps = {isRowMajor ? getTileMap({queryPos, headPos}) : getTileMap({headPos, queryPos}),
-                                     maps[1], maps[2]};
-  Value key = loadRows(step.getKey(), stepMaps[1], headPos), value = loadRows(step.getValue(), stepMaps[2], valuePos);
-  ScheduleAttr stepSchedule = schedule;
-  if (usesPairs) {
-    stepMaps[0] = getPairMap(domainSizes.size(), headPos, queryPos);
-    stepSchedule = packValue(value, stepMaps[2], sizes[keyPos]);
+static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange keys,
+                                      ValueRange values, SmallVector<AffineMap> stepMaps, ValueRange query,
+                                      bool isPartial, ValueRange state) {
+  Location loc = s.step.getLoc();
+  Value value = values.front();
+  ScheduleAttr stepSchedule = s.schedule;
+  if (usesPairs(s)) {
+    stepMaps[0] = getPairMap(s, s.domainSizes.size(), s.headPos(), s.queryPos());
+    stepSchedule = packValue(b, s, at, value, stepMaps[2], at.sizes[s.keyPos()]);
   }
   unsigned next = 3;
   // Dense operands become lanes as well; one without a query dimension is the same for all lanes.
   auto addDense = [&](Value operand) -> Value {
     if (!operand)
       return {};
-    AffineMap map = maps[next++];
-    if (isRowMajor || !map.isFunctionOfDim(queryPos)) {
+    AffineMap map = s.maps[next++];
+    if (isRowMajor(s) || !map.isFunctionOfDim(s.queryPos())) {
       stepMaps.push_back(map);
-      return createSlice(b, loc, operand, getSlice(map));
+      return createSlice(b, loc, operand, getSlice(b, s, at, map));
     }
     // Bias and mask have (query, key) where Q has (query, head).
-    stepMaps.push_back(getTileMap({keyPos, queryPos}));
-    return pack(operand, map, {queryPos, keyPos}, {keyPos, queryPos});
+    stepMaps.push_back(getTileMap(s, {s.keyPos(), s.queryPos()}));
+    return pack(b, s, at, operand, map, {s.queryPos(), s.keyPos()}, {s.keyPos(), s.queryPos()});
   };
-  Value bias = isDense ? addDense(step.getBias()) : Value(), mask = isDense ? addDense(step.getMask()) : Value();
-  stepMaps.append({getTileMap(getAccDims()), getTileMap({queryPos}), getTileMap({queryPos})});
-  auto tiled = OnlineStepOp::create(b, loc, state.getTypes(), query, key, value, bias, mask, state[0], state[1],
-                                    state[2], /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScoreWeight(),
-                                    step.getScaleValue(), step.getScaleAttr(), step.getSoftcapAttr(),
-                                    b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(),
-                                    liesInPages(step.getKey(), maps[1]) ? b.getUnitAttr() : UnitAttr(), stepSchedule);
+  Value bias = isDense(s) ? addDense(s.step.getBias()) : Value(),
+        mask = isDense(s) ? addDense(s.step.getMask()) : Value();
+  stepMaps.append({getTileMap(s, getAccDims(s)), getTileMap(s, {s.queryPos()}), getTileMap(s, {s.queryPos()})});
+  auto tiled = OnlineStepOp::create(
+      b, loc, state.getTypes(), query.front(), keys.front(), value, bias, mask, state[0], state[1], state[2],
+      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScoreWeight(), s.step.getScaleValue(),
+      keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(), s.step.getSoftcapAttr(),
+      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), stepSchedule);
   if (isPartial)
-    cloneRegion(step.getMaskMod(), tiled.getMaskMod(), tiled);
-  cloneRegion(step.getScoreMod(), tiled.getScoreMod(), tiled);
-  cloneRegion(step.getWeightMod(), tiled.getWeightMod(), tiled);
-  return State(tiled->getResults());
+    cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
+  cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);
+  cloneRegion(b, s, at, s.step.getWeightMod(), tiled.getWeightMod(), tiled);
+  return TileState(tiled->getResults());
+}
+
+/// The step of the heads that share one of K, over the keys of all segments.
+static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePosition at, ArrayRef<Value> firstKeys,
+                                   ValueRange query, bool isPartial, ValueRange state) {
+  Location loc = s.step.getLoc();
+  SmallVector<AffineMap> stepMaps = {isRowMajor(s) ? getTileMap(s, {s.queryPos(), s.headPos()})
+                                                   : getTileMap(s, {s.headPos(), s.queryPos()}),
+                                     s.maps[1], s.maps[2]};
+  SmallVector<Value> keys, values;
+  for (Value firstKey : firstKeys) {
+    at.offsets[s.keyPos()] = firstKey;
+    stepMaps[1] = s.maps[1];
+    stepMaps[2] = s.maps[2];
+    keys.push_back(loadRows(b, s, at, s.step.getKey(), stepMaps[1], s.headPos()));
+    values.push_back(loadRows(b, s, at, s.step.getValue(), stepMaps[2], s.valuePos()));
+  }
+  // A tile takes some rows of each page, and then the next ones.
+  int64_t numRows = getConstantIntValue(at.sizes[s.keyPos()]).value_or(0), tileRows = getSegmentRows(s);
+  if (firstKeys.size() > 1 && tileRows < numRows)
+    return createLoop(b, loc, index(b, loc, 0), index(b, loc, numRows), tileRows, TileState(state),
+                      [&](Value row, TileState carried) {
+                        auto slice = [&](AffineMap map) {
+                          return [&, position = *map.getResultPosition(b.getAffineDimExpr(s.keyPos()))](
+                                     Value segment) -> Value {
+                            Slice part;
+                            part.sizes = tensor::getMixedSizes(b, loc, segment);
+                            part.offsets.assign(part.sizes.size(), b.getIndexAttr(0));
+                            part.strides.assign(part.sizes.size(), b.getIndexAttr(1));
+                            part.offsets[position] = row;
+                            part.sizes[position] = b.getIndexAttr(tileRows);
+                            return createSlice(b, loc, segment, part);
+                          };
+                        };
+                        return createStepOfSegments(b, s, at, llvm::map_to_vector(keys, slice(stepMaps[1])),
+                                                    llvm::map_to_vector(values, slice(stepMaps[2])), stepMaps, query,
+                                                    isPartial, carried);
+                      });
+  return createStepOfSegments(b, s, at, keys, values, stepMaps, query, isPartial, state);
+}
+
+TileState attn::createStep(OpBuilder &b, const TileShape &s, TilePosition at, ValueRange query,
+                           ArrayRef<Value> firstKeys, OpFoldResult count, bool isPartial, ValueRange state) {
+  Location loc = s.step.getLoc();
+  at.offsets[s.keyPos()] = firstKeys.front();
+  at.sizes[s.keyPos()] = count;
+  if (getHeadsPerTile(s) == s.headsPerStep)
+    return createStepOfHeads(b, s, at, firstKeys, query, isPartial, state);
+  OpFoldResult firstHead = at.offsets[s.numBatch - 1];
+  at.sizes[s.numBatch - 1] = b.getIndexAttr(s.headsPerStep);
+  auto loop = scf::ForOp::create(
+      b, loc, index(b, loc, 0), index(b, loc, s.schedule.getKvHeads()), index(b, loc, 1), state,
+      [&](OpBuilder &nested, Location, Value kvHead, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToEnd(nested.getInsertionBlock());
+        AffineExpr group = b.getAffineDimExpr(0) * s.headsPerStep, first = b.getAffineDimExpr(1);
+        OpFoldResult inTile = affine::makeComposedFoldedAffineApply(b, loc, group, {OpFoldResult(kvHead)});
+        at.offsets[s.numBatch - 1] =
+            affine::makeComposedFoldedAffineApply(b, loc, first + group, {OpFoldResult(kvHead), firstHead});
+        auto getPart = [&](Value whole) {
+          Slice slice;
+          slice.sizes = tensor::getMixedSizes(b, loc, whole);
+          slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
+          slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
+          slice.offsets[s.numBatch - 1] = inTile;
+          slice.sizes[s.numBatch - 1] = b.getIndexAttr(s.headsPerStep);
+          return slice;
+        };
+        auto slicePart = [&](Value whole) { return createSlice(b, loc, whole, getPart(whole)); };
+        TileState parts = llvm::map_to_vector(carried, slicePart), next(carried);
+        parts = createStepOfHeads(b, s, at, firstKeys, llvm::map_to_vector(query, slicePart), isPartial, parts);
+        for (auto [part, whole] : llvm::zip_equal(parts, next)) {
+          Slice slice = getPart(whole);
+          whole = tensor::InsertSliceOp::create(b, loc, part, whole, slice.offsets, slice.sizes, slice.strides);
+        }
+        scf::YieldOp::create(b, loc, next);
+      });
+  return TileState(loop.getResults());
 }

@@ -1,5 +1,8 @@
 //===- TileBuilder.h - the body of the flash loop ---------------*- C++ -*-===//
 //
+// What all tiles of an online_step have in common is a TileShape, where one of them
+// lies is a TilePosition; neither changes. Functions build at the builder's position.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -13,119 +16,135 @@
 
 namespace attn {
 
-/// Builds one tile of queries of an online_step: the loops over key tiles that fold into its state.
-class TileBuilder {
-public:
-  /// acc, row max, row sum.
-  using State = llvm::SmallVector<mlir::Value>;
+/// acc, row max, row sum.
+using TileState = llvm::SmallVector<mlir::Value>;
 
-  TileBuilder(mlir::OpBuilder &builder, OnlineStepOp step);
+struct TileShape {
+  TileShape(mlir::OpBuilder &b, OnlineStepOp step);
+  unsigned queryPos() const { return numBatch; }
+  unsigned keyPos() const { return numBatch + 1; }
+  unsigned headPos() const { return numBatch + 2; }
+  unsigned valuePos() const { return numBatch + 3; }
 
-  /// The number of query tiles of a batch index, at most; built in front of the parallel loop.
-  mlir::OpFoldResult getNumQueryTiles();
-  /// A map of the kinds of all tiles (attn.classify_tile), where the ranges of keys cannot say them; also in front.
-  void createBlockMap();
-
-  /// Starts query tile `tile` of the batch indices `batch`.
-  void setTile(mlir::ValueRange batch, mlir::Value tile);
-  /// Starts the decode tile of the batch indices `batch`, the last of which counts groups of heads: all its rows, and
-  /// the keys of range `split`, or all of them where it is null.
-  void setDecodeTile(mlir::ValueRange batch, mlir::Value split);
-  /// Q of the tile as (batch…, head, query), rows beyond the last one zero; of a decode tile (batch…, query, head).
-  void packQuery();
-  /// The empty state of the tile: acc (batch…, value, query), of a decode tile (batch…, query, value), max and sum
-  /// (batch…, query). A sink starts it where `withStart` says so.
-  State initState(InitStateOp init, bool withStart = true);
-  /// Folds every key that the tile visits into `state`.
-  State foldKeys(State state);
-
-  /// Writes a value that an output becomes in the slice of it.
-  using Insert = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
-  /// `finalize` of the tile's state into its slices of the outputs.
-  void createFinalize(FinalizeOp finalize, const State &state, mlir::ValueRange outputs, Insert insert);
-
-  /// The maps of the tile's state over (batch…, query, value).
-  llvm::SmallVector<mlir::AffineMap> getTileStateMaps();
-  /// The part of a row operand (an output) that the tile covers; `map` is over the domain of sdpa.
-  Slice getSlice(mlir::AffineMap map);
-  /// The same for a map over the domain of finalize.
-  Slice getOutputSlice(mlir::AffineMap map);
-
-  const llvm::SmallVector<mlir::OpFoldResult> &getSizes() const { return domainSizes; }
-  unsigned getNumBatch() const { return numBatch; }
-  /// Query heads of a tile: 1, or in a decode tile those that share the schedule's heads of K.
-  int64_t getNumHeads() const { return headsPerTile; }
-  mlir::FloatType getStateType() const { return stateType; }
-
-private:
-  mlir::Value index(int64_t value);
-  mlir::Value toValue(mlir::OpFoldResult value) { return getValueOrCreateConstantIndexOp(b, loc, value); }
-  mlir::Value add(mlir::Value x, mlir::Value y);
-  mlir::Value clampedDifference(mlir::Value upper, mlir::Value lower, int64_t largest);
-  mlir::Value getSequenceStart(mlir::Value sequences, mlir::Value batch);
-  mlir::Value getSequenceLength(mlir::Value sequences, mlir::Value batch);
-  mlir::OpFoldResult getRows(mlir::Value first, mlir::Value batch);
-
-  llvm::SmallVector<mlir::Value> getKeyBounds(mlir::Region &ranges);
-  mlir::Value evaluateIndex(IndexOp op);
-  llvm::SmallVector<unsigned> getPositions(llvm::ArrayRef<unsigned> named);
-  mlir::AffineMap getTileMap(llvm::ArrayRef<unsigned> named);
-  mlir::Value emptyTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
-  mlir::Value emptyPaddedTile(llvm::ArrayRef<unsigned> dims, mlir::Type type);
-  mlir::Value sliceKeys(mlir::Value tile, unsigned keyDim, int64_t perIndex = 1);
-  mlir::AffineMap getPairMap(unsigned numDims, unsigned paired, unsigned other);
-  mlir::Value packPairs(mlir::Value rows, mlir::AffineMap map, unsigned paired, unsigned other);
-  mlir::Value packColumns(mlir::Value rows, mlir::AffineMap map);
-  ScheduleAttr packValue(mlir::Value &value, mlir::AffineMap &map, mlir::OpFoldResult count);
-  mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned column);
-  mlir::Value pack(mlir::Value operand, mlir::AffineMap map, llvm::ArrayRef<unsigned> from,
-                   llvm::ArrayRef<unsigned> to);
-  mlir::Value loadRows(mlir::Value operand, mlir::AffineMap &map, unsigned column);
-  mlir::Value loadPage(GatherPagesOp gather, const Slice &slice, mlir::AffineMap &map, unsigned column);
-  bool canReadPages(GatherPagesOp gather, mlir::AffineMap map);
-  bool gathersRows();
-  bool readsPages(GatherPagesOp gather, mlir::AffineMap map);
-  bool liesInPages(mlir::Value operand, mlir::AffineMap map);
-  int64_t getHeadsPerStep();
-  bool needsAlignedTiles();
-  bool foldsManyTiles();
-  mlir::Value getLength(mlir::Value lower, mlir::Value upper);
-  llvm::SmallVector<unsigned, 2> getAccDims() const {
-    return isRowMajor ? llvm::SmallVector<unsigned, 2>{queryPos, valuePos}
-                      : llvm::SmallVector<unsigned, 2>{valuePos, queryPos};
-  }
-  void cloneRegion(mlir::Region &from, mlir::Region &to, mlir::Operation *before);
-
-  State createTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state);
-  State createWholeTiles(mlir::Value lower, mlir::Value upper, bool isPartial, State state, mlir::Value &end);
-  State createMappedTiles(mlir::Value lower, mlir::Value upper, State state);
-  State createLoop(mlir::Value lower, mlir::Value upper, State state,
-                   llvm::function_ref<State(mlir::Value, State)> body);
-  State createStep(mlir::Value firstKey, mlir::OpFoldResult count, bool isPartial, mlir::ValueRange state);
-  State createStepOfHeads(mlir::Value query, bool isPartial, mlir::ValueRange state);
-
-  mlir::OpBuilder &b;
-  mlir::Location loc;
-  OnlineStepOp step;
+  mutable OnlineStepOp step;
   ScheduleAttr schedule;
   llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
-  unsigned numBatch, queryPos, keyPos, headPos, valuePos;
-  int64_t queryTile, keyTile;
-  bool isDecode, isGpu, isRowMajor, hasPredicate, isDense;
-  int64_t headsPerTile = 1, headsPerStep = 1; ///< of Q
-  bool usesPairs;                             ///< the products take pairs of elements: Q's along D, V's along the keys
+  unsigned numBatch;
+  int64_t headsPerStep = 1;           ///< query heads that share one of K, in a decode tile
+  int64_t numSegments = 1;            ///< that tiles whose keys may come in any order take them from
   mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
-
-  // Of the current tile: its place in the domain, its rows, and where its sequence starts.
-  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
-  mlir::OpFoldResult rows;
-  mlir::Value tile, firstQuery, endQuery, packedQuery, queryStart, keyStart, splitLower, splitUpper;
-
-  // The block map, and which of (batch, head) it tells apart.
-  mlir::Value blockMap;
-  bool mapsBatch = false, mapsHead = false;
 };
+
+struct TilePosition {
+  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes; ///< in the domain of the step
+  mlir::OpFoldResult rows;                              ///< of queries
+  mlir::Value tile, firstQuery, endQuery;
+  mlir::Value queryStart, keyStart; ///< of a packed sequence; null for others
+  mlir::Value lower, upper;         ///< the range of keys that is split off; null for all
+};
+
+/// A map of the kinds of all tiles (attn.classify_tile), where the ranges of keys cannot say them.
+struct BlockMap {
+  mlir::Value kinds; ///< null where there is none
+  bool byBatch = false, byHead = false;
+};
+
+inline int64_t getQueryTile(const TileShape &s) { return s.schedule.getQueryTile(); }
+inline int64_t getKeyTile(const TileShape &s) { return s.schedule.getKeyTile(); }
+/// Query heads of a tile: 1, or in a decode tile those that share the schedule's heads of K.
+inline int64_t getHeadsPerTile(const TileShape &s) { return s.headsPerStep * s.schedule.getKvHeads(); }
+inline bool isDecode(const TileShape &s) { return s.schedule.sharesKeys(); }
+inline bool isGpu(const TileShape &s) { return mlir::isa<BlockAttr>(s.schedule); }
+inline bool isRowMajor(const TileShape &s) { return isDecode(s) || isGpu(s); }
+inline bool isDense(const TileShape &s) { return s.step.getBias() || s.step.getMask(); }
+/// The products take pairs of elements: Q's along D, V's along the keys.
+bool usesPairs(const TileShape &s);
+
+//===----------------------------------------------------------------------===//
+// A tile (TileBuilder.cpp)
+//===----------------------------------------------------------------------===//
+
+/// The number of query tiles of a batch index, at most; built in front of the parallel loop.
+mlir::OpFoldResult getNumQueryTiles(mlir::OpBuilder &b, const TileShape &s);
+BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
+
+/// Query tile `tile` of the batch indices `batch`.
+TilePosition getPrefillTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile);
+/// The decode tile of the batch indices `batch`, the last of which counts groups of heads: all its rows, and the keys
+/// of range `split`, or all of them where it is null.
+TilePosition getDecodeTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value split);
+
+/// Q of the tile as (batch…, head, query), rows beyond the last one zero; of a decode tile (batch…, query, head), and
+/// behind it its bytes, where products take those.
+llvm::SmallVector<mlir::Value> packQuery(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at);
+/// The empty state of the tile: acc (batch…, value, query), of a decode tile (batch…, query, value), max and sum
+/// (batch…, query). A sink starts it where `withStart` says so.
+TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init,
+                    bool withStart = true);
+/// Folds every key that the tile visits into `state`.
+TileState foldKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
+                   mlir::ValueRange query, TileState state);
+
+/// Writes a value that an output becomes in the slice of it.
+using InsertFn = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
+/// `finalize` of the tile's state into its slices of the outputs.
+void createFinalize(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                    const TileState &state, mlir::ValueRange outputs, InsertFn insert);
+/// The maps of the tile's state over (batch…, query, value).
+llvm::SmallVector<mlir::AffineMap> getTileStateMaps(const TileShape &s);
+
+/// `count` keys from each of `firstKeys` on, the starts of segments.
+TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, mlir::ValueRange query,
+                     llvm::ArrayRef<mlir::Value> firstKeys, mlir::OpFoldResult count, bool isPartial,
+                     mlir::ValueRange state);
+
+//===----------------------------------------------------------------------===//
+// Its operands (TileOperands.cpp, TilePairs.cpp)
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<unsigned> getPositions(const TileShape &s, llvm::ArrayRef<unsigned> named);
+mlir::AffineMap getTileMap(const TileShape &s, llvm::ArrayRef<unsigned> named);
+llvm::SmallVector<unsigned, 2> getAccDims(const TileShape &s);
+/// The part of an operand that the tile covers; `map` is over the domain of the step.
+Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::AffineMap map);
+mlir::Value emptyTile(mlir::OpBuilder &b, const TileShape &s, llvm::ArrayRef<unsigned> dims, mlir::Type type);
+mlir::Value sliceKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tile, unsigned keyDim,
+                      int64_t perIndex = 1);
+mlir::Value pack(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value operand,
+                 mlir::AffineMap map, llvm::ArrayRef<unsigned> from, llvm::ArrayRef<unsigned> to);
+mlir::AffineMap getRowMap(const TileShape &s, mlir::AffineMap map, unsigned column);
+mlir::Value loadRows(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value operand,
+                     mlir::AffineMap &map, unsigned column);
+bool liesInPages(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
+bool readsInPlace(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
+void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Region &from, mlir::Region &to,
+                 mlir::Operation *before);
+mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
+mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
+                      mlir::AffineMap map, unsigned paired, unsigned other);
+ScheduleAttr packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
+                       mlir::AffineMap &map, mlir::OpFoldResult count);
+
+//===----------------------------------------------------------------------===//
+// Loops over keys (KeyLoops.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Rows of each segment that a step takes.
+int64_t getSegmentRows(const TileShape &s);
+TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
+                     TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body);
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+mlir::Value index(mlir::OpBuilder &b, mlir::Location loc, int64_t value);
+mlir::Value toValue(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult value);
+mlir::Value add(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+/// min(max(upper - lower, 0), largest)
+mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
+                              int64_t largest);
 
 /// The decode tiles of an online form (TileDecode.cpp); returns what replaces the results of finalize.
 llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,

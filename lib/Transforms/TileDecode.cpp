@@ -22,26 +22,25 @@
 using namespace mlir;
 using namespace attn;
 
-using State = TileBuilder::State;
-
 namespace {
 
 class DecodeTiler {
 public:
   DecodeTiler(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step, InitStateOp init)
-      : b(rewriter), loc(finalize.getLoc()), finalize(finalize), init(init), schedule(*step.getSchedule()),
-        tile(rewriter, step), numBatch(tile.getNumBatch()), sizes(tile.getSizes()) {}
+      : b(rewriter), loc(finalize.getLoc()), finalize(finalize), init(init), shape(rewriter, step) {}
 
   /// The tensors that replace the results of finalize.
   SmallVector<Value> create() {
-    SmallVector<OpFoldResult> bounds(sizes.begin(), sizes.begin() + numBatch);
+    SmallVector<OpFoldResult> bounds(shape.domainSizes.begin(), shape.domainSizes.begin() + shape.numBatch);
     AffineExpr dim = b.getAffineDimExpr(0);
-    if (numBatch > 0)
-      bounds.back() = affine::makeComposedFoldedAffineApply(b, loc, dim.floorDiv(tile.getNumHeads()), {bounds.back()});
+    if (shape.numBatch > 0)
+      bounds.back() =
+          affine::makeComposedFoldedAffineApply(b, loc, dim.floorDiv(getHeadsPerTile(shape)), {bounds.back()});
     OpFoldResult one = b.getIndexAttr(1);
     numSplits = one;
-    if (int64_t keys = schedule.getSplitKeys())
-      numSplits = affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keys), {sizes[numBatch + 1]});
+    if (int64_t keys = shape.schedule.getSplitKeys())
+      numSplits =
+          affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keys), {shape.domainSizes[shape.numBatch + 1]});
     bool isSplit = !isConstantIntValue(numSplits, 1) && !isConstantIntValue(numSplits, 0);
     if (isSplit) {
       bounds.push_back(numSplits);
@@ -50,22 +49,21 @@ public:
     }
     bounds.push_back(one);
     return createForall(bounds, finalize.getDpsInits(), [&](ValueRange ivs, ValueRange outputs, auto insert) {
-      tile.setDecodeTile(ivs.drop_back(), /*split=*/Value());
-      State state = tile.initState(init);
+      TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), /*split=*/Value());
+      TileState state = initState(b, shape, at, init);
       if (isSplit) {
         state = mergeRanges(state);
       } else {
-        tile.packQuery();
-        state = tile.foldKeys(state);
+        state = foldKeys(b, shape, at, BlockMap(), packQuery(b, shape, at), state);
       }
-      tile.createFinalize(finalize, state, outputs, insert);
+      createFinalize(b, shape, at, finalize, state, outputs, insert);
     });
   }
 
 private:
   /// An scf.forall whose body calls `insert` for what it puts into its outputs.
   SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
-                                  function_ref<void(ValueRange, ValueRange, TileBuilder::Insert)> body) {
+                                  function_ref<void(ValueRange, ValueRange, InsertFn)> body) {
     OpBuilder::InsertionGuard guard(b);
     auto forall = scf::ForallOp::create(b, loc, bounds, SmallVector<Value>(inits), std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
@@ -80,9 +78,9 @@ private:
 
   /// The dimensions of acc or of a row statistic after those of the batch: query rows, and value columns.
   SmallVector<OpFoldResult> getTail(unsigned part) {
-    SmallVector<OpFoldResult> tail = {b.getIndexAttr(schedule.getQueryTile())};
+    SmallVector<OpFoldResult> tail = {b.getIndexAttr(shape.schedule.getQueryTile())};
     if (part == 0)
-      tail.push_back(sizes[numBatch + 3]);
+      tail.push_back(shape.domainSizes[shape.numBatch + 3]);
     return tail;
   }
 
@@ -91,11 +89,11 @@ private:
     Slice slice;
     slice.offsets.push_back(range);
     slice.offsets.append(batch.begin(), batch.end());
-    slice.sizes.assign(numBatch + 1, b.getIndexAttr(1));
-    if (numBatch > 0) {
-      slice.offsets.back() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * tile.getNumHeads(),
-                                                                   {OpFoldResult(batch.back())});
-      slice.sizes.back() = b.getIndexAttr(tile.getNumHeads());
+    slice.sizes.assign(shape.numBatch + 1, b.getIndexAttr(1));
+    if (shape.numBatch > 0) {
+      slice.offsets.back() = affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) * getHeadsPerTile(shape), {OpFoldResult(batch.back())});
+      slice.sizes.back() = b.getIndexAttr(getHeadsPerTile(shape));
     }
     SmallVector<OpFoldResult> tail = getTail(part);
     slice.offsets.append(tail.size(), b.getIndexAttr(0));
@@ -107,27 +105,27 @@ private:
   void createRanges(ArrayRef<OpFoldResult> bounds) {
     SmallVector<Value> inits;
     for (unsigned part = 0; part < 3; ++part) {
-      SmallVector<OpFoldResult> shape = {numSplits};
-      shape.append(sizes.begin(), sizes.begin() + numBatch);
-      shape.append(getTail(part));
-      inits.push_back(tensor::EmptyOp::create(b, loc, shape, tile.getStateType()));
+      SmallVector<OpFoldResult> extents = {numSplits};
+      extents.append(shape.domainSizes.begin(), shape.domainSizes.begin() + shape.numBatch);
+      extents.append(getTail(part));
+      inits.push_back(tensor::EmptyOp::create(b, loc, extents, shape.stateType));
     }
-    states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, TileBuilder::Insert insert) {
-      tile.setDecodeTile(ivs.drop_back(), /*split=*/ivs.back());
-      tile.packQuery();
+    states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, InsertFn insert) {
+      TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), /*split=*/ivs.back());
+      SmallVector<Value> query = packQuery(b, shape, at);
       // A sink counts once: it starts the merge.
-      State state = tile.foldKeys(tile.initState(init, /*withStart=*/false));
+      TileState state = foldKeys(b, shape, at, BlockMap(), query, initState(b, shape, at, init, /*withStart=*/false));
       for (unsigned part = 0; part < 3; ++part)
         insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), ivs.drop_back()));
     });
   }
 
-  State mergeRanges(State state) {
+  TileState mergeRanges(TileState state) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
     SmallVector<Value> batch = forall.getInductionVars();
     batch.pop_back();
-    SmallVector<AffineMap> maps = tile.getTileStateMaps(), both(maps);
+    SmallVector<AffineMap> maps = getTileStateMaps(shape), both(maps);
     both.append(maps);
     auto loop = scf::ForOp::create(b, loc, zero, getValueOrCreateConstantIndexOp(b, loc, numSplits), one, state,
                                    [&](OpBuilder &nested, Location at, Value range, ValueRange carried) {
@@ -145,17 +143,14 @@ private:
                                                                          b.getAffineMapArrayAttr(both));
                                      scf::YieldOp::create(b, at, merged->getResults());
                                    });
-    return State(loop.getResults());
+    return TileState(loop.getResults());
   }
 
   RewriterBase &b;
   Location loc;
   FinalizeOp finalize;
   InitStateOp init;
-  ScheduleAttr schedule;
-  TileBuilder tile;
-  unsigned numBatch;
-  SmallVector<OpFoldResult> sizes;
+  TileShape shape;
   OpFoldResult numSplits;
   SmallVector<Value> states;
 };

@@ -16,29 +16,67 @@
 using namespace mlir;
 using namespace attn;
 
-using State = TileBuilder::State;
-
 /// Rows so far apart, or at a multiple of it, share a quarter of the sets of a first-level cache of 64 sets.
 static constexpr int64_t kAliasBytes = 256, kLineBytes = 64;
+/// Bytes that a lane adds up in a product of bytes.
+static constexpr int64_t kByteDepth = 4;
 
 /// Positions of the batch dimensions, then of `named`.
-SmallVector<unsigned> TileBuilder::getPositions(ArrayRef<unsigned> named) {
-  SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+SmallVector<unsigned> attn::getPositions(const TileShape &s, ArrayRef<unsigned> named) {
+  SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, s.numBatch));
   positions.append(named.begin(), named.end());
   return positions;
 }
 
-AffineMap TileBuilder::getTileMap(ArrayRef<unsigned> named) {
-  return AffineMap::getMultiDimMapWithTargets(domainSizes.size(), getPositions(named), b.getContext());
+AffineMap attn::getTileMap(const TileShape &s, ArrayRef<unsigned> named) {
+  return AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), getPositions(s, named), s.step.getContext());
 }
 
-void TileBuilder::createFinalize(FinalizeOp finalize, const State &state, ValueRange outputs, Insert insert) {
-  SmallVector<AffineMap> outputMaps(llvm::drop_begin(getMaps(finalize), 3)), tileMaps = getTileStateMaps();
+SmallVector<unsigned, 2> attn::getAccDims(const TileShape &s) {
+  return isRowMajor(s) ? SmallVector<unsigned, 2>{s.queryPos(), s.valuePos()}
+                       : SmallVector<unsigned, 2>{s.valuePos(), s.queryPos()};
+}
+
+SmallVector<AffineMap> attn::getTileStateMaps(const TileShape &s) {
+  SmallVector<unsigned> kept = getPositions(s, {s.queryPos(), s.valuePos()});
+  AffineMap row = restrictDomain(getTileMap(s, {s.queryPos()}), kept);
+  return {restrictDomain(getTileMap(s, getAccDims(s)), kept), row, row};
+}
+
+Slice attn::getSlice(OpBuilder &b, const TileShape &s, const TilePosition &at, AffineMap map) {
+  Location loc = s.step.getLoc();
+  Slice slice = getOperandSlice(b, loc, map, at.offsets, at.sizes);
+  if (!at.queryStart)
+    return slice;
+  for (auto [expr, offset] : llvm::zip_equal(map.getResults(), slice.offsets)) {
+    Value start = expr == b.getAffineDimExpr(s.queryPos()) ? at.queryStart
+                  : expr == b.getAffineDimExpr(s.keyPos()) ? at.keyStart
+                                                           : Value();
+    if (start)
+      offset = add(b, loc, start, toValue(b, loc, offset));
+  }
+  return slice;
+}
+
+/// The same for a map over the domain of finalize.
+static Slice getOutputSlice(OpBuilder &b, const TileShape &s, const TilePosition &at, AffineMap map) {
+  // From the domain (batch…, query, value) to that of the step.
+  SmallVector<AffineExpr> dims;
+  for (unsigned position = 0; position <= s.numBatch; ++position)
+    dims.push_back(b.getAffineDimExpr(position));
+  dims.push_back(b.getAffineDimExpr(s.valuePos()));
+  return getSlice(b, s, at, map.replaceDimsAndSymbols(dims, {}, s.domainSizes.size(), 0));
+}
+
+void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                          const TileState &state, ValueRange outputs, InsertFn insert) {
+  Location loc = s.step.getLoc();
+  SmallVector<AffineMap> outputMaps(llvm::drop_begin(getMaps(finalize), 3)), tileMaps = getTileStateMaps(s);
   SmallVector<Slice> slices;
   SmallVector<Value> parts;
   for (auto [map, output] : llvm::zip(outputMaps, outputs)) {
     tileMaps.push_back(map);
-    slices.push_back(getOutputSlice(map));
+    slices.push_back(getOutputSlice(b, s, at, map));
     parts.push_back(createSlice(b, loc, output, slices.back()));
   }
   auto tiled = FinalizeOp::create(b, loc, ValueRange(parts).getTypes(), state[0], state[1], state[2], parts[0],
@@ -48,50 +86,25 @@ void TileBuilder::createFinalize(FinalizeOp finalize, const State &state, ValueR
     insert(value, output, slice);
 }
 
-SmallVector<AffineMap> TileBuilder::getTileStateMaps() {
-  SmallVector<unsigned> kept = getPositions({queryPos, valuePos});
-  AffineMap row = restrictDomain(getTileMap({queryPos}), kept);
-  return {restrictDomain(getTileMap(getAccDims()), kept), row, row};
-}
-
-Slice TileBuilder::getSlice(AffineMap map) {
-  Slice slice = getOperandSlice(b, loc, map, offsets, sizes);
-  if (!queryStart)
-    return slice;
-  for (auto [expr, offset] : llvm::zip_equal(map.getResults(), slice.offsets)) {
-    Value start = expr == b.getAffineDimExpr(queryPos) ? queryStart
-                  : expr == b.getAffineDimExpr(keyPos) ? keyStart
-                                                       : Value();
-    if (start)
-      offset = add(start, toValue(offset));
-  }
-  return slice;
-}
-
-Slice TileBuilder::getOutputSlice(AffineMap map) {
-  // From the domain (batch…, query, value) to that of the step.
-  SmallVector<AffineExpr> dims;
-  for (unsigned position = 0; position <= numBatch; ++position)
-    dims.push_back(b.getAffineDimExpr(position));
-  dims.push_back(b.getAffineDimExpr(valuePos));
-  return getSlice(map.replaceDimsAndSymbols(dims, {}, domainSizes.size(), 0));
-}
-
 /// A tile-sized tensor: 1 for each batch dimension but the heads of the tile, the schedule's query and key tile, whole
 /// heads.
-Value TileBuilder::emptyTile(ArrayRef<unsigned> dims, Type type) {
-  SmallVector<int64_t> shape(numBatch, 1);
-  if (numBatch > 0 && llvm::is_contained(dims, queryPos))
-    shape.back() = headsPerTile;
+Value attn::emptyTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims, Type type) {
+  Location loc = s.step.getLoc();
+  SmallVector<int64_t> shape(s.numBatch, 1);
+  if (s.numBatch > 0 && llvm::is_contained(dims, s.queryPos()))
+    shape.back() = getHeadsPerTile(s);
   for (unsigned dim : dims)
-    shape.push_back(dim == queryPos ? queryTile : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]));
+    shape.push_back(dim == s.queryPos() ? getQueryTile(s)
+                    : dim == s.keyPos() ? getKeyTile(s)
+                                        : *getConstantIntValue(s.domainSizes[dim]));
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
 /// Like emptyTile, but rows of a multiple of kAliasBytes are a line further apart: down a column of the tile, lines
 /// then fall on all sets of the first-level cache instead of a few.
-Value TileBuilder::emptyPaddedTile(ArrayRef<unsigned> dims, Type type) {
-  Value tile = emptyTile(dims, type);
+static Value emptyPaddedTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims, Type type) {
+  Location loc = s.step.getLoc();
+  Value tile = emptyTile(b, s, dims, type);
   auto tileType = cast<RankedTensorType>(tile.getType());
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8;
   if (tileType.getShape().back() * elementBytes % kAliasBytes != 0)
@@ -106,10 +119,12 @@ Value TileBuilder::emptyPaddedTile(ArrayRef<unsigned> dims, Type type) {
 }
 
 /// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
-Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex) {
+Value attn::sliceKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, Value tileTensor, unsigned keyDim,
+                      int64_t perIndex) {
+  Location loc = s.step.getLoc();
   auto type = cast<RankedTensorType>(tileTensor.getType());
   OpFoldResult size =
-      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {sizes[keyPos]});
+      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {at.sizes[s.keyPos()]});
   if (isConstantIntValue(size, type.getDimSize(keyDim)))
     return tileTensor;
   SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
@@ -119,103 +134,85 @@ Value TileBuilder::sliceKeys(Value tileTensor, unsigned keyDim, int64_t perIndex
 }
 
 /// The slice of `operand` under the current tile, transposed from the dimensions `from` to `to` with padded rows.
-Value TileBuilder::pack(Value operand, AffineMap map, ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
-  Value slice = createSlice(b, loc, operand, getSlice(map));
+Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap map,
+                 ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
+  Location loc = s.step.getLoc();
+  Value slice = createSlice(b, loc, operand, getSlice(b, s, at, map));
   Type type = getElementTypeOrSelf(operand.getType());
   // A boolean becomes a byte: vectors of i1 have no memory form. Q becomes what is multiplied.
   if (type.isInteger(1))
     type = b.getI8Type();
-  else if (operand == step.getQuery())
-    type = rowType;
+  else if (operand == s.step.getQuery())
+    type = s.rowType;
   // Register kernels that are narrower than a tile walk down columns of Q^T.
-  auto prefill = dyn_cast<PrefillAttr>(schedule);
-  bool isPadded =
-      operand == step.getQuery() && prefill && !usesPairs && prefill.getBlockVectors() * prefill.getLanes() < queryTile;
-  Value target = isPadded ? emptyPaddedTile(to, type) : emptyTile(to, type);
-  if (llvm::is_contained(to, keyPos))
-    target = sliceKeys(target, numBatch + (llvm::find(to, keyPos) - to.begin()));
-  SmallVector<unsigned> kept = getPositions(from);
+  auto prefill = dyn_cast<PrefillAttr>(s.schedule);
+  bool isPadded = operand == s.step.getQuery() && prefill && !usesPairs(s) &&
+                  prefill.getBlockVectors() * prefill.getLanes() < getQueryTile(s);
+  Value target = isPadded ? emptyPaddedTile(b, s, to, type) : emptyTile(b, s, to, type);
+  if (llvm::is_contained(to, s.keyPos()))
+    target = sliceKeys(b, s, at, target, s.numBatch + (llvm::find(to, s.keyPos()) - to.begin()));
+  SmallVector<unsigned> kept = getPositions(s, from);
   auto packed =
       PackOp::create(b, loc, target.getType(), slice, target,
-                     b.getAffineMapArrayAttr({restrictDomain(map, kept), restrictDomain(getTileMap(to), kept)}));
+                     b.getAffineMapArrayAttr({restrictDomain(map, kept), restrictDomain(getTileMap(s, to), kept)}));
   return packed->getResult(0);
 }
 
 /// Rows of K or V under the domain (batch…, row, column) of attn.pack: they have one batch index and head here.
-AffineMap TileBuilder::getRowMap(AffineMap map, unsigned column) {
+AffineMap attn::getRowMap(const TileShape &s, AffineMap map, unsigned column) {
+  Builder b(s.step.getContext());
   SmallVector<AffineExpr> exprs;
   for (AffineExpr expr : map.getResults()) {
     AffineExpr position = b.getAffineConstantExpr(0);
-    if (expr == b.getAffineDimExpr(keyPos))
-      position = b.getAffineDimExpr(numBatch);
+    if (expr == b.getAffineDimExpr(s.keyPos()))
+      position = b.getAffineDimExpr(s.numBatch);
     else if (expr == b.getAffineDimExpr(column))
-      position = b.getAffineDimExpr(numBatch + 1);
+      position = b.getAffineDimExpr(s.numBatch + 1);
     exprs.push_back(position);
   }
-  return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
+  return AffineMap::get(s.numBatch + 2, 0, exprs, b.getContext());
 }
 
-/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
-/// them widened, or gathered from pages. Updates `map`.
-Value TileBuilder::loadRows(Value operand, AffineMap &map, unsigned column) {
-  auto gather = operand.getDefiningOp<GatherPagesOp>();
-  Type type = getElementTypeOrSelf(operand.getType());
-  Slice slice = getSlice(map);
-  // A decode kernel of a CPU widens in registers, both K and V or none.
-  if (!gather && (type == rowType || (isDecode && !isGpu && !gathersRows())))
-    return createSlice(b, loc, operand, slice);
-  if (gather && readsPages(gather, map))
-    return loadPage(gather, slice, map, column);
-  bool isPadded = !isDecode && !isGpu;
-  Value tile = isPadded ? emptyPaddedTile({keyPos, column}, rowType) : emptyTile({keyPos, column}, rowType);
-  Value target = sliceKeys(tile, numBatch);
-  AffineMap tileMap = getTileMap({keyPos, column});
-  if (headsPerTile > 1) // they share one head of the tile
-    tileMap = tileMap.replace(b.getAffineDimExpr(numBatch - 1), b.getAffineConstantExpr(0), domainSizes.size(), 0);
-  if (gather) {
-    // The view is (batch, kv head, key, column), whatever the map makes of it.
-    auto tiled = GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(),
-                                       gather.getLengths(), toValue(slice.offsets[0]), toValue(slice.offsets[1]),
-                                       toValue(slice.offsets[2]), target, gather.getPageLayoutAttr());
-    map = tileMap;
-    return tiled->getResult(0);
-  }
-  auto packed =
-      PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
-                     b.getAffineMapArrayAttr({getRowMap(map, column), b.getMultiDimIdentityMap(numBatch + 2)}));
-  map = tileMap;
-  return packed->getResult(0);
-}
-
-bool TileBuilder::canReadPages(GatherPagesOp gather, AffineMap map) {
+static bool canReadPages(const TileShape &s, GatherPagesOp gather, AffineMap map) {
   Type type = getElementTypeOrSelf(gather.getCache().getType());
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
-  bool isRead = isRowMajor || type == (usesPairs ? b.getBF16Type() : getAccumulationType(type));
-  return isRead && gather.getPageSize() % keyTile == 0 && visitsOnly(step, gather, map);
+  bool isRead =
+      isRowMajor(s) || type == (usesPairs(s) ? BFloat16Type::get(s.step.getContext()) : getAccumulationType(type));
+  return isRead && gather.getPageSize() % getKeyTile(s) == 0 && visitsOnly(s.step, gather, map);
 }
 
 /// True where K or V is gathered from its pages, which widens it: a decode kernel then finds the other one widened too.
-bool TileBuilder::gathersRows() {
+static bool gathersRows(const TileShape &s) {
   auto isGathered = [&](Value operand, AffineMap map) {
     auto gather = operand.getDefiningOp<GatherPagesOp>();
-    return gather && !canReadPages(gather, map);
+    return gather && !canReadPages(s, gather, map);
   };
-  return isGathered(step.getKey(), maps[1]) || isGathered(step.getValue(), maps[2]);
+  return isGathered(s.step.getKey(), s.maps[1]) || isGathered(s.step.getValue(), s.maps[2]);
 }
 
-bool TileBuilder::readsPages(GatherPagesOp gather, AffineMap map) {
-  bool isWide = isGpu || getElementTypeOrSelf(gather.getCache().getType()) == rowType;
-  return canReadPages(gather, map) && (isWide || (isDecode && !gathersRows()));
+static bool readsPages(const TileShape &s, GatherPagesOp gather, AffineMap map) {
+  bool isWide = isGpu(s) || getElementTypeOrSelf(gather.getCache().getType()) == s.rowType;
+  return canReadPages(s, gather, map) && (isWide || (isDecode(s) && !gathersRows(s)));
 }
 
 /// True where the products read K or V in its pages.
-bool TileBuilder::liesInPages(Value operand, AffineMap map) {
+bool attn::liesInPages(const TileShape &s, Value operand, AffineMap map) {
   auto gather = operand.getDefiningOp<GatherPagesOp>();
-  return gather && readsPages(gather, map);
+  return gather && readsPages(s, gather, map);
+}
+
+/// True where rows of K or V are used as they lie.
+bool attn::readsInPlace(const TileShape &s, Value operand, AffineMap map) {
+  if (operand.getDefiningOp<GatherPagesOp>())
+    return liesInPages(s, operand, map);
+  // A decode kernel of a CPU widens in registers, both K and V or none.
+  return getElementTypeOrSelf(operand.getType()) == s.rowType || (isDecode(s) && !isGpu(s) && !gathersRows(s));
 }
 
 /// The rows of a key tile that lies in one page, where they are in the cache.
-Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap &map, unsigned column) {
+static Value loadPage(OpBuilder &b, const TileShape &s, const TilePosition &at, GatherPagesOp gather,
+                      const Slice &slice, AffineMap &map, unsigned column) {
+  Location loc = s.step.getLoc();
   Value cache = gather.getCache();
   int64_t page = gather.getPageSize();
   CacheDims dims = gather.getCacheDims();
@@ -224,40 +221,93 @@ Value TileBuilder::loadPage(GatherPagesOp gather, const Slice &slice, AffineMap 
   Value entry = affine::makeComposedAffineApply(b, loc, dim.floorDiv(page), {slice.offsets[2]});
   OpFoldResult row = affine::makeComposedFoldedAffineApply(b, loc, dim % page, {slice.offsets[2]});
   Value number =
-      tensor::ExtractOp::create(b, loc, gather.getBlockTable(), ValueRange{toValue(slice.offsets[0]), entry});
+      tensor::ExtractOp::create(b, loc, gather.getBlockTable(), ValueRange{toValue(b, loc, slice.offsets[0]), entry});
   number = arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
   OpFoldResult one = b.getIndexAttr(1), zero = b.getIndexAttr(0);
   AffineExpr first = b.getAffineConstantExpr(0);
   Slice inPage{dims.getPosition<OpFoldResult>(number, row, slice.offsets[1], zero),
                dims.getPosition<OpFoldResult>(one, slice.sizes[2], one, slice.sizes[3]),
                {one, one, one, one}};
-  auto exprs = dims.getPosition(first, b.getAffineDimExpr(keyPos), first, b.getAffineDimExpr(column));
-  map = AffineMap::get(domainSizes.size(), 0, exprs, b.getContext());
+  auto exprs = dims.getPosition(first, b.getAffineDimExpr(s.keyPos()), first, b.getAffineDimExpr(column));
+  map = AffineMap::get(s.domainSizes.size(), 0, exprs, b.getContext());
   return createSlice(b, loc, cache, inPage);
 }
 
-void TileBuilder::packQuery() {
-  if (usesPairs) {
-    Value slice = createSlice(b, loc, step.getQuery(), getSlice(maps[0]));
-    packedQuery = packPairs(slice, restrictDomain(maps[0], getPositions({queryPos, headPos})), headPos, queryPos);
-    return;
+/// The rows of K or V under the current keys: a view where they can be used as they lie, otherwise a tile that holds
+/// them widened, or gathered from pages. Updates `map`.
+Value attn::loadRows(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap &map,
+                     unsigned column) {
+  Location loc = s.step.getLoc();
+  auto gather = operand.getDefiningOp<GatherPagesOp>();
+  Slice slice = getSlice(b, s, at, map);
+  if (readsInPlace(s, operand, map))
+    return gather ? loadPage(b, s, at, gather, slice, map, column) : createSlice(b, loc, operand, slice);
+  bool isPadded = !isDecode(s) && !isGpu(s);
+  Value tile = isPadded ? emptyPaddedTile(b, s, {s.keyPos(), column}, s.rowType)
+                        : emptyTile(b, s, {s.keyPos(), column}, s.rowType);
+  Value target = sliceKeys(b, s, at, tile, s.numBatch);
+  AffineMap tileMap = getTileMap(s, {s.keyPos(), column});
+  if (getHeadsPerTile(s) > 1) // they share one head of the tile
+    tileMap = tileMap.replace(b.getAffineDimExpr(s.numBatch - 1), b.getAffineConstantExpr(0), s.domainSizes.size(), 0);
+  if (gather) {
+    // The view is (batch, kv head, key, column), whatever the map makes of it.
+    auto tiled =
+        GatherPagesOp::create(b, loc, target.getType(), gather.getCache(), gather.getBlockTable(), gather.getLengths(),
+                              toValue(b, loc, slice.offsets[0]), toValue(b, loc, slice.offsets[1]),
+                              toValue(b, loc, slice.offsets[2]), target, gather.getPageLayoutAttr());
+    map = tileMap;
+    return tiled->getResult(0);
   }
-  SmallVector<unsigned> rowMajor = {queryPos, headPos}, lanesInnermost = {headPos, queryPos};
-  packedQuery = pack(step.getQuery(), maps[0], rowMajor, isRowMajor ? rowMajor : lanesInnermost);
+  auto packed =
+      PackOp::create(b, loc, target.getType(), createSlice(b, loc, operand, slice), target,
+                     b.getAffineMapArrayAttr({getRowMap(s, map, column), b.getMultiDimIdentityMap(s.numBatch + 2)}));
+  map = tileMap;
+  return packed->getResult(0);
 }
 
-State TileBuilder::initState(InitStateOp init, bool withStart) {
-  Value acc = emptyTile(getAccDims(), stateType), max = emptyTile({queryPos}, stateType),
-        sum = emptyTile({queryPos}, stateType);
+/// The integers of a decode tile's Q, behind the floats.
+static SmallVector<Value> packBytes(OpBuilder &b, const TileShape &s, Value rows) {
+  Location loc = s.step.getLoc();
+  SmallVector<int64_t> shape(cast<RankedTensorType>(rows.getType()).getShape());
+  int64_t columns = llvm::alignTo(shape.pop_back_val(), kByteDepth * s.schedule.getLanes());
+  Value scales = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
+  Value sums = tensor::EmptyOp::create(b, loc, shape, b.getI32Type());
+  shape.append({2, columns});
+  Value digits = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
+  TypeRange types{digits.getType(), scales.getType(), sums.getType()};
+  return SmallVector<Value>(PackBytesOp::create(b, loc, types, rows, digits, scales, sums)->getResults());
+}
+
+SmallVector<Value> attn::packQuery(OpBuilder &b, const TileShape &s, const TilePosition &at) {
+  Location loc = s.step.getLoc();
+  if (usesPairs(s)) {
+    Value slice = createSlice(b, loc, s.step.getQuery(), getSlice(b, s, at, s.maps[0]));
+    return {packPairs(b, s, at, slice, restrictDomain(s.maps[0], getPositions(s, {s.queryPos(), s.headPos()})),
+                      s.headPos(), s.queryPos())};
+  }
+  SmallVector<unsigned> rowMajor = {s.queryPos(), s.headPos()}, lanesInnermost = {s.headPos(), s.queryPos()};
+  SmallVector<Value> query = {
+      pack(b, s, at, s.step.getQuery(), s.maps[0], rowMajor, isRowMajor(s) ? rowMajor : lanesInnermost)};
+  if (s.schedule.getInfo().depth == kByteDepth)
+    llvm::append_range(query, packBytes(b, s, query.front()));
+  return query;
+}
+
+TileState attn::initState(OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init, bool withStart) {
+  Location loc = s.step.getLoc();
+  Value acc = emptyTile(b, s, getAccDims(s), s.stateType), max = emptyTile(b, s, {s.queryPos()}, s.stateType),
+        sum = emptyTile(b, s, {s.queryPos()}, s.stateType);
   auto tiled = InitStateOp::create(b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()}, acc, max, sum,
-                                   b.getAffineMapArrayAttr(getTileStateMaps()));
+                                   b.getAffineMapArrayAttr(getTileStateMaps(s)));
   if (withStart)
-    cloneRegion(init.getStart(), tiled.getStart(), tiled);
-  return State(tiled.getResults());
+    cloneRegion(b, s, at, init.getStart(), tiled.getStart(), tiled);
+  return TileState(tiled.getResults());
 }
 
 /// A region in the positions of the current tile.
-void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
+void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &from, Region &to,
+                       Operation *before) {
+  Location loc = s.step.getLoc();
   if (from.empty())
     return;
   IRMapping mapping;
@@ -267,9 +317,9 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
   // Lanes beyond the last row read what the last row reads: a captured tensor ends there.
   bool readsRows = false;
   to.walk([&](tensor::ExtractOp) { readsRows = true; });
-  if (readsRows && !isConstantIntValue(rows, queryTile)) {
-    Value lastRow = b.createOrFold<arith::SubIOp>(loc, endQuery, index(1));
-    lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(0));
+  if (readsRows && !isConstantIntValue(at.rows, getQueryTile(s))) {
+    Value lastRow = b.createOrFold<arith::SubIOp>(loc, at.endQuery, index(b, loc, 1));
+    lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(b, loc, 0));
     SmallVector<IndexOp> queries;
     to.walk([&](IndexOp op) {
       if (op.getKind() == IndexKind::Query)
@@ -282,5 +332,5 @@ void TileBuilder::cloneRegion(Region &from, Region &to, Operation *before) {
       op.getResult().replaceAllUsesExcept(clamped, clamped);
     }
   }
-  shiftIndex(b, to, offsets, step);
+  shiftIndex(b, to, at.offsets, s.step);
 }

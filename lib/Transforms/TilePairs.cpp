@@ -13,9 +13,10 @@ using namespace mlir;
 using namespace attn;
 
 /// A map of `numDims` dimensions that holds `paired` in pairs around `other`.
-AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned other) {
+AffineMap attn::getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other) {
+  Builder b(s.step.getContext());
   SmallVector<AffineExpr> exprs;
-  for (unsigned i = 0; i < numBatch; ++i)
+  for (unsigned i = 0; i < s.numBatch; ++i)
     exprs.push_back(b.getAffineDimExpr(i));
   AffineExpr pair = b.getAffineDimExpr(paired);
   exprs.append({pair.floorDiv(2), b.getAffineDimExpr(other), pair % 2});
@@ -23,40 +24,46 @@ AffineMap TileBuilder::getPairMap(unsigned numDims, unsigned paired, unsigned ot
 }
 
 /// `rows`, which `map` finds under (batch…, row, column), with the dimension `paired` in pairs: (pair, other, 2).
-Value TileBuilder::packPairs(Value rows, AffineMap map, unsigned paired, unsigned other) {
+Value attn::packPairs(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map,
+                      unsigned paired, unsigned other) {
+  Location loc = s.step.getLoc();
   auto getTileSize = [&](unsigned dim) {
-    return dim == queryPos ? queryTile : dim == keyPos ? keyTile : *getConstantIntValue(domainSizes[dim]);
+    return dim == s.queryPos() ? getQueryTile(s)
+           : dim == s.keyPos() ? getKeyTile(s)
+                               : *getConstantIntValue(s.domainSizes[dim]);
   };
-  SmallVector<int64_t> shape(numBatch, 1);
+  SmallVector<int64_t> shape(s.numBatch, 1);
   shape.append({int64_t(llvm::divideCeil(getTileSize(paired), 2)), getTileSize(other), 2});
-  Value target = tensor::EmptyOp::create(b, loc, shape, rowType);
-  bool pairsRows = paired == keyPos;
+  Value target = tensor::EmptyOp::create(b, loc, shape, s.rowType);
+  bool pairsRows = paired == s.keyPos();
   if (pairsRows)
-    target = sliceKeys(target, numBatch, /*perIndex=*/2);
-  AffineMap tileMap = getPairMap(numBatch + 2, numBatch + !pairsRows, numBatch + pairsRows);
+    target = sliceKeys(b, s, at, target, s.numBatch, /*perIndex=*/2);
+  AffineMap tileMap = getPairMap(s, s.numBatch + 2, s.numBatch + !pairsRows, s.numBatch + pairsRows);
   return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
 }
 
 /// A whole key tile of V's `rows`, which `map` finds under (batch…, key, column), as (column, key): the keys that a
 /// tile instruction adds up lie together.
-Value TileBuilder::packColumns(Value rows, AffineMap map) {
-  Value target = emptyTile({valuePos, keyPos}, rowType);
-  SmallVector<unsigned> dims = getPositions({numBatch + 1, numBatch});
-  AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(numBatch + 2, dims, b.getContext());
+static Value packColumns(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map) {
+  Location loc = s.step.getLoc();
+  Value target = emptyTile(b, s, {s.valuePos(), s.keyPos()}, s.rowType);
+  SmallVector<unsigned> dims = getPositions(s, {s.numBatch + 1, s.numBatch});
+  AffineMap tileMap = AffineMap::getMultiDimMapWithTargets(s.numBatch + 2, dims, b.getContext());
   return PackOp::create(b, loc, target.getType(), rows, target, b.getAffineMapArrayAttr({map, tileMap}))->getResult(0);
 }
 
 /// `count` rows of V as their products take them; updates `map`. Returns the schedule of those: some instructions
 /// multiply whole key tiles only.
-ScheduleAttr TileBuilder::packValue(Value &value, AffineMap &map, OpFoldResult count) {
-  AffineMap rowMap = getRowMap(map, valuePos);
-  const InstructionInfo &info = schedule.getInfo();
-  if (info.valueLayout == OperandLayout::Columns && isConstantIntValue(count, keyTile)) {
-    value = packColumns(value, rowMap);
-    map = getTileMap({valuePos, keyPos});
-    return schedule;
+ScheduleAttr attn::packValue(OpBuilder &b, const TileShape &s, const TilePosition &at, Value &value, AffineMap &map,
+                             OpFoldResult count) {
+  AffineMap rowMap = getRowMap(s, map, s.valuePos());
+  const InstructionInfo &info = s.schedule.getInfo();
+  if (info.valueLayout == OperandLayout::Columns && isConstantIntValue(count, getKeyTile(s))) {
+    value = packColumns(b, s, at, value, rowMap);
+    map = getTileMap(s, {s.valuePos(), s.keyPos()});
+    return s.schedule;
   }
-  value = packPairs(value, rowMap, keyPos, valuePos);
-  map = getPairMap(domainSizes.size(), keyPos, valuePos);
-  return cast<PrefillAttr>(schedule).withInstruction(info.forPartialTiles);
+  value = packPairs(b, s, at, value, rowMap, s.keyPos(), s.valuePos());
+  map = getPairMap(s, s.domainSizes.size(), s.keyPos(), s.valuePos());
+  return cast<PrefillAttr>(s.schedule).withInstruction(info.forPartialTiles);
 }

@@ -91,6 +91,45 @@ func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m:
   return
 }
 
+// -----
+
+// A step of two key tiles: the loop is not made.
+func.func @f(%q: tensor<1x16xf32>, %k: tensor<32x16xf32>, %a: tensor<1x16xf32>, %m: tensor<1xf32>) {
+  // expected-error @below {{expected one key tile a step after phase tile, of at most as many keys as its schedule says; run attn-tile}}
+  %r, %x, %y = attn.online_step ins(%q, %k, %k : tensor<1x16xf32>, tensor<32x16xf32>, tensor<32x16xf32>)
+      outs(%a, %m, %m : tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>)
+      {schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 4, block_queries = 1>}
+      -> tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>
+  return
+}
+
+// -----
+
+// A number of keys that nothing bounds.
+func.func @f(%q: tensor<1x16xf32>, %k: tensor<320x16xf32>, %n: index, %a: tensor<1x16xf32>, %m: tensor<1xf32>) {
+  %c32 = arith.constant 32 : index
+  %count = arith.minsi %n, %c32 : index
+  %part = tensor.extract_slice %k[0, 0] [%count, 16] [1, 1] : tensor<320x16xf32> to tensor<?x16xf32>
+  // expected-error @below {{expected one key tile a step after phase tile, of at most as many keys as its schedule says; run attn-tile}}
+  %r, %x, %y = attn.online_step ins(%q, %part, %part : tensor<1x16xf32>, tensor<?x16xf32>, tensor<?x16xf32>)
+      outs(%a, %m, %m : tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>)
+      {schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 4, block_queries = 1>}
+      -> tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>
+  return
+}
+
+// -----
+
+// Keys whose number is no size of a tile.
+func.func @f(%q: tensor<1x16xf32>, %k: tensor<?x16xf32>, %a: tensor<1x16xf32>, %m: tensor<1xf32>) {
+  // expected-error @below {{expected one key tile a step after phase tile, of at most as many keys as its schedule says; run attn-tile}}
+  %r, %x, %y = attn.online_step ins(%q, %k, %k : tensor<1x16xf32>, tensor<?x16xf32>, tensor<?x16xf32>)
+      outs(%a, %m, %m : tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>)
+      {schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 4, block_queries = 1>}
+      -> tensor<1x16xf32>, tensor<1xf32>, tensor<1xf32>
+  return
+}
+
 //--- bufferize.mlir
 
 // A tensor.

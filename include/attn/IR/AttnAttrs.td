@@ -82,4 +82,15 @@ def Attn_PageLayoutAttr : EnumAttr<Attn_Dialect, Attn_PageLayout, "page_layout">
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Attn_Product : I32EnumAttr<"Product", "one of the two products of a step", [
+    I32EnumAttrCase<"Scores", 0, "scores">, I32EnumAttrCase<"Output", 1, "output">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_ProductAttr : EnumAttr<Attn_Dialect, Attn_Product, "product"> {
+  let summary = "scores: Q and K; output: weights and V";
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // ATTN_IR_ATTNATTRS_TD

@@ -72,7 +72,7 @@ class Attn_StructuredOp<string mnemonic, list<Trait> traits = []> : Attn_Op<mnem
     IndexingMapOpInterface])> {
   let hasVerifier = 1;
 
-  let extraClassDeclaration = [{
+  code structuredDeclaration = [{
     ::mlir::ArrayAttr getIndexingMaps() { return ::attn::getIndexingMaps(*this); }
     /// For IndexingMapOpInterface: no dimensions for a scalar operand.
     ::llvm::ArrayRef<int64_t> getShape(::mlir::OpOperand *operand) {
@@ -82,6 +82,7 @@ class Attn_StructuredOp<string mnemonic, list<Trait> traits = []> : Attn_Op<mnem
     ::mlir::MutableOperandRange getDpsInitsMutable();
     ::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>> decomposeOperation(::mlir::OpBuilder &builder);
   }];
+  let extraClassDeclaration = structuredDeclaration;
 }
 
 #endif // ATTN_IR_ATTNBASE_TD

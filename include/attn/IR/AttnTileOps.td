@@ -58,11 +58,18 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
 
     The online softmax of Milakov and Gimelshein (arXiv:1805.02867) with the
     product by V of FlashAttention (arXiv:2205.14135). A schedule turns it into
-    the loop over key tiles, in which `paged` says that K is rows of one page of
-    a cache: they end with it, and what lies behind it is of another sequence.
+    the loop over key tiles, where each step folds one tile.
+
+    The keys of a tile may come from several segments in turn: parts of all keys,
+    or pages of a cache. `key` and `value` are the first segment, `segments` has
+    the others. All have the sizes and maps of the first one, and all their keys are folded;
+    `attn.index key` counts those of a segment. `query_bytes` is Q as `attn.pack_bytes`
+    has made it, for products of bytes; the formula does not need it.
 
     Domain: (batch…, query, key, head, value).
 
+    * C22: as many further segments of K as of V, of the type and sizes of the first; with them, keys may come in
+      any order: no bias, mask or mask_mod, and no region asks for the key.
     * C1 to C15: as for `attn.sdpa`; the state has the type of the accumulation or a wider one, and mask may be i8,
       a packed tile of booleans; `score_mod` and `weight_mod` take and yield a float of the type of the accumulation or
       of the state. The scales of i8 and f8E4M3FN keys and values are in these two regions.
@@ -77,8 +84,10 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
                        Optional<Attn_Shaped>:$mask, Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$score_weight, Optional<AnyFloat>:$scale_value,
+                       Variadic<Attn_Shaped>:$more_keys, Variadic<Attn_Shaped>:$more_values,
+                       Variadic<Attn_Shaped>:$query_bytes,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map, UnitAttr:$paged,
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$weight_mod);
@@ -89,9 +98,17 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
+        (`segments` `keys` `(` $more_keys^ `:` type($more_keys) `)` `values` `(` $more_values `:`
+            type($more_values) `)`)?
+        (`query_bytes` `(` $query_bytes^ `:` type($query_bytes) `)`)?
         `outs` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)` attr-dict
         (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (`key_ranges` $key_ranges^)?
         (`weight_mod` $weight_mod^)? (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = structuredDeclaration # [{
+    /// All segments of K and of V: the first one, and the further ones.
+    ::llvm::SmallVector<::mlir::Value> getKeySegments();
+    ::llvm::SmallVector<::mlir::Value> getValueSegments();
   }];
 }
 
@@ -187,6 +204,58 @@ def Attn_PackOp : Attn_StructuredOp<"pack"> {
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` attr-dict (`->` type($results)^)?
   }];
+}
+
+def Attn_PackBytesOp : Attn_Op<"pack_bytes", [DestinationStyleOpInterface,
+                                              DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "rows of Q as integers of two signed digits, for products of bytes";
+  let description = [{
+    `round(input[r, c] / scale[r]) = 256 digits[r, 0, c] + digits[r, 1, c]`, 0 for
+    columns that input does not have; `scale` is a power of two, and
+    `offset[r] = 128 sum_c round(input[r, c] / scale[r])`, which is what a product has too
+    much where the other side's bytes have 128 added. A tile's Q is packed once,
+    in front of its loops over keys.
+
+    * C23: input is (batch…, row, column) of floats, digits (batch…, row, 2, column) of i8 with at least as many
+      columns, scales (batch…, row) of f32, offsets likewise of i32.
+
+    ```mlir
+    %d, %s, %o = attn.pack_bytes ins(%q : tensor<4x80xf32>)
+        outs(%d0, %s0, %o0 : tensor<4x2x128xi8>, tensor<4xf32>, tensor<4xi32>)
+        -> tensor<4x2x128xi8>, tensor<4xf32>, tensor<4xi32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$input, Attn_Shaped:$digits, Attn_Shaped:$scales, Attn_Shaped:$offsets);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)` `outs` `(` $digits `,` $scales `,` $offsets `:` type($digits) `,`
+        type($scales) `,` type($offsets) `)` attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return ::mlir::MutableOperandRange(*this, 1, 3); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_PrefetchOp : Attn_Op<"prefetch"> {
+  let summary = "asks memory for what a later step reads";
+  let description = [{
+    For `rows` times `columns` elements of each of `tiles` from (`row`, `column`)
+    on, where `map` says what of a tile (row, column) is. They may lie beyond it:
+    nothing is read. Beside `scores` or `output`, the requests are spread over these
+    products of the next `attn.online_step` of the block; without, they are made at once.
+
+    * C24: `map` has two dimensions, and as many results as each tile has dimensions.
+
+    ```mlir
+    attn.prefetch %k[%ahead, %c0] {rows = 16, columns = 64, beside = #attn.product<output>,
+        map = affine_map<(r, c) -> (0, r, c)>} : tensor<1x16x64xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_Shaped>:$tiles, Index:$row, Index:$column, I64Attr:$rows, I64Attr:$columns,
+                       OptionalAttr<Attn_ProductAttr>:$beside, AffineMapAttr:$map);
+  let assemblyFormat = "$tiles `[` $row `,` $column `]` attr-dict `:` type($tiles)";
+  let hasVerifier = 1;
 }
 
 // Its region reads memory once what it captures is a buffer.

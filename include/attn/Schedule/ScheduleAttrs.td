@@ -88,6 +88,9 @@ def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
                         Attn_Default<"1">:$kv_heads);
   let extraClassDeclaration = [{
     bool sharesKeys() const { return true; }
+    /// Keys of a block of products with Q, of a tile of `rows` rows: a tile whose keys may come in any order takes them
+    /// from as many segments.
+    int64_t getKeyBlock(int64_t rows) const;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
   }];

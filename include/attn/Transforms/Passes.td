@@ -314,6 +314,32 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {
+  let summary = "in front of each step of a CPU kernel, attn.prefetch of what a later one reads";
+  let description = [{
+    Behind `attn-tile`, while its loops are known. The schedule says how many rows
+    ahead; 0 leaves prefetching to the processor. Beside the products of K go
+    requests for V, beside those of V for the next K; in a prefill kernel also
+    for Q of the next query tile, and for the bias and mask of the next key
+    tile. Rows of a dense K go on in memory; those of a page end with it, so what
+    finds it is cloned for the next round of the loop. The first rows of segments
+    are asked for in front of the loop. Steps that have prefetches, and those of
+    a GPU, stay as they are; nothing is rejected.
+
+    ```mlir
+    // after
+    scf.for %j = %c0 to %c1024 step %c4 iter_args(…) {
+      %k = tensor.extract_slice %keys[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
+      %v = tensor.extract_slice %values[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
+      attn.prefetch %k[%c8, %c0] {beside = #attn.product<output>, …} : tensor<1x4x16xf32>
+      attn.prefetch %v[%c0, %c0] {beside = #attn.product<scores>, …} : tensor<1x4x16xf32>
+      attn.online_step …
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
 def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp"> {
   let summary = "lower every attn op to plain linalg, scores materialised: the oracle";
   let description = [{

@@ -35,127 +35,179 @@ using namespace attn::cpu;
 static constexpr double kPeakRatio = 1024.0 / 4 / ByteBuilder::kMaxInteger;
 static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kDigits;
 
-void DecodeStepLowering::emitQueryDigits(int64_t pitch) {
-  ByteBuilder bytes(vb);
-  int64_t count = rows.getCount(), padded = llvm::alignTo(headSize, bytes.width);
-  Type i8 = b.getI8Type(), i32 = b.getI32Type();
-  queryBytes = {vb.stackBuffer({kDigits, count, padded}, i8), vb.stackBuffer({count}), vb.stackBuffer({count}, i32)};
-  weightBytes = {vb.stackBuffer({kDigits, count, pitch}, i8), vb.stackBuffer({count}), vb.stackBuffer({count}, i32)};
-  vb.loop(count, 1, {}, [&](Value row, ValueRange) {
-    auto load = [&](Value column) { return loadColumns(query, numBatch + 2, at(row, {}, column, {}), {}); };
-    auto store = [&](Value digits, int64_t digit, Value column) {
-      vb.store(digits, queryBytes.digits, {vb.index(digit), row, column});
-    };
-    Value none = bytes.splat(bytes.wordType, 0);
-    Value largest = bytes.getLargest(vb.loop(headSize, vb.lanes, none, [&](Value column, ValueRange carried) {
-                                         return Values{bytes.maxAbs(carried.front(), load(column))};
-                                       }).front());
-    Value inverse = bytes.roundToPower(bytes.getInverse(largest));
-    Value sum = vb.loop(headSize, vb.lanes, none, [&](Value column, ValueRange carried) {
-                    ByteBuilder::Integers integers = bytes.round(load(column), inverse);
-                    store(integers.high, 0, column);
-                    store(integers.low, 1, column);
-                    return Values{bytes.add(carried.front(), integers.whole)};
-                  }).front();
-    Value zero = bytes.splat(VectorType::get({vb.lanes}, i8), 0);
-    for (int64_t column = headSize; column < padded; column += vb.lanes)
-      for (int64_t digit = 0; digit < kDigits; ++digit)
-        store(zero, digit, vb.index(column));
-    storeScale(row, queryBytes, bytes.getScale(largest, inverse), sum);
-    return Values();
-  });
-}
-
-Value DecodeStepLowering::loadWeights(Value row, Value key, Value mask) {
-  Value weight = vb.load(weights, {row, key});
-  return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
-}
-
-Value DecodeStepLowering::findLargestWeight(Value row) {
-  ByteBuilder bytes(vb);
-  Value none = bytes.splat(bytes.wordType, 0);
-  return bytes.getLargest(forEachKeyVector(none, [&](Value key, Value mask, ValueRange carried) {
-                            return Values{bytes.maxAbs(carried.front(), loadWeights(row, key, mask))};
-                          }).front());
-}
-
-Value DecodeStepLowering::emitWeightDigits(Value row) {
-  ByteBuilder bytes(vb);
-  Value largest = findLargestWeight(row), inverse = bytes.getInverse(largest);
-  Values init{bytes.splat(bytes.wordType, 0), vb.splat(0)};
-  Values sums = forEachKeyVector(init, [&](Value key, Value mask, ValueRange carried) {
-    Value weight = loadWeights(row, key, mask);
-    ByteBuilder::Integers integers = bytes.round(weight, inverse);
-    vb.store(integers.high, weightBytes.digits, {vb.index(0), row, key});
-    vb.store(integers.low, weightBytes.digits, {vb.index(1), row, key});
-    Value size = math::AbsFOp::create(b, loc, weight);
-    return Values{bytes.add(carried[0], integers.whole), arith::AddFOp::create(b, loc, carried[1], size)};
-  });
-  storeScale(row, weightBytes, bytes.getScale(largest, inverse), sums[0]);
-  Value all = reduceLanes(vb, sums[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); });
-  Value limit = arith::MulFOp::create(b, loc, largest, vb.splat(1 + kPeakRatio * keyTile));
-  return arith::SubFOp::create(b, loc, limit, all);
-}
-
-void DecodeStepLowering::emitResiduals(Value row) {
-  ByteBuilder bytes(vb);
-  Value inverse = bytes.getInverse(findLargestWeight(row));
-  Value scale = vb.broadcast(memref::LoadOp::create(b, loc, weightBytes.scales, row));
-  Value minusScale = arith::NegFOp::create(b, loc, scale);
-  forEachKeyVector(vb.splat(0), [&](Value key, Value mask, ValueRange carried) {
-    Value weight = loadWeights(row, key, mask);
-    Value whole = arith::SIToFPOp::create(b, loc, vb.vectorType, bytes.round(weight, inverse).whole);
-    vb.store(vb.multiplyAdd(whole, minusScale, weight), weights, {row, key});
-    return Values(carried);
-  });
-}
-
-void DecodeStepLowering::storeScale(Value row, const ByteOperand &operand, Value scale, Value sum) {
+/// The sum of integers, and the scale, of which lane 0 counts.
+static void storeScale(VectorBuilder &vb, const ByteOperand &operand, ArrayRef<Value> row, Value scale, Value sum) {
   ByteBuilder bytes(vb);
   sum = bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
   auto store = [&](Value vector, Value memref) {
-    memref::StoreOp::create(b, loc, vector::ExtractOp::create(b, loc, vector, 0), memref, row);
+    memref::StoreOp::create(vb.b, vb.loc, vector::ExtractOp::create(vb.b, vb.loc, vector, 0), memref, row);
   };
   store(sum, operand.offsets);
   store(scale, operand.scales);
 }
 
-std::function<Value(Value)> DecodeStepLowering::getScoresOfRow(Value row) {
-  auto load = [this, row](Value key) { return vb.load(scores, {row, key}); };
-  if (!usesBytes)
+/// (digit) of a row of Q, from a column on; null for (row) alone.
+static Values getBytePosition(VectorBuilder &vb, const TileRows &rows, Value row, std::optional<int64_t> digit = {},
+                              Value column = {}) {
+  Values position = rows.getDomain(row, {});
+  for (Value &index : position)
+    index = index ? index : vb.index(0);
+  if (digit)
+    position.append({vb.index(*digit), column});
+  return position;
+}
+
+LogicalResult attn::cpu::lowerPackBytes(RewriterBase &rewriter, PackBytesOp op, const TargetInfo &target) {
+  auto input = cast<MemRefType>(op.getInput().getType()), output = cast<MemRefType>(op.getDigits().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool isContiguous = succeeded(input.getStridesAndOffset(strides, offset)) && strides.back() == 1;
+  if (!input.hasStaticShape() || !input.getElementType().isF32() || !isContiguous || input.getRank() < 2)
+    return op.emitOpError("expected rows of f32, of static size, columns innermost, found ")
+           << input << "; run attn-tile";
+  rewriter.setInsertionPoint(op);
+  OpBuilder &b = rewriter;
+  Location loc = op.getLoc();
+  VectorBuilder vb(rewriter, loc, target, rewriter.getF32Type());
+  ByteBuilder bytes(vb);
+  int64_t columns = input.getShape().back(), padded = output.getShape().back(), rank = input.getRank();
+  if (columns % vb.lanes != 0 || padded % vb.lanes != 0)
+    return op.emitOpError("expected multiples of ") << vb.lanes << " columns, found " << columns << "; run attn-tile";
+  ByteOperand result{op.getDigits(), op.getScales(), op.getOffsets()};
+  Value none = bytes.splat(bytes.wordType, 0), zero = bytes.splat(VectorType::get({vb.lanes}, b.getI8Type()), 0);
+  auto emitRow = [&](ArrayRef<Value> row) {
+    auto at = [&](std::optional<int64_t> digit, Value column) {
+      Values position(row);
+      if (digit)
+        position.push_back(vb.index(*digit));
+      position.push_back(column);
+      return position;
+    };
+    auto load = [&](Value column) { return vb.load(op.getInput(), at(std::nullopt, column)); };
+    Value largest = bytes.getLargest(vb.loop(columns, vb.lanes, none, [&](Value column, ValueRange carried) {
+                                         return Values{bytes.maxAbs(carried.front(), load(column))};
+                                       }).front());
+    Value inverse = bytes.roundToPower(bytes.getInverse(largest));
+    Value sum = vb.loop(columns, vb.lanes, none, [&](Value column, ValueRange carried) {
+                    ByteBuilder::Integers integers = bytes.round(load(column), inverse);
+                    vb.store(integers.high, result.digits, at(0, column));
+                    vb.store(integers.low, result.digits, at(1, column));
+                    return Values{bytes.add(carried.front(), integers.whole)};
+                  }).front();
+    for (int64_t column = columns; column < padded; column += vb.lanes)
+      for (int64_t digit = 0; digit < kDigits; ++digit)
+        vb.store(zero, result.digits, at(digit, vb.index(column)));
+    storeScale(vb, result, row, bytes.getScale(largest, inverse), sum);
+  };
+  // All dimensions but those of heads and rows have size 1.
+  int64_t queries = input.getShape()[rank - 2], heads = rank > 2 ? input.getShape()[rank - 3] : 1;
+  vb.loop(heads * queries, 1, {}, [&](Value row, ValueRange) {
+    Values position(rank - 1, vb.index(0));
+    position.back() = heads == 1 ? row : queries == 1 ? vb.index(0) : vb.remainder(row, queries);
+    if (heads > 1)
+      position[rank - 3] = queries == 1 ? row : vb.divide(row, queries);
+    emitRow(position);
+    return Values();
+  });
+  rewriter.eraseOp(op);
+  return success();
+}
+
+/// The weights of a row from a key on, 0 where there is no key.
+static Value loadWeights(const DecodeTile &t, Value row, Value key, Value mask) {
+  VectorBuilder &vb = t.vb;
+  Value weight = vb.load(t.weights, {row, key});
+  return mask ? vb.select(mask, weight, vb.splat(0)) : weight;
+}
+
+/// In every lane.
+static Value findLargestWeight(const DecodeTile &t, Value row) {
+  VectorBuilder &vb = t.vb;
+  ByteBuilder bytes(vb);
+  Value none = bytes.splat(bytes.wordType, 0);
+  return bytes.getLargest(forEachKeyVector(t, none, [&](Value key, Value mask, ValueRange carried) {
+                            return Values{bytes.maxAbs(carried.front(), loadWeights(t, row, key, mask))};
+                          }).front());
+}
+
+Value attn::cpu::emitWeightDigits(const DecodeTile &t, Value row) {
+  VectorBuilder &vb = t.vb;
+  ByteBuilder bytes(vb);
+  Value largest = findLargestWeight(t, row), inverse = bytes.getInverse(largest);
+  Values init{bytes.splat(bytes.wordType, 0), vb.splat(0)};
+  Values sums = forEachKeyVector(t, init, [&](Value key, Value mask, ValueRange carried) {
+    Value weight = loadWeights(t, row, key, mask);
+    ByteBuilder::Integers integers = bytes.round(weight, inverse);
+    vb.store(integers.high, t.weightBytes.digits, {row, vb.index(0), key});
+    vb.store(integers.low, t.weightBytes.digits, {row, vb.index(1), key});
+    Value size = math::AbsFOp::create(vb.b, vb.loc, weight);
+    return Values{bytes.add(carried[0], integers.whole), arith::AddFOp::create(vb.b, vb.loc, carried[1], size)};
+  });
+  storeScale(vb, t.weightBytes, row, bytes.getScale(largest, inverse), sums[0]);
+  Value all =
+      reduceLanes(vb, sums[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(vb.b, vb.loc, x, y); });
+  Value limit = arith::MulFOp::create(vb.b, vb.loc, largest, vb.splat(1 + kPeakRatio * t.schedule.getKeyTile()));
+  return arith::SubFOp::create(vb.b, vb.loc, limit, all);
+}
+
+/// p becomes what its digits leave of it.
+static void emitResiduals(const DecodeTile &t, Value row) {
+  VectorBuilder &vb = t.vb;
+  ByteBuilder bytes(vb);
+  Value inverse = bytes.getInverse(findLargestWeight(t, row));
+  Value scale = vb.broadcast(memref::LoadOp::create(vb.b, vb.loc, t.weightBytes.scales, row));
+  Value minusScale = arith::NegFOp::create(vb.b, vb.loc, scale);
+  forEachKeyVector(t, vb.splat(0), [&](Value key, Value mask, ValueRange carried) {
+    Value weight = loadWeights(t, row, key, mask);
+    Value whole = arith::SIToFPOp::create(vb.b, vb.loc, vb.vectorType, bytes.round(weight, inverse).whole);
+    vb.store(vb.multiplyAdd(whole, minusScale, weight), t.weights, {row, key});
+    return Values(carried);
+  });
+}
+
+std::function<Value(Value)> attn::cpu::getScoresOfRow(const DecodeTile &t, Value row) {
+  VectorBuilder &vb = t.vb;
+  auto load = [=, &t, &vb](Value key) { return vb.load(t.scores, {row, key}); };
+  if (!usesBytes(t))
     return load;
-  Value offset = vector::BroadcastOp::create(b, loc, ByteBuilder(vb).wordType,
-                                             memref::LoadOp::create(b, loc, queryBytes.offsets, row).getResult());
-  Value scale = vb.broadcast(memref::LoadOp::create(b, loc, queryBytes.scales, row));
-  return [=, this](Value key) -> Value {
-    Value sum = vector::BitCastOp::create(b, loc, ByteBuilder(vb).wordType, load(key));
-    Value product = arith::SubIOp::create(b, loc, sum, offset);
-    return arith::MulFOp::create(b, loc, arith::SIToFPOp::create(b, loc, vb.vectorType, product), scale);
+  Values position = getBytePosition(vb, t.rows, row);
+  Value offset =
+      vector::BroadcastOp::create(vb.b, vb.loc, ByteBuilder(vb).wordType,
+                                  memref::LoadOp::create(vb.b, vb.loc, t.queryBytes.offsets, position).getResult());
+  Value scale = vb.broadcast(memref::LoadOp::create(vb.b, vb.loc, t.queryBytes.scales, position));
+  return [=, &t, &vb](Value key) -> Value {
+    Value sum = vector::BitCastOp::create(vb.b, vb.loc, ByteBuilder(vb).wordType, load(key));
+    Value product = arith::SubIOp::create(vb.b, vb.loc, sum, offset);
+    return arith::MulFOp::create(vb.b, vb.loc, arith::SIToFPOp::create(vb.b, vb.loc, vb.vectorType, product), scale);
   };
 }
 
-Value DecodeStepLowering::loadBytes(const Operand &operand, ArrayRef<Value> position, int64_t columns) {
+/// `columns` bytes of K or V, 0 behind them.
+static Value loadBytes(const DecodeTile &t, const Operand &operand, ArrayRef<Value> position, int64_t columns) {
+  VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
-  Value part = vector::LoadOp::create(b, loc, VectorType::get({columns}, b.getI8Type()), operand.memref,
+  Value part = vector::LoadOp::create(vb.b, vb.loc, VectorType::get({columns}, vb.b.getI8Type()), operand.memref,
                                       operand.getIndices(vb, position));
   if (columns == bytes.width)
     return part;
-  return vector::InsertStridedSliceOp::create(b, loc, part, bytes.splat(bytes.byteType, 0), 0, 1);
+  return vector::InsertStridedSliceOp::create(vb.b, vb.loc, part, bytes.splat(bytes.byteType, 0), 0, 1);
 }
 
-Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row, ValueRange keys) {
+Value attn::cpu::emitByteProducts(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
+  VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
-  int64_t block = keys.size(), whole = headSize / bytes.width * bytes.width;
-  int64_t rounds = llvm::divideCeil(headSize, bytes.width);
+  int64_t block = keys.size(), whole = getHeadSize(t) / bytes.width * bytes.width;
+  int64_t rounds = llvm::divideCeil(getHeadSize(t), bytes.width);
   auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
     if (digit == 0)
-      prefetch(askedValuePages, places, numBatch + 3, row, block, first, vb.divide(column, bytes.width), rounds);
+      prefetch(t, Product::Scores, row, block, first, vb.divide(column, bytes.width), rounds);
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
-      keyVectors.push_back(bytes.flipTopBits(loadBytes(getPage(keyPages, k), at({}, keyIndex, column, {}), columns)));
+      keyVectors.push_back(
+          bytes.flipTopBits(loadBytes(t, getSegment(t.keys, k), at(t, {}, keyIndex, column, {}), columns)));
     for (int64_t r = 0; r < count; ++r) {
-      Value digits = vector::LoadOp::create(b, loc, bytes.byteType, queryBytes.digits,
-                                            ValueRange{vb.index(digit), vb.add(first, r), column});
+      Value digits = vector::LoadOp::create(vb.b, vb.loc, bytes.byteType, t.queryBytes.digits,
+                                            getBytePosition(vb, t.rows, vb.add(first, r), digit, column));
       for (int64_t k = 0; k < block; ++k)
         next[r * block + k] = bytes.dot(next[r * block + k], keyVectors[k], digits);
     }
@@ -171,122 +223,30 @@ Value DecodeStepLowering::emitByteProducts(Value first, int64_t count, Value row
                    [&](Value column, ValueRange carried) { return addColumns(digit, column, bytes.width, carried); });
     if (auto loop = sums.front().getDefiningOp<scf::ForOp>())
       attn::keepRolled(loop);
-    if (whole < headSize)
-      sums = addColumns(digit, vb.index(whole), headSize - whole, sums);
+    if (whole < getHeadSize(t))
+      sums = addColumns(digit, vb.index(whole), getHeadSize(t) - whole, sums);
   }
   sums.append(vb.lanes - sums.size(), zero);
-  return vector::BitCastOp::create(b, loc, vb.vectorType, sumLanes(vb, sums));
+  return vector::BitCastOp::create(vb.b, vb.loc, vb.vectorType, sumLanes(vb, sums));
 }
 
-void DecodeStepLowering::emitByteOutput() {
-  Value arePeaked = isAnyGreater(peak, vb.splat(0));
-  Value rounds = vb.select(arePeaked, vb.index(2), vb.index(1));
-  vb.loop(vb.index(0), rounds, 1, {}, [&](Value round, ValueRange) {
-    Value isSecond = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, round, vb.index(0));
-    auto branch = scf::IfOp::create(b, loc, isSecond, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
-        emitResiduals(row);
-        emitWeightDigits(row);
-        return Values();
-      });
-    }
-    forEachRowBlock([&](Value first, int64_t count) { emitByteOutputOf(first, count); });
-    return Values();
-  });
-}
-
-void DecodeStepLowering::emitByteOutputOf(Value first, int64_t count) {
-  int64_t width = kBytes * vb.lanes, whole = valueSize / width * width;
-  // Sums of both digits, of some rows and two or four vectors, fill half of the registers.
-  int64_t maxRows = vb.target.vectorRegisters / 2 / (2 * kDigits);
-  for (; count > maxRows; count -= maxRows, first = vb.add(first, maxRows))
-    emitByteOutputOf(first, maxRows);
-  SmallVector<SmallVector<int64_t>> passes = {{0}, {1}};
-  if (2 * count <= maxRows)
-    passes = {{0, 1}};
-  int64_t rounds = llvm::divideCeil(valueSize, width) * passes.size();
-  for (auto [number, halves] : llvm::enumerate(passes)) {
-    auto addColumns = [&, number = number, &halves = halves](Value column, int64_t columns) {
-      Value round = vb.divide(column, width);
-      emitByteColumns(first, count, column, columns, halves, vb.add(vb.multiply(round, passes.size()), number), rounds);
-    };
-    vb.loop(whole, width, {}, [&](Value column, ValueRange) {
-      addColumns(column, width);
-      return Values();
-    });
-    if (whole < valueSize)
-      addColumns(vb.index(whole), valueSize - whole);
-  }
-}
-
-void DecodeStepLowering::emitByteColumns(Value first, int64_t count, Value column, int64_t columns,
-                                         ArrayRef<int64_t> halves, Value round, int64_t rounds) {
-  ByteBuilder bytes(vb);
-  Value lastKey = getLastKey(kBytes);
-  int64_t vectors = 2 * halves.size();
-  Values init; // (row, digit, vector)
-  for (int64_t r = 0; r < count; ++r) {
-    Value offset = memref::LoadOp::create(b, loc, weightBytes.offsets, vb.add(first, r));
-    offset = vector::BroadcastOp::create(b, loc, bytes.wordType, offset);
-    Value zero = bytes.splat(bytes.wordType, 0);
-    init.append(vectors, zero);
-    init.append(vectors, arith::SubIOp::create(b, loc, zero, offset));
-  }
-  // The rows of the next tile from the first to the last in all rounds, not in each of them.
-  auto prefetchNextKeys = [&](Value key) {
-    if (!numKeys || *numKeys < kBytes)
-      return;
-    int64_t numRows = kBytes / places.size();
-    Value part = vb.add(vb.divide(key, kBytes), vb.multiply(round, *numKeys / kBytes));
-    Value row = vb.multiply(vb.divide(part, rounds), numRows);
-    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, kBytes, first, vb.remainder(part, rounds), rounds);
-  };
-  // Weights of keys that there are not are 0: the last one stands for them.
-  Values sums = vb.loop(vb.index(0), keyCount, kBytes, init, [&](Value key, ValueRange carried) {
-    prefetchNextKeys(key);
-    Value row = vb.divide(key, places.size());
-    Values keyRows, values, next(carried);
-    for (int64_t k = 0; k < kBytes; ++k) {
-      Value index = limitKey(getKey(row, k), lastKey);
-      keyRows.push_back(loadBytes(getPage(valuePages, k), at({}, index, {}, column), columns));
-    }
-    for (int64_t half : halves)
-      llvm::append_range(values, bytes.gatherKeys(keyRows, half));
-    for (int64_t r = 0; r < count; ++r)
-      for (int64_t digit = 0; digit < kDigits; ++digit) {
-        Value four = vector::LoadOp::create(b, loc, VectorType::get({kBytes}, b.getI8Type()), weightBytes.digits,
-                                            ValueRange{vb.index(digit), vb.add(first, r), key});
-        Value word = vector::BitCastOp::create(b, loc, VectorType::get({1}, b.getI32Type()), four);
-        Value all = vector::BroadcastOp::create(b, loc, bytes.wordType, vector::ExtractOp::create(b, loc, word, 0));
-        all = vector::BitCastOp::create(b, loc, bytes.byteType, all);
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value &sum = next[(r * kDigits + digit) * vectors + v];
-          sum = bytes.dot(sum, values[v], all);
-        }
-      }
-    return next;
-  });
-  addToOutput(sums, first, count, column, columns, halves);
-}
-
-void DecodeStepLowering::addToOutput(ValueRange sums, Value first, int64_t count, Value column, int64_t columns,
-                                     ArrayRef<int64_t> halves) {
+/// acc += scale * sums of (row, digit, vector) of `columns` columns.
+static void addToOutput(const DecodeTile &t, ValueRange sums, Value first, int64_t count, Value column, int64_t columns,
+                        ArrayRef<int64_t> halves) {
+  VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
   int64_t vectors = 2 * halves.size();
   auto type = VectorType::get({2 * kBytes}, vb.elementType);
   for (int64_t r = 0; r < count; ++r) {
     Value row = vb.add(first, r);
-    Value scale = memref::LoadOp::create(b, loc, weightBytes.scales, row);
-    scale = vector::BroadcastOp::create(b, loc, type, scale);
+    Value scale = memref::LoadOp::create(vb.b, vb.loc, t.weightBytes.scales, row);
+    scale = vector::BroadcastOp::create(vb.b, vb.loc, type, scale);
     ValueRange high = sums.slice(r * kDigits * vectors, vectors);
     ValueRange low = sums.slice((r * kDigits + 1) * vectors, vectors);
     for (auto [number, half] : llvm::enumerate(halves)) {
       Value parts[2];
       for (int64_t v = 0; v < 2; ++v)
-        parts[v] = arith::SIToFPOp::create(b, loc, vb.vectorType,
+        parts[v] = arith::SIToFPOp::create(vb.b, vb.loc, vb.vectorType,
                                            bytes.add(bytes.shiftLeft(high[2 * number + v], 8), low[2 * number + v]));
       // Each part of 16 columns has eight of them here: four lanes of either vector.
       for (int64_t from = 0; kBytes * from < columns; from += kBytes) {
@@ -294,11 +254,111 @@ void DecodeStepLowering::addToOutput(ValueRange sums, Value first, int64_t count
         for (int64_t lane : {from, vb.lanes + from})
           for (int64_t i = 0; i < kBytes; ++i)
             order.push_back(lane + i);
-        Value sum = vector::ShuffleOp::create(b, loc, parts[0], parts[1], order);
-        Values indices = acc.getIndices(vb, at(row, {}, {}, vb.add(column, kBytes * from + 2 * kBytes * half)));
-        Value old = vector::LoadOp::create(b, loc, type, acc.memref, indices);
-        vb.store(vb.multiplyAdd(sum, scale, old), acc.memref, indices);
+        Value sum = vector::ShuffleOp::create(vb.b, vb.loc, parts[0], parts[1], order);
+        Values indices =
+            t.state.acc.getIndices(vb, at(t, row, {}, {}, vb.add(column, kBytes * from + 2 * kBytes * half)));
+        Value old = vector::LoadOp::create(vb.b, vb.loc, type, t.state.acc.memref, indices);
+        vb.store(vb.multiplyAdd(sum, scale, old), t.state.acc.memref, indices);
       }
     }
   }
+}
+
+static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Value column, int64_t columns,
+                            ArrayRef<int64_t> halves, Value round, int64_t rounds) {
+  VectorBuilder &vb = t.vb;
+  ByteBuilder bytes(vb);
+  Value lastKey = getLastKey(t, kBytes);
+  int64_t vectors = 2 * halves.size();
+  Values init; // (row, digit, vector)
+  for (int64_t r = 0; r < count; ++r) {
+    Value offset = memref::LoadOp::create(vb.b, vb.loc, t.weightBytes.offsets, vb.add(first, r));
+    offset = vector::BroadcastOp::create(vb.b, vb.loc, bytes.wordType, offset);
+    Value zero = bytes.splat(bytes.wordType, 0);
+    init.append(vectors, zero);
+    init.append(vectors, arith::SubIOp::create(vb.b, vb.loc, zero, offset));
+  }
+  // The rows of the next tile from the first to the last in all rounds, not in each of them.
+  auto prefetchNextKeys = [&](Value key) {
+    if (!getStaticKeys(t) || *getStaticKeys(t) < kBytes)
+      return;
+    int64_t numRows = kBytes / getNumSegments(t);
+    Value part = vb.add(vb.divide(key, kBytes), vb.multiply(round, *getStaticKeys(t) / kBytes));
+    Value row = vb.multiply(vb.divide(part, rounds), numRows);
+    prefetch(t, Product::Output, row, kBytes, first, vb.remainder(part, rounds), rounds);
+  };
+  // Weights of keys that there are not are 0: the last one stands for them.
+  Values sums = vb.loop(vb.index(0), getKeyCount(t), kBytes, init, [&](Value key, ValueRange carried) {
+    prefetchNextKeys(key);
+    Value row = vb.divide(key, getNumSegments(t));
+    Values keyRows, values, next(carried);
+    for (int64_t k = 0; k < kBytes; ++k) {
+      Value index = limitKey(vb, getKey(t, row, k), lastKey);
+      keyRows.push_back(loadBytes(t, getSegment(t.values, k), at(t, {}, index, {}, column), columns));
+    }
+    for (int64_t half : halves)
+      llvm::append_range(values, bytes.gatherKeys(keyRows, half));
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t digit = 0; digit < kDigits; ++digit) {
+        Value four = vector::LoadOp::create(vb.b, vb.loc, VectorType::get({kBytes}, vb.b.getI8Type()),
+                                            t.weightBytes.digits, ValueRange{vb.add(first, r), vb.index(digit), key});
+        Value word = vector::BitCastOp::create(vb.b, vb.loc, VectorType::get({1}, vb.b.getI32Type()), four);
+        Value all =
+            vector::BroadcastOp::create(vb.b, vb.loc, bytes.wordType, vector::ExtractOp::create(vb.b, vb.loc, word, 0));
+        all = vector::BitCastOp::create(vb.b, vb.loc, bytes.byteType, all);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = next[(r * kDigits + digit) * vectors + v];
+          sum = bytes.dot(sum, values[v], all);
+        }
+      }
+    return next;
+  });
+  addToOutput(t, sums, first, count, column, columns, halves);
+}
+
+static void emitByteOutputOf(const DecodeTile &t, Value first, int64_t count) {
+  VectorBuilder &vb = t.vb;
+  int64_t width = kBytes * vb.lanes, whole = getValueSize(t) / width * width;
+  // Sums of both digits, of some rows and two or four vectors, fill half of the registers.
+  int64_t maxRows = vb.target.vectorRegisters / 2 / (2 * kDigits);
+  for (; count > maxRows; count -= maxRows, first = vb.add(first, maxRows))
+    emitByteOutputOf(t, first, maxRows);
+  SmallVector<SmallVector<int64_t>> passes = {{0}, {1}};
+  if (2 * count <= maxRows)
+    passes = {{0, 1}};
+  int64_t rounds = llvm::divideCeil(getValueSize(t), width) * passes.size();
+  for (auto [number, halves] : llvm::enumerate(passes)) {
+    auto addColumns = [&, number = number, &halves = halves](Value column, int64_t columns) {
+      Value round = vb.divide(column, width);
+      emitByteColumns(t, first, count, column, columns, halves, vb.add(vb.multiply(round, passes.size()), number),
+                      rounds);
+    };
+    vb.loop(whole, width, {}, [&](Value column, ValueRange) {
+      addColumns(column, width);
+      return Values();
+    });
+    if (whole < getValueSize(t))
+      addColumns(vb.index(whole), getValueSize(t) - whole);
+  }
+}
+
+void attn::cpu::emitByteOutput(const DecodeTile &t, Value peak) {
+  VectorBuilder &vb = t.vb;
+  Value arePeaked = isAnyGreater(vb, peak, vb.splat(0));
+  Value rounds = vb.select(arePeaked, vb.index(2), vb.index(1));
+  vb.loop(vb.index(0), rounds, 1, {}, [&](Value round, ValueRange) {
+    Value isSecond = arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::ne, round, vb.index(0));
+    auto branch = scf::IfOp::create(vb.b, vb.loc, isSecond, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(vb.b);
+      vb.b.setInsertionPointToStart(branch.thenBlock());
+      vb.loop(t.rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+        emitResiduals(t, row);
+        emitWeightDigits(t, row);
+        return Values();
+      });
+    }
+    forEachRowBlock(t, [&](Value first, int64_t count) { emitByteOutputOf(t, first, count); });
+    return Values();
+  });
 }

@@ -15,60 +15,63 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-void DecodeStepLowering::emitOutput() {
-  if (usesBytes)
-    return emitByteOutput();
-  int64_t numPlaces = places.size(), block = outputBlock, rowsPerRound = block / numPlaces;
-  auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
-    forEachKeyRow(from, to, numRows, [&](Value row) { emitOutputOf(first, count, row, numRows * numPlaces); });
-  };
-  Value end = getRowsOfPlace(), whole = end;
-  if (rowsPerRound > 1)
-    whole = vb.multiply(vb.divide(end, rowsPerRound), rowsPerRound);
-  forEachRowBlock([&](Value first, int64_t count) {
-    addRounds(first, count, vb.index(0), whole, rowsPerRound);
-    if (rowsPerRound > 1 && !(numKeys && *numKeys % block == 0))
-      addRounds(first, count, whole, end, 1);
-  });
+/// Two vectors of columns of V, each element of the `k`-th key of a row beside that of the next one.
+static Values loadPairsOfKeys(const DecodeTile &t, Value row, int64_t k, int64_t block, Value column) {
+  VectorBuilder &vb = t.vb;
+  Values rowsOfPair;
+  for (int64_t of = k; of < std::min(k + 2, block); ++of)
+    rowsOfPair.push_back(loadPairsOfColumns(vb, getSegment(t.values, of), at(t, {}, getKey(t, row, of), {}, column)));
+  if (rowsOfPair.size() == 1)
+    rowsOfPair.push_back(arith::ConstantOp::create(vb.b, vb.loc, vb.b.getZeroAttr(rowsOfPair.front().getType())));
+  Values pairs;
+  for (int64_t half = 0; half < 2; ++half) {
+    SmallVector<int64_t> order;
+    for (int64_t i = half * vb.lanes; i < (half + 1) * vb.lanes; ++i)
+      order.append({i, 2 * vb.lanes + i});
+    pairs.push_back(vector::ShuffleOp::create(vb.b, vb.loc, rowsOfPair[0], rowsOfPair[1], order));
+  }
+  return pairs;
 }
 
-void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int64_t block) {
+/// Of `count` rows from `first` on and `block` keys.
+static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value row, int64_t block) {
+  VectorBuilder &vb = t.vb;
   // Pairs of keys, 0 beside the last one of an odd number, whose weight is 0 as well.
-  int64_t lanes = vb.lanes, paired = usesPairs ? valueSize / (2 * lanes) * 2 * lanes : 0;
+  int64_t lanes = vb.lanes, paired = usesPairs(t) ? getValueSize(t) / (2 * lanes) * 2 * lanes : 0;
   auto addColumns = [&](Value column, Value mask, bool isPaired) {
     int64_t perVector = isPaired ? 2 : 1;
     SmallVector<Values> vectors; // of each key or pair of keys, one or two vectors of columns
     for (int64_t k = 0; k < block; k += perVector)
-      vectors.push_back(isPaired ? loadPairsOfKeys(row, k, block, column)
-                                 : Values{loadColumns(getPage(valuePages, k), numBatch + 3,
-                                                      at({}, getKey(row, k), {}, column), mask)});
+      vectors.push_back(isPaired ? loadPairsOfKeys(t, row, k, block, column)
+                                 : Values{loadColumns(vb, getSegment(t.values, k), getValuePos(t),
+                                                      at(t, {}, getKey(t, row, k), {}, column), mask)});
     for (int64_t r = 0; r < count; ++r)
       for (int64_t i = 0; i < perVector; ++i) {
-        Values indices = acc.getIndices(vb, at(vb.add(first, r), {}, {}, vb.add(column, i * lanes)));
-        Value sum = vb.loadMasked(acc.memref, indices, mask);
+        Values indices = t.state.acc.getIndices(vb, at(t, vb.add(first, r), {}, {}, vb.add(column, i * lanes)));
+        Value sum = vb.loadMasked(t.state.acc.memref, indices, mask);
         for (auto [number, vector] : llvm::enumerate(vectors)) {
-          Values position = {vb.add(first, r), getScore(row, number * perVector)};
+          Values position = {vb.add(first, r), getScore(t, row, number * perVector)};
           if (isPaired) {
-            sum = vb.multiplyAddPairs(vb.broadcast(vb.loadPair(weights, position)), vector[i], sum);
+            sum = vb.multiplyAddPairs(vb.broadcast(vb.loadPair(t.weights, position)), vector[i], sum);
             continue;
           }
-          Value weight = memref::LoadOp::create(b, loc, weights, position);
+          Value weight = memref::LoadOp::create(vb.b, vb.loc, t.weights, position);
           sum = vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), vector[i], sum);
         }
-        vb.storeMasked(sum, acc.memref, indices, mask);
+        vb.storeMasked(sum, t.state.acc.memref, indices, mask);
       }
     return Values();
   };
-  int64_t rest = valueSize - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
+  int64_t rest = getValueSize(t) - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
   auto prefetchKeys = [&](Value column, int64_t firstColumn, int64_t step) {
     Value round = vb.divide(column, step);
-    prefetch(nextKeyPages, nextPlaces, numBatch + 2, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(t, Product::Output, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   auto keepLoopRolled = [&](int64_t columns, int64_t step, function_ref<Values(Value, ValueRange)> body) {
     if (columns == 0)
       return;
     vb.loop(columns, step, {}, body);
-    attn::keepRolled(&*std::prev(b.getInsertionPoint()));
+    attn::keepRolled(&*std::prev(vb.b.getInsertionPoint()));
   };
   keepLoopRolled(paired, 2 * lanes, [&](Value column, ValueRange) {
     prefetchKeys(column, 0, 2 * lanes);
@@ -82,18 +85,21 @@ void DecodeStepLowering::emitOutputOf(Value first, int64_t count, Value row, int
     addColumns(vb.index(paired + whole), vb.getMask(rest - whole), false);
 }
 
-Values DecodeStepLowering::loadPairsOfKeys(Value row, int64_t k, int64_t block, Value column) {
-  Values rowsOfPair;
-  for (int64_t of = k; of < std::min(k + 2, block); ++of)
-    rowsOfPair.push_back(loadPairsOfColumns(getPage(valuePages, of), at({}, getKey(row, of), {}, column)));
-  if (rowsOfPair.size() == 1)
-    rowsOfPair.push_back(arith::ConstantOp::create(b, loc, b.getZeroAttr(rowsOfPair.front().getType())));
-  Values pairs;
-  for (int64_t half = 0; half < 2; ++half) {
-    SmallVector<int64_t> order;
-    for (int64_t i = half * vb.lanes; i < (half + 1) * vb.lanes; ++i)
-      order.append({i, 2 * vb.lanes + i});
-    pairs.push_back(vector::ShuffleOp::create(b, loc, rowsOfPair[0], rowsOfPair[1], order));
-  }
-  return pairs;
+void attn::cpu::emitOutput(const DecodeTile &t, Value peak) {
+  VectorBuilder &vb = t.vb;
+  if (usesBytes(t))
+    return emitByteOutput(t, peak);
+  int64_t block = getOutputBlock(t), rowsPerRound = block / getNumSegments(t);
+  auto addRounds = [&](Value first, int64_t count, Value from, Value to, int64_t numRows) {
+    forEachKeyRow(vb, from, to, numRows,
+                  [&](Value row) { emitOutputOf(t, first, count, row, numRows * getNumSegments(t)); });
+  };
+  Value end = getRowsOfSegment(t), whole = end;
+  if (rowsPerRound > 1)
+    whole = vb.multiply(vb.divide(end, rowsPerRound), rowsPerRound);
+  forEachRowBlock(t, [&](Value first, int64_t count) {
+    addRounds(first, count, vb.index(0), whole, rowsPerRound);
+    if (rowsPerRound > 1 && !(getStaticKeys(t) && *getStaticKeys(t) % block == 0))
+      addRounds(first, count, whole, end, 1);
+  });
 }

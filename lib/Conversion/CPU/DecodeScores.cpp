@@ -10,30 +10,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-void DecodeStepLowering::emitScores() {
-  int64_t block = keyBlock;
-  Value lastKey = getLastKey(block);
-  forEachRowBlock([&](Value first, int64_t count) {
-    forEachKeyRow(vb.index(0), getRowsOfPlace(), block / places.size(), [&](Value row) {
-      Values keys;
-      for (int64_t k = 0; k < block; ++k)
-        keys.push_back(limitKey(getKey(row, k), lastKey));
-      emitScoresOf(first, count, row, keys);
-    });
-  });
-}
-
-void DecodeStepLowering::emitScoresOf(Value first, int64_t count, Value row, ValueRange keys) {
-  int64_t block = keys.size();
-  Value sums = usesBytes ? emitByteProducts(first, count, row, keys) : emitProducts(first, count, row, keys);
-  for (int64_t r = 0; r < count; ++r) {
-    Value part =
-        block == vb.lanes ? sums : vector::ExtractStridedSliceOp::create(b, loc, sums, r * block, block, 1).getResult();
-    vb.store(part, scores, {vb.add(first, r), getScore(row, 0)});
-  }
-}
-
-Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, ValueRange keys) {
+/// Q by K, (row, key) after (row, key) in one vector.
+static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
+  VectorBuilder &vb = t.vb;
   int64_t block = keys.size();
   // Beside the sums and a row of K.
   int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
@@ -41,9 +20,9 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
   auto addColumns = [&](Value column, ValueRange sums, Load load, bool isPair) {
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
-      keyVectors.push_back(load(getPage(keyPages, k), at({}, keyIndex, column, {})));
+      keyVectors.push_back(load(getSegment(t.keys, k), at(t, {}, keyIndex, column, {})));
     for (int64_t r = 0; r < count; ++r) {
-      Value queryVector = load(query, at(vb.add(first, r), {}, column, {}));
+      Value queryVector = load(t.query, at(t, vb.add(first, r), {}, column, {}));
       for (int64_t k = 0; k < block; ++k) {
         Value &sum = next[r * block + k];
         sum = isPair ? vb.multiplyAddPairs(queryVector, keyVectors[k], sum)
@@ -58,34 +37,61 @@ Value DecodeStepLowering::emitProducts(Value first, int64_t count, Value row, Va
       attn::keepRolled(loop);
   };
   Values products(count * block, vb.splat(0));
-  int64_t pairs = usesPairs ? headSize / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
-  int64_t rounds = pairs + (headSize - paired) / vb.lanes;
+  int64_t pairs = usesPairs(t) ? getHeadSize(t) / (2 * vb.lanes) : 0, paired = pairs * 2 * vb.lanes;
+  int64_t rounds = pairs + (getHeadSize(t) - paired) / vb.lanes;
   auto prefetchValues = [&](Value column, int64_t firstColumn, int64_t step) {
     if (rounds == 0)
       return;
     Value round = vb.divide(column, step);
-    prefetch(askedValuePages, askedPlaces, numBatch + 3, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(t, Product::Scores, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {
       prefetchValues(column, 0, 2 * vb.lanes);
       auto load = [&](const Operand &operand, ArrayRef<Value> position) {
-        return loadPairsOfColumns(operand, position);
+        return loadPairsOfColumns(vb, operand, position);
       };
       return addColumns(column, sums, load, /*isPair=*/true);
     });
     limitUnrolling(products, pairs);
   }
-  products = forEachVector(vb, headSize - paired, products, [&](Value column, Value mask, ValueRange sums) {
+  products = forEachVector(vb, getHeadSize(t) - paired, products, [&](Value column, Value mask, ValueRange sums) {
     if (!mask)
       prefetchValues(column, pairs * vb.lanes, vb.lanes);
     auto load = [&](const Operand &operand, ArrayRef<Value> position) {
-      return loadColumns(operand, numBatch + 2, position, mask);
+      return loadColumns(vb, operand, getHeadPos(t), position, mask);
     };
     return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
   });
-  limitUnrolling(products, (headSize - paired) / vb.lanes);
+  limitUnrolling(products, (getHeadSize(t) - paired) / vb.lanes);
   // As many vectors as lanes are added up; those of rows that there are not are 0.
   products.append(vb.lanes - products.size(), vb.splat(0));
   return sumLanes(vb, products);
+}
+
+/// Of `count` rows from `first` on and a block of keys, those from `row` of all segments on.
+static void emitScoresOf(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
+  VectorBuilder &vb = t.vb;
+  int64_t block = keys.size();
+  Value sums = usesBytes(t) ? emitByteProducts(t, first, count, row, keys) : emitProducts(t, first, count, row, keys);
+  for (int64_t r = 0; r < count; ++r) {
+    Value part = block == vb.lanes
+                     ? sums
+                     : vector::ExtractStridedSliceOp::create(vb.b, vb.loc, sums, r * block, block, 1).getResult();
+    vb.store(part, t.scores, {vb.add(first, r), getScore(t, row, 0)});
+  }
+}
+
+void attn::cpu::emitScores(const DecodeTile &t) {
+  VectorBuilder &vb = t.vb;
+  int64_t block = getKeyBlock(t);
+  Value lastKey = getLastKey(t, block);
+  forEachRowBlock(t, [&](Value first, int64_t count) {
+    forEachKeyRow(vb, vb.index(0), getRowsOfSegment(t), block / getNumSegments(t), [&](Value row) {
+      Values keys;
+      for (int64_t k = 0; k < block; ++k)
+        keys.push_back(limitKey(vb, getKey(t, row, k), lastKey));
+      emitScoresOf(t, first, count, row, keys);
+    });
+  });
 }

@@ -1,8 +1,7 @@
 //===- DecodeSoftmax.cpp - the weights of a decode tile -------------------===//
 //
 // After the first tiles of a row its maximum seldom moves: a comparison of the tile's
-// scores with it is all that is left of alpha then. l has a sum a lane, added up at
-// the end of the step.
+// scores with it is all that is left of alpha then.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,94 +17,83 @@ using namespace attn::cpu;
 
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
-/// for each vector of keys: body(first key, mask of the keys that there are, carried).
-Values DecodeStepLowering::forEachKeyVector(ValueRange init, function_ref<Values(Value, Value, ValueRange)> body) {
-  if (numKeys)
-    return keepRolled(forEachVector(vb, *numKeys, init, body));
-  return keepRolled(vb.loop(vb.index(0), keyCount, vb.lanes, init, [&](Value first, ValueRange carried) {
-    return body(first, vb.createMask(vb.subtract(keyCount, first)), carried);
-  }));
-}
-
 /// The polynomial's coefficients fill a small register file: there, one vector at a time.
-Values DecodeStepLowering::keepRolled(Values results) {
+static Values limitUnrolling(VectorBuilder &vb, Values results) {
   if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && vb.target.vectorRegisters < kManyRegisters)
     attn::keepRolled(loop);
   return results;
 }
 
-Value DecodeStepLowering::isAnyGreater(Value x, Value y) {
-  Value greater = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
-  return vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, greater);
+/// for each vector of keys: body(first key, mask of the keys that there are, carried).
+Values attn::cpu::forEachKeyVector(const DecodeTile &t, ValueRange init,
+                                   function_ref<Values(Value, Value, ValueRange)> body) {
+  VectorBuilder &vb = t.vb;
+  if (getStaticKeys(t))
+    return limitUnrolling(vb, forEachVector(vb, *getStaticKeys(t), init, body));
+  return limitUnrolling(vb, vb.loop(vb.index(0), getKeyCount(t), vb.lanes, init, [&](Value first, ValueRange carried) {
+    return body(first, vb.createMask(vb.subtract(getKeyCount(t), first)), carried);
+  }));
 }
 
-void DecodeStepLowering::beginSums() {
-  vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
-    vb.store(vb.splat(0), laneSums, {row, vb.index(0)});
-    return Values();
-  });
-}
-
-void DecodeStepLowering::endSums() {
-  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, loc, x, y); };
-  vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
-    Values position = at(row, {}, {}, {});
-    Value sum = reduceLanes(vb, vb.load(laneSums, {row, vb.index(0)}), add);
-    storeRowScalar(vb, add(sum, loadRowScalar(vb, rowSum, position)), rowSum, position);
-    return Values();
-  });
+Value attn::cpu::isAnyGreater(VectorBuilder &vb, Value x, Value y) {
+  Value greater = arith::CmpFOp::create(vb.b, vb.loc, arith::CmpFPredicate::OGT, x, y);
+  return vector::ReductionOp::create(vb.b, vb.loc, vector::CombiningKind::OR, greater);
 }
 
 /// m' of a row with a larger score; l and acc become alpha l and alpha acc, alpha = 2^((m - m') log2 e).
-Value DecodeStepLowering::moveMaximum(Value row, Value best, Value oldMax) {
-  Values position = at(row, {}, {}, {});
+static Value moveMaximum(const DecodeTile &t, Value row, Value best, Value oldMax) {
+  VectorBuilder &vb = t.vb;
+  Values position = at(t, row, {}, {}, {});
   Value newMax = vb.max(reduceLanes(vb, best, [&](Value x, Value y) { return vb.max(x, y); }), oldMax);
-  storeRowScalar(vb, newMax, rowMax, position);
+  storeRowScalar(vb, newMax, t.state.rowMax, position);
   Value alpha = vb.expDifference(oldMax, newMax);
-  auto scale = [&](Value x) -> Value { return arith::MulFOp::create(b, loc, x, alpha); };
-  storeRowScalar(vb, scale(loadRowScalar(vb, rowSum, position)), rowSum, position);
-  vb.store(scale(vb.load(laneSums, {row, vb.index(0)})), laneSums, {row, vb.index(0)});
-  forEachVector(vb, valueSize, {}, [&](Value column, Value mask, ValueRange) {
-    Values indices = acc.getIndices(vb, at(row, {}, {}, column));
-    vb.storeMasked(scale(vb.loadMasked(acc.memref, indices, mask)), acc.memref, indices, mask);
+  auto scale = [&](Value x) -> Value { return arith::MulFOp::create(vb.b, vb.loc, x, alpha); };
+  storeRowScalar(vb, scale(loadRowScalar(vb, t.state.rowSum, position)), t.state.rowSum, position);
+  forEachVector(vb, getValueSize(t), {}, [&](Value column, Value mask, ValueRange) {
+    Values indices = t.state.acc.getIndices(vb, at(t, row, {}, {}, column));
+    vb.storeMasked(scale(vb.loadMasked(t.state.acc.memref, indices, mask)), t.state.acc.memref, indices, mask);
     return Values();
   });
   return newMax;
 }
 
-Value DecodeStepLowering::emitSoftmax(Value row) {
-  laneCode.prepare(rows.getQuery(row), rows.getHead(row));
-  std::function<Value(Value)> loadScores = getScoresOfRow(row);
-  Values best = forEachKeyVector(vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
-    Value score = laneCode.apply(loadScores(first), vb.add(places[0], first), 0, mask);
+Value attn::cpu::emitSoftmax(const DecodeTile &t, LaneCode &laneCode, Value row) {
+  VectorBuilder &vb = t.vb;
+  laneCode.prepare(t.rows.getQuery(row), t.rows.getHead(row));
+  std::function<Value(Value)> loadScores = getScoresOfRow(t, row);
+  Values best = forEachKeyVector(t, vb.splat(kMinusInf), [&](Value first, Value mask, ValueRange carried) {
+    Value score = laneCode.apply(loadScores(first), first, 0, mask);
     if (mask)
       score = vb.select(mask, score, vb.splat(kMinusInf));
-    vb.store(score, scores, {row, first});
+    vb.store(score, t.scores, {row, first});
     return Values{vb.max(score, carried.front())};
   });
-  Value oldMax = loadRowScalar(vb, rowMax, at(row, {}, {}, {}));
-  auto branch = scf::IfOp::create(b, loc, vb.vectorType, isAnyGreater(best.front(), oldMax), /*withElseRegion=*/true);
+  Value oldMax = loadRowScalar(vb, t.state.rowMax, at(t, row, {}, {}, {}));
+  auto branch =
+      scf::IfOp::create(vb.b, vb.loc, vb.vectorType, isAnyGreater(vb, best.front(), oldMax), /*withElseRegion=*/true);
   {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, moveMaximum(row, best.front(), oldMax));
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, oldMax);
+    OpBuilder::InsertionGuard guard(vb.b);
+    vb.b.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(vb.b, vb.loc, moveMaximum(t, row, best.front(), oldMax));
+    vb.b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(vb.b, vb.loc, oldMax);
   }
   Value max = branch.getResult(0);
   // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
   if (laneCode.isPartial())
     max = vb.select(vb.isEqual(max, kMinusInf), vb.splat(0), max);
-  Type weightType = getElementTypeOrSelf(weights.getType());
-  Values sums = forEachKeyVector(vb.splat(0), [&](Value first, Value mask, ValueRange carried) {
-    Value score = vb.load(scores, {row, first}), weight = vb.expDifference(score, max, weightType);
+  Type weightType = getElementTypeOrSelf(t.weights.getType());
+  Values sums = forEachKeyVector(t, vb.splat(0), [&](Value first, Value mask, ValueRange carried) {
+    Value score = vb.load(t.scores, {row, first}), weight = vb.expDifference(score, max, weightType);
     if (mask || laneCode.isPartial())
       weight = vb.select(vb.isEqual(score, kMinusInf), vb.splat(0), weight);
-    Value modified = laneCode.modifyWeight(weight, vb.add(places[0], first), 0, mask);
-    vb.store(vb.convert(modified, weightType), weights, {row, first});
-    return Values{arith::AddFOp::create(b, loc, carried.front(), weight)};
+    Value modified = laneCode.modifyWeight(weight, first, 0, mask);
+    vb.store(vb.convert(modified, weightType), t.weights, {row, first});
+    return Values{arith::AddFOp::create(vb.b, vb.loc, carried.front(), weight)};
   });
-  Value sum = arith::AddFOp::create(b, loc, vb.load(laneSums, {row, vb.index(0)}), sums.front());
-  vb.store(sum, laneSums, {row, vb.index(0)});
+  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(vb.b, vb.loc, x, y); };
+  Value sum = reduceLanes(vb, sums.front(), add);
+  storeRowScalar(vb, add(sum, loadRowScalar(vb, t.state.rowSum, at(t, row, {}, {}, {}))), t.state.rowSum,
+                 at(t, row, {}, {}, {}));
   return best.front();
 }

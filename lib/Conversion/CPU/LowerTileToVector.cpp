@@ -71,15 +71,14 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
     if (failed(info))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
-    if (failed(cpu::lowerPageSteps(rewriter, getOperation(), *info)))
-      return signalPassFailure();
-    // A step asks memory for what later tiles pack for it: steps come before packs.
-    SmallVector<Operation *> ops, packs;
+    // A step takes the prefetches in front of it.
+    SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp>(op))
-        (isa<PackOp>(op) ? packs : ops).push_back(op);
+      if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getBeside() && hasStepBehind(op))
+        return;
+      if (isStructuredOp(op) || isa<GatherPagesOp, ClassifyTileOp, KvAppendOp, PackBytesOp, PrefetchOp>(op))
+        ops.push_back(op);
     });
-    ops.append(packs);
     for (Operation *op : ops) {
       if (isa<RankedTensorType>(op->getOperand(0).getType())) {
         op->emitOpError("expected memrefs; run bufferisation before attn-lower-tile-to-vector");
@@ -88,6 +87,8 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       LogicalResult result =
           TypeSwitch<Operation *, LogicalResult>(op)
               .Case<PackOp>([&](auto op) { return cpu::lowerPack(rewriter, op, *info); })
+              .Case<PackBytesOp>([&](auto op) { return cpu::lowerPackBytes(rewriter, op, *info); })
+              .Case<PrefetchOp>([&](auto op) { return cpu::lowerPrefetch(rewriter, op, *info); })
               .Case<InitStateOp>([&](auto op) { return cpu::lowerInitState(rewriter, op, *info); })
               .Case<OnlineStepOp>([&](auto op) { return cpu::lowerOnlineStep(rewriter, op, *info); })
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
@@ -114,6 +115,13 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
       return signalPassFailure();
     if (getOperation().walk(refuseWithoutCode).wasInterrupted())
       signalPassFailure();
+  }
+
+  static bool hasStepBehind(Operation *op) {
+    while ((op = op->getNextNode()))
+      if (isa<OnlineStepOp>(op))
+        return true;
+    return false;
   }
 
   /// What users write in regions and linalg that neither LLVM nor the C library has.

@@ -29,7 +29,7 @@ class OnlineStepLowering {
 public:
   OnlineStepLowering(VectorBuilder &vb, OnlineStepOp step)
       : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step), numBatch(getNumBatchDims(step)),
-        schedule(cast<PrefillAttr>(*step.getSchedule())) {
+        schedule(cast<PrefillAttr>(*step.getSchedule())), prefetches(vb, step) {
     SmallVector<AffineMap> maps = getMaps(step);
     query = {step.getQuery(), maps[0]};
     key = {step.getKey(), maps[1]};
@@ -46,7 +46,6 @@ public:
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
     blockLanes = schedule.getBlockVectors() * vb.lanes;
-    prefetch.emplace(vb, step, maxKeys, llvm::divideCeil(numLanes, blockLanes));
     const InstructionInfo &info = schedule.getInstruction().getInfo();
     usesPairs = info.queryLayout == OperandLayout::Pairs;
     usesTiles = info.valueLayout == OperandLayout::Columns;
@@ -115,6 +114,12 @@ private:
   }
 
   Value twice(Value i) { return vb.multiply(i, 2); }
+  /// The part beside `position` of `positions`, keys or columns, in a block of lanes.
+  void prefetch(Product product, Value block, Value position, int64_t positions) {
+    int64_t blocks = llvm::divideCeil(numLanes, blockLanes);
+    for (const PrefetchTile &tile : prefetches.get(product))
+      emitPrefetchPart(vb, tile, vb.add(vb.multiply(block, positions), position), positions * blocks);
+  }
   Value getBlock(Value lane) { return vb.divide(lane, blockLanes); }
 
   /// Of a memref of pairs, collapsed: tiles have one batch index and head.
@@ -164,7 +169,7 @@ private:
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
       for (Value keyIndex : keys)
-        prefetch->besideScores(getBlock(lane), keyIndex);
+        prefetch(Product::Scores, getBlock(lane), keyIndex, maxKeys);
       Values raw = getProducts(keys, lane);
       Values newMax(max), natural;
       for (int64_t row = 0; row < rows; ++row)
@@ -243,7 +248,7 @@ private:
     for (int64_t row = 0; row < rows; ++row)
       columns.push_back(vb.add(column, row));
     for (Value c : columns)
-      prefetch->besideOutput(getBlock(lane), c);
+      prefetch(Product::Output, getBlock(lane), c, valueSize);
     for (int64_t v = 0; v < vectors; ++v)
       lanes.push_back(vb.add(lane, v * vb.lanes));
     // The sum of a tile starts at 0: added one by one to that of all keys, each product would be rounded as much as it.
@@ -293,7 +298,7 @@ private:
   LaneCode laneCode;
   unsigned numBatch;
   PrefillAttr schedule;
-  std::optional<StepPrefetch> prefetch;
+  StepPrefetches prefetches;
   Operand query, key, value, acc, rowMax, rowSum;
   OpFoldResult numKeys;
   Value keyCount;
@@ -329,7 +334,7 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   if (failed(schedule.verifyTarget(op, type, target)))
     return failure();
   if (isa<DecodeAttr>(schedule))
-    return lowerDecodeSteps(rewriter, op, target);
+    return lowerDecodeStep(rewriter, op, target);
   const InstructionInfo &info = schedule.getInfo();
   bool usesPairs = info.queryLayout == OperandLayout::Pairs, usesTiles = info.valueLayout == OperandLayout::Columns;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
@@ -341,6 +346,8 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   for (auto [position, size] : llvm::enumerate(domain))
     if (ShapedType::isDynamic(size) && position != numBatch + 1)
       return op.emitOpError("expected a tile of static size but for its keys; run attn-tile");
+  if (!op.getMoreKeys().empty())
+    return op.emitOpError("expected keys of one segment in a prefill tile, found ") << op.getMoreKeys().size() + 1;
   // Scores of more keys than the schedule's tile have no buffer.
   if (domain[numBatch + 1] > schedule.getKeyTile())
     return op.emitOpError("expected at most ")

@@ -106,10 +106,6 @@ bool attn::cpu::isRowMajorState(Operation *op, Value acc, AffineMap map) {
   return Operand{acc, map}.isInnermost(value) && !Operand{acc, map}.isInnermost(numBatch);
 }
 
-bool attn::cpu::foldsManyTiles(OnlineStepOp step) {
-  return step.getMaskMod().empty() && !asksForKeys(step) && !step.getPaged();
-}
-
 bool attn::cpu::usesByteDot(OnlineStepOp step) { return step.getSchedule()->getInfo().depth == 4; }
 
 /// K and V of a tile as the products of bytes read them.
@@ -139,9 +135,16 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
       return op.emitOpError(
           "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
   }
-  if (domain[numBatch + 1] > schedule.getKeyTile() && !foldsManyTiles(op))
+  if (domain[numBatch + 1] > schedule.getKeyTile())
     return op.emitOpError("expected at most ")
            << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+  int64_t block = cast<DecodeAttr>(schedule).getKeyBlock(domain[numBatch] * (numBatch > 0 ? domain[numBatch - 1] : 1));
+  int64_t segments = op.getKeySegments().size(), rows = domain[numBatch + 1];
+  if (segments > 1 && (segments != block || ShapedType::isDynamic(rows)))
+    return op.emitOpError("expected keys of one segment, or of ")
+           << block << ", as many as a block of products has keys, of static size, found " << segments;
+  if (usesByteDot(op) && op.getQueryBytes().empty())
+    return op.emitOpError("expected query_bytes for products of bytes; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
   bool usesPairs = schedule.getInfo().depth == 2;
   if (usesByteDot(op) && failed(verifyByteOperands(op)))

@@ -51,8 +51,6 @@ void storeRowScalar(VectorBuilder &vb, mlir::Value vector, const Operand &statis
 /// True for a state whose value columns are innermost.
 bool isRowMajorState(mlir::Operation *op, mlir::Value acc, mlir::AffineMap map);
 
-/// True for a step that may have more keys than a tile: any order of them will do, and K goes on behind a tile.
-bool foldsManyTiles(OnlineStepOp step);
 /// True for a step whose products are of bytes: Q and the weights as integers, K and V of int8 as they are.
 bool usesByteDot(OnlineStepOp step);
 mlir::LogicalResult verifyDecodeStep(OnlineStepOp op);

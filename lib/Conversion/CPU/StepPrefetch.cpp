@@ -15,83 +15,39 @@ static int64_t getBits(const Operand &operand) {
   return getElementTypeOrSelf(operand.memref.getType()).getIntOrFloatBitWidth();
 }
 
-StepPrefetch::StepPrefetch(VectorBuilder &vb, OnlineStepOp step, int64_t maxKeys, int64_t blocksOfLanes)
-    : vb(vb), maxKeys(maxKeys), blocksOfLanes(blocksOfLanes) {
-  SmallVector<AffineMap> maps = getMaps(step);
-  SmallVector<int64_t> domain = getStaticDomain(step);
-  auto schedule = cast<PrefillAttr>(*step.getSchedule());
-  unsigned query = getNumBatchDims(step), key = query + 1, head = query + 2, column = query + 3;
-  int64_t lanes = domain[query], headSize = domain[head];
-  valueSize = domain[column];
-  if (schedule.getPrefetch() == 0)
-    return;
-  auto add = [&](SmallVector<PrefetchTile> &tiles, PrefetchTile tile, int64_t rows, int64_t columns, int64_t rowsAhead,
-                 int64_t columnsAhead) {
-    if (!tile.operand.map.isFunctionOfDim(tile.rowPosition) || !tile.operand.isInnermost(tile.columnPosition))
-      return;
-    tile.rows = rows;
-    tile.columns = columns;
-    tile.rowsAhead = rowsAhead;
-    tile.columnsAhead = columnsAhead;
-    tiles.push_back(tile);
-  };
-  add(tilesOfScores, findSource(step, step.getKey(), maps[1], key, head), maxKeys, headSize, schedule.getPrefetch(), 0);
-  add(tilesOfScores, findSource(step, step.getQuery(), maps[0], query, head), lanes, headSize, lanes, 0);
-  unsigned next = 3;
-  for (Value dense : {step.getBias(), step.getMask()})
-    if (dense) {
-      PrefetchTile tile = findSource(step, dense, maps[next++], query, key);
-      startAtNextKeys(tile, step, lanes);
-      // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
-      // Twice, as a request that finds no free buffer is dropped: all of it may come from memory.
-      for (auto *tiles : {&tilesOfScores, &tilesOfOutput})
-        add(*tiles, tile, lanes, maxKeys, 0, kBufferAlignment * 8 / getBits(tile.operand) - 1);
-    }
-  add(tilesOfOutput, findSource(step, step.getValue(), maps[2], key, column), maxKeys, valueSize,
-      schedule.getPrefetch(), 0);
-}
-
-void StepPrefetch::startAtNextKeys(PrefetchTile &tile, OnlineStepOp step, int64_t lanes) {
-  OpBuilder &b = vb.b;
-  tile.firstColumn = vb.index(step.getSchedule()->getKeyTile());
-  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
-  if (!loop)
-    return;
-  Value key = loop.getInductionVar(), next = vb.add(key, loop.getStep());
-  Value isThere = arith::CmpIOp::create(b, vb.loc, arith::CmpIPredicate::slt, next, loop.getUpperBound());
-  Value back = vb.subtract(loop.getLowerBound(), key);
-  tile.firstRow = vb.select(isThere, vb.index(0), vb.index(lanes));
-  tile.firstColumn = vb.select(isThere, tile.firstColumn, back);
-}
-
-PrefetchTile StepPrefetch::findSource(OnlineStepOp step, Value operand, AffineMap map, unsigned row, unsigned column) {
-  unsigned numBatch = getNumBatchDims(step);
-  PrefetchTile tile{{operand, map}, row, column, 0, 0};
-  // Steps share buffers: what this one reads was packed last before it.
-  PackOp last;
-  for (Operation *user : operand.getUsers()) {
-    auto pack = dyn_cast<PackOp>(user);
-    Operation *ancestor = pack ? pack->getBlock()->findAncestorOpInBlock(*step) : nullptr;
-    if (ancestor && pack.getOutput() == operand && pack->isBeforeInBlock(ancestor) &&
-        (!last || last->getBlock() != pack->getBlock() || last->isBeforeInBlock(pack)))
-      last = pack;
+/// Those of its tiles whose columns are innermost, in which lines can be asked for.
+static SmallVector<PrefetchTile> getTiles(VectorBuilder &vb, PrefetchOp op) {
+  SmallVector<PrefetchTile> tiles;
+  for (Value memref : op.getTiles()) {
+    Operand operand{viewAsBytes(vb.b, vb.loc, memref), op.getMap()};
+    if (operand.isInnermost(1))
+      tiles.push_back({operand, 0, 1, int64_t(op.getRows()), int64_t(op.getColumns()), op.getRow(), op.getColumn()});
   }
-  if (last) {
-    tile.operand = {viewAsBytes(vb.b, vb.loc, last.getInput()), getMaps(last)[0]};
-    tile.rowPosition = numBatch;
-    tile.columnPosition = numBatch + 1;
+  return tiles;
+}
+
+StepPrefetches::StepPrefetches(VectorBuilder &vb, OnlineStepOp step) {
+  SmallVector<PrefetchOp> ops;
+  for (Operation *op = step->getPrevNode(); op && !isa<OnlineStepOp>(op); op = op->getPrevNode())
+    if (auto prefetch = dyn_cast<PrefetchOp>(op); prefetch && prefetch.getBeside())
+      ops.push_back(prefetch);
+  for (PrefetchOp op : llvm::reverse(ops)) {
+    llvm::append_range(tiles[unsigned(*op.getBeside())], getTiles(vb, op));
+    op.erase();
   }
-  return tile;
 }
 
-void StepPrefetch::besideScores(Value blockOfLanes, Value key) {
-  for (const PrefetchTile &tile : tilesOfScores)
-    emitPrefetchPart(vb, tile, vb.add(vb.multiply(blockOfLanes, maxKeys), key), maxKeys * blocksOfLanes);
-}
-
-void StepPrefetch::besideOutput(Value blockOfLanes, Value column) {
-  for (const PrefetchTile &tile : tilesOfOutput)
-    emitPrefetchPart(vb, tile, vb.add(vb.multiply(blockOfLanes, valueSize), column), valueSize * blocksOfLanes);
+LogicalResult attn::cpu::lowerPrefetch(RewriterBase &rewriter, PrefetchOp op, const TargetInfo &target) {
+  if (op.getBeside())
+    return op.emitOpError("expected a step behind it in its block, beside whose products it is to stand");
+  rewriter.setInsertionPoint(op);
+  VectorBuilder vb(rewriter, op.getLoc(), target, rewriter.getF32Type());
+  for (PrefetchTile tile : getTiles(vb, op)) {
+    tile.locality = 3;
+    emitPrefetchPart(vb, tile, vb.index(0), /*parts=*/1);
+  }
+  rewriter.eraseOp(op);
+  return success();
 }
 
 void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Value part, int64_t parts) {
@@ -106,16 +62,14 @@ void attn::cpu::emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, Va
   if (tile.rows * partsPerRow < parts)
     part = vb.remainder(part, tile.rows * partsPerRow);
   Value row = vb.multiply(vb.divide(part, partsPerRow), rowsPerPart);
-  if (tile.firstRow)
-    row = vb.add(row, tile.firstRow);
+  row = vb.add(row, tile.firstRow);
   Value column = vb.multiply(vb.remainder(part, partsPerRow), linesPerPart * perLine);
-  if (tile.firstColumn)
-    column = vb.add(column, tile.firstColumn);
+  column = vb.add(column, tile.firstColumn);
   for (int64_t r = 0; r < rowsPerPart; ++r)
     for (int64_t line = 0; line < linesPerPart; ++line) {
       SmallVector<Value> domain(tile.operand.map.getNumDims());
-      domain[tile.rowPosition] = vb.add(row, r + tile.rowsAhead);
-      domain[tile.columnPosition] = vb.add(column, line * perLine + tile.columnsAhead);
+      domain[tile.rowPosition] = vb.add(row, r);
+      domain[tile.columnPosition] = vb.add(column, line * perLine);
       memref::PrefetchOp::create(b, vb.loc, tile.operand.memref, tile.operand.getIndices(vb, domain),
                                  /*isWrite=*/false, tile.locality, /*isDataCache=*/true);
     }

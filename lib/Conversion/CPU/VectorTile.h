@@ -265,8 +265,9 @@ void populateLaneMathPatterns(mlir::RewritePatternSet &patterns);
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
 mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
-/// Of the online_steps in `root`, those of decode tiles over pages that are folded several at once.
-mlir::LogicalResult lowerPageSteps(mlir::RewriterBase &rewriter, mlir::Operation *root, const TargetInfo &target);
+mlir::LogicalResult lowerPackBytes(mlir::RewriterBase &rewriter, PackBytesOp op, const TargetInfo &target);
+/// Of what is asked for at once, beside no product.
+mlir::LogicalResult lowerPrefetch(mlir::RewriterBase &rewriter, PrefetchOp op, const TargetInfo &target);
 mlir::LogicalResult lowerGatherPages(mlir::RewriterBase &rewriter, GatherPagesOp op, const TargetInfo &target);
 mlir::LogicalResult lowerClassifyTile(mlir::RewriterBase &rewriter, ClassifyTileOp op, const TargetInfo &target);
 mlir::LogicalResult lowerKvAppend(mlir::RewriterBase &rewriter, KvAppendOp op);

@@ -5,7 +5,7 @@
 // are a vector of 64 bytes and 16 of a second one.
 // CHECK-LABEL: func @bytes(
 //  CHECK-SAME:     %[[Q:[a-z0-9]*]]: memref<2x1x80xf32>, %[[K:[a-z0-9]*]]: memref<1x64x80xi8>, %[[V:[a-z0-9]*]]: memref<1x64x80xi8>
-//   CHECK-DAG:   %[[DIGITS:.*]] = memref.alloca() {{.*}} : memref<2x2x128xi8>
+//   CHECK-DAG:   %[[DIGITS:.*]] = memref.alloca() {{.*}} : memref<2x1x2x128xi8>
 //   CHECK-DAG:   %[[FLIP:.*]] = arith.constant dense<-128> : vector<64xi8>
 // The scale of a row is a power of two: the exponent of the inverse of its largest number.
 //       CHECK:   arith.maxsi
@@ -33,7 +33,12 @@
 //  FLOATS-NOT:   sitofp {{.*}}i8{{.*}} to
 func.func @bytes(%q: memref<2x1x80xf32>, %k: memref<1x64x80xi8>, %v: memref<1x64x80xi8>, %a: memref<2x1x80xf32>,
                  %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
+  %d = memref.alloca() {alignment = 64 : i64} : memref<2x1x2x128xi8>
+  %s = memref.alloca() : memref<2x1xf32>
+  %o = memref.alloca() : memref<2x1xi32>
+  attn.pack_bytes ins(%q : memref<2x1x80xf32>) outs(%d, %s, %o : memref<2x1x2x128xi8>, memref<2x1xf32>, memref<2x1xi32>)
   attn.online_step ins(%q, %k, %v : memref<2x1x80xf32>, memref<1x64x80xi8>, memref<1x64x80xi8>)
+      query_bytes(%d, %s, %o : memref<2x1x2x128xi8>, memref<2x1xf32>, memref<2x1xi32>)
       outs(%a, %m, %l : memref<2x1x80xf32>, memref<2x1xf32>, memref<2x1xf32>)
       {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 2, j, d)>,
                affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,

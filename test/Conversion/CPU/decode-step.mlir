@@ -29,6 +29,12 @@
 //       CHECK:   return
 func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4xbf16>, %a: memref<2x1x4xf32>,
                 %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  attn.prefetch %k[%c4, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.product<output>,
+      map = affine_map<(r, c) -> (0, r, c)>} : memref<1x4x8xbf16>
+  attn.prefetch %v[%c0, %c0] {rows = 4 : i64, columns = 4 : i64, beside = #attn.product<scores>,
+      map = affine_map<(r, c) -> (0, r, c)>} : memref<1x4x4xbf16>
   attn.online_step ins(%q, %k, %v : memref<2x1x8xf32>, memref<1x4x8xbf16>, memref<1x4x4xbf16>)
       outs(%a, %m, %l : memref<2x1x4xf32>, memref<2x1xf32>, memref<2x1xf32>)
       {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 2, j, d)>,
@@ -36,27 +42,5 @@ func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4x
                affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
        scale = 0.5 : f64,
        schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 4, block_queries = 2, prefetch = 4>}
-  return
-}
-
-// Two tiles, each of two places 16 keys apart, whose first rows are asked for. The distance is 0: the rest is hardware's.
-// CHECK-LABEL: func @walk(
-//  CHECK-SAME:     %{{.*}}: memref<2x1x8xf32>, %[[K:[a-z0-9]*]]: memref<1x32x8xf32>, %[[V:[a-z0-9]*]]: memref<1x32x4xf32>
-// CHECK-COUNT-2:   memref.prefetch %[[K]]
-// CHECK-COUNT-2:   memref.prefetch %[[V]]
-//   CHECK-NOT:   memref.prefetch
-//       CHECK:   scf.for %[[ROW:.*]] = %c0 to %c16 step %c8
-//       CHECK:     arith.addi %[[ROW]], %c16
-//   CHECK-NOT:   memref.prefetch
-//       CHECK:   return
-func.func @walk(%q: memref<2x1x8xf32>, %k: memref<1x32x8xf32>, %v: memref<1x32x4xf32>, %a: memref<2x1x4xf32>,
-                %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
-  attn.online_step ins(%q, %k, %v : memref<2x1x8xf32>, memref<1x32x8xf32>, memref<1x32x4xf32>)
-      outs(%a, %m, %l : memref<2x1x4xf32>, memref<2x1xf32>, memref<2x1xf32>)
-      {maps = [affine_map<(h, i, j, d, e) -> (h, i, d)>, affine_map<(h, i, j, d, e) -> (h floordiv 2, j, d)>,
-               affine_map<(h, i, j, d, e) -> (h floordiv 2, j, e)>, affine_map<(h, i, j, d, e) -> (h, i, e)>,
-               affine_map<(h, i, j, d, e) -> (h, i)>, affine_map<(h, i, j, d, e) -> (h, i)>],
-       scale = 0.5 : f64,
-       schedule = #attn.decode<query_tile = 1, key_tile = 16, lanes = 4, block_queries = 2>}
   return
 }

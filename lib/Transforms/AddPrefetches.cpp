@@ -1,0 +1,308 @@
+//===- AddPrefetches.cpp - attn-add-prefetches ----------------------------===//
+//
+// Before: loops over key tiles, as attn-tile has left them. After: in front of each
+// step attn.prefetch of what a later one reads. Rows that lie one behind the
+// other go on in memory: the next tile's are some rows on. Those of a page end with it:
+// what finds a page, the lookup in the block table and its slice, is cloned for
+// the loop's next round.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "attn/Transforms/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace attn {
+#define GEN_PASS_DEF_ADDPREFETCHESPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// A page of which so many are a distance of prefetches, or more, is short: the products of its K take too little time
+/// for its V to come meanwhile, and those of V for the next page.
+static constexpr int64_t kShortPageRounds = 4;
+/// Bits of a cache line.
+static constexpr int64_t kLineBits = 512;
+
+namespace {
+
+/// Where the elements that a step reads lie: (row, column) of tiles.
+struct Source {
+  SmallVector<Value> tiles;
+  AffineMap map;
+};
+
+/// Adds prefetches in front of a step.
+class PrefetchBuilder {
+public:
+  PrefetchBuilder(OnlineStepOp step)
+      : b(step), step(step), maps(getMaps(step)), domain(getStaticDomain(step)), query(getNumBatchDims(step)) {}
+
+  void addToPrefill(PrefillAttr schedule);
+  void addToDecode(DecodeAttr schedule);
+
+private:
+  unsigned keyPos() const { return query + 1; }
+  unsigned headPos() const { return query + 2; }
+  unsigned valuePos() const { return query + 3; }
+
+  void create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
+              std::optional<Product> beside);
+  void addDense(Value operand, AffineMap map);
+  void addFirstRows(scf::ForOp loop, const Source &source, int64_t columns);
+  void addSegments(DecodeAttr schedule, Product product);
+
+  OpBuilder b;
+  OnlineStepOp step;
+  SmallVector<AffineMap> maps;
+  SmallVector<int64_t> domain;
+  unsigned query;
+};
+
+Value index(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+Value add(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+
+Value isBefore(OpBuilder &b, Location loc, Value x, Value end) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, end);
+}
+
+Value select(OpBuilder &b, Location loc, Value condition, Value x, Value y) {
+  return arith::SelectOp::create(b, loc, condition, x, y);
+}
+
+/// `map` from the dimensions `row` and `column` alone: all others of a tile have size 1.
+AffineMap restrictToRows(AffineMap map, unsigned row, unsigned column) {
+  MLIRContext *ctx = map.getContext();
+  SmallVector<AffineExpr> dims(map.getNumDims(), getAffineConstantExpr(0, ctx));
+  dims[row] = getAffineDimExpr(0, ctx);
+  dims[column] = getAffineDimExpr(1, ctx);
+  return map.replaceDimsAndSymbols(dims, {}, 2, 0);
+}
+
+/// The operands, or what is packed into them; none where that lies elsewhere, or has no rows or columns.
+std::optional<Source> findSource(ValueRange operands, AffineMap map, unsigned row, unsigned column) {
+  SmallVector<Value> tiles(operands);
+  if (auto pack = tiles.front().getDefiningOp<PackOp>()) {
+    tiles = {pack.getInput()};
+    map = getMaps(pack).front();
+    row = getNumBatchDims(pack);
+    column = row + 1;
+  }
+  if (tiles.front().getDefiningOp<GatherPagesOp>() || !map.isFunctionOfDim(row) || !map.isFunctionOfDim(column))
+    return std::nullopt;
+  return Source{tiles, restrictToRows(map, row, column)};
+}
+
+void PrefetchBuilder::create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
+                             std::optional<Product> beside) {
+  Location loc = step.getLoc();
+  auto product = beside ? ProductAttr::get(b.getContext(), *beside) : ProductAttr();
+  PrefetchOp::create(b, loc, source.tiles, row, column, rows, columns, product, source.map);
+}
+
+//===----------------------------------------------------------------------===//
+// Many query rows
+//===----------------------------------------------------------------------===//
+
+/// The bias or mask of the next key tile, or behind the last one that of the first key tile of the next query tile.
+void PrefetchBuilder::addDense(Value operand, AffineMap map) {
+  Location loc = step.getLoc();
+  std::optional<Source> source = findSource(operand, map, query, keyPos());
+  if (!source)
+    return;
+  int64_t queries = domain[query], keyTile = step.getSchedule()->getKeyTile();
+  Value row = index(b, loc, 0), column = index(b, loc, keyTile);
+  if (auto loop = dyn_cast<scf::ForOp>(step->getParentOp())) {
+    Value key = loop.getInductionVar(),
+          isThere = isBefore(b, loc, add(b, loc, key, loop.getStep()), loop.getUpperBound());
+    Value back = b.createOrFold<arith::SubIOp>(loc, loop.getLowerBound(), key);
+    row = select(b, loc, isThere, row, index(b, loc, queries));
+    column = select(b, loc, isThere, column, back);
+  }
+  // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
+  int64_t bits = std::max(8u, getElementTypeOrSelf(source->tiles.front().getType()).getIntOrFloatBitWidth());
+  column = add(b, loc, column, index(b, loc, kLineBits / bits - 1));
+  int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? keyTile : domain[keyPos()];
+  // Twice, as a request that finds no free buffer is dropped: all of it may come from memory.
+  for (Product product : {Product::Scores, Product::Output})
+    create(*source, row, column, queries, keys, product);
+}
+
+void PrefetchBuilder::addToPrefill(PrefillAttr schedule) {
+  Location loc = step.getLoc();
+  int64_t distance = schedule.getPrefetch(), queries = domain[query];
+  if (distance == 0)
+    return;
+  int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? schedule.getKeyTile() : domain[keyPos()];
+  Value ahead = index(b, loc, distance), zero = index(b, loc, 0);
+  if (std::optional<Source> source = findSource(step.getKey(), maps[1], keyPos(), headPos()))
+    create(*source, ahead, zero, keys, domain[headPos()], Product::Scores);
+  if (std::optional<Source> source = findSource(step.getQuery(), maps[0], query, headPos()))
+    create(*source, index(b, loc, queries), zero, queries, domain[headPos()], Product::Scores);
+  unsigned next = 3;
+  for (Value dense : {step.getBias(), step.getMask()})
+    if (dense)
+      addDense(dense, maps[next++]);
+  if (std::optional<Source> source = findSource(step.getValue(), maps[2], keyPos(), valuePos()))
+    create(*source, ahead, zero, keys, domain[valuePos()], Product::Output);
+}
+
+//===----------------------------------------------------------------------===//
+// Few query rows
+//===----------------------------------------------------------------------===//
+
+/// The loop over keys: the outermost one below the parallel loop.
+scf::ForOp getKeyLoop(Operation *op) {
+  scf::ForOp outermost;
+  while ((op = op->getParentOp()) && isa<scf::ForOp>(op))
+    outermost = cast<scf::ForOp>(op);
+  return isa_and_present<scf::ForallOp>(op) ? outermost : scf::ForOp();
+}
+
+/// What finds `tiles` in a round of `loop`.
+SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
+  SetVector<Operation *> lookup;
+  BackwardSliceOptions options;
+  options.inclusive = options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
+  for (Value tile : tiles)
+    if (failed(getBackwardSlice(tile, &lookup, options)))
+      return {};
+  return lookup;
+}
+
+/// True for slices of a cache whose places the loop looks up.
+bool areInPages(scf::ForOp loop, ValueRange tiles) {
+  return loop && llvm::any_of(getLookup(loop, tiles), [](Operation *op) { return isa<tensor::ExtractOp>(op); });
+}
+
+/// `tiles` as they are where the loop's index is `iv`, at the builder's position.
+SmallVector<Value> cloneFor(OpBuilder &b, scf::ForOp loop, Value iv, ValueRange tiles) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), iv);
+  for (Operation *op : getLookup(loop, tiles))
+    b.clone(*op, mapping);
+  return llvm::map_to_vector(tiles, [&](Value tile) { return mapping.lookupOrDefault(tile); });
+}
+
+/// The first row of each segment, all at once and in front of the loop: nothing else is on its way yet.
+void PrefetchBuilder::addFirstRows(scf::ForOp loop, const Source &source, int64_t columns) {
+  Location loc = step.getLoc();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop);
+  SmallVector<Value> first = cloneFor(b, loop, loop.getLowerBound(), source.tiles);
+  create({first, source.map}, index(b, loc, 0), index(b, loc, 0), /*rows=*/1, columns, std::nullopt);
+}
+
+/// The pages of which a loop around the step takes some rows a round; the segments themselves where there is none.
+SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
+  SmallVector<Value> pages;
+  auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+  for (Value segment : segments) {
+    auto part = segment.getDefiningOp<tensor::ExtractSliceOp>();
+    auto page = part ? part.getSource().getDefiningOp<tensor::ExtractSliceOp>() : tensor::ExtractSliceOp();
+    if (!page || !loop || !loop->isProperAncestor(part) || page->getBlock() != loop->getBlock())
+      return SmallVector<Value>(segments);
+    pages.push_back(page);
+  }
+  return pages;
+}
+
+/// What the step reads next of K, or of V: beside the other product.
+void PrefetchBuilder::addSegments(DecodeAttr schedule, Product product) {
+  Location loc = step.getLoc();
+  bool isKey = product == Product::Output;
+  SmallVector<Value> segments = isKey ? step.getKeySegments() : step.getValueSegments();
+  unsigned columnPos = isKey ? headPos() : valuePos();
+  std::optional<Source> source = findSource(segments, maps[isKey ? 1 : 2], keyPos(), columnPos);
+  if (!source)
+    return;
+  bool isInterleaved = schedule.getKvHeads() > 1; // what follows for the same head comes after all other heads
+  int64_t count = segments.size(), distance = schedule.getPrefetch(), columns = domain[columnPos];
+  int64_t rows = ShapedType::isDynamic(domain[keyPos()]) ? schedule.getKeyTile() : domain[keyPos()];
+  scf::ForOp loop = getKeyLoop(step);
+  Value zero = index(b, loc, 0);
+  if (!areInPages(loop, segments)) {
+    bool isWalk = loop && loop == step->getParentOp() && !areInPages(loop, step.getKeySegments());
+    if (isWalk && count > 1)
+      addFirstRows(loop, *source, columns);
+    if (distance > 0)
+      create(*source, index(b, loc, isKey || isInterleaved ? distance / (isInterleaved ? 1 : count) : 0), zero, rows,
+             columns, product);
+    return;
+  }
+  if (distance == 0)
+    return;
+  int64_t rounds = distance / schedule.getKeyTile();
+  bool isShort = count == 1 && !isInterleaved && rounds >= kShortPageRounds;
+  if (!isKey && !isShort && !isInterleaved)
+    return create(*source, zero, zero, rows, columns, product);
+  // Steps of some rows of a page are in a loop over it.
+  SmallVector<Value> pages = getPages(step, source->tiles);
+  auto rowLoop = pages == source->tiles ? scf::ForOp() : cast<scf::ForOp>(step->getParentOp());
+  SmallVector<Value> nextPages;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    if (rowLoop)
+      b.setInsertionPoint(rowLoop);
+    Value next = add(b, loc, loop.getInductionVar(),
+                     b.createOrFold<arith::MulIOp>(loc, loop.getStep(), index(b, loc, isShort ? rounds : 1)));
+    next = select(b, loc, isBefore(b, loc, next, loop.getUpperBound()), next, loop.getInductionVar());
+    nextPages = cloneFor(b, loop, next, pages);
+  }
+  Value row = zero;
+  if (rowLoop && isInterleaved) {
+    row = rowLoop.getInductionVar();
+  } else if (rowLoop) {
+    Value next = add(b, loc, rowLoop.getInductionVar(), rowLoop.getStep());
+    Value isThere = isBefore(b, loc, next, rowLoop.getUpperBound());
+    row = select(b, loc, isThere, next, zero);
+    for (auto [page, nextPage] : llvm::zip_equal(pages, nextPages))
+      nextPage = select(b, loc, isThere, page, nextPage);
+  }
+  create({nextPages, source->map}, row, zero, rows, columns, product);
+}
+
+void PrefetchBuilder::addToDecode(DecodeAttr schedule) {
+  addSegments(schedule, Product::Output);
+  addSegments(schedule, Product::Scores);
+}
+
+/// True for a step that has its prefetches already.
+bool isPrefetched(OnlineStepOp step) {
+  auto follows = [](Operation *op) {
+    while ((op = op->getPrevNode()) && !isa<OnlineStepOp, scf::ForOp>(op))
+      if (isa<PrefetchOp>(op))
+        return true;
+    return false;
+  };
+  scf::ForOp loop = getKeyLoop(step);
+  return follows(step) || (loop && follows(loop));
+}
+
+struct AddPrefetchesPass : public attn::impl::AddPrefetchesPassBase<AddPrefetchesPass> {
+  void runOnOperation() override {
+    SmallVector<OnlineStepOp> steps;
+    getOperation().walk([&](OnlineStepOp step) {
+      if (step.getSchedule() && step->getNumResults() > 0 && step->getParentOfType<scf::ForallOp>() &&
+          !isPrefetched(step))
+        steps.push_back(step);
+    });
+    for (OnlineStepOp step : steps) {
+      if (auto schedule = dyn_cast<PrefillAttr>(*step.getSchedule()))
+        PrefetchBuilder(step).addToPrefill(schedule);
+      else if (auto schedule = dyn_cast<DecodeAttr>(*step.getSchedule()))
+        PrefetchBuilder(step).addToDecode(schedule);
+    }
+  }
+};
+} // namespace
