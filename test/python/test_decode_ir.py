@@ -238,6 +238,7 @@ STARTS = {  # 31 is where K starts, 7 is V's start
     "of a load": "%s = arith.index_cast %e : i32 to index",
     "of 64 bits": "%w = arith.extsi %e : i32 to i64\n%s = arith.index_cast %w : i64 to index",
     "unsigned": "%s = arith.index_castui %e : i32 to index",
+    "a load plus a constant": "%s = arith.addi %t, %c24 : index",
     "a sum": "%i = arith.index_cast %e : i32 to index\n%s = arith.addi %i, %c0 : index",
     "an argument": "%s = arith.index_cast %a : i32 to index",
     "the larger one": "%i = arith.index_cast %e : i32 to index\n%s = arith.maxsi %i, %c3 : index",
@@ -258,10 +259,11 @@ def test_a_slice_is_no_page(start, length):
   %c3 = arith.constant 3 : index
   %c400 = arith.constant 400 : index
   %n = arith.index_cast %count : i32 to index
+  %c24 = arith.constant 24 : index
   %e = tensor.extract %p[%c0] : tensor<2xi32>
-  {STARTS[start]}
   %f = tensor.extract %p[%c1] : tensor<2xi32>
   %t = arith.index_cast %f : i32 to index
+  {STARTS[start]}
   %k = tensor.extract_slice %kc[%s, 0] [{length}, 64] [1, 1] : {cache} to {part}
   %v = tensor.extract_slice %vc[%t, 0] [{length}, 64] [1, 1] : {cache} to {part}
   %o = tensor.empty() : {rows}
