@@ -27,7 +27,7 @@ static constexpr int64_t kManyRows = 8;
 /// Bytes of K of a tile that is prefetched beside the products. With V of the same tile it stays in a first-level cache
 /// of 32 to 48 KB.
 static constexpr int64_t kLongTileBytes = 16 * 1024;
-/// The same where rows are several blocks, or each step is one tile. Then K is prefetched so many tiles ahead.
+/// The same where rows are several blocks, or keys come in their order. Then K is prefetched so many tiles ahead.
 static constexpr int64_t kKeyTileBytes = 8 * 1024, kPrefetchTiles = 2;
 /// Keys of a tile, at most: the scores of its rows stay in the first-level cache.
 static constexpr int64_t kMaxKeyTile = 128;
@@ -128,13 +128,13 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
   int64_t rowBlock = selectRowBlock(op, rows, lanes);
-  // A step is one tile if keys are in pages, if scores depend on the position of their key, or if any key may be
+  // Keys come in their order if they are in pages, if scores depend on the position of their key, or if any key may be
   // masked.
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
-  bool isOneStep = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
-  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOneStep && isOneBlock && rowBlock >= kManyRows);
+  bool isOrderFree = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
+  bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
   int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
-  bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOneStep && kvHeads == 1;
+  bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);
   };
@@ -151,7 +151,7 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (isLineByLine && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kPrefetchedTileBytes / rowBytes)), kMinPrefetchedKeys,
                                   kMinKeyTile);
-  bool isMemoryBound = usesBytes && isOneStep && rows <= kFewByteRows && rowBytes < kMinRowBytes;
+  bool isMemoryBound = usesBytes && isOrderFree && rows <= kFewByteRows && rowBytes < kMinRowBytes;
   if (isMemoryBound)
     keyTile = getKeys(kPrefetchedTileBytes);
   bool isHardwarePrefetched = isMemoryBound || (isLineByLine && !target.prefetchesIntoL2);
