@@ -66,6 +66,8 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
       if (isa<arith::DivSIOp, arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(nested))
         diag << (matchPattern(nested.getOperand(1), m_Constant()) ? " by 0 or -1" : " by what is no constant")
              << "; write arith.floordivsi";
+      if (isa<UnrealizedConversionCastOp>(nested))
+        diag << "; run attn-lower-tile-to-vector before conversions to the LLVM dialect";
       diag.attachNote(nested.getLoc()) << "the op is here";
       return diag;
     }
