@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from paths import ATTNC
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,3 +31,20 @@ def test_a_wrong_count_is_seen(tmp_path):
     done = subprocess.run([sys.executable, ROOT / "scripts/frontends.py", tmp_path], capture_output=True, text=True)
     assert done.returncode == 1
     assert "raised though it is no attention" in done.stdout
+
+
+def test_angles_of_rotary_positions(tmp_path):
+    (tmp_path / "angles.mlir").write_text("""
+func.func @angles(%x: tensor<9216xf32>) -> (tensor<9216xf32>, tensor<9216xf32>) {
+  %sine = math.sin %x : tensor<9216xf32>
+  %cosine = math.cos %x : tensor<9216xf32>
+  return %sine, %cosine : tensor<9216xf32>, tensor<9216xf32>
+}
+""")
+    angles = np.linspace(-9000, 9000, 9216).astype(np.float32)
+    np.save(tmp_path / "x.npy", angles)
+    outputs = [f"--output={tmp_path / name}.npy" for name in ("sin", "cos")]
+    command = [ATTNC, "run", tmp_path / "angles.mlir", f"--input={tmp_path / 'x.npy'}", *outputs]
+    subprocess.run(command, check=True, capture_output=True)
+    for name, function in (("sin", np.sin), ("cos", np.cos)):
+        np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), function(angles.astype(np.float64)), atol=1e-6)

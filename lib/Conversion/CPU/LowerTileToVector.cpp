@@ -25,7 +25,44 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+/// 2 pi in three parts, of which the first two have so few bits that their products with up to 2^13 turns are exact.
+static constexpr double kTurn[] = {6.28125, 0.0019350051879882812, 3.0199159795074593e-07};
+/// What an angle that is less than half a turn already is marked with.
+static constexpr StringLiteral kReducedAttr = "attn.reduced";
+
+namespace {
+/// Angles of rotary positions are thousands of radians; upstream's approximation subtracts their quarters in one step.
+template <typename OpTy> struct ReduceAngle : public OpRewritePattern<OpTy> {
+  explicit ReduceAngle(MLIRContext *ctx) : OpRewritePattern<OpTy>(ctx, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32() || op->hasAttr(kReducedAttr))
+      return rewriter.notifyMatchFailure(op, "expected an angle in f32 that is not reduced");
+    Location loc = op.getLoc();
+    auto getConstant = [&](double value) -> Value {
+      TypedAttr attribute = rewriter.getF32FloatAttr(value);
+      if (auto vector = dyn_cast<VectorType>(type))
+        attribute = DenseElementsAttr::get(vector, attribute);
+      return arith::ConstantOp::create(rewriter, loc, attribute);
+    };
+    // turns = floor(x / 2 pi + 1/2), x - turns * 2 pi
+    Value ratio = arith::MulFOp::create(rewriter, loc, op.getOperand(), getConstant(0.5 / M_PI));
+    Value turns = math::FloorOp::create(rewriter, loc, arith::AddFOp::create(rewriter, loc, ratio, getConstant(0.5)));
+    Value angle = op.getOperand();
+    for (double part : kTurn)
+      angle =
+          arith::SubFOp::create(rewriter, loc, angle, arith::MulFOp::create(rewriter, loc, turns, getConstant(part)));
+    auto reduced = OpTy::create(rewriter, loc, angle);
+    reduced->setAttr(kReducedAttr, rewriter.getUnitAttr());
+    rewriter.replaceOp(op, reduced);
+    return success();
+  }
+};
+} // namespace
+
 void cpu::populateLaneMathPatterns(RewritePatternSet &patterns) {
+  patterns.add<ReduceAngle<math::SinOp>, ReduceAngle<math::CosOp>>(patterns.getContext());
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
     return llvm::is_contained({"math.exp", "math.expm1", "math.tanh", "math.erf", "math.sin", "math.cos"}, name);
   });
