@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages=(
   cmake ninja-build ccache clang-22 lld-22 clang-format-22 libomp-22-dev libclang-rt-22-dev
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
-  libdlpack-dev libgtest-dev libbenchmark-dev python3-venv
+  libdlpack-dev libgtest-dev libbenchmark-dev python3-dev python3-venv
 )
 max_jobs=2
 

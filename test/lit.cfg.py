@@ -18,7 +18,7 @@ import lit.formats
 
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "jax-compiler", "mlir-c", "out-of-tree", "Frontends"]
+config.excludes = ["Inputs", "jax-compiler", "mlir-c", "mlir-python", "out-of-tree", "Frontends"]
 if config.name == "test":
     config.excludes += ["unit", "python", "fuzz", "tsan", "package"]  # ctest runs these itself
 
