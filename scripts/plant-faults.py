@@ -60,6 +60,9 @@ KERNELS = {
     "lengths": Kernel(
         "b3 hq2 sq? sk? d64 bf16 q_lengths kv_lengths sink", ["sq=33,sk=130", "sq=66,sk=65", "sq=64,sk=32"]
     ),
+    "varlen": Kernel(
+        "b3 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right", ["sq=150,sk=200", "sq=67,sk=131", "sq=34,sk=24"]
+    ),
     "f32": Kernel("b1 hq1 sq? sk? d32 f32 window=9, align=bottom_right", ["sq=17,sk=33", "sq=18,sk=34"]),
 }
 

@@ -12,7 +12,14 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "plant-faults.py"
 
 def test_a_sample_is_caught():
     # Of so few, one that is not seen is some percent.
-    words = ["--sample=1", "--least=0.95", "--kernel=causal", "--kernel=paged", f"--tools={ATTNC.parent}"]
+    words = [
+        "--sample=1",
+        "--least=0.95",
+        "--kernel=causal",
+        "--kernel=paged",
+        "--kernel=varlen",
+        f"--tools={ATTNC.parent}",
+    ]
     done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)

@@ -55,12 +55,32 @@ int64_t getTileRows(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyAr
   return std::max<int64_t>(rows, 1);
 }
 
+/// For each row of an output, its place among those that tiles are made of: packed sequences begin with a tile.
+std::vector<int64_t> findPlaces(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyArray> arguments) {
+  std::vector<int64_t> places(getNumElements(output.shape) / std::max<int64_t>(output.shape.back(), 1));
+  const int64_t tileRows = getTileRows(kernel, output, arguments);
+  for (auto [i, place] : enumerate(places))
+    place = int64_t(i) % tileRows;
+  const auto *sums = find_if(kernel.arguments, [](const auto &argument) { return argument.name == "cu_seqlens_q"; });
+  if (sums == kernel.arguments.end() || output.shape.size() != 3)
+    return places;
+  const NpyArray &begins = arguments[sums - kernel.arguments.begin()];
+  const int64_t heads = output.shape[1];
+  for (int64_t sequence = 0; sequence + 1 < begins.shape[0]; ++sequence) {
+    const int64_t begin = readInteger(begins, sequence), end = readInteger(begins, sequence + 1);
+    for (int64_t i = begin * heads; i < end * heads; ++i)
+      places[i] = i / heads - begin;
+  }
+  return places;
+}
+
 /// The mean of (out − ref) / ref and its standard error: by the group of rows and of columns, and by column.
-void judgeBias(const NpyArray &found, const NpyArray &expected, int64_t tileRows, double largest, OutputError &result) {
+void judgeBias(const NpyArray &found, const NpyArray &expected, ArrayRef<int64_t> places, double largest,
+               OutputError &result) {
   const double epsilon = getEpsilon(found.type);
-  if (epsilon == 0 || found.shape.size() != 4)
+  if (epsilon == 0 || found.shape.size() < 3)
     return;
-  const int64_t columns = found.shape[3], groups = (columns + kGroup - 1) / kGroup;
+  const int64_t columns = found.shape.back(), groups = (columns + kGroup - 1) / kGroup;
   struct Sums {
     int64_t count = 0;
     double sum = 0, squares = 0;
@@ -72,7 +92,7 @@ void judgeBias(const NpyArray &found, const NpyArray &expected, int64_t tileRows
     if (!(std::abs(b) >= kSmallestWeight * largest) || !std::isfinite(b))
       continue;
     const double error = (readFloat(found, i) - b) / b;
-    const int64_t rowGroup = i / columns % tileRows % kWarpRows / kGroup;
+    const int64_t rowGroup = places[i / columns] % kWarpRows / kGroup;
     for (int64_t number : {rowGroup * groups + i % columns / kGroup, int64_t(parts.size()) - columns + i % columns}) {
       Sums &part = parts[number];
       ++part.count;
@@ -121,7 +141,7 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
     result.tolerance = std::max(result.tolerance, std::min(kLargestTolerance, kScoreError * magnitude));
   result.biasBound = kInfinity;
   if (separatesKeys)
-    judgeBias(found, expected, getTileRows(kernel, found, arguments), scale, result);
+    judgeBias(found, expected, findPlaces(kernel, found, arguments), scale, result);
   return result;
 }
 

@@ -64,6 +64,29 @@ class Poisoner {
 public:
   Poisoner(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) : kernel(kernel), arrays(arrays) {}
 
+  /// K and V of each second batch index from `first` on, where its rows lie right behind those of the one before:
+  /// nothing of them is in the outputs of the others.
+  void poisonNeighbours(int64_t first) {
+    const NpyArray *sums = nullptr; // where sequences are packed
+    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+      if (argument.name == "cu_seqlens_k")
+        sums = &array;
+      // Lengths leave rows between them.
+      if (any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::PrefixSums; }))
+        return;
+    }
+    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+      if (argument.isOutput || !is_contained({"k", "v"}, StringRef(argument.name)) || array.shape.size() != 3)
+        continue;
+      const int64_t count = sums ? sums->shape[0] - 1 : array.shape[0];
+      const int64_t row = getNumElements(array.shape) / std::max<int64_t>(array.shape[0], 1);
+      for (int64_t i = first; count > 1 && i < count; i += 2) {
+        const int64_t begin = sums ? readInteger(*sums, i) : i, end = sums ? readInteger(*sums, i + 1) : i + 1;
+        poison(array, begin * row, (end - begin) * row);
+      }
+    }
+  }
+
   void run() {
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
       for (const ValueCheck &check : argument.checks) {
@@ -183,23 +206,33 @@ void setOnes(NpyArray &array, int64_t first, int64_t rows, int64_t inner, int64_
 } // namespace
 
 bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) {
-  NpyArray *values = nullptr, *table = nullptr;
+  NpyArray *values = nullptr, *table = nullptr, *sums = nullptr;
   const ValueCheck *check = nullptr;
   for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-    if (!argument.isOutput && argument.name == "v" && array.shape.size() == 4 && getNumElements(array.shape) > 0)
+    if (!argument.isOutput && argument.name == "v" && array.shape.size() >= 3 && getNumElements(array.shape) > 0)
       values = &array;
+    if (argument.name == "cu_seqlens_k")
+      sums = &array;
     for (const ValueCheck &candidate : argument.checks) {
       if (candidate.kind == ValueCheck::Kind::BlockTable) {
         check = &candidate;
         table = &array;
-      } else if (candidate.kind != ValueCheck::Kind::Lengths) {
+      } else if (candidate.kind != ValueCheck::Kind::Lengths && candidate.kind != ValueCheck::Kind::PrefixSums) {
         return false;
       }
     }
   }
-  if (!values)
+  if (!values || (values->shape.size() == 3 && !sums))
     return false;
-  const int64_t columns = values->shape[3];
+  const int64_t columns = values->shape.back();
+  if (sums) { // [rows, heads, D]
+    const int64_t inner = values->shape[1] * columns;
+    for (int64_t i = 0; i + 1 < sums->shape[0]; ++i) {
+      const int64_t begin = readInteger(*sums, i), end = readInteger(*sums, i + 1);
+      setOnes(*values, begin * inner, end - begin, inner, columns, 0);
+    }
+    return true;
+  }
   if (!table) { // [batch, heads, keys, D]
     const int64_t rows = values->shape[2], inner = columns;
     for (int64_t i = 0; i < values->shape[0] * values->shape[1]; ++i)
@@ -237,6 +270,9 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
     if (factor < magnitude)
       scale(*keys, std::min(magnitude / factor, kLargestFactor16), /*isMixed=*/false);
   }
-  Poisoner(kernel, *arrays).run();
+  Poisoner poisoner(kernel, *arrays);
+  poisoner.run();
+  if (magnitude <= kMixedMagnitude)
+    poisoner.poisonNeighbours(magnitude == 1 ? 1 : 0);
   return arrays;
 }

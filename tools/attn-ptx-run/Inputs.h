@@ -13,7 +13,8 @@ namespace attn::ptx {
 /// Random arguments of a kernel. Q is `magnitude` times as large as in `attnc run`: with 128, a maximum that is not the
 /// row's lets powers of two overflow; with 2^31, some rows' scores are beyond what one multiply-add brings to the
 /// exponent. Rows of Q, K, V and their scales beyond the lengths, page tails and pages that no sequence has are NaN (of
-/// int8: 127).
+/// int8: 127). Where the rows of batch indices lie one behind the other, K and V of each second one are NaN as well: of
+/// the odd ones in magnitude 1, of the even ones in others.
 llvm::Expected<std::vector<NpyArray>> drawInputs(const Kernel &kernel, const driver::ArgumentOptions &options,
                                                  double magnitude);
 

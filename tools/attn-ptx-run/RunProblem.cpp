@@ -82,7 +82,8 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
     return arguments.takeError();
   input.arguments = std::move(*arguments);
   // By a problem line: of IR it is not known which dimension holds keys. 16 bits: others do not round weights.
-  const bool isKnown = run.source.problem && !StringRef(*run.source.problem).contains("layout=");
+  const StringRef line = run.source.problem ? StringRef(*run.source.problem) : "layout=";
+  const bool isKnown = !line.contains("layout=") || line.contains("layout=varlen");
   const bool rounds = any_of(zip_equal(description.arguments, input.arguments), [](auto pair) {
     const auto &[argument, array] = pair;
     return argument.isOutput && (array.type == NpyType::Float16 || array.type == NpyType::BFloat16);
