@@ -3,6 +3,7 @@
 // RUN: FileCheck %s --check-prefix=FLASH --input-file=%t.flash
 // RUN: attn-opt %t.flash --attn-to-llvm=target=x86-64 | FileCheck %s
 // RUN: attnc run %s --check | FileCheck %s --check-prefix=RIGHT
+// RUN: attnc run %s --check --target=sm_80 --cuda-driver=%libdir/libcuda_emulator.so | FileCheck %s --check-prefix=RIGHT
 // RIGHT: : ok
 
 // FLASH: func.func private @strided(%{{.*}}: memref<40x16xf32, strided<[32, 1], offset: ?>>)

@@ -216,3 +216,19 @@ def test_numbers_without_code_are_refused(type_, widen, narrow):
     done = run(f"--problem={problem}")
     assert done.returncode == 1, done.stderr
     assert f"expected numbers with code for sm_80, found '{type_}'; write integers of at most 64 bits" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("rows", [70, 1])
+def test_values_up_to_the_bound(dtype, rows, tmp_path):
+    """The largest number over the number of keys, as docs/Semantics.md has it: it is divided by the sum last."""
+    keys, largest = 200, float(ml_dtypes.finfo(dtype).max)
+    rng = np.random.default_rng(3)
+    q, k = (rng.standard_normal((1, 1, n, 64)).astype(dtype) for n in (rows, keys))
+    v = (0.99 * largest / keys * rng.choice([-1, 1], (1, 1, keys, 64))).astype(dtype)
+    line = f"sq{rows} sk{keys} d64 {'f32' if dtype == np.float32 else 'bf16'}"
+    (out,) = call(tmp_path, line, q, k, v)
+    size = float(np.abs(v.astype(np.float64)).max())
+    exact = reference.sdpa(*(x.astype(np.float64) for x in (q, k)), v.astype(np.float64) / size)
+    bound = 1e-5 if dtype == np.float32 else 0.012
+    assert np.abs(out / size - exact).max() <= bound * np.abs(exact).max()
