@@ -1,5 +1,6 @@
 """Every phase of the pipelines on numbers: its IR, printed by attnc, compiled again and run against the reference."""
 
+import functools
 import subprocess
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -82,6 +83,12 @@ CASES = {
 }
 
 
+@functools.cache
+def text_of(case: str) -> str:
+    """Its IR file."""
+    return CASES[case].text()
+
+
 def run_and_compare(case: Case, kernel: attn.Kernel) -> None:
     inputs = case.inputs()
     found = kernel(*inputs.values())
@@ -105,7 +112,7 @@ def test_these_are_the_phases():
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("case", CASES)
 def test_flash(case, phase):
-    text = attnc("-", f"--stop-after={phase}", text=CASES[case].text())
+    text = attnc("-", f"--stop-after={phase}", text=text_of(case))
     kernel = attn.compile(text, fail_on_fallback=True)
     assert kernel.manifest["kernels"][0]["path"] == "flash"
     run_and_compare(CASES[case], kernel)
@@ -114,11 +121,11 @@ def test_flash(case, phase):
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("case", ["sdpa with everything", "chain in f64", "no keys"])
 def test_reference(case, phase):
-    text = attnc("-", "--reference", f"--stop-after={phase}", text=CASES[case].text())
+    text = attnc("-", "--reference", f"--stop-after={phase}", text=text_of(case))
     run_and_compare(CASES[case], attn.compile(text, reference=True))
 
 
 @pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
 @pytest.mark.parametrize("case", CASES)
 def test_targets(case, target):
-    run_and_compare(CASES[case], attn.compile(CASES[case].text(), target=target, parallel="none"))
+    run_and_compare(CASES[case], attn.compile(text_of(case), target=target, parallel="none"))
