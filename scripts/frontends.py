@@ -7,11 +7,11 @@
   scripts/frontends.py --fused             after upstream's linalg-fuse-elementwise-ops, as other compilers run it
 
 For each file: how many attentions attn-raise and attn-fuse make `attn.sdpa` ops of, or a chain where the weights are a
-result too, and whether `attnc run --check` agrees with the same file, not raised, in f64. Where scores are so large that
-f32 does not, the file compiled as it is (`--raise=false`) must be as far from f64. A file says how many attentions it
-holds by a line `// attentions: N`; for another it is what was raised and what missed remarks name. Large splats, which
-stand for weights, get random values first: they would hide a wrong mask or a wrong head. The folder of --expected is
-what test/Frontends/generate/to_linalg.py --numbers writes.
+result too, and whether `attnc run --check` agrees with the same file, not raised, in f64. Where scores are so large
+that f32 does not, the file compiled as it is (`--raise=false`) must be as far from f64. A file says how many
+attentions it holds by a line `// attentions: N`; for another it is what was raised and what missed remarks name. Large
+splats, which stand for weights, get random values first: they would hide a wrong mask or a wrong head. The folder of
+--expected is what test/Frontends/generate/to_linalg.py --numbers writes.
 
 The last line is `fused F of N, K failed`. The exit status is 1 where a number is wrong, a file fails, or a file without
 attention was raised.
