@@ -47,7 +47,7 @@ FailureOr<Attention> attn::raise::matchAttention(MatchContext &ctx, Value result
       if (!areGatesMasks(ctx, found))
         return ctx.fail(
             "expected weights that are set to 0 only where the scores are masked, or where the row keeps no "
-            "key, found another condition");
+            "key, found another condition; put -inf in the place of the scores instead");
       Type type = cast<RankedTensorType>(result.getType()).getElementType();
       found.query = findOperand(elements, found.query, type);
       found.key = findOperand(elements, found.key, type);

@@ -34,7 +34,7 @@ public:
     for (auto [condition, isEmpty] : rowGuards)
       if (!testsEmptyRow(condition, isEmpty, *scores))
         return ctx.fail("expected weights that a select replaces by 0 only where the row keeps no key, found another "
-                        "condition");
+                        "condition; put -inf in the place of the scores instead");
     return scores;
   }
 
@@ -180,7 +180,9 @@ private:
   FailureOr<ExprRef> matchSum(ExprRef exponential, ExprRef denominator) {
     if (ExprRef summand = elements.matchReduction(denominator, Reduction::Sum, key)) {
       if (!isSummand(summand, exponential))
-        return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others");
+        return ctx.fail("expected a denominator that sums the same exponentials that it divides, found others; "
+                        "subtract one maximum from the scores, "
+                        "and mask them, in front of both");
       return matchExponential(elements.expand(exponential));
     }
     for (unsigned offset : {0, 1})
@@ -193,8 +195,9 @@ private:
                 elements.matchReduction(elements.stripCasts(denominator->operands[i]), Reduction::Sum, key);
             summand && isSummand(summand, exponential))
           return matchSink(exponential, denominator->operands[1 - i]);
-    return ctx.fail("expected a denominator that is a sum over the keys, the dimension that the second product sums "
-                    "over, from 0 on and nothing else but one more exponential, a sink");
+    return ctx.fail(
+        "expected a denominator that is a sum over the keys, the dimension that the second product sums "
+        "over, from 0 on and nothing else but one more exponential, a sink; take the softmax over that dimension");
   }
 
   /// True where `summand` is `exponential`. Where both are set to 0, the scores are masked.
@@ -216,8 +219,9 @@ private:
 
   /// exp(s - t), where `term`, one more exponential of the row's sum, is exp(sink - t).
   FailureOr<ExprRef> matchSink(ExprRef exponential, ExprRef term) {
-    StringRef expected = "expected a denominator whose one more term is the exponential of a score less the same "
-                         "maximum, a sink, found another";
+    StringRef expected =
+        "expected a denominator whose one more term is the exponential of a score less the same "
+        "maximum, a sink, found another; leave it out: with the maximum subtracted, the sum is at least 1";
     exponential = elements.expand(exponential);
     term = elements.expand(elements.stripCasts(term));
     if (!exponential->isOp<math::ExpOp>() || elements.dependsOn(term, key))
@@ -242,7 +246,9 @@ private:
 
   /// exp(s - t - log(sum(exp(s - t)))), as logsumexp and log_softmax give it.
   FailureOr<ExprRef> matchLogSum(ExprRef expr) {
-    StringRef expected = "expected weights that are exponentials divided by their sum, found no division by a sum";
+    StringRef expected = "expected weights that are exponentials divided by their sum, found no division by a sum; "
+                         "divide the weights, or the "
+                         "second product, by it";
     if (!expr->isOp<math::ExpOp>())
       return ctx.fail(expected);
     SmallVector<ExprRef> shifts;
@@ -308,7 +314,9 @@ private:
       indices[op.getDimension()].constant = at.constant ? 0 : *keys;
       attention.sink = elements.expand(elements.get(op.getInput(), indices));
     } else if (!(at == key))
-      return ctx.fail("expected a linalg.softmax over the keys, the dimension that the second product sums over");
+      return ctx.fail("expected a linalg.softmax over the keys, the dimension that the second product sums over; "
+                      "change its dimension, or "
+                      "transpose what it gives");
     return elements.get(op.getInput(), expr->indices);
   }
 

@@ -18,8 +18,11 @@ struct ForeignDialect {
 constexpr ForeignDialect kDialects[] = {
     {"stablehlo.", "StableHLO", "stablehlo-opt --stablehlo-legalize-to-linalg {0} -o {1}"},
     {"chlo.", "CHLO", "stablehlo-opt --chlo-legalize-to-stablehlo --stablehlo-legalize-to-linalg {0} -o {1}"},
-    {"iree_linalg_ext.", "IREE's LinalgExt in its own form", "iree-opt --mlir-print-op-generic {0} -o {1}"},
-    {"tm_tensor.", "torch-mlir's TMTensor in its own form", "torch-mlir-opt --mlir-print-op-generic {0} -o {1}"},
+    {"iree_linalg_ext.attention", "IREE's LinalgExt in its own form", "iree-opt --mlir-print-op-generic {0} -o {1}"},
+    {"iree_linalg_ext.online_attention", "IREE's LinalgExt in its own form",
+     "iree-opt --mlir-print-op-generic {0} -o {1}"},
+    {"tm_tensor.attention", "torch-mlir's TMTensor in its own form",
+     "torch-mlir-opt --mlir-print-op-generic {0} -o {1}"},
     {"torch.aten.scaled_dot_product_attention", "the torch dialect in its own form",
      "torch-mlir-opt --mlir-print-op-generic {0} -o {1}, or, for other ops than the attention, torch-mlir-opt "
      "--pass-pipeline='builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline)' {0} -o {1},"},

@@ -48,3 +48,26 @@ func.func @angles(%x: tensor<9216xf32>) -> (tensor<9216xf32>, tensor<9216xf32>) 
     subprocess.run(command, check=True, capture_output=True)
     for name, function in (("sin", np.sin), ("cos", np.cos)):
         np.testing.assert_allclose(np.load(tmp_path / f"{name}.npy"), function(angles.astype(np.float64)), atol=1e-6)
+
+
+MISMATCHES = {
+    "epsilon": ("one more term is the exponential of a score less the same maximum, a sink", "leave it out"),
+    "one_more_unshifted": ("one more term is the exponential of a score", "leave it out"),
+    "mask_behind_softmax": ("set to 0 only where the scores are masked", "put -inf in the place of the scores"),
+    "over_heads": ("a denominator that is a sum over the keys", "take the softmax over that dimension"),
+    "over_queries": ("a denominator that is a sum over the keys", "take the softmax over that dimension"),
+    "part_of_the_sum": ("a denominator that is a sum over the keys", "take the softmax over that dimension"),
+    "transposed_weights": ("a denominator that sums the same exponentials", "subtract one maximum"),
+    "two_maxima": ("a denominator that sums the same exponentials", "subtract one maximum"),
+    "two_temperatures": ("a denominator that sums the same exponentials", "subtract one maximum"),
+}
+
+
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_what_is_left_names_the_step(name, tmp_path):
+    expected, instead = MISMATCHES[name]
+    file = ROOT / f"test/Frontends/jax/{name}_neg.mlir"
+    command = [ATTNC, file, "--remarks=all", "--fail-on-fallback", "-o", tmp_path / "kernel.o"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(rf"error: attention not raised: expected .*{expected}.*{instead}", done.stderr), done.stderr
