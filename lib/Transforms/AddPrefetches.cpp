@@ -260,9 +260,7 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Product product) {
     nextPages = cloneFor(b, loop, next, pages);
   }
   Value row = zero;
-  if (rowLoop && isInterleaved) {
-    row = rowLoop.getInductionVar();
-  } else if (rowLoop) {
+  if (rowLoop) {
     Value next = add(b, loc, rowLoop.getInductionVar(), rowLoop.getStep());
     Value isThere = isBefore(b, loc, next, rowLoop.getUpperBound());
     row = select(b, loc, isThere, next, zero);

@@ -49,7 +49,8 @@ static int64_t getNumSegments(const TileShape &s) {
   bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]),
        isSplit = isPaged || liesInPages(s, s.step.getValue(), s.maps[2]);
   bool isNarrow = getElementTypeOrSelf(s.step.getKey().getType()).getIntOrFloatBitWidth() <= 8;
-  bool isWalked = isPaged || (!isSplit && !isNarrow);
+  // A round of pages of all heads would be more than a second-level cache of 512 KB keeps of the next one.
+  bool isWalked = isPaged ? decode.getKvHeads() == 1 : !isSplit && !isNarrow;
   return rows <= decode.getBlockQueries() && isWalked && getKeyTile(s) % block == 0 ? block : 1;
 }
 

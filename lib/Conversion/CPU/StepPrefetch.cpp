@@ -1,4 +1,4 @@
-//===- StepPrefetch.cpp - asking for what later tiles read ----------------===//
+//===- StepPrefetch.cpp - prefetch instructions beside products --------------===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- StepPrefetch.h - asking for what later tiles read --------*- C++ -*-===//
+//===- StepPrefetch.h - prefetch instructions beside products ----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
