@@ -15,11 +15,13 @@
 #include "attn/Compiler/CheckBitcode.h"
 #include "attn/IR/Attn.h"
 #include "attn/InitAll.h"
+#include "attn/Onnx/Onnx.h"
 #include "attn/Raise/Raise.h"
 #include "attn/Support/ForeignDialects.h"
 #include "attn/Support/Nesting.h"
 #include "attn/Support/OutputFile.h"
 #include "attn/Support/Text.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -104,6 +106,26 @@ static void warnOfExternalCalls(ModuleOp module) {
                              << "' has no body here; link one that takes tensors as MLIR's memref descriptors in parts";
 }
 
+/// What the reader of a model says of nodes that no kernel is made of.
+static LogicalResult reportNodes(ModuleOp module, bool failOnFallback) {
+  for (auto [name, outcome, reason] :
+       {std::tuple(kSkippedAttr, RemarkOutcome::Analysis, StringRef("node-skipped")),
+        std::tuple(kRefusedAttr, RemarkOutcome::Missed, StringRef("attention-refused"))}) {
+    auto notes = dyn_cast_or_null<ArrayAttr>(module->removeAttr(name));
+    if (!notes)
+      continue;
+    for (Attribute entry : notes) {
+      auto note = dyn_cast<StringAttr>(entry);
+      if (!note)
+        continue;
+      emitRemark(module, outcome, reason) << note.getValue();
+      if (outcome == RemarkOutcome::Missed && failOnFallback)
+        return module.emitError(note.getValue());
+    }
+  }
+  return success();
+}
+
 LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
   std::string name = source->getBufferIdentifier().str();
   if (StringRef text = dropByteOrderMark(source->getBuffer()); text.size() != source->getBufferSize())
@@ -131,7 +153,8 @@ LogicalResult Compiler::parse(std::unique_ptr<llvm::MemoryBuffer> source) {
     return failure();
   }
   warnOfExternalCalls(*module);
-  return failure(failed(nameKernels(*module, options.names)) || failed(checkCalls(*module)));
+  return failure(failed(reportNodes(*module, options.failOnFallback)) || failed(nameKernels(*module, options.names)) ||
+                 failed(checkCalls(*module)));
 }
 
 //===----------------------------------------------------------------------===//

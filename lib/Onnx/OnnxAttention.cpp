@@ -22,6 +22,11 @@ std::string attn::onnx::quote(StringRef text) {
   return quoted + (text.size() > kMaxQuoted ? "...'" : "'");
 }
 
+const Attribute *Node::findAttribute(StringRef attribute) const {
+  auto found = llvm::find_if(attributes, [&](const Attribute &other) { return other.name == attribute; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
 StringRef attn::onnx::getFloatName(int64_t type) {
   switch (DataType(type)) {
   case DataType::Float: return "f32";
@@ -80,6 +85,19 @@ std::vector<Dimension> AttentionNode::getOutputShape(Output output) const {
 
 llvm::Expected<AttentionNode> attn::onnx::checkAttention(const Node &node, Model &model, StringRef title) {
   AttentionNode result;
+  if (isMicrosoftAttention(node)) {
+    llvm::Expected<Node> translated = translateMicrosoft(node, model, title, result);
+    if (!translated)
+      return translated.takeError();
+    int64_t opset = std::exchange(model.opset, kLastOpset);
+    Error error = checkOperator(*translated, model, title, result);
+    if (!error)
+      error = checkTypes(*translated, model, title, result);
+    model.opset = opset;
+    if (error)
+      return std::move(error);
+    return result;
+  }
   if (Error error = checkOperator(node, model, title, result))
     return std::move(error);
   if (Error error = checkTypes(node, model, title, result))

@@ -13,6 +13,8 @@ namespace attn::onnx {
 /// Attention-23, with nonpad_kv_seqlen since 24, and with windows since 25; up to the opset of onnx 1.23.
 inline constexpr int64_t kFirstOpset = 23, kPaddingOpset = 24, kWindowOpset = 25, kLastOpset = 28;
 inline constexpr int64_t kMaxSize = (int64_t(1) << 31) - 1;
+/// Of one tensor; no product of its sizes overflows.
+inline constexpr int64_t kMaxElements = int64_t(1) << 40;
 /// Q, K and V.
 inline constexpr size_t kNumRequiredInputs = 3;
 /// Dimensions of the scores, which a mask broadcasts to.
@@ -21,9 +23,13 @@ inline constexpr size_t kScoreRank = 4;
 /// The MLIR name of a floating-point type that Attention takes, or nothing.
 llvm::StringRef getFloatName(int64_t type);
 
-/// The operator, which operands there are, and the attributes (OnnxOperator.cpp). The numbers of heads are 0 where no
-/// attribute says them.
+/// Of an Attention node: the operator, which operands there are, and the attributes (OnnxOperator.cpp). The numbers of
+/// heads are 0 where no attribute says them.
 llvm::Error checkOperator(const Node &node, const Model &model, llvm::StringRef title, AttentionNode &result);
+
+/// com.microsoft's node as an Attention node of the last opset; what no such node says goes into `result`.
+llvm::Expected<Node> translateMicrosoft(const Node &node, const Model &model, llvm::StringRef title,
+                                        AttentionNode &result);
 
 /// Element types, shapes and the sizes that they agree on, for a checked operator (OnnxTypes.cpp).
 llvm::Error checkTypes(const Node &node, Model &model, llvm::StringRef title, AttentionNode &result);

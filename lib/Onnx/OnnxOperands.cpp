@@ -69,7 +69,8 @@ Size FunctionPrinter::addSize(const Dimension &dimension, StringRef name, Input 
 }
 
 Tensor FunctionPrinter::getInput(Input input) {
-  StringRef element = input == kLengths ? "i64" : input == kMask && node.isBooleanMask ? "i1" : node.element;
+  StringRef lengths = node.lengths.element == DataType::Int32 ? "i32" : "i64";
+  StringRef element = input == kLengths ? lengths : input == kMask && node.isBooleanMask ? "i1" : node.element;
   Tensor tensor = {("%" + kInputNames[input]).str(), {}, element};
   for (const Dimension &dimension : node.getInputShape(input))
     tensor.sizes.push_back({dimension.size, ""});
@@ -203,7 +204,7 @@ Tensor FunctionPrinter::padMask(const Tensor &mask) {
 Tensor FunctionPrinter::addLengths(const Size &most) {
   Tensor lengths = getInput(kLengths);
   Tensor counts = addEmpty("lengths_init", {batch}, "i32");
-  std::string zero = addConstant(0, "i64"), limit;
+  std::string zero = addConstant(0, "i64"), offset = addConstant(node.lengths.offset, "i64"), limit;
   if (most.number) {
     limit = addConstant(*most.number, "i64");
   } else {
@@ -213,8 +214,17 @@ Tensor FunctionPrinter::addLengths(const Size &most) {
   line("%lengths = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [\"parallel\"]} ins({1} : {2}) "
        "outs({3} : {4}) {{",
        printMap("b", "b"), lengths.value, printType(lengths), counts.value, printType(counts));
-  line("^bb0(%length: i64, %init: i32):");
-  line("  %not_negative = arith.maxsi %length, {0} : i64", zero);
+  line("^bb0(%length: {0}, %init: i32):", lengths.element);
+  std::string count = "%length";
+  if (lengths.element == "i32") {
+    line("  %wide = arith.extsi %length : i32 to i64");
+    count = "%wide";
+  }
+  if (node.lengths.offset != 0) {
+    line("  %number = arith.addi {0}, {1} : i64", count, offset);
+    count = "%number";
+  }
+  line("  %not_negative = arith.maxsi {0}, {1} : i64", count, zero);
   line("  %inside = arith.minsi %not_negative, {0} : i64", limit);
   line("  %count = arith.trunci %inside : i64 to i32");
   line("  linalg.yield %count : i32");

@@ -46,7 +46,6 @@ private:
   Error readAttributes();
 
   Error fail(const llvm::Twine &text) { return llvm::createStringError(title + ": " + text); }
-  const Attribute *findAttribute(StringRef name) const;
   Error readInteger(StringRef name, int64_t minimum, int64_t maximum, std::optional<int64_t> &into);
   Error readReal(StringRef name, std::optional<double> &into);
 
@@ -59,17 +58,6 @@ private:
 } // namespace
 
 Error OperatorChecker::checkOperator() {
-  if (!isStandardDomain(node.domain) || node.opType != "Attention") {
-    // What exporters that inline functions leave of an Attention node.
-    auto isNamed = [](StringRef name) { return [name](const Node &other) { return other.opType == name; }; };
-    bool isBody = llvm::any_of(model.nodes, isNamed("Softmax")) && llvm::any_of(model.nodes, isNamed("MatMul"));
-    std::string found =
-        quote(isStandardDomain(node.domain) ? node.opType.str() : (node.domain + "." + node.opType).str());
-    return fail("expected an Attention node, found operator " + found +
-                (isBody ? "; this looks like the standard function body of Attention: write the Attention node itself, "
-                          "without inlining functions, and it becomes one flash kernel"
-                        : "; write a model whose graph holds Attention nodes only"));
-  }
   for (const Function &function : model.functions)
     if (isStandardDomain(function.domain) && function.name == "Attention")
       return fail("expected ONNX's own Attention, found a function of that name in the model; leave it out");
@@ -100,19 +88,15 @@ Error OperatorChecker::checkOperands() {
   if (result.has[kPastKey] != result.has[kPastValue])
     return fail(formatv("expected past_key and past_value together, found {0} alone",
                         kInputNames[result.has[kPastKey] ? kPastKey : kPastValue]));
-  if (result.has[kLengths] && (result.has[kPastKey] || result.asks[kPresentKey] || result.asks[kPresentValue]))
+  if (result.has[kLengths] && !result.lengths.countsFromFirst &&
+      (result.has[kPastKey] || result.asks[kPresentKey] || result.asks[kPresentValue]))
     return fail("expected nonpad_kv_seqlen without past_key, past_value, present_key and present_value, found both; "
                 "leave one out");
   return Error::success();
 }
 
-const Attribute *OperatorChecker::findAttribute(StringRef name) const {
-  auto found = llvm::find_if(node.attributes, [&](const Attribute &other) { return other.name == name; });
-  return found == node.attributes.end() ? nullptr : &*found;
-}
-
 Error OperatorChecker::readInteger(StringRef name, int64_t minimum, int64_t maximum, std::optional<int64_t> &into) {
-  const Attribute *attribute = findAttribute(name);
+  const Attribute *attribute = node.findAttribute(name);
   if (!attribute)
     return Error::success();
   into = attribute->integer;
@@ -122,7 +106,7 @@ Error OperatorChecker::readInteger(StringRef name, int64_t minimum, int64_t maxi
 }
 
 Error OperatorChecker::readReal(StringRef name, std::optional<double> &into) {
-  const Attribute *attribute = findAttribute(name);
+  const Attribute *attribute = node.findAttribute(name);
   if (!attribute)
     return Error::success();
   into = attribute->real;
@@ -137,7 +121,7 @@ Error OperatorChecker::checkAttributes() {
       return fail("expected an attribute of Attention, found " + quote(attribute.name) + "; write one of " +
                   llvm::join(names, ", "));
     }
-    if (findAttribute(attribute.name) != &attribute)
+    if (node.findAttribute(attribute.name) != &attribute)
       return fail("expected one attribute " + quote(attribute.name) + ", found another");
     if (!attribute.reference.empty())
       return fail("expected a value for " + row->name + ", found a reference to " + quote(attribute.reference));
@@ -166,7 +150,7 @@ Error OperatorChecker::readAttributes() {
     return error;
   for (auto [name, into] :
        {std::pair("left_window_size", &result.leftWindow), {"right_window_size", &result.rightWindow}}) {
-    if (findAttribute(name) && model.opset < kWindowOpset)
+    if (node.findAttribute(name) && model.opset < kWindowOpset)
       return fail(formatv("expected {0} in opset {1} or later, found opset {2}", name, kWindowOpset, model.opset));
     if (Error error = readInteger(name, -1, kMaxSize, *into))
       return error;

@@ -21,7 +21,8 @@ using llvm::StringRef;
 bool FunctionPrinter::isLowerRight() const {
   std::optional<int64_t> left = node.leftWindow;
   bool isPlaced = left || node.isCausal || node.rightWindow;
-  return isPlaced && (node.has[kLengths] || (left && *left < *pastKeys.number));
+  bool isByLengths = node.has[kLengths] && !node.lengths.countsFromFirst;
+  return isPlaced && (isByLengths || (left && *left < *pastKeys.number));
 }
 
 /// Query i is behind the keys that were there before, at position p = i + past, or, where K and V are a cache that
@@ -165,7 +166,7 @@ Tensor FunctionPrinter::addNarrowed(const Tensor &scores) {
   return narrow;
 }
 
-std::string FunctionPrinter::print() {
+std::string FunctionPrinter::printBody() {
   const unsigned length = node.isPacked ? 1 : 2;
   batch = addSize(node.batch, "batch", kQ, 0);
   queries = addSize(node.queries, "queries", kQ, length);
@@ -191,7 +192,11 @@ std::string FunctionPrinter::print() {
          printType(y));
     outputs[kY] = {"%Y", y.sizes, y.element};
   }
+  return body;
+}
 
+std::string FunctionPrinter::print() {
+  printBody();
   std::vector<std::string> arguments, results, values, types;
   for (unsigned i = 0; i < kNumInputs; ++i)
     if (node.has[i]) {

@@ -39,12 +39,17 @@ class FunctionPrinter {
 public:
   FunctionPrinter(const AttentionNode &node, llvm::StringRef name) : node(node), name(name) {}
   std::string print();
+  /// The lines that compute the outputs, from values that are called as the node's inputs are.
+  std::string printBody();
+  const Tensor &getOutput(Output output) const { return outputs[output]; }
+  Tensor getInput(Input input);
 
-private:
   // The pieces of the text.
   static std::string printType(const Sizes &sizes, llvm::StringRef element);
   static std::string printType(const Tensor &tensor) { return printType(tensor.sizes, tensor.element); }
   static std::string printSizes(const Sizes &sizes);
+
+private:
   std::string printMap(llvm::StringRef dims, llvm::StringRef results) const;
   std::string printRowsMap(llvm::StringRef dims, llvm::StringRef row, llvm::StringRef head, llvm::StringRef column,
                            bool isHeadMajor) const;
@@ -55,7 +60,6 @@ private:
 
   // Values.
   Size addSize(const Dimension &dimension, llvm::StringRef name, Input input, unsigned dim);
-  Tensor getInput(Input input);
   Tensor addEmpty(llvm::StringRef name, Sizes sizes, llvm::StringRef element);
   Tensor splitHeads(const Tensor &packed, int64_t heads, int64_t size, llvm::StringRef name);
   Rows addRows(Input input, Input past, Output present, int64_t size);

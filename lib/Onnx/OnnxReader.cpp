@@ -3,7 +3,7 @@
 // A message is a sequence of fields: a varint with number and wire type, then
 // the value. One function a message of onnx.proto takes the fields that matter
 // by number and skips the others. The nesting is that of the functions:
-// subgraphs and values of attributes are never entered.
+// subgraphs of attributes are never entered.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,18 +27,6 @@ static constexpr size_t kMaxBytes = (size_t(1) << 31) - 1;
 static constexpr size_t kMaxFields = size_t(1) << 20;
 /// A varint has seven bits a byte.
 static constexpr unsigned kMaxVarintBytes = 10;
-
-static constexpr llvm::StringLiteral kDataTypeNames[] = {
-    "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
-    "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
-    "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
-    "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
-
-std::string attn::onnx::getDataTypeName(int64_t type) {
-  if (type >= 0 && type < int64_t(std::size(kDataTypeNames)))
-    return kDataTypeNames[type].str();
-  return formatv("element type {0}", type);
-}
 
 namespace {
 
@@ -65,8 +53,11 @@ private:
   Error readType(StringRef bytes, TensorType &type);
   Error readTensorType(StringRef bytes, TensorType &type);
   Error readDimension(StringRef bytes, Dimension &dimension);
+  Error readGraphValue(const Field &field, Model &model, std::vector<StringRef> &names);
   Error readInitializer(StringRef bytes, Model &model);
-  Error readSizes(const Field &field, TensorType &type);
+  Error readTensor(StringRef bytes, TensorData &tensor);
+  Error readIntegers(const Field &field, std::vector<int64_t> &integers);
+  Error readBytes(const Field &field, TensorData &tensor);
   Error readOpset(StringRef bytes, Model &model);
   Error readFunction(StringRef bytes, Function &function);
 
@@ -233,11 +224,11 @@ Error Reader::readGraph(StringRef bytes, Model &model) {
   return readFields(bytes, "the graph", [&](const Field &field) -> Error {
     switch (field.number) {
     case 1: return take(field, &Reader::readNode, model.nodes.emplace_back());
+    case 2: return take(field, model.graphName);
     case 5: return take(field, &Reader::readInitializer, model);
-    case 11: // input
-    case 12: // output
-    case 13: // value_info
-      return take(field, &Reader::readValue, model);
+    case 11: return readGraphValue(field, model, model.inputs);
+    case 12: return readGraphValue(field, model, model.outputs);
+    case 13: return take(field, &Reader::readValue, model); // value_info
     default: return Error::success();
     }
   });
@@ -264,6 +255,9 @@ Error Reader::readAttribute(StringRef bytes, Attribute &attribute) {
     case 1: return take(field, attribute.name);
     case 2: return take(field, attribute.real);
     case 3: return take(field, attribute.integer);
+    case 4: return take(field, attribute.string);
+    case 5: return take(field, &Reader::readTensor, attribute.tensor);
+    case 8: return readIntegers(field, attribute.integers);
     case 20: return take(field, attribute.kind);
     case 21: return take(field, attribute.reference);
     default: return Error::success();
@@ -284,6 +278,18 @@ Error Reader::readValue(StringRef bytes, Model &model) {
   if (!error)
     model.types[valueName] = std::move(type);
   return error;
+}
+
+/// An input or output of the graph: its name in `names`, and its type.
+Error Reader::readGraphValue(const Field &field, Model &model, std::vector<StringRef> &names) {
+  StringRef bytes, &valueName = names.emplace_back();
+  if (Error error = take(field, bytes))
+    return error;
+  if (Error error = readFields(bytes, "a value", [&](const Field &part) -> Error {
+        return part.number == 1 ? take(part, valueName) : Error::success();
+      }))
+    return error;
+  return readValue(bytes, model);
 }
 
 Error Reader::readType(StringRef bytes, TensorType &type) {
@@ -321,33 +327,63 @@ Error Reader::readDimension(StringRef bytes, Dimension &dimension) {
 }
 
 /// A repeated integer is a field each, or all in one field.
-Error Reader::readSizes(const Field &field, TensorType &type) {
+Error Reader::readIntegers(const Field &field, std::vector<int64_t> &integers) {
   if (field.wire != WireType::Bytes)
-    return take(field, type.shape.emplace_back().size.emplace());
+    return take(field, integers.emplace_back());
   for (StringRef rest = field.bytes; !rest.empty();) {
-    uint64_t size;
-    if (Error error = readVarint(rest, "an initializer's sizes", size))
+    uint64_t integer;
+    if (Error error = readVarint(rest, "a list of integers", integer))
       return error;
-    type.shape.emplace_back().size = int64_t(size);
+    integers.push_back(int64_t(integer));
   }
   return Error::success();
 }
 
-Error Reader::readInitializer(StringRef bytes, Model &model) {
-  StringRef valueName;
-  TensorType type;
-  type.hasShape = true;
-  Error error = readFields(bytes, "an initializer", [&](const Field &field) -> Error {
+/// raw_data, or floats and doubles, whose bytes are the same where they lie in one field, as all writers have it.
+Error Reader::readBytes(const Field &field, TensorData &tensor) {
+  if (!tensor.bytes.empty())
+    return fail(field.start, "expected the values of a tensor in one field, found another");
+  return take(field, tensor.bytes);
+}
+
+Error Reader::readTensor(StringRef bytes, TensorData &tensor) {
+  std::vector<int64_t> sizes;
+  int64_t location = 0;
+  Error error = readFields(bytes, "a tensor", [&](const Field &field) -> Error {
     switch (field.number) {
-    case 1: return readSizes(field, type);
-    case 2: return take(field, type.elementType);
-    case 8: return take(field, valueName);
+    case 1: return readIntegers(field, sizes);
+    case 2: return take(field, tensor.type.elementType);
+    case 4:  // float_data
+    case 9:  // raw_data
+    case 10: // double_data
+      return readBytes(field, tensor);
+    case 5: // int32_data
+    case 7: // int64_data
+      return readIntegers(field, tensor.integers);
+    case 14: return take(field, location);
     default: return Error::success();
     }
   });
-  if (!error)
-    model.types[valueName] = std::move(type);
+  tensor.isExternal = location != 0;
+  tensor.type.hasShape = true;
+  for (int64_t size : sizes)
+    tensor.type.shape.emplace_back().size = size;
   return error;
+}
+
+Error Reader::readInitializer(StringRef bytes, Model &model) {
+  StringRef valueName;
+  TensorData tensor;
+  Error error = readFields(bytes, "an initializer", [&](const Field &field) -> Error {
+    return field.number == 8 ? take(field, valueName) : Error::success();
+  });
+  if (!error)
+    error = readTensor(bytes, tensor);
+  if (error)
+    return error;
+  model.types[valueName] = tensor.type;
+  model.initializers[valueName] = std::move(tensor);
+  return Error::success();
 }
 
 llvm::Expected<Model> attn::onnx::readModel(StringRef bytes, StringRef name) {

@@ -59,7 +59,8 @@ Error TypeChecker::readType(Input input, TensorType &type) {
   std::string what = (kInputNames[input] + " (" + quote(name) + ")").str();
   if (found == model.types.end() || found->second.elementType == 0 || !found->second.hasShape)
     return fail("expected a tensor type with a shape for " + what +
-                ", found none; add it with onnx.shape_inference.infer_shapes");
+                ", found none; add it with onnx.shape_inference.infer_shapes, or export with value_info as "
+                "torch.onnx.export does");
   type = found->second;
   for (const Dimension &dimension : type.shape)
     if (dimension.size && (*dimension.size < 0 || *dimension.size > kMaxSize))
@@ -186,7 +187,7 @@ Error TypeChecker::checkCache() {
   TensorType type;
   if (Error error = readType(kLengths, type))
     return error;
-  if (Error error = checkElement(kLengths, type, int64_t(DataType::Int64)))
+  if (Error error = checkElement(kLengths, type, int64_t(result.lengths.element)))
     return error;
   if (type.shape.size() != 1)
     return fail(formatv("expected nonpad_kv_seqlen of rank 1, found rank {0}", type.shape.size()));

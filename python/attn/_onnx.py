@@ -1,4 +1,4 @@
-"""ONNX models: `from_onnx`. The compiler reads the file; here is only what makes a node's operands a kernel's."""
+"""ONNX models: `from_onnx`. The compiler reads the file; here is only what makes operands a kernel's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INPUTS = ("Q", "K", "V", "attn_mask", "past_key", "past_value", "nonpad_kv_seqle
 
 
 class OnnxKernel:
-    """The kernel of an Attention node, called as the operator is.
+    """The kernel of an Attention node, called as the operator is, or of a graph, called with the graph's inputs.
 
     Attributes:
       kernel: the `Kernel` underneath; its inputs and outputs have the operator's names.
@@ -34,24 +34,28 @@ class OnnxKernel:
     def __call__(
         self, *inputs: Tensor | None, out: Tensor | tuple[Tensor, ...] | None = None
     ) -> Tensor | tuple[Tensor, ...]:
-        """Runs the node.
+        """Runs the node, or the graph.
 
         Args:
-          inputs: in the operator's order (Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen), with None for
-            those that the node leaves out; trailing ones may be left out here too. Types and shapes are the model's.
+          inputs: of a node, in the operator's order (Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen), with
+            None for those that the node leaves out; trailing ones may be left out here too. Of a graph, in its order.
+            Types and shapes are the model's.
           out: as for `Kernel`.
 
         Returns:
-          The node's outputs, in the operator's order, without those that it leaves out: one array, or a tuple.
+          The outputs, in the operator's or the graph's order, without those that a node leaves out: one array, or a
+          tuple.
 
         Raises:
           TypeError: an input that the node has is missing, or one that it leaves out is given; an element type.
           ValueError: a shape, or too many inputs.
         """
+        wanted = [x["name"] for x in self.kernel.inputs]
+        if not set(wanted) <= set(INPUTS):
+            return self.kernel(*inputs, out=out)
         if len(inputs) > len(INPUTS):
             raise ValueError(f"expected at most {len(INPUTS)} inputs ({', '.join(INPUTS)}), found {len(inputs)}")
         given = dict(zip(INPUTS, inputs, strict=False))
-        wanted = [x["name"] for x in self.kernel.inputs]
         for name in INPUTS:
             if (given.get(name) is not None) != (name in wanted):
                 found = "none" if name in wanted else "one; the node leaves it out, write None"
@@ -68,16 +72,19 @@ def from_onnx(
     fail_on_fallback: bool = False,
     cache: bool = True,
 ) -> OnnxKernel:
-    """Compiles an Attention node of an ONNX model (opset 23 to 28).
+    """Compiles an ONNX model: an Attention node of it, or its graph.
 
-    What the operator computes is ONNX's definition of it, but that a row whose keys are all removed is 0, not NaN. A
-    node with qk_matmul_output runs with the scores in memory; any other is a flash kernel.
+    What an Attention node (opset 23 to 28) computes is ONNX's definition of it, but that a row whose keys are all
+    removed is 0, not NaN. A node with qk_matmul_output runs with the scores in memory; any other is a flash kernel.
+    Inputs of com.microsoft's MultiHeadAttention and GroupQueryAttention are in the order of Attention's, too
+    (key_padding_mask and seqlens_k as nonpad_kv_seqlen).
 
     Args:
-      model: the path of a file, the bytes of one, or an `onnx.ModelProto`. Its graph holds Attention nodes only, whose
-        inputs have known types; sizes may be symbols, but for heads and head sizes.
-      node: the kernel's name, which is the node's, with an underscore for what C does not allow in a name, or
-        attention_<i> by position where it has none; may be None where there is one node.
+      model: the path of a file, the bytes of one, or an `onnx.ModelProto`, whose values have known types; sizes may be
+        symbols, but for heads and head sizes.
+      node: the kernel's name: that of the Attention node, with an underscore for what C does not allow in a name, or
+        attention_<i> by position where it has none; or that of the graph, where all operators are covered
+        (docs/Frontends.md). May be None where there is one kernel.
       target, parallel, fail_on_fallback, cache: as for `attn.compile`.
 
     Returns:

@@ -1,7 +1,7 @@
 //===- onnx_fuzzer.cpp - ONNX models under libFuzzer ------------------------===//
 //
-// A file is refused with a printable text that names it, or becomes a function
-// a node.
+// A file is refused with a printable text that names it, or becomes functions of
+// its nodes and of its graph.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # seed.sh FOLDER [onnx] fills FOLDER with what attnc_fuzzer starts from: each function of the tests and examples,
-# without comments; or, for onnx_fuzzer, with the models of attnc-onnx.test and of ONNX's own tests.
+# without comments; or, for onnx_fuzzer, with the models of attnc-onnx.test and of ONNX's own tests of operators.
 set -euo pipefail
 folder=$(realpath -m "${1:?expected a folder for the corpus}")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -8,9 +8,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 mkdir -p "$folder"
 if [[ ${2-} == onnx ]]; then
   build/venv/bin/python test/Tools/Inputs/onnx_models.py "$folder"
-  for model in build/venv/lib/python3.*/site-packages/onnx/backend/test/data/node/test_attention_*/model.onnx; do
-    cp "$model" "$folder/$(basename "$(dirname "$model")").onnx"
-  done
+  build/venv/bin/python - "$folder" <<'END'
+import sys, warnings
+from onnx.backend.test.loader import load_model_tests
+warnings.simplefilter("ignore")
+for case in load_model_tests(kind="node"):
+    if len(model := case.model.SerializeToString()) < 4096:
+        open(f"{sys.argv[1]}/{case.name}.onnx", "wb").write(model)
+END
   exit
 fi
 git ls-files 'test/*.mlir' 'examples/*.mlir' | while read -r file; do

@@ -12,7 +12,6 @@ from node_models import (
     QUERIES,
     VALUE_SIZE,
     draw,
-    expand,
     make_model,
 )
 
@@ -67,13 +66,6 @@ def test_out_is_written_in_place(rng):
     out = np.full((BATCH, HEADS, QUERIES, VALUE_SIZE), np.nan, np.float32)
     assert kernel(*arrays.values(), out=out) is out
     np.testing.assert_array_equal(out, kernel(*arrays.values()))
-
-
-def test_the_standard_function_body_is_refused(rng):
-    arrays = draw(rng)
-    body = expand(make_model(arrays), arrays)
-    with pytest.raises(attn.CompileError, match="standard function body of Attention: write the Attention node itself"):
-        attn.from_onnx(body)
 
 
 def test_truncated_files_are_refused(rng):

@@ -1,7 +1,7 @@
 //===- Onnx.h - ONNX models as IR -------------------------------*- C++ -*-===//
 //
-// A model whose graph holds Attention nodes (opset 23 to 28) becomes one IR
-// file with a public function a node.
+// A model becomes one IR file, with a public function an Attention node, and
+// one of the whole graph where all of it is covered.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,12 +16,21 @@
 
 namespace attn {
 
-/// The IR file of a serialised ModelProto. A function is called as its node is, made a C identifier, or attention_<i>;
-/// its arguments and results are those that the node has, with the names of the operator's definition (Q, K, V,
-/// attn_mask, past_key, past_value, nonpad_kv_seqlen; Y, present_key, present_value, qk_matmul_output).
+// On the module, where there are any: lines on the nodes that no function is made of, and on the Attention nodes among
+// them. The compiler makes remarks of them, the latter missed ones.
+inline constexpr llvm::StringLiteral kSkippedAttr = "attn.skipped", kRefusedAttr = "attn.refused";
+
+/// The IR file of a serialised ModelProto.
 ///
-/// A node becomes attn.sdpa, and with qk_matmul_output the chain, which materialises the scores. Where all keys of a
-/// row are removed Y is 0, as everywhere here; ONNX's function body gives NaN.
+/// A function an Attention node (and com.microsoft's MultiHeadAttention and GroupQueryAttention), called as the node
+/// is, made a C identifier, or attention_<i>; its arguments and results are those that the node has, with the names of
+/// the operator's definition (Q, K, V, attn_mask, past_key, past_value, nonpad_kv_seqlen; Y, present_key,
+/// present_value, qk_matmul_output). A node becomes attn.sdpa, and with qk_matmul_output the chain, which materialises
+/// the scores. Where all keys of a row are removed Y is 0, as everywhere here; ONNX's function body gives NaN.
+///
+/// Where there are other nodes and each is covered by a rule, a function of the whole graph, called as the graph is:
+/// linalg, in which attn-raise finds attention. Where one is not, a function a part of the graph that is covered and
+/// holds a softmax between products, called as its first softmax is.
 ///
 /// Errors start with `name` and the node and say what was expected.
 llvm::Expected<std::string> onnxToMLIR(llvm::StringRef bytes, llvm::StringRef name);

@@ -33,8 +33,17 @@ struct MaskDimension {
   std::optional<int64_t> prefix;
 };
 
+/// What the input of lengths holds.
+struct LengthsForm {
+  DataType element = DataType::Int64;
+  int64_t offset = 0;           ///< what is missing to the number of keys
+  bool countsFromFirst = false; ///< the first query stands at the first key behind the past, whatever the lengths are
+};
+
 struct AttentionNode {
-  llvm::StringRef element;            ///< of Q, K, V, Y in MLIR, as "f32"
+  llvm::StringRef element;                                         ///< of Q, K, V, Y in MLIR, as "f32"
+  std::array<unsigned, kNumInputs> places = {0, 1, 2, 3, 4, 5, 6}; ///< of the inputs in the node's list
+  LengthsForm lengths;
   std::array<bool, kNumInputs> has;   ///< the inputs that the node has
   std::array<bool, kNumOutputs> asks; ///< the outputs that it asks for
   bool isPacked = false;              ///< Q, K, V and Y are (batch, rows, heads · size), not (batch, heads, rows, size)
@@ -53,6 +62,12 @@ struct AttentionNode {
   std::vector<Dimension> getInputShape(Input input) const;
   std::vector<Dimension> getOutputShape(Output output) const;
 };
+
+/// True for com.microsoft's MultiHeadAttention and GroupQueryAttention.
+bool isMicrosoftAttention(const Node &node);
+inline bool isAttention(const Node &node) {
+  return (isStandardDomain(node.domain) && node.opType == "Attention") || isMicrosoftAttention(node);
+}
 
 /// Checks a node of the model; `title` starts every error. The types of its outputs go into `model.types`, for the
 /// nodes that read them; where the model says them already, they must agree.

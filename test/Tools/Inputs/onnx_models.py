@@ -38,6 +38,7 @@ def model(
         "graph",
         [value(x, shapes[x], types) for x in inputs if x],
         [value(x, shapes[x], types) for x in outputs if x and x in shapes],
+        value_info=[value("a", SAME["a"], types)],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], functions=functions)
 
@@ -52,6 +53,13 @@ BODY = [
     helper.make_node("MatMul", ["p", "V"], ["Y"]),
 ]
 FUNCTION = helper.make_function("", "Attention", ["Q", "K", "V"], ["Y"], BODY, [helper.make_opsetid("", 23)])
+STEPS = [
+    helper.make_node("Transpose", ["K"], ["k"], perm=[0, 1, 3, 2]),
+    helper.make_node("MatMul", ["a", "k"], ["s"]),
+    helper.make_node("Softmax", ["s"], ["p"], name="step", axis=-1),
+    helper.make_node("MatMul", ["p", "V"], ["Y"]),
+]
+SAME = {"K": [1, 4, 7, 8], "V": [1, 4, 7, 6], "a": [1, 4, 5, 8]}
 PAST = {"past_key": [1, 2, 3, 8], "past_value": [1, 2, 3, 6]}
 CACHE = ("Q", "K", "V", "", "past_key", "past_value")
 MASK = ("Q", "K", "V", "attn_mask")
@@ -66,8 +74,17 @@ MODELS = {
         shapes={"K2": [1, 2, 7, 6]},
     ),
     "keyword": dict(name="while"),
+    "decomposed": dict(nodes=[helper.make_node("Identity", ["Q"], ["a"]), *STEPS], shapes=SAME, opset=18),
+    "around": dict(nodes=[helper.make_node("Neg", ["Q"], ["a"]), attention("attn", "a", "K", "V", "Y")]),
+    "part": dict(nodes=[helper.make_node("Hardmax", ["Q"], ["a"], name="1"), *STEPS], shapes=SAME, opset=18),
+    "one_refused": dict(
+        nodes=[
+            attention("first", "Q", "K", "V", "Y"),
+            helper.make_node("Attention", ["Q", "K", "V"], ["Z"], name="second", softcap=-1.0),
+        ]
+    ),
     "opset": dict(opset=22),
-    "operator": dict(op="Gelu", inputs=("Q",)),
+    "operator": dict(op="Hardmax", inputs=("Q",)),
     "domain": dict(domain="com.microsoft"),
     "body": dict(nodes=BODY),
     "function": dict(functions=[FUNCTION]),

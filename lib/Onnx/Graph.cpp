@@ -1,0 +1,207 @@
+//===- Graph.cpp - a graph as functions -----------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Graph.h"
+
+#include "llvm/ADT/IntEqClasses.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::Expected;
+using llvm::formatv;
+using llvm::StringRef;
+
+/// Weights are written twice as long as they are.
+static constexpr size_t kMaxText = size_t(1) << 32;
+
+bool attn::onnx::isSoftmaxStep(const Node &node) {
+  return isStandardDomain(node.domain) && (node.opType == "Softmax" || node.opType == "Exp");
+}
+
+static bool isProduct(const Node &node) {
+  return isStandardDomain(node.domain) && (node.opType == "MatMul" || node.opType == "Gemm");
+}
+
+/// A value that each function can print without a node.
+static bool isConstant(const Value &value) {
+  auto isNumber = [](const Size &size) { return size.number.has_value(); };
+  return value.name.empty() && (value.data || (value.integers && llvm::all_of(*value.integers, isNumber)));
+}
+
+static Error addInitializers(const Model &model, GraphFunction &function) {
+  for (const auto &entry : model.initializers) {
+    // One that no rule takes is an error where a node reads it.
+    if (Error error = checkTensor(entry.second))
+      llvm::consumeError(std::move(error));
+    else
+      function.addConstant(entry.first(), makeConstant(entry.second));
+  }
+  return Error::success();
+}
+
+namespace {
+
+/// Goes through the nodes in their order, which is topological.
+class Planner {
+public:
+  Planner(Model &model, StringRef name) : model(model), name(name), function(std::make_unique<GraphFunction>(model)) {}
+  Expected<GraphPlan> run();
+
+private:
+  Error addNode(size_t index);
+  Error addOperand(StringRef operand);
+  void addType(StringRef value);
+  void cutParts();
+  std::vector<size_t> getLevels(const std::vector<bool> &isCovered) const;
+
+  Model &model;
+  StringRef name;
+  std::unique_ptr<GraphFunction> function;
+  GraphPlan plan;
+  llvm::StringMap<size_t> producers; ///< the node of each value that a node makes
+};
+
+} // namespace
+
+/// An operand that no covered node makes is taken for an argument.
+Error Planner::addOperand(StringRef operand) {
+  if (operand.empty() || function->find(operand))
+    return Error::success();
+  if (auto found = model.initializers.find(operand); found != model.initializers.end())
+    return checkTensor(found->second);
+  auto found = model.types.find(operand);
+  return function->addArgument(operand, found == model.types.end() ? TensorType() : found->second);
+}
+
+Error Planner::addNode(size_t index) {
+  const Node &node = model.nodes[index];
+  for (StringRef operand : node.inputs)
+    if (Error error = addOperand(operand))
+      return error;
+  if (Error error = function->addNode(node))
+    return error;
+  for (StringRef value : node.outputs)
+    addType(value);
+  return Error::success();
+}
+
+/// What the model does not say of a value.
+void Planner::addType(StringRef valueName) {
+  const Value *value = valueName.empty() ? nullptr : function->find(valueName);
+  TensorType &type = model.types[valueName];
+  if (!value || (type.hasShape && type.elementType != 0))
+    return;
+  type = {int64_t(value->element), true, {}};
+  for (const Size &size : value->sizes)
+    type.shape.push_back({size.number, ""});
+}
+
+Expected<GraphPlan> Planner::run() {
+  if (Error error = addInitializers(model, *function))
+    return std::move(error);
+  std::string problem;
+  for (StringRef input : model.inputs) {
+    auto found = model.types.find(input);
+    if (model.initializers.contains(input) || function->find(input))
+      continue;
+    if (Error error = function->addArgument(input, found->second))
+      problem = llvm::toString(std::move(error));
+  }
+  for (size_t i = 0; i < model.nodes.size(); ++i) {
+    if (Error error = addNode(i))
+      plan.uncovered.emplace_back(i, llvm::toString(std::move(error)));
+    for (StringRef value : model.nodes[i].outputs)
+      producers[value] = i;
+    if (function->getSize() > kMaxText)
+      return llvm::createStringError(formatv("{0}: expected a graph of at most {1} bytes as text, found more; write "
+                                             "models of Attention nodes, or weights as inputs",
+                                             name, kMaxText));
+  }
+  bool isWhole = problem.empty() && plan.uncovered.empty() && !model.outputs.empty() &&
+                 llvm::all_of(model.outputs, [&](StringRef output) { return function->find(output); });
+  if (!isWhole)
+    cutParts();
+  else
+    plan.whole = std::move(function);
+  return std::move(plan);
+}
+
+/// From a covered node to an uncovered one the level grows: nodes of one level have no uncovered node between them.
+std::vector<size_t> Planner::getLevels(const std::vector<bool> &isCovered) const {
+  std::vector<size_t> levels(model.nodes.size(), 0);
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef operand : node.inputs)
+      if (auto found = producers.find(operand); found != producers.end() && found->second < i)
+        levels[i] = std::max(levels[i], levels[found->second] + (isCovered[found->second] && !isCovered[i]));
+  return levels;
+}
+
+/// Covered nodes of one level that pass values to each other are a part.
+void Planner::cutParts() {
+  std::vector<bool> isCovered(model.nodes.size(), true);
+  for (const auto &[index, reason] : plan.uncovered)
+    isCovered[index] = false;
+  std::vector<size_t> levels = getLevels(isCovered);
+  llvm::IntEqClasses classes(model.nodes.size());
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef operand : node.inputs) {
+      auto found = producers.find(operand);
+      if (found == producers.end() || found->second >= i)
+        continue;
+      const Value *value = function->find(operand);
+      size_t other = found->second;
+      if (isCovered[i] && isCovered[other] && levels[i] == levels[other] && value && !isConstant(*value))
+        classes.join(i, other);
+    }
+  classes.compress();
+  std::vector<std::vector<size_t>> parts(classes.getNumClasses());
+  for (size_t i = 0; i < model.nodes.size(); ++i)
+    if (isCovered[i])
+      parts[classes[i]].push_back(i);
+  for (std::vector<size_t> &part : parts) {
+    auto getNode = [&](size_t index) -> const Node & { return model.nodes[index]; };
+    bool hasSoftmax = llvm::any_of(part, [&](size_t index) { return isSoftmaxStep(getNode(index)); });
+    if (hasSoftmax && llvm::count_if(part, [&](size_t index) { return isProduct(getNode(index)); }) >= 2)
+      plan.parts.push_back(std::move(part));
+  }
+}
+
+Expected<GraphPlan> attn::onnx::planGraph(Model &model, StringRef name) { return Planner(model, name).run(); }
+
+Expected<std::string> attn::onnx::printPart(const Model &model, llvm::ArrayRef<size_t> nodes, StringRef name) {
+  GraphFunction function(model);
+  if (Error error = addInitializers(model, function))
+    return std::move(error);
+  llvm::StringSet<> inside, read;
+  for (size_t index : nodes)
+    for (StringRef value : model.nodes[index].outputs)
+      inside.insert(value);
+  std::vector<bool> isInside(model.nodes.size(), false);
+  for (size_t index : nodes)
+    isInside[index] = true;
+  llvm::StringSet<> outside(llvm::from_range, model.outputs);
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef operand : node.inputs)
+      (isInside[i] ? read : outside).insert(operand);
+  std::vector<StringRef> results;
+  for (size_t index : nodes) {
+    const Node &node = model.nodes[index];
+    for (StringRef operand : node.inputs) {
+      if (operand.empty() || function.find(operand))
+        continue;
+      auto found = model.types.find(operand);
+      if (Error error = function.addArgument(operand, found == model.types.end() ? TensorType() : found->second))
+        return std::move(error);
+    }
+    if (Error error = function.addNode(node))
+      return std::move(error);
+    for (StringRef value : node.outputs)
+      if (!value.empty() && function.find(value) && (outside.contains(value) || !read.contains(value)))
+        results.push_back(value);
+  }
+  return function.finish(name, results);
+}

@@ -1,0 +1,99 @@
+//===- GraphFunction.cpp - nodes of a graph as a function -----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "GraphFunction.h"
+#include "attn/Support/CNames.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace attn;
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::Expected;
+using llvm::formatv;
+using llvm::join;
+using llvm::StringRef;
+
+const Value *GraphFunction::find(StringRef name) const {
+  auto found = values.find(name);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+std::string GraphFunction::makeArgumentName(StringRef name) {
+  std::string text = makeCName(name);
+  while (!names.insert(text).second)
+    text += "_";
+  return text;
+}
+
+Error GraphFunction::addArgument(StringRef name, const TensorType &type) {
+  Sizes sizes;
+  for (const Dimension &dimension : type.shape)
+    sizes.push_back({dimension.size, dimension.symbol.str()});
+  if (type.elementType == 0 || !type.hasShape)
+    return llvm::createStringError("expected a tensor type with a shape for " + quote(name) +
+                                   ", found none; write onnx.shape_inference.infer_shapes(model), or export with "
+                                   "value_info");
+  return addArgument(name, DataType(type.elementType), sizes);
+}
+
+Error GraphFunction::addArgument(StringRef name, DataType element, const Sizes &sizes) {
+  if (getElementName(element).empty())
+    return llvm::createStringError("expected " + quote(name) +
+                                   " of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, found " +
+                                   getDataTypeName(int64_t(element)));
+  Value value = {element, sizes, "%a" + std::to_string(arguments.size())};
+  if (Error error = checkValue(value))
+    return llvm::createStringError(quote(name) + ": " + llvm::toString(std::move(error)));
+  for (auto [dim, size] : llvm::enumerate(value.sizes)) {
+    if (size.number)
+      continue;
+    Size &known = symbols[size.value];
+    if (size.value.empty() || known.value.empty()) {
+      std::string index = text.addIndex(fixed(int64_t(dim)));
+      known = {std::nullopt, text.makeName()};
+      text.line("{0} = tensor.dim {1}, {2} : {3}", known.value, value.name, index, printType(value));
+    }
+    size = known;
+  }
+  arguments.push_back(formatv("{0}: {1} {{attn.name = \"{2}\"}", value.name, printType(value), makeArgumentName(name)));
+  values[name] = std::move(value);
+  return Error::success();
+}
+
+Error GraphFunction::addNode(const Node &node) {
+  Values operands;
+  for (StringRef name : node.inputs)
+    operands.push_back(name.empty() ? Value() : *find(name));
+  NodeView view(node, std::move(operands), model, text);
+  Expected<Values> results = printNode(view);
+  if (!results)
+    return results.takeError();
+  for (auto [i, value] : llvm::enumerate(*results))
+    if (view.asks(i))
+      values[node.outputs[i]] = std::move(value);
+  return Error::success();
+}
+
+std::string GraphFunction::finish(StringRef name, llvm::ArrayRef<StringRef> results) {
+  std::vector<std::string> types, returned, declared;
+  for (StringRef result : results) {
+    Value value = *find(result);
+    std::string source = text.getName(value);
+    // A kernel returns no argument, constant or other result as it is.
+    if (value.name.empty() || StringRef(source).starts_with("%a") || !taken.insert(source).second) {
+      Value init = text.addEmpty(value.element, value.sizes);
+      std::string copy = text.makeName();
+      text.line("{0} = linalg.copy ins({1} : {2}) outs({3} : {2}) -> {2}", copy, source, printType(value), init.name);
+      source = copy;
+    }
+    returned.push_back(source);
+    types.push_back(printType(value));
+    declared.push_back(formatv("{0} {{attn.name = \"{1}\"}", types.back(), makeArgumentName(result)));
+  }
+  return formatv("func.func @{0}({1})\n    -> ({2}) {{\n{3}  return {4} : {5}\n}\n", name, join(arguments, ", "),
+                 join(declared, ", "), text.getText(), join(returned, ", "), join(types, ", "));
+}

@@ -1,0 +1,47 @@
+//===- GraphFunction.h - nodes of a graph as a function ---------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_LIB_ONNX_GRAPHFUNCTION_H
+#define ATTN_LIB_ONNX_GRAPHFUNCTION_H
+
+#include "GraphOps.h"
+
+#include "llvm/ADT/StringSet.h"
+
+namespace attn::onnx {
+
+/// A function that grows by a node at a time. Values are called as the model calls them.
+class GraphFunction {
+public:
+  explicit GraphFunction(const Model &model) : model(model) {}
+
+  /// The value, or null where no node or argument has it yet.
+  const Value *find(llvm::StringRef name) const;
+  /// A value that is known without a node of this function: a constant.
+  void addConstant(llvm::StringRef name, const Value &value) { values[name] = value; }
+  /// The next argument; sizes that only the run knows are one where their symbols are.
+  llvm::Error addArgument(llvm::StringRef name, DataType element, const Sizes &sizes);
+  llvm::Error addArgument(llvm::StringRef name, const TensorType &type);
+  /// Prints the node; its operands are there.
+  llvm::Error addNode(const Node &node);
+  /// The function with these results.
+  std::string finish(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> results);
+  size_t getSize() const { return text.getSize(); }
+
+private:
+  /// A name in C that no other argument or result has.
+  std::string makeArgumentName(llvm::StringRef name);
+
+  const Model &model;
+  GraphText text;
+  llvm::StringMap<Value> values;
+  llvm::StringMap<Size> symbols;
+  llvm::StringSet<> names, taken;
+  std::vector<std::string> arguments;
+};
+
+} // namespace attn::onnx
+
+#endif // ATTN_LIB_ONNX_GRAPHFUNCTION_H

@@ -1,0 +1,75 @@
+//===- GraphOps.h - a rule an operator --------------------------*- C++ -*-===//
+//
+// A rule prints the linalg of a node and returns the node's outputs, or says
+// why the node is not covered. One file holds the rules of a family.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_LIB_ONNX_GRAPHOPS_H
+#define ATTN_LIB_ONNX_GRAPHOPS_H
+
+#include "GraphText.h"
+
+namespace attn::onnx {
+
+/// A node with its operands. The text is that of the function which the node's lines go to.
+class NodeView {
+public:
+  NodeView(const Node &node, Values operands, const Model &model, GraphText &text)
+      : node(node), operands(std::move(operands)), model(model), text(text) {}
+
+  const Node &node;
+  const Values operands;
+  const Model &model;
+  GraphText &text;
+
+  llvm::StringRef getOp() const { return node.opType; }
+  bool has(size_t index) const { return index < operands.size() && operands[index]; }
+  const Value &get(size_t index) const { return operands[index]; }
+  /// True where the output is asked for.
+  bool asks(size_t index) const { return index < node.outputs.size() && !node.outputs[index].empty(); }
+
+  int64_t getInteger(llvm::StringRef name, int64_t other) const;
+  double getReal(llvm::StringRef name, double other) const;
+  llvm::StringRef getString(llvm::StringRef name, llvm::StringRef other) const;
+  std::optional<std::vector<int64_t>> getIntegers(llvm::StringRef name) const;
+  /// The elements of an operand, where they are known numbers.
+  std::optional<std::vector<int64_t>> getNumbers(size_t index) const;
+  /// Axes and the like: an attribute in old opsets, an operand in later ones; an error where they are no numbers.
+  llvm::Expected<std::optional<std::vector<int64_t>>> getList(llvm::StringRef name, size_t operand) const;
+  /// From 0 on, of an axis that may count from the end; an error where it is none of `rank`.
+  llvm::Expected<size_t> getAxis(int64_t axis, size_t rank) const;
+  llvm::Expected<std::vector<size_t>> getAxes(llvm::ArrayRef<int64_t> axes, size_t rank) const;
+
+  llvm::Error fail(const llvm::Twine &reason) const { return llvm::createStringError(reason); }
+};
+
+using Rule = llvm::Expected<Values> (*)(NodeView &);
+struct RuleRow {
+  llvm::StringRef op;
+  Rule rule;
+};
+
+// The families.
+llvm::ArrayRef<RuleRow> getElementwiseRules(); ///< OpsElementwise.cpp
+llvm::ArrayRef<RuleRow> getMovementRules();    ///< OpsMovement.cpp: views, copies, parts
+llvm::ArrayRef<RuleRow> getIndexingRules();    ///< OpsIndexing.cpp: elements by computed positions
+llvm::ArrayRef<RuleRow> getProductRules();     ///< OpsProducts.cpp
+llvm::ArrayRef<RuleRow> getReductionRules();   ///< OpsReductions.cpp: sums, softmax, normalisations
+llvm::ArrayRef<RuleRow> getAttentionRules();   ///< OpsAttention.cpp
+
+/// The outputs of a node on shapes and other short integers, where they can be told here (OpsIntegers.cpp).
+std::optional<Values> foldIntegers(NodeView &view);
+
+/// Prints a node of a standard or com.microsoft operator. The error has no text where there is no rule.
+llvm::Expected<Values> printNode(NodeView &view);
+
+/// What every rule may rely on: the rank, each size and the number of elements are limited.
+llvm::Error checkValue(const Value &value);
+/// The number of operands, and that the first `least` are there.
+llvm::Error checkOperands(const NodeView &view, size_t least, size_t most);
+
+} // namespace attn::onnx
+
+#endif // ATTN_LIB_ONNX_GRAPHOPS_H

@@ -1,0 +1,394 @@
+//===- OpsMovement.cpp - operators that move elements ---------------------===//
+//
+// Views where there are any: collapse_shape and expand_shape, extract_slice;
+// transposes, broadcasts and concatenations are copies that the raise looks
+// through.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "GraphOps.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::Expected;
+using llvm::formatv;
+using llvm::StringRef;
+
+static Values one(Value value) {
+  Values values;
+  values.push_back(std::move(value));
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Other sizes
+//===----------------------------------------------------------------------===//
+
+/// The product of `sizes` without those that `others` has too: what -1 stands for, if nothing else is left of them.
+static std::optional<Size> divideSizes(GraphText &text, Sizes sizes, const Sizes &others) {
+  int64_t divisor = 1;
+  std::vector<Size> symbols;
+  for (const Size &size : others) {
+    auto found = llvm::find_if(sizes, [&](const Size &other) { return isSame(size, other); });
+    if (found != sizes.end())
+      sizes.erase(found);
+    else if (size.number && *size.number > 0 && !llvm::MulOverflow(divisor, *size.number, divisor))
+      continue;
+    else if (!size.number)
+      symbols.push_back(size);
+    else
+      return std::nullopt;
+  }
+  Size product = fixed(1);
+  for (const Size &size : sizes)
+    product = text.multiply(product, size);
+  if (!symbols.empty() || (product.number && *product.number % divisor != 0))
+    return std::nullopt;
+  return text.divide(product, fixed(divisor));
+}
+
+static Expected<Values> printReshape(NodeView &view) {
+  if (Error error = checkOperands(view, 2, 2))
+    return std::move(error);
+  const Value &value = view.get(0);
+  if (!view.get(1).integers)
+    return view.fail("expected the shape as a constant or made of sizes, found values of the run");
+  Sizes sizes = *view.get(1).integers, known;
+  std::optional<size_t> open;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].number == 0 && view.getInteger("allowzero", 0) == 0) {
+      if (i >= value.getRank())
+        return view.fail(formatv("expected a dimension of the input for the 0 at {0} of the shape, found none", i));
+      sizes[i] = value.sizes[i];
+    }
+    if (sizes[i].number != -1) {
+      known.push_back(sizes[i]);
+      continue;
+    }
+    if (open)
+      return view.fail("expected one -1 in the shape, found more");
+    open = i;
+  }
+  std::optional<Size> rest = divideSizes(view.text, value.sizes, known);
+  if (open && !rest)
+    return view.fail("expected a shape whose -1 can be told, found another");
+  if (open)
+    sizes[*open] = *rest;
+  else if (rest && rest->number && rest->number != 1 &&
+           !llvm::is_contained(llvm::map_range(known, [](const Size &size) { return size.number.value_or(1); }), 0))
+    return view.fail("expected a shape with as many elements as the input has, found another");
+  else if (!rest && llvm::all_of(known, [](const Size &size) { return size.number.has_value(); }) &&
+           llvm::all_of(value.sizes, [](const Size &size) { return size.number.has_value(); }))
+    return view.fail("expected a shape with as many elements as the input has, found another");
+  if (Error error = checkValue({value.element, sizes}))
+    return std::move(error);
+  return one(view.text.reshape(value, sizes));
+}
+
+static Expected<Values> printFlatten(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 1))
+    return std::move(error);
+  const Value &value = view.get(0);
+  int64_t rank = int64_t(value.getRank()), axis = view.getInteger("axis", 1);
+  axis = axis < 0 ? axis + rank : axis;
+  if (axis < 0 || axis > rank)
+    return view.fail(formatv("expected an axis from 0 to {0}, found {1}", rank, axis));
+  Sizes sizes = {fixed(1), fixed(1)};
+  for (int64_t i = 0; i < rank; ++i)
+    sizes[i >= axis] = view.text.multiply(sizes[i >= axis], value.sizes[i]);
+  return one(view.text.reshape(value, sizes));
+}
+
+static Expected<Values> printSqueeze(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 2))
+    return std::move(error);
+  const Value &value = view.get(0);
+  Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
+  if (!list)
+    return list.takeError();
+  Expected<std::vector<size_t>> axes = view.getAxes(list->value_or(std::vector<int64_t>()), value.getRank());
+  if (!axes)
+    return axes.takeError();
+  Sizes sizes;
+  for (size_t i = 0; i < value.getRank(); ++i) {
+    bool isDropped = *list ? llvm::is_contained(*axes, i) : value.sizes[i].number == 1;
+    if (!isDropped)
+      sizes.push_back(value.sizes[i]);
+    else if (value.sizes[i].number != 1)
+      return view.fail(formatv("expected size 1 in dimension {0}, found another", i));
+  }
+  return one(view.text.reshape(value, sizes));
+}
+
+static Expected<Values> printUnsqueeze(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 2))
+    return std::move(error);
+  const Value &value = view.get(0);
+  Expected<std::optional<std::vector<int64_t>>> list = view.getList("axes", 1);
+  if (!list)
+    return list.takeError();
+  if (!*list)
+    return view.fail("expected axes, found none");
+  size_t rank = value.getRank() + (*list)->size();
+  Expected<std::vector<size_t>> axes = view.getAxes(**list, rank);
+  if (!axes)
+    return axes.takeError();
+  Sizes sizes;
+  for (size_t i = 0, source = 0; i < rank; ++i)
+    sizes.push_back(llvm::is_contained(*axes, i) ? fixed(1) : value.sizes[source++]);
+  return one(view.text.reshape(value, sizes));
+}
+
+static Expected<Values> printExpand(NodeView &view) {
+  if (Error error = checkOperands(view, 2, 2))
+    return std::move(error);
+  if (!view.get(1).integers)
+    return view.fail("expected the shape as a constant or made of sizes, found values of the run");
+  Value shape = {view.get(0).element, *view.get(1).integers, ""};
+  std::optional<Sizes> sizes = broadcastSizes({&view.get(0), &shape});
+  if (!sizes)
+    return view.fail("expected a shape that the input's sizes broadcast to, found another");
+  return one(llvm::equal(*sizes, view.get(0).sizes, isSame) ? view.get(0) : view.text.broadcast(view.get(0), *sizes));
+}
+
+static Expected<Values> printTranspose(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 1))
+    return std::move(error);
+  size_t rank = view.get(0).getRank();
+  std::vector<int64_t> permutation, reversed;
+  for (size_t i = 0; i < rank; ++i)
+    reversed.push_back(int64_t(rank - 1 - i));
+  permutation = view.getIntegers("perm").value_or(reversed);
+  Expected<std::vector<size_t>> axes = view.getAxes(permutation, rank);
+  if (!axes)
+    return axes.takeError();
+  if (axes->size() != rank)
+    return view.fail(formatv("expected perm of {0} dimensions, found {1}", rank, axes->size()));
+  for (int64_t &dim : permutation)
+    dim = dim < 0 ? dim + int64_t(rank) : dim;
+  return one(view.text.transpose(view.get(0), permutation));
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+/// An index of Slice in a dimension: as it is, from the end, or behind the end.
+static std::optional<Size> placeIndex(GraphText &text, const Size &index, const Size &size) {
+  if (!index.number)
+    return index; // a size, and no more than this one: what exporters calculate
+  if (size.number)
+    return fixed(
+        std::clamp(*index.number < 0 ? *index.number + *size.number : *index.number, int64_t(0), *size.number));
+  if (*index.number == 0 || *index.number < -kMaxSize)
+    return fixed(0);
+  if (*index.number >= kMaxSize)
+    return size;
+  return std::nullopt;
+}
+
+static Expected<Values> printSlice(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 5))
+    return std::move(error);
+  const Value &value = view.get(0);
+  if (!view.has(1) || !view.has(2) || !view.get(1).integers || !view.get(2).integers)
+    return view.fail("expected starts and ends as constants or sizes, found values of the run");
+  const std::vector<Size> &begins = *view.get(1).integers, &ends = *view.get(2).integers;
+  std::vector<int64_t> list, steps(begins.size(), 1);
+  for (size_t i = 0; i < begins.size(); ++i)
+    list.push_back(int64_t(i));
+  if ((view.has(3) && !view.getNumbers(3)) || (view.has(4) && !view.getNumbers(4)))
+    return view.fail("expected axes and steps as constants, found values of the run");
+  list = view.has(3) ? *view.getNumbers(3) : list;
+  steps = view.has(4) ? *view.getNumbers(4) : steps;
+  Expected<std::vector<size_t>> sorted = view.getAxes(list, value.getRank());
+  if (!sorted)
+    return sorted.takeError();
+  if (ends.size() != begins.size() || list.size() != begins.size() || steps.size() != begins.size())
+    return view.fail("expected starts, ends, axes and steps of one length, found others");
+  Sizes offsets(value.getRank(), fixed(0)), sizes = value.sizes;
+  std::vector<int64_t> strides(value.getRank(), 1);
+  for (size_t i = 0; i < begins.size(); ++i) {
+    size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
+    if (steps[i] < 1 || steps[i] > kMaxSize)
+      return view.fail(formatv("expected steps >= 1, found {0}", steps[i]));
+    std::optional<Size> begin = placeIndex(view.text, begins[i], value.sizes[dim]);
+    std::optional<Size> end = placeIndex(view.text, ends[i], value.sizes[dim]);
+    bool isKnown = begin && end && (steps[i] == 1 || (begin->number && end->number));
+    if (!isKnown)
+      return view.fail("expected bounds of a dimension that can be told, found others");
+    strides[dim] = steps[i];
+    offsets[dim] = *begin;
+    if (begin->number && end->number)
+      sizes[dim] = fixed((std::max(*end->number - *begin->number, int64_t(0)) + steps[i] - 1) / steps[i]);
+    else
+      sizes[dim] = view.text.subtract(*end, *begin);
+  }
+  return one(view.text.slice(value, offsets, sizes, strides));
+}
+
+static Expected<Values> printSplit(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 2))
+    return std::move(error);
+  const Value &value = view.get(0);
+  Expected<size_t> axis = view.getAxis(view.getInteger("axis", 0), value.getRank());
+  if (!axis)
+    return axis.takeError();
+  Expected<std::optional<std::vector<int64_t>>> parts = view.getList("split", 1);
+  if (!parts)
+    return parts.takeError();
+  const Size &whole = value.sizes[*axis];
+  if (!whole.number)
+    return view.fail("expected a fixed size of the dimension that is split, found a symbol");
+  size_t count = view.node.outputs.size();
+  if (!*parts) {
+    int64_t size = (*whole.number + int64_t(count) - 1) / int64_t(std::max<size_t>(count, 1));
+    *parts = std::vector<int64_t>();
+    for (int64_t left = *whole.number; (*parts)->size() < count; left -= size)
+      (*parts)->push_back(std::clamp(left, int64_t(0), size));
+  }
+  Sizes offsets(value.getRank(), fixed(0)), sizes = value.sizes;
+  Values results;
+  int64_t sum = 0;
+  for (int64_t part : **parts) {
+    if (part < 0 || part > *whole.number - sum)
+      return view.fail(formatv("expected parts of {0} together, found others", *whole.number));
+    offsets[*axis] = fixed(sum);
+    sizes[*axis] = fixed(part);
+    results.push_back(view.text.slice(value, offsets, sizes, std::vector<int64_t>(value.getRank(), 1)));
+    sum += part;
+  }
+  if (sum != *whole.number || results.size() != count)
+    return view.fail(formatv("expected {0} parts of {1} together, found others", count, *whole.number));
+  return results;
+}
+
+static Expected<Values> printConcat(NodeView &view) {
+  if (Error error = checkOperands(view, 1, SIZE_MAX))
+    return std::move(error);
+  const Value &first = view.get(0);
+  Expected<size_t> axis = view.getAxis(view.getInteger("axis", 0), first.getRank());
+  if (!axis)
+    return axis.takeError();
+  Sizes sizes = first.sizes;
+  for (size_t i = 1; i < view.operands.size(); ++i) {
+    const Value &value = view.get(i);
+    if (!value || value.element != first.element || value.getRank() != first.getRank())
+      return view.fail("expected inputs of one element type and rank, found others");
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      if (dim == *axis)
+        sizes[dim] = view.text.add(sizes[dim], value.sizes[dim]);
+      else if (sizes[dim].number && value.sizes[dim].number && sizes[dim].number != value.sizes[dim].number)
+        return view.fail(formatv("expected inputs of one size in dimension {0}, found others", dim));
+  }
+  Sizes offsets(first.getRank(), fixed(0));
+  Value result = view.text.addEmpty(first.element, sizes);
+  for (const Value &value : view.operands) {
+    Value part = value;
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      if (dim != *axis && sizes[dim].number)
+        part.sizes[dim] = sizes[dim];
+    if (printType(part) != printType(value))
+      part = view.text.reshape(value, part.sizes);
+    result = view.text.insert(part, result, offsets);
+    offsets[*axis] = view.text.add(offsets[*axis], part.sizes[*axis]);
+  }
+  return one(result);
+}
+
+/// Pad with a constant; nothing is cut off.
+static Expected<Values> printPad(NodeView &view) {
+  if (Error error = checkOperands(view, 2, 4))
+    return std::move(error);
+  const Value &value = view.get(0);
+  std::vector<int64_t> list;
+  for (size_t i = 0; i < value.getRank(); ++i)
+    list.push_back(int64_t(i));
+  if (!view.get(1).integers || (view.has(3) && !view.getNumbers(3)) || view.getString("mode", "constant") != "constant")
+    return view.fail("expected mode = \"constant\", pads of sizes and constant axes, found others");
+  list = view.has(3) ? *view.getNumbers(3) : list;
+  const std::vector<Size> &pads = *view.get(1).integers;
+  Expected<std::vector<size_t>> sorted = view.getAxes(list, value.getRank());
+  if (!sorted)
+    return sorted.takeError();
+  auto isOne = [](const Size &size) { return size.number == 1; };
+  bool isScalar = !view.has(2) || (view.get(2).element == value.element && llvm::all_of(view.get(2).sizes, isOne));
+  if (pads.size() != 2 * list.size() || !isScalar)
+    return view.fail(formatv("expected {0} pads and one value of the input's type, found others", 2 * list.size()));
+  Sizes offsets(value.getRank(), fixed(0)), sizes = value.sizes;
+  for (size_t i = 0; i < list.size(); ++i) {
+    size_t dim = cantFail(view.getAxis(list[i], value.getRank()));
+    for (const Size &pad : {pads[i], pads[list.size() + i]})
+      if (pad.number && (*pad.number < 0 || *pad.number > kMaxSize))
+        return view.fail(formatv("expected pads from 0 to {0}, found {1}", kMaxSize, *pad.number));
+    offsets[dim] = pads[i];
+    sizes[dim] = view.text.add(view.text.add(sizes[dim], pads[i]), pads[list.size() + i]);
+  }
+  Value init;
+  if (view.has(2))
+    init = view.text.broadcast(view.text.reshape(view.get(2), {}), sizes);
+  else
+    init = view.text.addFilled(value.element, sizes,
+                               isFloat(value.element)            ? "0.0"
+                               : value.element == DataType::Bool ? "false"
+                                                                 : "0");
+  return one(view.text.insert(value, init, offsets));
+}
+
+/// A tensor of one value, by the shape; integers of few elements are folded (OpsIntegers.cpp).
+static Expected<Values> printConstantOfShape(NodeView &view) {
+  if (Error error = checkOperands(view, 1, 1))
+    return std::move(error);
+  if (!view.get(0).integers)
+    return view.fail("expected the shape as a constant or made of sizes, found values of the run");
+  Value value = {DataType::Float, {}, ""};
+  value.splat = "0.0";
+  if (const Attribute *attribute = view.node.findAttribute("value")) {
+    if (Error error = checkTensor(attribute->tensor))
+      return std::move(error);
+    value = makeConstant(attribute->tensor);
+    if (value.splat.empty())
+      return view.fail("expected one value, found others");
+  }
+  for (const Size &size : *view.get(0).integers)
+    if (size.number && (*size.number < 0 || *size.number > kMaxSize))
+      return view.fail(formatv("expected sizes from 0 to {0}, found {1}", kMaxSize, *size.number));
+  return one(view.text.addFilled(value.element, *view.get(0).integers, value.splat));
+}
+
+static Expected<Values> printConstant(NodeView &view) {
+  if (Error error = checkOperands(view, 0, 0))
+    return std::move(error);
+  for (const Attribute &attribute : view.node.attributes) {
+    if (attribute.kind == int64_t(Attribute::Kind::Int))
+      return one(makeIntegers(DataType::Int64, {fixed(attribute.integer)}, /*isScalar=*/true));
+    if (attribute.kind == int64_t(Attribute::Kind::Ints)) {
+      std::vector<Size> integers;
+      for (int64_t integer : attribute.integers)
+        integers.push_back(fixed(integer));
+      return one(makeIntegers(DataType::Int64, std::move(integers)));
+    }
+    if (attribute.kind == int64_t(Attribute::Kind::Float))
+      return one(view.text.addFilled(DataType::Float, {}, formatv("{0:e17}", attribute.real).str()));
+    if (attribute.kind != int64_t(Attribute::Kind::Tensor))
+      continue;
+    if (Error error = checkTensor(attribute.tensor))
+      return std::move(error);
+    return one(makeConstant(attribute.tensor));
+  }
+  return view.fail("expected value, value_int, value_ints or value_float, found none");
+}
+
+llvm::ArrayRef<RuleRow> attn::onnx::getMovementRules() {
+  static constexpr RuleRow rows[] = {
+      {"Concat", printConcat},   {"Constant", printConstant},   {"ConstantOfShape", printConstantOfShape},
+      {"Expand", printExpand},   {"Flatten", printFlatten},     {"Pad", printPad},
+      {"Reshape", printReshape}, {"Slice", printSlice},         {"Split", printSplit},
+      {"Squeeze", printSqueeze}, {"Transpose", printTranspose}, {"Unsqueeze", printUnsqueeze},
+  };
+  return rows;
+}

@@ -1,0 +1,175 @@
+//===- TensorData.cpp - constants of a model ------------------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "GraphText.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace attn::onnx;
+using llvm::Error;
+using llvm::formatv;
+using llvm::StringRef;
+
+static constexpr llvm::StringLiteral kDataTypeNames[] = {
+    "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+    "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+    "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+    "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
+
+std::string attn::onnx::getDataTypeName(int64_t type) {
+  if (type >= 0 && type < int64_t(std::size(kDataTypeNames)))
+    return kDataTypeNames[type].str();
+  return formatv("element type {0}", type);
+}
+
+/// The bytes of an element in the file; 0 for a type that no rule takes.
+static size_t getElementSize(DataType type) {
+  switch (type) {
+  case DataType::Bool: return 1;
+  case DataType::Float16:
+  case DataType::BFloat16: return 2;
+  case DataType::Float:
+  case DataType::Int32: return 4;
+  case DataType::Double:
+  case DataType::Int64: return 8;
+  default: return 0;
+  }
+}
+
+std::optional<int64_t> attn::onnx::getNumElements(const TensorType &type) {
+  int64_t count = 1;
+  for (const Dimension &dimension : type.shape) {
+    if (!dimension.size || *dimension.size < 0 || *dimension.size > kMaxSize ||
+        llvm::MulOverflow(count, *dimension.size, count) || count > kMaxElements)
+      return std::nullopt;
+  }
+  return count;
+}
+
+Error attn::onnx::checkTensor(const TensorData &tensor) {
+  if (tensor.isExternal)
+    return llvm::createStringError("expected the values of a tensor in the model, found them in another file; write "
+                                   "onnx.save_model(onnx.load(FILE), FILE, save_as_external_data=False)");
+  size_t size = getElementSize(DataType(tensor.type.elementType));
+  if (size == 0)
+    return llvm::createStringError("expected a tensor of FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT32, INT64 or BOOL, "
+                                   "found " +
+                                   getDataTypeName(tensor.type.elementType));
+  std::optional<int64_t> count = getNumElements(tensor.type);
+  if (!count)
+    return llvm::createStringError(formatv("expected at most {0} elements in a tensor, found more", kMaxElements));
+  size_t found = tensor.integers.empty() ? tensor.bytes.size() / size : tensor.integers.size();
+  if (found != size_t(*count) || (tensor.integers.empty() && tensor.bytes.size() % size != 0))
+    return llvm::createStringError(formatv("expected the {0} elements of a tensor, found {1}", *count, found));
+  return Error::success();
+}
+
+/// The bits of an element.
+static uint64_t getBits(const TensorData &tensor, size_t index) {
+  if (!tensor.integers.empty())
+    return uint64_t(tensor.integers[index]);
+  const char *bytes = tensor.bytes.data();
+  switch (getElementSize(DataType(tensor.type.elementType))) {
+  case 1: return uint8_t(bytes[index]);
+  case 2: return llvm::support::endian::read16le(bytes + 2 * index);
+  case 4: return llvm::support::endian::read32le(bytes + 4 * index);
+  default: return llvm::support::endian::read64le(bytes + 8 * index);
+  }
+}
+
+static int64_t getInteger(const TensorData &tensor, size_t index) {
+  uint64_t bits = getBits(tensor, index);
+  switch (DataType(tensor.type.elementType)) {
+  case DataType::Bool: return bits != 0;
+  case DataType::Int32: return int32_t(bits);
+  default: return int64_t(bits);
+  }
+}
+
+static size_t countElements(const TensorData &tensor) { return size_t(*getNumElements(tensor.type)); }
+
+std::vector<int64_t> attn::onnx::getIntegers(const TensorData &tensor) {
+  std::vector<int64_t> integers;
+  for (size_t i = 0, count = countElements(tensor); i < count; ++i)
+    integers.push_back(getInteger(tensor, i));
+  return integers;
+}
+
+static std::string printScalar(const TensorData &tensor, size_t index) {
+  DataType type = DataType(tensor.type.elementType);
+  if (type == DataType::Bool)
+    return getInteger(tensor, index) ? "true" : "false";
+  if (!isFloat(type))
+    return std::to_string(getInteger(tensor, index));
+  size_t digits = 2 * getElementSize(type);
+  uint64_t bits = getBits(tensor, index) & (~uint64_t(0) >> (64 - 4 * digits));
+  return "0x" + llvm::utohexstr(bits, /*LowerCase=*/false, digits);
+}
+
+/// The element that all others are alike; nothing where they are not.
+static std::string printSplat(const TensorData &tensor) {
+  size_t count = countElements(tensor);
+  for (size_t i = 1; i < count; ++i)
+    if (getBits(tensor, i) != getBits(tensor, 0))
+      return "";
+  return count == 0 ? "" : printScalar(tensor, 0);
+}
+
+/// Tensors of more elements than a shape and the arithmetic on it have are data.
+static constexpr int64_t kMaxIntegers = 256;
+
+Value attn::onnx::makeConstant(const TensorData &tensor) {
+  Value value;
+  value.element = DataType(tensor.type.elementType);
+  for (const Dimension &dimension : tensor.type.shape)
+    value.sizes.push_back(fixed(*dimension.size));
+  value.data = &tensor;
+  value.splat = printSplat(tensor);
+  if (!isFloat(value.element) && int64_t(countElements(tensor)) <= kMaxIntegers) {
+    value.integers.emplace();
+    for (int64_t integer : getIntegers(tensor))
+      value.integers->push_back(fixed(integer));
+  }
+  return value;
+}
+
+Value attn::onnx::makeIntegers(DataType element, std::vector<Size> integers, bool isScalar) {
+  Value value;
+  value.element = element;
+  if (!isScalar)
+    value.sizes.push_back(fixed(integers.size()));
+  if (!integers.empty() && integers[0].number &&
+      llvm::all_of(integers, [&](const Size &size) { return isSame(size, integers[0]); }))
+    value.splat =
+        element == DataType::Bool ? (*integers[0].number ? "true" : "false") : std::to_string(*integers[0].number);
+  value.integers = std::move(integers);
+  return value;
+}
+
+std::string attn::onnx::printElements(const TensorData &tensor) {
+  size_t count = countElements(tensor);
+  if (std::string splat = printSplat(tensor); !splat.empty() || count == 0)
+    return splat;
+  // Bytes in the order of memory; of booleans bits.
+  std::string bytes;
+  DataType type = DataType(tensor.type.elementType);
+  if (type == DataType::Bool) {
+    bytes.resize((count + 7) / 8);
+    for (size_t i = 0; i < count; ++i)
+      bytes[i / 8] |= char(getInteger(tensor, i) << (i % 8));
+  } else if (tensor.integers.empty()) {
+    bytes = tensor.bytes.str();
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      char buffer[8];
+      llvm::support::endian::write64le(buffer, getBits(tensor, i));
+      bytes.append(buffer, getElementSize(type));
+    }
+  }
+  return "\"0x" + llvm::toHex(bytes) + "\"";
+}
