@@ -3,11 +3,10 @@
 
   scripts/onnx_models.py FILE|FOLDER…      .onnx and .onnx.gz
 
-Each kernel that can be compared with a node of the model or with the whole of it is run on random inputs: the graph's
-against the model's outputs, those of Attention nodes and of parts against the values that ONNX Runtime has there. Where
-onnxruntime is not installed, onnx.reference is asked instead, which has no com.microsoft. Weights of floats get random
-values first: equal ones would hide a wrong mask or a wrong head. Attention kernels are those with an attn.sdpa of a node,
-or with a chain that attn-raise has found.
+Each kernel is run on random inputs: the graph's against the model's outputs, those of Attention nodes and of parts
+against the values that ONNX Runtime has there. Where onnxruntime is not installed, onnx.reference is asked instead,
+which has no com.microsoft. Weights of floats get random values first: equal ones would hide a wrong mask or a wrong
+head. Attention kernels are those with an attn.sdpa of a node, or with a chain that attn-raise has found.
 
 The last line is `X of Y models compiled, Z attention kernels, W wrong`; the exit status is 1 where W is not 0.
 """
