@@ -61,6 +61,8 @@ bool foldsManyTiles(Operation *op) {
   int64_t keyTile = step.getSchedule()->getKeyTile(), keys = getStaticSize(op, DimKind::Key);
   if (!ShapedType::isDynamic(keys))
     return keys > keyTile;
+  if (!isa<RankedTensorType>(step.getKey().getType()))
+    return false; // bufferised: it was a tile before
   unsigned key = getDomainPosition(op, DimKind::Key);
   std::optional<unsigned> position = getMaps(op)[1].getResultPosition(getAffineDimExpr(key, op->getContext()));
   auto slice = getDestination(step.getKey()).getDefiningOp<tensor::ExtractSliceOp>();
