@@ -1,10 +1,10 @@
 //===- AddPrefetches.cpp - attn-add-prefetches ----------------------------===//
 //
-// Before: loops over key tiles, as attn-tile has left them. After: in front of each
-// step attn.prefetch of what a later one reads. Rows that lie one behind the
-// other go on in memory: the next tile's are some rows on. Those of a page end with it:
-// what finds a page, the lookup in the block table and its slice, is cloned for
-// the loop's next round.
+// Before: loops over key tiles, as attn-tile makes them. After: in front of each
+// step, attn.prefetch of what a later step reads. Rows that lie one behind the other
+// continue in memory, so the next tile is some rows ahead. Rows of a page end with
+// it. So the ops that find a page, the lookup in the block table and its slice, are
+// cloned for the loop's next round.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,15 +26,15 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// A page of which so many are a distance of prefetches, or more, is short: the products of its K take too little time
-/// for its V to come meanwhile, and those of V for the next page.
+/// A page is short if so many of them, or more, make up the prefetch distance. The products of its K then take too
+/// little time to hide its V, and those of V to hide the next page.
 static constexpr int64_t kShortPageRounds = 4;
 /// Bits of a cache line.
 static constexpr int64_t kLineBits = 512;
 
 namespace {
 
-/// Where the elements that a step reads lie: (row, column) of tiles.
+/// The elements that a step reads, as (row, column) of tiles.
 struct Source {
   SmallVector<Value> tiles;
   AffineMap map;
@@ -88,7 +88,7 @@ AffineMap restrictToRows(AffineMap map, unsigned row, unsigned column) {
   return map.replaceDimsAndSymbols(dims, {}, 2, 0);
 }
 
-/// The operands, or what is packed into them; none where that lies elsewhere, or has no rows or columns.
+/// The operands, or the sources of their packs. None if these lie elsewhere, or have no rows or columns.
 std::optional<Source> findSource(ValueRange operands, AffineMap map, unsigned row, unsigned column) {
   SmallVector<Value> tiles(operands);
   if (auto pack = tiles.front().getDefiningOp<PackOp>()) {
@@ -113,7 +113,7 @@ void PrefetchBuilder::create(const Source &source, Value row, Value column, int6
 // Many query rows
 //===----------------------------------------------------------------------===//
 
-/// The bias or mask of the next key tile, or behind the last one that of the first key tile of the next query tile.
+/// The bias or mask of the next key tile; after the last one, of the first key tile of the next query tile.
 void PrefetchBuilder::addDense(Value operand, AffineMap map) {
   Location loc = step.getLoc();
   std::optional<Source> source = findSource(operand, map, query, keyPos());
@@ -128,11 +128,12 @@ void PrefetchBuilder::addDense(Value operand, AffineMap map) {
     row = select(b, loc, isThere, row, index(b, loc, queries));
     column = select(b, loc, isThere, column, back);
   }
-  // The last element of each line: rows begin anywhere in one, and this tile has read the first line of the next.
+  // The last element of each line: a row may begin inside a line, and this tile has read the first line of the next
+  // one.
   int64_t bits = std::max(8u, getElementTypeOrSelf(source->tiles.front().getType()).getIntOrFloatBitWidth());
   column = add(b, loc, column, index(b, loc, kLineBits / bits - 1));
   int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? keyTile : domain[keyPos()];
-  // Twice, as a request that finds no free buffer is dropped: all of it may come from memory.
+  // Twice, since all of it may come from memory and a request that finds no free buffer is dropped.
   for (Product product : {Product::Scores, Product::Output})
     create(*source, row, column, queries, keys, product);
 }
@@ -168,7 +169,7 @@ scf::ForOp getKeyLoop(Operation *op) {
   return isa_and_present<scf::ForallOp>(op) ? outermost : scf::ForOp();
 }
 
-/// What finds `tiles` in a round of `loop`.
+/// The ops that find `tiles` in a round of `loop`.
 SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
   SetVector<Operation *> lookup;
   BackwardSliceOptions options;
@@ -180,7 +181,7 @@ SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
   return lookup;
 }
 
-/// True for slices of a cache whose places the loop looks up.
+/// True for slices of a cache whose pages the loop looks up.
 bool areInPages(scf::ForOp loop, ValueRange tiles) {
   return loop && llvm::any_of(getLookup(loop, tiles), [](Operation *op) { return isa<tensor::ExtractOp>(op); });
 }
@@ -194,7 +195,7 @@ SmallVector<Value> cloneFor(OpBuilder &b, scf::ForOp loop, Value iv, ValueRange 
   return llvm::map_to_vector(tiles, [&](Value tile) { return mapping.lookupOrDefault(tile); });
 }
 
-/// The first row of each segment, all at once and in front of the loop: nothing else is on its way yet.
+/// Prefetches the first row of each segment, all at once before the loop: no other line is in flight yet.
 void PrefetchBuilder::addFirstRows(scf::ForOp loop, const Source &source, int64_t columns) {
   Location loc = step.getLoc();
   OpBuilder::InsertionGuard guard(b);
@@ -203,7 +204,7 @@ void PrefetchBuilder::addFirstRows(scf::ForOp loop, const Source &source, int64_
   create({first, source.map}, index(b, loc, 0), index(b, loc, 0), /*rows=*/1, columns, std::nullopt);
 }
 
-/// The pages of which a loop around the step takes some rows a round; the segments themselves where there is none.
+/// The pages of which a loop around the step takes some rows a round. The segments themselves if there is no such loop.
 SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
   SmallVector<Value> pages;
   auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
@@ -217,7 +218,7 @@ SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
   return pages;
 }
 
-/// What the step reads next of K, or of V: beside the other product.
+/// Prefetches what the step reads next of K, or of V, beside the other product.
 void PrefetchBuilder::addSegments(DecodeAttr schedule, Product product) {
   Location loc = step.getLoc();
   bool isKey = product == Product::Output;

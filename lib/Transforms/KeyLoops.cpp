@@ -1,9 +1,9 @@
 //===- KeyLoops.cpp - which keys a tile of queries visits -----------------===//
 //
-// It comes from key_ranges alone: partial tiles, which evaluate the predicate,
-// up to the first key that all rows keep; full tiles, which do not; partial ones
-// again. No key outside of the visited range is read. Where ranges cannot say
-// it, a block map asked for each tile does.
+// The loops follow from key_ranges alone: partial tiles, which evaluate the
+// predicate, up to the first key that all rows keep; full tiles, which do not; then
+// partial tiles again. No key outside of the visited range is read. If ranges cannot
+// express it, a block map tells the kind of each tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,9 +63,9 @@ static Value getLength(OpBuilder &b, Location loc, Value lower, Value upper) {
   return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(b, loc, 0));
 }
 
-/// Whole tiles of `length` keys from `lower` on, each from several segments: those of a dense range are parts of it,
-/// and each of their loads walks through memory without a gap, or parts of the tile, where its heads lie side by side;
-/// those of pages are the next ones, as many at once.
+/// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,
+/// so each load walks through memory without a gap; if heads lie side by side, they are parts of the tile. Segments of
+/// pages are the next pages.
 static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query,
                                       Value lower, OpFoldResult length, TileState state) {
   Location loc = s.step.getLoc();
@@ -136,7 +136,7 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
   });
 }
 
-/// Tiles from `lower` to `upper`, the last one as short as need be.
+/// Tiles from `lower` to `upper`; the last one may be short.
 static TileState createTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query, Value lower,
                              Value upper, bool isPartial, TileState state) {
   Location loc = s.step.getLoc();
@@ -164,7 +164,7 @@ static TileState createTiles(OpBuilder &b, const TileShape &s, const TilePositio
   return state;
 }
 
-/// Tiles at multiples of the key tile, each as the block map says: skipped, full or partial.
+/// Tiles at multiples of the key tile; the block map says whether each is skipped, full or partial.
 static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                                    ValueRange query, Value lower, Value upper, TileState state) {
   Location loc = s.step.getLoc();

@@ -1,7 +1,7 @@
 //===- TileBuilder.h - the body of the flash loop ---------------*- C++ -*-===//
 //
-// What all tiles of an online_step have in common is a TileShape, where one of them
-// lies is a TilePosition; neither changes. Functions build at the builder's position.
+// A TileShape is what all tiles of an online_step have in common. A TilePosition is
+// where one of them lies. Neither changes. Functions build at the builder's position.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,9 +44,9 @@ struct TilePosition {
   mlir::Value lower, upper;         ///< the range of keys that is split off; null for all
 };
 
-/// A map of the kinds of all tiles (attn.classify_tile), where the ranges of keys cannot say them.
+/// A block map: the kinds of all tiles (attn.classify_tile), if key ranges cannot express them.
 struct BlockMap {
-  mlir::Value kinds; ///< null where there is none
+  mlir::Value kinds; ///< null if there is none
   bool byBatch = false, byHead = false;
 };
 
@@ -82,11 +82,11 @@ llvm::SmallVector<mlir::Value> packQuery(mlir::OpBuilder &b, const TileShape &s,
 /// (batch…, query). A sink starts it where `withStart` says so.
 TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init,
                     bool withStart = true);
-/// Folds every key that the tile visits into `state`.
+/// Accumulates every key that the tile visits into `state`.
 TileState foldKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                    mlir::ValueRange query, TileState state);
 
-/// Writes a value that an output becomes in the slice of it.
+/// Writes a value into its slice of an output.
 using InsertFn = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
 /// `finalize` of the tile's state into its slices of the outputs.
 void createFinalize(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,

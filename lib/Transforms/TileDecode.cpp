@@ -1,9 +1,9 @@
 //===- TileDecode.cpp - attn-tile for few query rows ----------------------===//
 //
-// A tile holds all rows of the heads that share a head of K, so that each K and
-// V byte is read once. Where batch indices and heads are too few to go around,
-// ranges of split_keys keys are folded independently (Flash-Decoding, Dao et al.
-// 2023) and their states merged:
+// A tile has all rows of the heads that share a head of K, so each byte of K and V
+// is read once. If batch indices and heads are too few for many cores, ranges of
+// split_keys keys have running states of their own (Flash-Decoding, Dao et al.
+// 2023), which are merged:
 //
 //   forall (batch…, kv head, range) { state of the range → states[range] }
 //   forall (batch…, kv head) { merge of states[0 …], finalize }
@@ -29,7 +29,7 @@ public:
   DecodeTiler(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step, InitStateOp init)
       : b(rewriter), loc(finalize.getLoc()), finalize(finalize), init(init), shape(rewriter, step) {}
 
-  /// The tensors that replace the results of finalize.
+  /// Returns the tensors that replace the results of finalize.
   SmallVector<Value> create() {
     SmallVector<OpFoldResult> bounds(shape.domainSizes.begin(), shape.domainSizes.begin() + shape.numBatch);
     AffineExpr dim = b.getAffineDimExpr(0);
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  /// An scf.forall whose body calls `insert` for what it puts into its outputs.
+  /// An scf.forall whose body calls `insert` for each part of its outputs.
   SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
                                   function_ref<void(ValueRange, ValueRange, InsertFn)> body) {
     OpBuilder::InsertionGuard guard(b);

@@ -1,20 +1,25 @@
 //===- DecodeBytes.cpp - products of a decode tile by bytes ---------------===//
 //
 // K and V of int8 are multiplied as they are: vpdpbusd adds four products of bytes to a
-// lane, where floats take four multiply-adds and as many instructions to widen them
+// lane. Floats take four multiply-adds for these, and as many instructions to widen them
 // (TargetInfo::hasByteDot). For that, a row x of Q, and the weights of a row and tile,
 // become integers of 16 bits, with two signed digits each:
 //   X_i = round(x_i / scale) = 256 high_i + low_i,   |X_i| <= 32639.
-// The instruction's other operand is unsigned: K and V have their top bit flipped, which
+// The instruction's other operand is unsigned. So the top bit of K and V is flipped, which
 // adds 128, and
 //   sum_i X_i k_i = sum_i X_i (k_i + 128) - 128 sum_i X_i.
-// Sums of integers are exact. The scale of Q is a power of two, so that its larger numbers
-// are too: those of bf16 down to 2^-6 of the row's largest, of f16 to 2^-3, with scores as
-// large as they may be. All others are wrong by 2^-15 of the largest at most, an eighth of what
-// its own rounding to f16 has cost, but too much for a Q of f32; weights by 2^-16 of the tile's
-// largest. That is much for those far below it. Where they are most of what the largest one
-// leaves, as behind an attention sink, whose value is nearly 0, a second round takes what
-// rounding has left of all weights, as integers again.
+// Sums of integers are exact.
+//
+// Errors of Q: its scale is a power of two, so its larger elements are exact too, down to
+// 2^-6 of the row's largest in bf16, and to 2^-3 in f16. All others are wrong by at most
+// 2^-15 of the largest. That is an eighth of their own rounding to f16, but too much for a
+// Q of f32.
+//
+// Errors of weights: at most 2^-16 of the tile's largest. That is much for weights far
+// below it. If these are most of what the largest one leaves, a second round multiplies
+// what rounding has left of all weights, as integers again. This happens behind an
+// attention sink, whose value is nearly 0.
+//
 // A NaN makes its row's scale NaN, and with it all sums of the row.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -30,12 +35,12 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Rounding adds up to a quarter of 1 / 32639 of a tile's largest weight for each key, on average. That is to be 2^-10
-/// of the sum of all others at most, as the value of the largest may be 0: an attention sink's is nearly so.
+/// For each key, rounding adds on average a quarter of 1 / 32639 of a tile's largest weight. This shall be at most
+/// 2^-10 of the sum of all other weights, as the value of the largest may be 0: that of an attention sink nearly is.
 static constexpr double kPeakRatio = 1024.0 / 4 / ByteBuilder::kMaxInteger;
 static constexpr int64_t kBytes = ByteBuilder::kBytes, kDigits = ByteBuilder::kDigits;
 
-/// The sum of integers, and the scale, of which lane 0 counts.
+/// The sum of integers, and the scale in lane 0.
 static void storeScale(VectorBuilder &vb, const ByteOperand &operand, ArrayRef<Value> row, Value scale, Value sum) {
   ByteBuilder bytes(vb);
   sum = bytes.shiftLeft(reduceLanes(vb, sum, [&](Value x, Value y) { return bytes.add(x, y); }), 7);
@@ -113,7 +118,7 @@ LogicalResult attn::cpu::lowerPackBytes(RewriterBase &rewriter, PackBytesOp op, 
   return success();
 }
 
-/// The weights of a row from a key on, 0 where there is no key.
+/// The weights of a row from a key on, 0 beyond the last key.
 static Value loadWeights(const DecodeTile &t, Value row, Value key, Value mask) {
   VectorBuilder &vb = t.vb;
   Value weight = vb.load(t.weights, {row, key});
@@ -150,7 +155,7 @@ Value attn::cpu::emitWeightDigits(const DecodeTile &t, Value row) {
   return arith::SubFOp::create(vb.b, vb.loc, limit, all);
 }
 
-/// p becomes what its digits leave of it.
+/// p becomes what its digits have not represented.
 static void emitResiduals(const DecodeTile &t, Value row) {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
@@ -182,7 +187,7 @@ std::function<Value(Value)> attn::cpu::getScoresOfRow(const DecodeTile &t, Value
   };
 }
 
-/// `columns` bytes of K or V, 0 behind them.
+/// `columns` bytes of K or V, then zeros.
 static Value loadBytes(const DecodeTile &t, const Operand &operand, ArrayRef<Value> position, int64_t columns) {
   VectorBuilder &vb = t.vb;
   ByteBuilder bytes(vb);
@@ -278,7 +283,7 @@ static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Val
     init.append(vectors, zero);
     init.append(vectors, arith::SubIOp::create(vb.b, vb.loc, zero, offset));
   }
-  // The rows of the next tile from the first to the last in all rounds, not in each of them.
+  // All rounds together prefetch the rows of the next tile, from the first to the last.
   auto prefetchNextKeys = [&](Value key) {
     if (!getStaticKeys(t) || *getStaticKeys(t) < kBytes)
       return;
@@ -287,7 +292,7 @@ static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Val
     Value row = vb.multiply(vb.divide(part, rounds), numRows);
     prefetch(t, Product::Output, row, kBytes, first, vb.remainder(part, rounds), rounds);
   };
-  // Weights of keys that there are not are 0: the last one stands for them.
+  // Weights beyond the last key are 0, so the last key may be read in their place.
   Values sums = vb.loop(vb.index(0), getKeyCount(t), kBytes, init, [&](Value key, ValueRange carried) {
     prefetchNextKeys(key);
     Value row = vb.divide(key, getNumSegments(t));
@@ -319,7 +324,7 @@ static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Val
 static void emitByteOutputOf(const DecodeTile &t, Value first, int64_t count) {
   VectorBuilder &vb = t.vb;
   int64_t width = kBytes * vb.lanes, whole = getValueSize(t) / width * width;
-  // Sums of both digits, of some rows and two or four vectors, fill half of the registers.
+  // The sums of both digits, of some rows and of two or four vectors, fill half of the registers.
   int64_t maxRows = vb.target.vectorRegisters / 2 / (2 * kDigits);
   for (; count > maxRows; count -= maxRows, first = vb.add(first, maxRows))
     emitByteOutputOf(t, first, maxRows);

@@ -1,8 +1,8 @@
 //===- DecodeOutput.cpp - the output of a decode tile ---------------------===//
 //
-// As for the scores, a block of rows is multiplied by a block of keys while a loop
-// goes over the columns: its weights stay in registers, V goes by once, each of its
-// rows from end to end, and the sums are read and written in their place in acc.
+// As for the scores, a block of rows is multiplied by a block of keys, in a loop over
+// the columns. The weights of the block stay in registers. Each row of V is read
+// once, from end to end. The sums are loaded from and stored to acc.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-/// Two vectors of columns of V, each element of the `k`-th key of a row beside that of the next one.
+/// Two vectors of columns of V: elements of the `k`-th key of a row alternate with those of the next key.
 static Values loadPairsOfKeys(const DecodeTile &t, Value row, int64_t k, int64_t block, Value column) {
   VectorBuilder &vb = t.vb;
   Values rowsOfPair;
@@ -33,14 +33,14 @@ static Values loadPairsOfKeys(const DecodeTile &t, Value row, int64_t k, int64_t
   return pairs;
 }
 
-/// Of `count` rows from `first` on and `block` keys.
+/// The output of `count` rows from `first` on and `block` keys.
 static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value row, int64_t block) {
   VectorBuilder &vb = t.vb;
-  // Pairs of keys, 0 beside the last one of an odd number, whose weight is 0 as well.
+  // Pairs of keys. If their number is odd, the last one has 0 beside it, with weight 0.
   int64_t lanes = vb.lanes, paired = usesPairs(t) ? getValueSize(t) / (2 * lanes) * 2 * lanes : 0;
   auto addColumns = [&](Value column, Value mask, bool isPaired) {
     int64_t perVector = isPaired ? 2 : 1;
-    SmallVector<Values> vectors; // of each key or pair of keys, one or two vectors of columns
+    SmallVector<Values> vectors; // for each key or pair of keys, one or two vectors of columns
     for (int64_t k = 0; k < block; k += perVector)
       vectors.push_back(isPaired ? loadPairsOfKeys(t, row, k, block, column)
                                  : Values{loadColumns(vb, getSegment(t.values, k), getValuePos(t),

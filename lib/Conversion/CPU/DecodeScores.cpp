@@ -14,7 +14,7 @@ using namespace attn::cpu;
 static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
   VectorBuilder &vb = t.vb;
   int64_t block = keys.size();
-  // Beside the sums and a row of K.
+  // The registers left beside the sums and a row of K.
   int64_t freeRegisters = vb.target.vectorRegisters - vb.lanes - 2;
   using Load = function_ref<Value(const Operand &, ArrayRef<Value>)>;
   auto addColumns = [&](Value column, ValueRange sums, Load load, bool isPair) {
@@ -31,7 +31,7 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
     }
     return next;
   };
-  // Q of so many rows is read again for each block of keys.
+  // With so many rows, Q is read again for each block of keys.
   auto limitUnrolling = [&](const Values &results, int64_t vectors) {
     if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && count * vectors > freeRegisters)
       attn::keepRolled(loop);
@@ -64,12 +64,12 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
     return addColumns(vb.add(column, paired), sums, load, /*isPair=*/false);
   });
   limitUnrolling(products, (getHeadSize(t) - paired) / vb.lanes);
-  // As many vectors as lanes are added up; those of rows that there are not are 0.
+  // A sum over lanes takes as many vectors as lanes; the missing ones are 0.
   products.append(vb.lanes - products.size(), vb.splat(0));
   return sumLanes(vb, products);
 }
 
-/// Of `count` rows from `first` on and a block of keys, those from `row` of all segments on.
+/// The scores of `count` rows from `first` on, and of a block of keys: those from `row` on of all segments.
 static void emitScoresOf(const DecodeTile &t, Value first, int64_t count, Value row, ValueRange keys) {
   VectorBuilder &vb = t.vb;
   int64_t block = keys.size();

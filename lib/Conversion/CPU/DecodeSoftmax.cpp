@@ -1,7 +1,7 @@
 //===- DecodeSoftmax.cpp - the weights of a decode tile -------------------===//
 //
-// After the first tiles of a row its maximum seldom moves: a comparison of the tile's
-// scores with it is all that is left of alpha then.
+// After the first tiles of a row its maximum seldom moves. Then a comparison of the
+// tile's scores with it is enough, and no alpha is computed.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace attn::cpu;
 
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
-/// The polynomial's coefficients fill a small register file: there, one vector at a time.
+/// The coefficients of the polynomial fill a small register file. There the loop takes one vector at a time.
 static Values limitUnrolling(VectorBuilder &vb, Values results) {
   if (auto loop = results.front().getDefiningOp<scf::ForOp>(); loop && vb.target.vectorRegisters < kManyRegisters)
     attn::keepRolled(loop);
@@ -79,7 +79,7 @@ Value attn::cpu::emitSoftmax(const DecodeTile &t, LaneCode &laneCode, Value row)
     scf::YieldOp::create(vb.b, vb.loc, oldMax);
   }
   Value max = branch.getResult(0);
-  // A row that has kept nothing yet: any finite maximum will do, as every p of it is selected to 0.
+  // A row that has kept no key yet: any finite maximum is right, as each of its p is selected to 0.
   if (laneCode.isPartial())
     max = vb.select(vb.isEqual(max, kMinusInf), vb.splat(0), max);
   Type weightType = getElementTypeOrSelf(t.weights.getType());

@@ -1,4 +1,4 @@
-//===- DecodeStep.cpp - one key tile folded into the rows of a decode tile ===//
+//===- DecodeStep.cpp - a decode tile accumulates one key tile ------------===//
 //
 // Few rows q_r, and many keys: lanes are columns of K and V.
 //   s[r][j] = q_r . k_j, lane by lane, the lanes added up for a block of rows
@@ -8,11 +8,10 @@
 // K and V are widened as they are loaded; each row of them is read once for all
 // rows of the tile.
 //
-// Where the keys come from several segments, row i of each of them is multiplied, then row i + 1.
-// So each load instruction walks through memory line by line without a gap, and a few do
-// in turn, which is what hardware prefetchers need to keep as many lines on their way
-// while this multiplies as while nothing else is done. What attn.prefetch names is
-// asked for a part beside each block of products.
+// If the keys come from several segments, row i of each segment is multiplied, then row
+// i + 1. So each load instruction walks through memory line by line without a gap, and a
+// few such walks alternate. Hardware prefetchers then keep as many lines in flight as in
+// a loop that only reads. Each block of products emits a part of every attn.prefetch.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,7 +52,7 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
   for (Value value : step.getValueSegments())
     values.push_back({value, maps[2]});
   numKeys = multiply(vb, getDomainSizes(b, step)[getNumBatchDims(step) + 1], keys.size());
-  // One vector of scores more than fits may be written: blocks of keys are as long as vectors, at most.
+  // The last block of keys may write up to one vector of scores beyond the last key.
   int64_t count = rows.getCount();
   int64_t pitch = llvm::alignTo(getStaticKeys(*this).value_or(schedule.getKeyTile()), vb.lanes);
   scores = weights = vb.stackBuffer({count, pitch});
@@ -70,7 +69,7 @@ static void emitStep(const DecodeTile &t, LaneCode &laneCode) {
   VectorBuilder &vb = t.vb;
   emitScores(t);
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
-  // The peak is carried as a vector as well: addresses take up the other registers.
+  // The peak is carried as a vector as well, since addresses occupy the scalar registers.
   Values results = vb.loop(t.rows.getCount(), 1, {nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
     Value best = vb.max(emitSoftmax(t, laneCode, row), carried[0]);
     return Values{best, usesBytes(t) ? vb.max(emitWeightDigits(t, row), carried[1]) : carried[1]};
@@ -78,7 +77,7 @@ static void emitStep(const DecodeTile &t, LaneCode &laneCode) {
   Value best = results[0], peak = results[1];
   if (!laneCode.isPartial())
     return emitOutput(t, peak);
-  // V of keys that no row keeps is not read: NaN may stand there.
+  // V of keys that no row keeps is not read, as it may be NaN.
   auto branch = scf::IfOp::create(vb.b, vb.loc, isAnyGreater(vb, best, nothing), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(vb.b);
   vb.b.setInsertionPointToStart(branch.thenBlock());
@@ -167,7 +166,7 @@ Value attn::cpu::loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, A
   return vb.loadPairs(operand.memref, operand.getIndices(vb, position));
 }
 
-/// Rows of K or V lie one behind the other.
+/// True if rows of K or V lie one behind the other.
 static bool isDense(const Operand &rows) {
   auto type = cast<MemRefType>(rows.memref.getType());
   SmallVector<int64_t> strides;
@@ -184,7 +183,7 @@ void attn::cpu::prefetch(const DecodeTile &t, Product product, Value row, int64_
     Value part = vb.add(vb.multiply(vb.divide(firstTileRow, rowBlock), rounds), round);
     tile.rows = block / getNumSegments(t);
     tile.firstRow = vb.add(tile.firstRow, row);
-    // Rows far apart compete for the same few lines of the first-level cache.
+    // Rows that lie apart compete for few sets of the first-level cache.
     tile.locality = isDense(tile.operand) && !vb.target.prefetchesIntoL2 ? 3 : 2;
     emitPrefetchPart(vb, tile, part, passes * rounds);
   }

@@ -1,4 +1,4 @@
-//===- DecodeStep.h - one key tile folded into the rows of a decode tile -===//
+//===- DecodeStep.h - a decode tile accumulates one key tile ----*- C++ -*-===//
 //
 // DecodeStep.cpp goes over blocks of rows and keys, DecodeScores.cpp multiplies Q by K, DecodeSoftmax.cpp makes
 // weights of scores, DecodeOutput.cpp multiplies them by V, DecodeBytes.cpp does both products by integers.
@@ -15,7 +15,7 @@
 
 namespace attn::cpu {
 
-/// Rows of numbers as integers of two bytes: number = scale (256 high + low), both digits signed.
+/// Rows of elements as integers of two bytes: element = scale (256 high + low), both digits signed.
 struct ByteOperand {
   mlir::Value digits;  ///< (row, digit, column), the high one first; rows of Q are (batch…, head, query)
   mlir::Value scales;  ///< (row)
@@ -37,7 +37,7 @@ struct DecodeTile {
   const StepPrefetches prefetches;
   Operand query;
   DecodeState state;
-  llvm::SmallVector<Operand> keys, values; ///< of each segment one
+  llvm::SmallVector<Operand> keys, values; ///< one of each segment
   mlir::OpFoldResult numKeys;              ///< of all segments
   mlir::Value scores, weights;             ///< (row, key), on the stack; the same where their types are
   ByteOperand queryBytes, weightBytes;     ///< for products of integers
@@ -49,7 +49,7 @@ inline unsigned getValuePos(const DecodeTile &t) { return t.query.map.getNumDims
 int64_t getHeadSize(const DecodeTile &t);
 int64_t getValueSize(const DecodeTile &t);
 inline int64_t getNumSegments(const DecodeTile &t) { return t.keys.size(); }
-/// The number of keys where it is static, and as a value.
+/// The number of keys, if it is static; and as a value.
 std::optional<int64_t> getStaticKeys(const DecodeTile &t);
 mlir::Value getKeyCount(const DecodeTile &t);
 /// Keys of a block of products with Q, and with the weights.
@@ -61,23 +61,26 @@ bool usesBytes(const DecodeTile &t);
 bool usesPairs(const DecodeTile &t);
 
 // Keys and rows.
-/// The row of the `k`-th key after the `row`-th ones of all segments, and the segment that it is a row of.
+/// Of the `k`-th key after the `row`-th ones of all segments: its row, and its segment.
 inline mlir::Value getKey(const DecodeTile &t, mlir::Value row, int64_t k) {
   return t.vb.add(row, k / getNumSegments(t));
 }
 inline const Operand &getSegment(llvm::ArrayRef<Operand> segments, int64_t k) { return segments[k % segments.size()]; }
-/// The last key of a tile that is no whole number of blocks, null for others: beyond it, it is taken once more.
+/// The last key of a tile that is no whole number of blocks; null for other tiles. It is read in place of keys beyond
+/// it.
 mlir::Value getLastKey(const DecodeTile &t, int64_t block);
 mlir::Value limitKey(VectorBuilder &vb, mlir::Value key, mlir::Value lastKey);
-/// The rows that each segment has, and where the score of the `segment`-th key of a row of them is.
+/// The rows of each segment, and the position of the score of the `segment`-th key of a row.
 mlir::Value getRowsOfSegment(const DecodeTile &t);
 mlir::Value getScore(const DecodeTile &t, mlir::Value row, int64_t segment);
-/// The first block is the one that waits for memory; it has code of its own, so that its loads walk evenly.
+/// Calls `body` for each block of rows. The first one waits for memory; it has code of its own, so its loads walk
+/// through memory evenly.
 void forEachRowBlock(const DecodeTile &t, llvm::function_ref<void(mlir::Value first, int64_t count)> body);
-/// for each `step`-th of the rows of all segments. Rolled: copies of the code would skip the rows of the others.
+/// Calls `body` for every `step`-th row of all segments, in a rolled loop: each copy of an unrolled one would skip the
+/// rows of the others.
 void forEachKeyRow(VectorBuilder &vb, mlir::Value first, mlir::Value end, int64_t step,
                    llvm::function_ref<void(mlir::Value row)> body);
-/// for each vector of keys: body(first key, mask of the keys that there are, carried).
+/// Calls body(first key, mask of existing keys, carried) for each vector of keys.
 Values forEachKeyVector(const DecodeTile &t, mlir::ValueRange init,
                         llvm::function_ref<Values(mlir::Value, mlir::Value, mlir::ValueRange)> body);
 /// A position in the domain (batch…, query, key, head, value).
@@ -85,29 +88,30 @@ Values at(const DecodeTile &t, mlir::Value row, mlir::Value keyIndex, mlir::Valu
 /// A vector of columns of Q, K or V from `position` on, widened.
 mlir::Value loadColumns(VectorBuilder &vb, const Operand &operand, unsigned dim, mlir::ArrayRef<mlir::Value> position,
                         mlir::Value mask);
-/// Twice as many, as pairs of bf16.
+/// The same of twice as many columns, as pairs of bf16.
 mlir::Value loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, mlir::ArrayRef<mlir::Value> position);
-/// Beside `product` of a block of keys, `row` on of all segments, in each of `rounds` rounds over the columns: asks for
-/// a part of the same rows of what is prefetched. Each row block asks for its share.
+/// Emits prefetches beside `product` of a block of keys, those from `row` on of all segments, in each of `rounds`
+/// rounds over the columns: a part of the same rows of what is prefetched. Each row block emits its share.
 void prefetch(const DecodeTile &t, Product product, mlir::Value row, int64_t block, mlir::Value firstTileRow,
               mlir::Value round, int64_t rounds);
-/// True where a lane of `x` is greater than that of `y`.
+/// True if a lane of `x` is greater than that of `y`.
 mlir::Value isAnyGreater(VectorBuilder &vb, mlir::Value x, mlir::Value y);
 
 // The parts of a step.
 /// s[r][j] of all rows and keys.
 void emitScores(const DecodeTile &t);
-/// p of one row in the place of s, its sum, and its maximum where that moves. Returns the largest score of each lane.
+/// Writes p of one row over s, adds to its row sum, and updates its row maximum if that moves. Returns the largest
+/// score of each lane.
 mlir::Value emitSoftmax(const DecodeTile &t, LaneCode &laneCode, mlir::Value row);
 /// acc[r][:] += sum_j p[r][j] v_j of all rows; `peak` is of all rows, as emitWeightDigits returns it.
 void emitOutput(const DecodeTile &t, mlir::Value peak);
 
 // The same by integers.
-/// Greater than 0 for a row of which one weight is so large that another round for what rounding has left pays.
+/// Greater than 0 if one weight of the row is so large that what rounding has left needs another round.
 mlir::Value emitWeightDigits(const DecodeTile &t, mlir::Value row);
 mlir::Value emitByteProducts(const DecodeTile &t, mlir::Value first, int64_t count, mlir::Value row,
                              mlir::ValueRange keys);
-/// Loads a vector of what the products have left of a row, from a key on.
+/// Loads a vector of a row's products, from a key on.
 std::function<mlir::Value(mlir::Value key)> getScoresOfRow(const DecodeTile &t, mlir::Value row);
 void emitByteOutput(const DecodeTile &t, mlir::Value peak);
 

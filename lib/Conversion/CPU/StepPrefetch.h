@@ -1,4 +1,4 @@
-//===- StepPrefetch.h - prefetch instructions beside products ----*- C++ -*-===//
+//===- StepPrefetch.h - prefetches beside the products ----------*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace attn::cpu {
 
-/// Rows times columns of an operand that are asked for in parts, a cache line at a time.
+/// Rows times columns of an operand that are prefetched in parts, a cache line at a time.
 struct PrefetchTile {
   Operand operand;
   unsigned rowPosition, columnPosition; ///< in the domain of the operand's map
@@ -19,11 +19,11 @@ struct PrefetchTile {
   mlir::Value firstRow, firstColumn; ///< where the tile starts
   unsigned locality = 2;             ///< of memref.prefetch: 3 for the first-level cache, 2 for the second
 };
-/// Asks for part number `part` of `parts` parts; what it asks for may lie beyond the operand.
+/// Prefetches part number `part` of `parts` parts. Its lines may lie beyond the operand.
 void emitPrefetchPart(VectorBuilder &vb, const PrefetchTile &tile, mlir::Value part, int64_t parts);
 
-/// What attn.prefetch ops in front of a step name for its two products. The products of a step leave memory idle: each
-/// of their blocks asks for a small part, since a processor drops most of the requests of a burst.
+/// The tiles of attn.prefetch ops in front of a step, for each of its two products. The products leave memory idle, and
+/// a processor drops most requests of a burst. So each block of products prefetches a small part.
 class StepPrefetches {
 public:
   /// Takes the ops.
