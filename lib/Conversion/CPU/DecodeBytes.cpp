@@ -180,7 +180,7 @@ std::function<Value(Value)> attn::cpu::getScoresOfRow(const DecodeTile &t, Value
       vector::BroadcastOp::create(vb.b, vb.loc, ByteBuilder(vb).wordType,
                                   memref::LoadOp::create(vb.b, vb.loc, t.queryBytes.offsets, position).getResult());
   Value scale = vb.broadcast(memref::LoadOp::create(vb.b, vb.loc, t.queryBytes.scales, position));
-  return [=, &t, &vb](Value key) -> Value {
+  return [=, &vb](Value key) -> Value {
     Value sum = vector::BitCastOp::create(vb.b, vb.loc, ByteBuilder(vb).wordType, load(key));
     Value product = arith::SubIOp::create(vb.b, vb.loc, sum, offset);
     return arith::MulFOp::create(vb.b, vb.loc, arith::SIToFPOp::create(vb.b, vb.loc, vb.vectorType, product), scale);
