@@ -75,8 +75,8 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
                               inCompile, inRun, inBench, inCategory);
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
-cl::opt<bool> raise("raise", cl::desc("find attention in linalg (default); false compiles it as written"), cl::init(true),
-                    inCompile, inRun, inCategory);
+cl::opt<bool> raise("raise", cl::desc("find attention in linalg (default); false compiles it as written"),
+                    cl::init(true), inCompile, inRun, inCategory);
 cl::opt<std::string> schedule(
     "schedule",
     cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
