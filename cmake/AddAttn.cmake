@@ -121,7 +121,7 @@ function(attn_install_package)
   include(CMakePackageConfigHelpers)
   set(package_dir lib/cmake/Attn)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION include
-    FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*.td" PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
   # In two parts: who only calls a kernel needs the tools and the runtime, and no MLIR.
   install(EXPORT AttnRuntimeTargets NAMESPACE Attn:: DESTINATION ${package_dir})
   install(EXPORT AttnTargets NAMESPACE Attn:: DESTINATION ${package_dir})

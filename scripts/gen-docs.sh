@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, docs/Python.md from the docstrings, and the tables of
-# docs/Performance.md and README.md from benchmarks/results; with --check compares them instead, and follows the links
-# of all pages (a test does).
+# Writes docs/Dialect.md, docs/Passes.md and docs/Transform.md from the .td files, python/attn/_words.py from Words.def,
+# docs/Python.md from the docstrings, and the tables of docs/Performance.md and README.md from benchmarks/results; with
+# --check compares them instead, and follows the links of all pages (a test does).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -44,20 +44,24 @@ trap 'rm -rf "$folder"' EXIT
   "$tblgen" -gen-op-doc "${includes[@]}" include/attn/TransformOps/AttnTransformOps.td | tail -n +2 | cat -s
 } >"$folder/Transform.md"
 
+status=0
+# update FILE FROM: writes or compares one file
+update() {
+  if ! $check; then
+    cp "$2" "$1"
+  elif ! diff -u "$1" "$2"; then
+    echo "error: $1 is not what the sources say: run scripts/gen-docs.sh and commit it" >&2
+    status=1
+  fi
+}
+python3 scripts/python-words.py >"$folder/_words.py"
+update python/attn/_words.py "$folder/_words.py"
 python3 scripts/python-docs.py >"$folder/Python.md"
 for page in docs/Performance.md README.md; do
   python3 benchmarks/tables.py "$page" >"$folder/$(basename "$page")"
 done
-
-status=0
 for page in docs/Dialect.md docs/Passes.md docs/Python.md docs/Transform.md docs/Performance.md README.md; do
-  made="$folder/$(basename "$page")"
-  if ! $check; then
-    cp "$made" "$page"
-  elif ! diff -u "$page" "$made"; then
-    echo "error: $page is not what the sources say: run scripts/gen-docs.sh and commit it" >&2
-    status=1
-  fi
+  update "$page" "$folder/$(basename "$page")"
 done
 if $check; then
   python3 scripts/check-links.py || status=1

@@ -39,6 +39,17 @@ INTERNAL = {"on_arrays", "new_shapes", "in_order"}  # methods for other modules 
 Definition = ast.FunctionDef | ast.ClassDef
 
 
+def read_words() -> tuple[list[str], dict[str, str]]:
+    """The keywords of `**words` as a signature has them, and what each means (attn._words)."""
+    tree = ast.parse((PACKAGE / "_words.py").read_text(encoding="utf-8"))
+    fields = next(x for x in tree.body if isinstance(x, ast.ClassDef)).body
+    meanings = next(x for x in tree.body if isinstance(x, ast.Assign) and ast.unparse(x.targets[0]) == "MEANINGS")
+    return (
+        [f"{ast.unparse(x)} = None" for x in fields if isinstance(x, ast.AnnAssign)],
+        ast.literal_eval(meanings.value),
+    )
+
+
 def read(module: str) -> dict[str, Definition]:
     """The definitions of a module by name, in their order."""
     tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
@@ -56,6 +67,8 @@ def get_parameters(function: ast.FunctionDef, *, is_method: bool) -> list[str]:
     elif given.kwonlyargs:
         words.append("*")
     words += [show(x, y) for x, y in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg and given.kwarg.arg == "words":
+        return words + read_words()[0]
     return words + (["**" + show(given.kwarg, None)] if given.kwarg else [])
 
 
@@ -103,7 +116,8 @@ def document(name: str, definition: Definition, prefix: str) -> str:
     parts = [f"### `{prefix}{name}`"]
     if isinstance(definition, ast.FunctionDef):
         parts.append(f"```python\n{get_signature(prefix + name, definition)}\n```")
-    parts.append(format_docstring(ast.get_docstring(definition) or ""))
+    meanings = "\n".join(f"  {name}: {text}" for name, text in read_words()[1].items())
+    parts.append(format_docstring((ast.get_docstring(definition) or "").replace("  {words}", meanings)))
     if isinstance(definition, ast.ClassDef):
         for method in definition.body:
             is_public = isinstance(method, ast.FunctionDef) and (

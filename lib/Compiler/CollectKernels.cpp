@@ -8,41 +8,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/Words.h"
 
 using namespace mlir;
 using namespace attn;
-
-/// The conventions of a function's only sdpa, as the attributes that later phases keep for the manifest.
-static DictionaryAttr getConventions(ArrayRef<SdpaOp> ops, Builder &b) {
-  SmallVector<NamedAttribute> entries;
-  if (ops.size() == 1) {
-    SdpaOp sdpa = ops.front();
-    if (sdpa.getScale())
-      entries.push_back(b.getNamedAttr("scale", sdpa.getScaleAttr()));
-    if (sdpa.getSoftcap())
-      entries.push_back(b.getNamedAttr("softcap", sdpa.getSoftcapAttr()));
-    if (auto causal = dyn_cast_or_null<CausalAlignmentAttr>(sdpa.getCausalAttr()))
-      entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(causal.getValue()))));
-    else if (sdpa.getCausalAttr()) // of a square, where the corners are one
-      entries.push_back(b.getNamedAttr("causal", b.getStringAttr(stringifyCausalAlignment(CausalAlignment::TopLeft))));
-    if (auto align = sdpa.getAlignAttr())
-      entries.push_back(b.getNamedAttr("align", b.getStringAttr(stringifyCausalAlignment(align.getValue()))));
-    if (auto window = sdpa.getWindowAttr())
-      for (auto [name, bound] :
-           {std::pair("window_left", window.getLeft()), std::pair("window_right", window.getRight())})
-        if (bound)
-          entries.push_back(b.getNamedAttr(name, b.getI64IntegerAttr(*bound)));
-    if (sdpa.getChunk())
-      entries.push_back(b.getNamedAttr("chunk", sdpa.getChunkAttr()));
-    bool hasLengths = sdpa.getQLengths() || sdpa.getKvLengths() || sdpa.getCuSeqlensQ();
-    for (auto [name, present] : {std::pair("mask", bool(sdpa.getMask())), std::pair("bias", bool(sdpa.getBias())),
-                                 std::pair("lse", bool(sdpa.getLse())), std::pair("lengths", hasLengths)})
-      if (present)
-        entries.push_back(b.getNamedAttr(name, b.getUnitAttr()));
-  }
-  return b.getDictionaryAttr(entries);
-}
 
 /// Writes down, where no earlier run has, how the function will be compiled.
 static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
@@ -56,7 +25,7 @@ static void describePath(Operation *function, bool isReference, bool isPartlyMat
   });
   bool isFlash = !isReference && (!ops.empty() || hasOnline);
   function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : isPartlyMaterialized ? "mixed" : "flash"));
-  function->setAttr(kConventionsAttr, getConventions(ops, b));
+  function->setAttr(kConventionsAttr, ops.size() == 1 ? noteWords(ops.front()) : b.getDictionaryAttr({}));
 }
 
 void Compiler::collectKernels() {
@@ -72,25 +41,8 @@ void Compiler::collectKernels() {
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
-    auto conventions = function.getAttrOfType<DictionaryAttr>(kConventionsAttr);
-    if (auto scale = conventions.getAs<FloatAttr>("scale"))
-      kernel.scale = scale.getValueAsDouble();
-    if (auto softcap = conventions.getAs<FloatAttr>("softcap"))
-      kernel.softcap = softcap.getValueAsDouble();
-    if (auto causal = conventions.getAs<StringAttr>("causal"))
-      kernel.causal = causal.str();
-    if (auto align = conventions.getAs<StringAttr>("align"))
-      kernel.align = align.str();
-    if (auto left = conventions.getAs<IntegerAttr>("window_left"))
-      kernel.windowLeft = left.getInt();
-    if (auto right = conventions.getAs<IntegerAttr>("window_right"))
-      kernel.windowRight = right.getInt();
-    if (auto chunk = conventions.getAs<IntegerAttr>("chunk"))
-      kernel.chunk = chunk.getInt();
-    kernel.hasLengths = conventions.contains("lengths");
-    kernel.hasMask = conventions.contains("mask");
-    kernel.hasBias = conventions.contains("bias");
-    kernel.hasLse = conventions.contains("lse");
+    for (NamedAttribute note : function.getAttrOfType<DictionaryAttr>(kConventionsAttr))
+      kernel.words[findWord(note.getName())->word] = *readWord(note);
     kernels.push_back(std::move(kernel));
   }
 }

@@ -8,17 +8,10 @@
 #include "attn/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <charconv>
 
 using namespace llvm;
 
 namespace attn {
-
-/// The shortest decimal that reads back as the same number.
-static std::string printNumber(double value) {
-  char digits[32];
-  return std::string(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
-}
 
 /// What the plain entry trusts and the checked one tests.
 static StringRef describeValues(ValueCheck::Kind kind) {
@@ -89,28 +82,51 @@ static std::string printSum(StringRef x, int64_t n) {
   return n == 0 ? x.str() : (x + (n < 0 ? " - " : " + ") + Twine(n < 0 ? -uint64_t(n) : uint64_t(n))).str();
 }
 
+/// The key on the diagonal of query i.
+static StringRef getDiagonal(const Kernel &kernel) {
+  switch (kernel.words.getAlignment().value_or(Alignment::TopLeft)) {
+  case Alignment::TopLeft: return "i";
+  case Alignment::BottomRight: return "i + Sk - Sq";
+  case Alignment::Offset: return "i + causal_offset[b]";
+  }
+  llvm_unreachable("all alignments are handled");
+}
+
+/// A sentence for each word that changes scores, the scale first.
+static void writeWords(raw_ostream &os, const Kernel &kernel) {
+  for (bool isScale : {true, false})
+    for (const WordInfo &word : getWords())
+      if ((word.form == WordForm::Real) == isScale && kernel.words.has(word.word) && !word.sentence.empty())
+        os << " " << formatv(false, word.sentence.data(), printWordValue(kernel.words[word.word]));
+}
+
 /// Which keys query i keeps, whose place among the keys is i + off: a condition for each mask, on j.
 static void writeMask(raw_ostream &os, const Kernel &kernel) {
-  StringRef alignment = kernel.causal.empty() ? kernel.align : kernel.causal;
-  StringRef place = alignment == "bottom_right" ? "i + Sk - Sq" : alignment == "offset" ? "i + causal_offset[b]" : "i";
+  StringRef diagonal = getDiagonal(kernel);
+  std::string operand = diagonal == "i" ? "i" : ("(" + diagonal + ")").str();
   SmallVector<std::string> conditions;
-  if (!kernel.causal.empty())
-    conditions.push_back(("causal: j <= " + place).str());
-  if (kernel.windowLeft)
-    conditions.push_back("window: j >= " + printSum(place, -*kernel.windowLeft));
-  if (kernel.windowRight)
-    conditions.push_back("window: j <= " + printSum(place, *kernel.windowRight));
-  if (kernel.chunk)
-    conditions.push_back(llvm::formatv("chunk: floor({0}{1}{2} / {3}) = floor(j / {3})", place == "i" ? "" : "(", place,
-                                       place == "i" ? "" : ")", *kernel.chunk));
-  if (kernel.hasMask)
-    conditions.push_back("mask: its element is 1");
+  for (const WordInfo &word : getWords()) {
+    if (!kernel.words.has(word.word))
+      continue;
+    auto add = [&](const std::string &condition) { conditions.push_back((word.token + ": " + condition).str()); };
+    if (const auto *window = kernel.words.get<Window>(word.word)) {
+      if (window->left)
+        add("j >= " + printSum(diagonal, -*window->left));
+      if (window->right)
+        add("j <= " + printSum(diagonal, *window->right));
+    }
+    if (!word.condition.empty())
+      add(formatv(false, word.condition.data(), printWordValue(kernel.words[word.word]), diagonal, operand));
+  }
   if (conditions.empty())
     return;
   os << "\n * Query i keeps key j where all of these hold:";
   for (const std::string &condition : conditions)
     os << "\n *   " << condition;
-  if (kernel.hasLengths && alignment == "bottom_right")
+  bool hasLengths = any_of(getWords(), [&](const WordInfo &word) {
+    return word.counts != WordCounts::Nothing && kernel.words.has(word.word);
+  });
+  if (hasLengths && kernel.words.getAlignment() == Alignment::BottomRight)
     os << "\n * Sk and Sq are the lengths of the sequence.";
 }
 
@@ -129,14 +145,7 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   os << " * Outputs must not overlap any other argument; inputs may overlap each other and are not written.\n *\n";
   os << " * Conventions: heads of K and V are shared by contiguous groups of query heads; a row that keeps no key has\n"
         " * output 0 (and lse -inf).";
-  if (kernel.scale)
-    os << " Scale " << printNumber(*kernel.scale) << ".";
-  if (kernel.softcap)
-    os << " Scores are capped to " << printNumber(*kernel.softcap) << " * tanh(s / cap).";
-  if (kernel.hasBias)
-    os << " Bias is added to the scaled scores; -inf removes the key.";
-  if (kernel.hasLse)
-    os << " lse is the natural logarithm.";
+  writeWords(os, kernel);
   writeMask(os, kernel);
   os << "\n * Safe to call from several threads at once.";
   if (kernel.isGpu)

@@ -45,8 +45,14 @@ static std::string getSizePlaces(const Problem &problem) {
 /// head's, the rows of a page, how many offsets there are; nor an alignment where the line does without.
 static bool isSaidByTensors(const Problem &problem) {
   bool isVarlen = problem.layout == Problem::Layout::Varlen;
-  bool isPlaced = problem.causal || problem.align || !(problem.window || problem.chunk);
+  bool isPlaced = problem.words.getAlignment() || !problem.words.hasPlaced();
   return problem.layout != Problem::Layout::BSD && !problem.paged && !(isVarlen && problem.hasOffset()) && isPlaced;
+}
+
+/// True for the token of a tensor over the scores, which stands without its sizes.
+static bool isScoreSizes(StringRef token) {
+  return any_of(getWords(),
+                [&](const WordInfo &word) { return word.form == WordForm::ScoreSizes && word.token == token; });
 }
 
 BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
@@ -66,7 +72,7 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
   // Bias and mask are features; their shapes are those of tensors 3 and, after it, the next.
   unsigned argument = 3;
   for (std::string &word : words) {
-    if (word == "bias" || word == "mask") {
+    if (isScoreSizes(word)) {
       word += formatv("={{{0}.0},{{{0}.1},{{{0}.2},{{{0}.3}", argument).str();
       ++argument;
     }

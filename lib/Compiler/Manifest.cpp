@@ -41,6 +41,24 @@ static json::Value toJSON(const GpuLaunch &launch) {
   return object;
 }
 
+/// A word under its name; of a window, each side. Null where the kernel does without.
+static void addConvention(json::Object &conventions, const WordInfo &word, const WordValue &value) {
+  auto orNull = [](std::optional<int64_t> bound) { return bound ? json::Value(*bound) : json::Value(nullptr); };
+  if (word.form == WordForm::Bounds) {
+    Window window = std::holds_alternative<Window>(value) ? std::get<Window>(value) : Window();
+    conventions[(word.name + "_left").str()] = orNull(window.left);
+    conventions[(word.name + "_right").str()] = orNull(window.right);
+    return;
+  }
+  conventions[word.name] = nullptr;
+  if (const auto *alignment = std::get_if<Alignment>(&value))
+    conventions[word.name] = printAlignment(*alignment);
+  else if (const auto *number = std::get_if<int64_t>(&value))
+    conventions[word.name] = *number;
+  else if (const auto *real = std::get_if<double>(&value))
+    conventions[word.name] = *real;
+}
+
 static json::Value toJSON(const Kernel &kernel) {
   json::Array arguments;
   for (const KernelArgument &argument : kernel.arguments) {
@@ -55,20 +73,14 @@ static json::Value toJSON(const Kernel &kernel) {
                                      {"strides", toJSON(argument.getStrides(), argument.printStrides(kernel.sizes))},
                                      {"alignment", argument.getAlignment(kernel.isGpu)}});
   }
-  auto orNull = [](std::optional<double> value) { return value ? json::Value(*value) : json::Value(nullptr); };
-  auto orNullInteger = [](std::optional<int64_t> value) { return value ? json::Value(*value) : json::Value(nullptr); };
-  json::Object conventions{{"scale", orNull(kernel.scale)},
-                           {"softcap", orNull(kernel.softcap)},
-                           {"causal", kernel.causal.empty() ? json::Value(nullptr) : json::Value(kernel.causal)},
-                           {"align", kernel.align.empty() ? json::Value(nullptr) : json::Value(kernel.align)},
-                           {"window_left", orNullInteger(kernel.windowLeft)},
-                           {"window_right", orNullInteger(kernel.windowRight)},
-                           {"chunk", orNullInteger(kernel.chunk)},
-                           {"lse", "natural"},
+  json::Object conventions{{"lse", "natural"},
                            {"mask", "true = attend"},
                            {"additive_minus_infinity", "removes the key"},
                            {"empty_row", "out 0, lse -inf"},
                            {"heads", "contiguous groups"}};
+  for (const WordInfo &word : getWords())
+    if (word.isAttribute() && word.form != WordForm::Probability)
+      addConvention(conventions, word, kernel.words[word.word]);
   json::Object object{
       {"name", kernel.name},
       {"entry", kernel.name},

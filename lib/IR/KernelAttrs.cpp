@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Attn.h"
+#include "attn/IR/Words.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -127,15 +127,6 @@ static bool isSizeNames(Attribute attribute) {
          });
 }
 
-static bool isConvention(NamedAttribute entry) {
-  return llvm::StringSwitch<bool>(entry.getName())
-      .Cases({"scale", "softcap"}, isa<FloatAttr>(entry.getValue()))
-      .Cases({"causal", "align"}, isa<StringAttr>(entry.getValue()))
-      .Cases({"window_left", "window_right", "chunk"}, isa<IntegerAttr>(entry.getValue()))
-      .Cases({"mask", "bias", "lse", "lengths"}, isa<UnitAttr>(entry.getValue()))
-      .Default(false);
-}
-
 LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   Attribute value = attribute.getValue();
   if (attribute.getName() == kArgumentsAttr) {
@@ -162,11 +153,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError("expected ") << kConventionsAttr << " beside " << kPathAttr << ", found none";
   } else if (attribute.getName() == kConventionsAttr) {
     auto entries = dyn_cast<DictionaryAttr>(value);
-    if (!entries || !llvm::all_of(entries, isConvention))
+    if (!entries || !llvm::all_of(entries, [](NamedAttribute entry) { return readWord(entry).has_value(); }))
       return op->emitError("expected ")
-             << kConventionsAttr << " to hold scale and softcap as floats, causal and align as strings, "
-             << "window_left, window_right and chunk as integers, mask, bias, lse and lengths as units, found "
-             << value;
+             << kConventionsAttr << " to hold attributes of attn.sdpa under their names, those of the dialect as "
+             << "strings (causal = \"#attn.causal<top_left>\"), and units for its operands, found " << value;
   } else if (attribute.getName() == kCudaEntryAttr) {
     if (!isa<UnitAttr>(value) || !op->hasAttr(kArgumentsAttr))
       return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "

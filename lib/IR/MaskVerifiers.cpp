@@ -8,12 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "attn/IR/Words.h"
 
 using namespace mlir;
 using namespace attn;
 
 /// As of bounds of windows: with an offset of up to 2^61, where predicates hold it, nothing wraps.
-static constexpr int64_t kMaxChunk = int64_t(1) << 40;
+static constexpr int kMaxNumberBits = 40;
 
 /// C5: an alignment is spelled out unless the sizes make every alignment the same.
 static LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal, bool hasLengths) {
@@ -39,26 +40,35 @@ static bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths()
 static bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
 
 /// C12: a window or chunk is placed by the causal alignment or by one of its own.
-template <typename OpTy> static LogicalResult verifyWindow(OpTy op) {
-  bool isPlaceable = op.getWindow() || op.getChunk();
-  // Not by its getter, which is unsigned.
-  if (IntegerAttr chunk = op.getChunkAttr(); chunk && chunk.getInt() < 1)
-    return op.emitOpError("C12: expected chunk to be at least 1, found ") << chunk.getInt();
-  if (IntegerAttr chunk = op.getChunkAttr(); chunk && chunk.getInt() > kMaxChunk)
-    return op.emitOpError("C12: expected chunk to be at most 2^40, found ")
-           << chunk.getInt() << "; leave it out for one chunk of all keys";
+template <typename OpTy> static LogicalResult verifyAlignment(OpTy op) {
+  bool isPlaceable = hasPlacedWord(op);
   if (op.getAlign() && (!isPlaceable || op.getCausal()))
-    return op.emitOpError("C12: expected align only for a window or chunk without causal, found it ")
-           << (op.getCausal() ? "beside causal" : "without a window");
+    return op.emitOpError("C12: expected align only for a ") << joinPlacedWords() << " without causal, found it "
+                                                             << (op.getCausal() ? "beside causal" : "without a window");
   int64_t queries = getStaticSize(op, DimKind::Query), keys = getStaticSize(op, DimKind::Key);
   bool isPlaced =
       op.getCausal() || op.getAlign() || (queries == keys && !ShapedType::isDynamic(queries) && !hasLengths(op));
   if (!isPlaceable || isPlaced)
     return success();
-  return op.emitOpError(
-      "C12: a window or chunk without causal needs an alignment unless the numbers of queries and keys "
-      "are static and equal; write align = #attn.causal<top_left> or align = "
-      "#attn.causal<bottom_right>");
+  return op.emitOpError("C12: a ") << joinPlacedWords()
+                                   << " without causal needs an alignment unless the numbers of queries and keys are "
+                                      "static and equal; write align = #attn.causal<top_left> or align = "
+                                      "#attn.causal<bottom_right>";
+}
+
+/// C12: numbers are within their bounds.
+static LogicalResult verifyNumbers(Operation *op) {
+  for (const WordInfo &word : getWords()) {
+    // An unsigned getter would hide a sign.
+    auto number = word.kind == WordKind::MaskAttribute ? op->getAttrOfType<IntegerAttr>(word.name) : IntegerAttr();
+    if (number && number.getInt() < word.minimum)
+      return op->emitOpError("C12: expected ")
+             << word.name << " to be at least " << word.minimum << ", found " << number.getInt();
+    if (number && number.getInt() > int64_t(1) << kMaxNumberBits)
+      return op->emitOpError("C12: expected ") << word.name << " to be at most 2^" << kMaxNumberBits << ", found "
+                                               << number.getInt() << "; leave it out for no such bound";
+  }
+  return success();
 }
 
 LogicalResult attn::verifyMask(Operation *op, Value mask) {
@@ -103,7 +113,8 @@ template <typename OpTy> static LogicalResult verifySpelledOutOperands(OpTy op) 
 }
 
 template <typename OpTy> static LogicalResult verifySpelledOut(OpTy op) {
-  if (failed(verifyCausal(op, op.getCausal(), hasLengths(op))) || failed(verifyWindow(op)))
+  if (failed(verifyCausal(op, op.getCausal(), hasLengths(op))) || failed(verifyNumbers(op)) ||
+      failed(verifyAlignment(op)))
     return failure();
   return verifySpelledOutOperands(op);
 }
@@ -116,13 +127,9 @@ LogicalResult attn::verifyPacked(SdpaOp op) {
   if (getNumBatchDims(op) != 2)
     return op.emitOpError("C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found ")
            << getNumBatchDims(op);
-  StringRef other = op.getQLengths() || op.getKvLengths() ? "lengths, which cu_seqlens say themselves"
-                    : op.getBias()                        ? "bias"
-                    : op.getMask()                        ? "mask"
-                    : op.getDropoutP()                    ? "dropout"
-                                                          : "";
-  if (!other.empty())
-    return op.emitOpError("C15: expected cu_seqlens without ") << other << "; write a mask or bias as a region";
+  for (NamedAttribute note : noteWords(op))
+    if (const WordInfo *word = findWord(note.getName()); !word->notPacked.empty())
+      return op.emitOpError("C15: expected no ") << word->token << " with packed sequences, " << word->notPacked;
   if (failed(verifyPerBatch(op, op.getCuSeqlensQ(), "cu_seqlens of queries", /*excess=*/1)))
     return failure();
   return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);

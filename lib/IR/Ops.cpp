@@ -37,15 +37,35 @@ SmallVector<Value> OnlineStepOp::getValueSegments() {
   return segments;
 }
 
+/// Operands in their order, each with its place; null ones are left out.
+static void addOperands(OperationState &state, MutableArrayRef<int32_t> segments,
+                        ArrayRef<std::pair<int, Value>> operands) {
+  for (auto [place, operand] : operands)
+    if (operand) {
+      state.addOperands(operand);
+      segments[place] = 1;
+    }
+}
+
+void MaskOp::build(OpBuilder &builder, OperationState &state, Value input, Value bias, Value mask, Value output,
+                   ArrayAttr maps) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  addOperands(state, properties.operandSegmentSizes,
+              {{odsIndex_input, input}, {odsIndex_bias, bias}, {odsIndex_mask, mask}, {odsIndex_output, output}});
+  properties.setMaps(maps);
+  state.addTypes(output.getType());
+  state.addRegion();
+}
+
 void SdpaOp::build(OpBuilder &builder, OperationState &state, Value query, Value key, Value value, Value output,
                    Value lse, ArrayRef<AffineMap> maps) {
-  state.addOperands({query, key, value, output});
-  if (lse)
-    state.addOperands(lse);
   Properties &properties = state.getOrAddProperties<Properties>();
-  for (unsigned i : {0, 1, 2, 5}) // query, key, value, output
-    properties.operandSegmentSizes[i] = 1;
-  properties.operandSegmentSizes[6] = lse ? 1 : 0;
+  addOperands(state, properties.operandSegmentSizes,
+              {{odsIndex_query, query},
+               {odsIndex_key, key},
+               {odsIndex_value, value},
+               {odsIndex_output, output},
+               {odsIndex_lse, lse}});
   if (!maps.empty())
     properties.setMaps(builder.getAffineMapArrayAttr(maps));
   for (Value init : {output, lse})

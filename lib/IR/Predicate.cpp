@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,8 +26,11 @@ namespace {
 /// Beyond every length, and far enough from 2^63 that a position plus an offset and a bound does not wrap.
 constexpr int64_t kMaxOffset = int64_t(1) << 61;
 
-/// The attributes that buildPredicate turns into arith.
-constexpr llvm::StringLiteral kSpelledOutMasks[] = {"causal", "window", "align", "chunk"};
+/// The names of the attributes that buildPredicate turns into arith.
+auto getMaskAttributes() {
+  auto isMask = [](const WordInfo &word) { return word.kind == WordKind::MaskAttribute; };
+  return llvm::map_range(llvm::make_filter_range(getWords(), isMask), [](const WordInfo &word) { return word.name; });
+}
 
 /// The operands that it reads; each may be null.
 struct MaskOperands {
@@ -134,7 +138,7 @@ static bool spellsOutPredicate(Operation *op) {
   // The lengths of packed sequences are in mask_mod once the op is analysed; its cu_seqlens stay.
   bool areSequencesNew = operands.querySequences && cast<SdpaOp>(op).getKeyRanges().empty();
   return areSequencesNew || operands.queryLengths || operands.keyLengths ||
-         llvm::any_of(kSpelledOutMasks, [&](StringRef name) { return op->hasAttr(name); });
+         llvm::any_of(getMaskAttributes(), [&](StringRef name) { return op->hasAttr(name); });
 }
 
 bool attn::hasSpelledOutMask(Operation *op) {
@@ -291,7 +295,7 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
     buildStart(builder, sdpa, start, getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   if (hasMask)
     buildPredicate(builder, op, predicate);
-  for (StringRef name : kSpelledOutMasks)
+  for (StringRef name : getMaskAttributes())
     target->removeAttr(name);
   if (hasMask)
     getMaskMod(target)->takeBody(predicate);
@@ -317,12 +321,12 @@ void attn::spellOutAlignment(Operation *op) {
   auto topLeft = CausalAlignmentAttr::get(op->getContext(), CausalAlignment::TopLeft);
   if (isa_and_nonnull<UnitAttr>(op->getAttr("causal")))
     op->setAttr("causal", topLeft);
-  else if ((op->hasAttr("window") || op->hasAttr("chunk")) && !op->hasAttr("causal") && !op->hasAttr("align"))
+  else if (hasPlacedWord(op) && !op->hasAttr("causal") && !op->hasAttr("align"))
     op->setAttr("align", topLeft);
 }
 
 void attn::copySpelledOutMasks(MaskOp from, SdpaOp to) {
-  for (StringRef name : kSpelledOutMasks)
+  for (StringRef name : getMaskAttributes())
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
   if (Value lengths = from.getQLengths())

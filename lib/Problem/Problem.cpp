@@ -63,8 +63,9 @@ llvm::Error ProblemParser::fillDefaults() {
     problem.sk = problem.sq;
   if (wordOf("dv").empty())
     problem.dv = problem.d;
-  if (problem.mask == kFullScoreShape)
-    problem.mask = {problem.b, problem.hq, problem.sq, problem.sk};
+  for (const WordInfo &word : getWords())
+    if (const auto *shape = problem.words.get<ScoreShape>(word.word); shape && *shape == kFullScoreShape)
+      problem.words[word.word] = ScoreShape{problem.b, problem.hq, problem.sq, problem.sk};
   return llvm::Error::success();
 }
 

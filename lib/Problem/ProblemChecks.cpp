@@ -69,19 +69,22 @@ llvm::Error ProblemParser::checkKeyTypes() {
 }
 
 /// A window without causal says where its diagonal ends, unless the lengths are equal; an alignment is for a window.
-llvm::Error ProblemParser::checkWindow() {
-  if (problem.align && problem.causal)
+llvm::Error ProblemParser::checkAlignment() {
+  const WordValues &words = problem.words;
+  if (words.has(Word::align) && words.has(Word::causal))
     return error(wordOf("align"), "expected align only without causal, which says the alignment itself; leave it out");
-  if (problem.align && !problem.window && !problem.chunk)
+  if (words.has(Word::align) && !words.hasPlaced())
     return error(wordOf("align"),
-                 "expected align only with a window or chunk, found none; write causal=... or window=...");
-  if (!(problem.window || problem.chunk) || problem.align || problem.causal)
+                 "expected align only with a " + joinPlacedWords() + ", found none; write causal=... or window=...");
+  if (!words.hasPlaced() || words.getAlignment())
     return llvm::Error::success();
-  StringRef name = problem.window ? "window" : "chunk";
+  StringRef name =
+      llvm::find_if(getWords(), [&](const WordInfo &word) { return word.isPlaced && words.has(word.word); })->token;
   constexpr StringRef advice = "write align=top_left, align=bottom_right or align=offset";
-  bool mayDiffer = problem.qLengths || problem.kvLengths || problem.layout == Problem::Layout::Varlen ||
-                   problem.sq == Problem::kDynamic || problem.sk == Problem::kDynamic;
-  if (mayDiffer)
+  bool hasLengths = llvm::any_of(getWords(), [&](const WordInfo &word) {
+    return word.counts != WordCounts::Nothing && problem.hasArgument(word);
+  });
+  if (hasLengths || problem.sq == Problem::kDynamic || problem.sk == Problem::kDynamic)
     return error(wordOf(name), llvm::formatv("expected an alignment of the {0}, as the numbers of queries and keys may "
                                              "differ from call to call; {1}",
                                              name, advice));
@@ -96,21 +99,12 @@ llvm::Error ProblemParser::checkWindow() {
 llvm::Error ProblemParser::checkPacking() {
   if (problem.layout != Problem::Layout::Varlen)
     return llvm::Error::success();
-  for (StringRef name : {"q_lengths", "kv_lengths"})
-    if (!wordOf(name).empty())
-      return error(wordOf(name), llvm::formatv("expected no {0} with layout=varlen, whose cu_seqlens say the lengths; "
-                                               "leave it out",
-                                               name));
-  for (StringRef name : {"bias", "mask"})
-    if (!wordOf(name).empty())
-      return error(wordOf(name), llvm::formatv("expected no {0} with layout=varlen, whose sequences have scores of "
-                                               "different sizes; leave it out, or write a region",
-                                               name));
+  for (const WordInfo &word : getWords())
+    if (!word.notPacked.empty() && problem.words.has(word.word))
+      return error(wordOf(word.token),
+                   llvm::formatv("expected no {0} with layout=varlen, {1}", word.token, word.notPacked));
   if (problem.paged)
     return error(wordOf("paged"), "expected no pages with layout=varlen; leave one out");
-  if (problem.dropout)
-    return error(wordOf("dropout"), "expected no dropout with layout=varlen, whose scores have no index of their own; "
-                                    "leave it out");
   if (problem.b == Problem::kDynamic && problem.hasOffset())
     return error(wordOf("b"), "expected a number of sequences with layout=varlen and offsets, found 'b?'; write a "
                               "number as b2");
@@ -126,7 +120,7 @@ llvm::Error ProblemParser::checkPages() {
       return error(wordOf("pages"), "expected pages only with paged, found none; write paged=16 or the like");
     return llvm::Error::success();
   }
-  if (!problem.kvLengths)
+  if (!problem.words.has(Word::kv_lengths))
     return error(wordOf("paged"), "expected kv_lengths with paged, which say what of the pages is in use; write "
                                   "kv_lengths as well");
   if (problem.hq == Problem::kDynamic)
@@ -137,20 +131,18 @@ llvm::Error ProblemParser::checkPages() {
   if (problem.sk != Problem::kDynamic)
     return llvm::Error::success();
   // The keys are those of the block table, in whole pages: no argument has their number as a dimension.
-  for (auto [name, shape] : {std::pair(StringRef("bias"), problem.bias), {"mask", problem.mask}})
-    if (shape && shape->back() != 1)
-      return error(wordOf(name), llvm::formatv("expected size 1 in the key dimension of {0} with paged and sk?, found "
-                                               "{1}; write sk as a number, or 1",
-                                               name, printSize(shape->back())));
+  for (const WordInfo &word : getWords())
+    if (const auto *shape = problem.words.get<ScoreShape>(word.word); shape && shape->back() != 1)
+      return error(wordOf(word.token), llvm::formatv("expected size 1 in the key dimension of {0} with paged and sk?, "
+                                                     "found {1}; write sk as a number, or 1",
+                                                     word.token, printSize(shape->back())));
   return llvm::Error::success();
 }
 
-llvm::Error ProblemParser::checkScoreShape(StringRef name, const std::optional<Problem::ScoreShape> &shape) {
-  if (!shape)
-    return llvm::Error::success();
-  const Problem::ScoreShape full = {problem.b, problem.hq, problem.sq, problem.sk};
+llvm::Error ProblemParser::checkScoreShape(StringRef name, const ScoreShape &shape) {
+  const ScoreShape full = {problem.b, problem.hq, problem.sq, problem.sk};
   constexpr StringRef dims[] = {"batch", "head", "query", "key"};
-  for (auto [size, fullSize, dim] : llvm::zip_equal(*shape, full, dims))
+  for (auto [size, fullSize, dim] : llvm::zip_equal(shape, full, dims))
     if (size != 1 && size != fullSize)
       return error(wordOf(name),
                    llvm::formatv("expected 1 or {0} in the {1} dimension of {2}, found {3}; write {2}={4},{5},{6},{7}, "
@@ -185,10 +177,9 @@ llvm::Error ProblemParser::checkSizes() {
                                                                                  {"k", {keyBatches, hkv, keyRows, d}},
                                                                                  {"v", {keyBatches, hkv, keyRows, dv}},
                                                                                  {"out", {b, hq, sq, dv}}};
-  if (problem.bias)
-    tensors.push_back({"bias", {problem.bias->begin(), problem.bias->end()}});
-  if (problem.mask)
-    tensors.push_back({"mask", {problem.mask->begin(), problem.mask->end()}});
+  for (const WordInfo &word : getWords())
+    if (const auto *shape = problem.words.get<ScoreShape>(word.word))
+      tensors.push_back({word.token, {shape->begin(), shape->end()}});
   if (problem.weights)
     tensors.push_back({"weights", {b, hq, sq, sk}});
   for (const auto &[name, shape] : tensors)
@@ -202,16 +193,16 @@ llvm::Error ProblemParser::check() {
     return failure;
   if (llvm::Error failure = checkKeyTypes())
     return failure;
-  if (llvm::Error failure = checkWindow())
+  if (llvm::Error failure = checkAlignment())
     return failure;
   if (llvm::Error failure = checkPacking())
     return failure;
   if (llvm::Error failure = checkPages())
     return failure;
-  if (llvm::Error failure = checkScoreShape("bias", problem.bias))
-    return failure;
-  if (llvm::Error failure = checkScoreShape("mask", problem.mask))
-    return failure;
+  for (const WordInfo &word : getWords())
+    if (const auto *shape = problem.words.get<ScoreShape>(word.word))
+      if (llvm::Error failure = checkScoreShape(word.token, *shape))
+        return failure;
   if (llvm::Error failure = checkSizes())
     return failure;
   return checkCaptureNames(problem);

@@ -54,7 +54,7 @@ SmallVector<Dim> IRPrinter::rows(Dim heads, Dim length, int64_t columns) const {
   llvm_unreachable("all layouts are handled");
 }
 
-SmallVector<Dim> IRPrinter::scoreDims(const Problem::ScoreShape &shape) const {
+SmallVector<Dim> IRPrinter::scoreDims(const ScoreShape &shape) const {
   SmallVector<Dim> dims = {b, hq, sq, sk};
   for (auto [dim, size] : llvm::zip_equal(dims, shape))
     dim.size = size;
@@ -74,6 +74,33 @@ const TypedValue *IRPrinter::find(StringRef name) const {
   return found == arguments.end() ? nullptr : found;
 }
 
+StringRef IRPrinter::printElementOf(const WordInfo &word) const {
+  switch (word.element) {
+  case WordElement::OfQuery: return element;
+  case WordElement::Accumulation: return wide;
+  case WordElement::Bool: return "i1";
+  case WordElement::I32: return "i32";
+  case WordElement::I64: return "i64";
+  case WordElement::F32: return "f32";
+  }
+  llvm_unreachable("all elements are handled");
+}
+
+TypedValue IRPrinter::printArgument(const WordInfo &word) {
+  auto withDims = [&](llvm::ArrayRef<Dim> dims) { return tensor(word.argument, dims, printElementOf(word)); };
+  Dim sums = {problem.b == Problem::kDynamic ? Problem::kDynamic : problem.b + 1, ""};
+  switch (word.shape) {
+  case WordShape::Scores: return withDims(scoreDims(*problem.words.get<ScoreShape>(word.word)));
+  case WordShape::PerHead: return withDims({hq});
+  case WordShape::PerBatch: return withDims({b});
+  case WordShape::PerKey: return problem.hasTokenScales ? withDims({b, hkv, sk}) : withDims({hkv});
+  case WordShape::PrefixSums: return withDims({sums});
+  case WordShape::Number: return {word.argument.str(), printElementOf(word).str(), {}};
+  case WordShape::Other: break;
+  }
+  llvm_unreachable("words of IR only are no arguments of problems");
+}
+
 void IRPrinter::addArguments() {
   arguments.push_back(tensor("q", rows(hq, sq, problem.d), element));
   for (auto [name, columns] : {std::pair("k", problem.d), {"v", problem.dv}}) {
@@ -90,30 +117,13 @@ void IRPrinter::addArguments() {
       std::swap(cache[1], cache[2]);
     arguments.push_back(tensor(name, cache, kvElement));
   }
-  if (problem.bias)
-    arguments.push_back(tensor("bias", scoreDims(*problem.bias), element));
-  if (problem.mask)
-    arguments.push_back(tensor("mask", scoreDims(*problem.mask), "i1"));
-  if (problem.sink)
-    arguments.push_back(tensor("sink", {hq}, wide));
-  if (problem.qLengths)
-    arguments.push_back(lengths("q_lengths"));
-  if (problem.kvLengths)
-    arguments.push_back(lengths("kv_lengths"));
-  if (problem.isQuantised())
-    for (StringRef name : {"k_scale", "v_scale"})
-      arguments.push_back(problem.hasTokenScales ? tensor(name, {b, hkv, sk}, "f32") : tensor(name, {hkv}, "f32"));
-  if (problem.hasOffset())
-    arguments.push_back(lengths("causal_offset"));
-  Dim sums = {problem.b == Problem::kDynamic ? Problem::kDynamic : problem.b + 1, ""};
-  if (problem.layout == Problem::Layout::Varlen)
-    for (StringRef name : {"cu_seqlens_q", "cu_seqlens_k"})
-      arguments.push_back(tensor(name, {sums}, "i32"));
-  if (problem.paged)
-    arguments.push_back(tensor("block_table", {b, {problem.getTablePages(), ""}}, "i32"));
-  if (problem.dropout)
-    for (const char *name : {"seed", "offset"})
-      arguments.push_back({name, "i64", {}});
+  for (const WordInfo &word : getWords()) {
+    // The table of pages stands in front of the numbers.
+    if (word.shape == WordShape::Number && problem.paged && !find("block_table"))
+      arguments.push_back(tensor("block_table", {b, {problem.getTablePages(), ""}}, "i32"));
+    if (!word.isAttribute() && problem.hasArgument(word))
+      arguments.push_back(printArgument(word));
+  }
   for (const Problem::Capture &capture : problem.captures)
     arguments.push_back({capture.name, capture.type, {}});
 }

@@ -43,8 +43,9 @@ private:
     return {name.str(), printType(dims, element), llvm::SmallVector<Dim>(dims)};
   }
   llvm::SmallVector<Dim> rows(Dim heads, Dim length, int64_t columns) const;
-  llvm::SmallVector<Dim> scoreDims(const Problem::ScoreShape &shape) const;
-  TypedValue lengths(llvm::StringRef name) { return tensor(name, {b}, "i32"); }
+  llvm::SmallVector<Dim> scoreDims(const ScoreShape &shape) const;
+  llvm::StringRef printElementOf(const WordInfo &word) const;
+  TypedValue printArgument(const WordInfo &word);
 
   // Arguments and results, in their order
   void addArguments();
@@ -59,7 +60,7 @@ private:
   void addPages(TypedValue &view, llvm::StringRef cache);
   TypedValue addSplitHeads(const TypedValue &packed, const Dim &length, int64_t heads, int64_t columns);
   std::string clause(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> arguments) const;
-  std::string maskAttributes() const;
+  llvm::SmallVector<std::string> printAttributes(llvm::function_ref<bool(const WordInfo &)> isAsked) const;
   void addSdpa();
   void addChain();
   bool widensChain() const;

@@ -18,24 +18,6 @@ using llvm::formatv;
 using llvm::SmallVector;
 using llvm::StringRef;
 
-/// A float attribute in MLIR's syntax, which wants a decimal point in front of the exponent.
-static std::string printRealAttr(double real) {
-  std::string text = printReal(real);
-  if (!StringRef(text).contains('.'))
-    text.insert(std::min(text.find('e'), text.size()), ".0");
-  return text + " : f64";
-}
-
-/// #attn.window<left = 127, right = 0>, with the sides that are bounded.
-static std::string printWindow(const Problem::Window &window) {
-  SmallVector<std::string> sides;
-  if (window.left)
-    sides.push_back("left = " + std::to_string(*window.left));
-  if (window.right)
-    sides.push_back("right = " + std::to_string(*window.right));
-  return "#attn.window<" + llvm::join(sides, ", ") + ">";
-}
-
 //===----------------------------------------------------------------------===//
 // Maps
 //===----------------------------------------------------------------------===//
@@ -67,30 +49,23 @@ std::string IRPrinter::clause(StringRef name, llvm::ArrayRef<StringRef> names) c
   return formatv("      {0}({1})\n", name, printOperands(values));
 }
 
-std::string IRPrinter::maskAttributes() const {
+SmallVector<std::string> IRPrinter::printAttributes(llvm::function_ref<bool(const WordInfo &)> isAsked) const {
   SmallVector<std::string> attributes;
-  if (problem.causal)
-    attributes.push_back(formatv("causal = #attn.causal<{0}>", printCausal(*problem.causal)));
-  if (problem.window)
-    attributes.push_back("window = " + printWindow(*problem.window));
-  if (problem.chunk)
-    attributes.push_back("chunk = " + std::to_string(*problem.chunk) + " : i64");
-  if (problem.align)
-    attributes.push_back(formatv("align = #attn.causal<{0}>", printCausal(*problem.align)));
-  return llvm::join(attributes, ", ");
+  for (const WordInfo &word : getWords())
+    if (word.isAttribute() && problem.words.has(word.word) && isAsked(word))
+      attributes.push_back((word.name + " = " + printWordAttribute(problem.words[word.word])).str());
+  return attributes;
 }
 
 void IRPrinter::addSdpa() {
-  SmallVector<std::string> attributes;
-  if (std::string masks = maskAttributes(); !masks.empty())
-    attributes.push_back(masks);
+  SmallVector<std::string> attributes = printAttributes([](const WordInfo &) { return true; });
   // Packed sequences have a default layout of their own.
   if (problem.layout != Problem::Layout::Varlen && !isHeadMajor) {
     SmallVector<std::string> maps = {mapRows("h", "i", "d", isHeadMajor), mapRows(kvHead(), "j", "d", isKeyHeadMajor),
                                      mapRows(kvHead(), "j", "e", isKeyHeadMajor)};
     constexpr StringRef names[] = {"b", "h", "i", "j"};
-    for (const std::optional<Problem::ScoreShape> &shape : {problem.bias, problem.mask})
-      if (shape)
+    for (const WordInfo &word : getWords())
+      if (const auto *shape = problem.words.get<ScoreShape>(word.word))
         maps.push_back(llvm::join(llvm::map_range(llvm::seq<size_t>(0, shape->size()),
                                                   [&](size_t i) { return (*shape)[i] == 1 ? "0" : names[i]; }),
                                   ", "));
@@ -99,13 +74,6 @@ void IRPrinter::addSdpa() {
       maps.push_back("b, h, i");
     attributes.push_back(printMaps("b, h, i, j, d, e", maps));
   }
-  if (problem.scale)
-    attributes.push_back("scale = " + printRealAttr(*problem.scale));
-  if (problem.softcap)
-    attributes.push_back("softcap = " + printRealAttr(*problem.softcap));
-  if (problem.dropout)
-    attributes.push_back("dropout_p = " + printRealAttr(*problem.dropout));
-
   SmallVector<TypedValue> outputs = results, inits;
   for (TypedValue &output : outputs)
     inits.push_back(addEmpty(output.name, output));
@@ -114,8 +82,9 @@ void IRPrinter::addSdpa() {
     outputs.front() = {"out.heads", inits.front().type, inits.front().dims};
   }
   line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
-  for (StringRef name : {"bias", "mask", "sink", "q_lengths", "kv_lengths", "causal_offset"})
-    body += clause(name, name);
+  for (const WordInfo &word : getWords())
+    if (word.stands == WordStands::ByToken || word.stands == WordStands::BesideOffset)
+      body += clause(word.name, word.argument);
   body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
   body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
@@ -208,6 +177,11 @@ void IRPrinter::addChain() {
 /// Beside a 16-bit Q, scaled keys and values are no 16-bit numbers: all three are then wide.
 bool IRPrinter::widensChain() const { return problem.isQuantised() && element != wide; }
 
+/// For printAttributes: one word.
+static auto isWord(Word word) {
+  return [word](const WordInfo &info) { return info.word == word; };
+}
+
 /// The scores with all that changes and masks them.
 TypedValue IRPrinter::addScores() {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
@@ -217,20 +191,20 @@ TypedValue IRPrinter::addScores() {
     maps.push_back(printMaps("b, h, i, j, d", {mapRows("h", "i", "d", isHeadMajor),
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
   TypedValue scores = addStep("scores", "chain.scores", {query, key}, "", scoreShape, wide, maps);
-  double scale = problem.scale.value_or(1 / std::sqrt(double(problem.d)));
-  scores = addStep("scale", "chain.scaled", {scores}, "", scoreShape, wide, {"scale = " + printRealAttr(scale)});
+  const auto *scale = problem.words.get<double>(Word::scale);
+  scores = addStep("scale", "chain.scaled", {scores}, "", scoreShape, wide,
+                   {"scale = " + printWordAttribute(scale ? *scale : 1 / std::sqrt(double(problem.d)))});
   if (!problem.scoreMod.empty())
     scores = addStep("modify", "chain.modified", {scores}, "", scoreShape, wide, {},
                      " score_mod " + withoutKeyHeads(problem.scoreMod, group));
-  if (problem.softcap)
-    scores = addStep("softcap", "chain.capped", {scores}, "", scoreShape, wide,
-                     {"softcap = " + printRealAttr(*problem.softcap)});
+  if (problem.words.has(Word::softcap))
+    scores = addStep("softcap", "chain.capped", {scores}, "", scoreShape, wide, printAttributes(isWord(Word::softcap)));
   std::string clauses, region = problem.maskMod.empty() ? "" : " mask_mod " + withoutKeyHeads(problem.maskMod, group);
-  for (StringRef name : {"bias", "mask", "q_lengths", "kv_lengths", "causal_offset"})
-    clauses += clause(name, name);
-  SmallVector<std::string> attributes;
-  if (std::string masks = maskAttributes(); !masks.empty())
-    attributes.push_back(masks);
+  for (const WordInfo &word : getWords())
+    if (word.kind == WordKind::MaskOperand)
+      clauses += clause(word.name, word.argument);
+  SmallVector<std::string> attributes =
+      printAttributes([](const WordInfo &word) { return word.kind == WordKind::MaskAttribute; });
   if (!clauses.empty() || !attributes.empty() || !region.empty())
     scores = addStep("mask", "chain.masked", {scores}, clauses, scoreShape, wide, attributes, region);
   return scores;
@@ -239,9 +213,9 @@ TypedValue IRPrinter::addScores() {
 /// The softmax of the scores and dropout, in the type of the output.
 TypedValue IRPrinter::addWeights(const TypedValue &scores) {
   const SmallVector<Dim> scoreShape = {b, hq, sq, sk};
-  bool isWide = element == wide;
+  bool isWide = element == wide, hasDropout = problem.words.has(Word::dropout_p);
   // The last step writes what is returned, unless it has to be rounded first.
-  TypedValue weights = tensor(isWide && !problem.dropout ? "weights" : "chain.probabilities", scoreShape, wide);
+  TypedValue weights = tensor(isWide && !hasDropout ? "weights" : "chain.probabilities", scoreShape, wide);
   SmallVector<TypedValue> outputs = {weights}, inits = {addEmpty(weights.name, weights)};
   if (problem.lse) {
     outputs.push_back(results[1]);
@@ -249,12 +223,12 @@ TypedValue IRPrinter::addWeights(const TypedValue &scores) {
   }
   line(joinEach(outputs, "%{0}") + " = attn.softmax ins(" + printOperands(scores) + ")");
   body += clause("sink", StringRef("sink"));
-  if (problem.sink)
+  if (problem.words.has(Word::sink))
     body += clause("q_lengths", StringRef("q_lengths"));
   body += "      outs(" + printOperands(inits) + ") -> " + joinEach(outputs, "{1}") + "\n";
-  if (problem.dropout)
+  if (hasDropout)
     weights = addStep("dropout", isWide ? "weights" : "chain.dropped", {weights}, clause("dropout", {"seed", "offset"}),
-                      scoreShape, wide, {"dropout_p = " + printRealAttr(*problem.dropout)});
+                      scoreShape, wide, printAttributes(isWord(Word::dropout_p)));
   if (!isWide)
     weights = addCast("weights", weights, wide, element, addEmpty("weights", tensor("weights", scoreShape, element)));
   return weights;

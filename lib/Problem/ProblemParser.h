@@ -29,10 +29,10 @@ private:
   llvm::Error check();
   llvm::Error checkHeads();
   llvm::Error checkKeyTypes();
-  llvm::Error checkWindow();
+  llvm::Error checkAlignment();
   llvm::Error checkPacking();
   llvm::Error checkPages();
-  llvm::Error checkScoreShape(llvm::StringRef name, const std::optional<Problem::ScoreShape> &shape);
+  llvm::Error checkScoreShape(llvm::StringRef name, const ScoreShape &shape);
   llvm::Error checkSizes();
   llvm::Error checkSize(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);
 

@@ -8,8 +8,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <charconv>
-
 using namespace attn;
 using llvm::StringRef;
 
@@ -34,15 +32,6 @@ StringRef attn::printKvElement(const Problem &problem) {
   llvm_unreachable("all element types are handled");
 }
 
-StringRef attn::printCausal(Problem::Causal causal) {
-  switch (causal) {
-  case Problem::Causal::TopLeft: return "top_left";
-  case Problem::Causal::BottomRight: return "bottom_right";
-  case Problem::Causal::Offset: return "offset";
-  }
-  llvm_unreachable("all alignments are handled");
-}
-
 static StringRef printLayout(Problem::Layout layout) {
   switch (layout) {
   case Problem::Layout::BHSD: return "bhsd";
@@ -53,12 +42,16 @@ static StringRef printLayout(Problem::Layout layout) {
   llvm_unreachable("all layouts are handled");
 }
 
-std::string attn::printSize(int64_t size) { return size == Problem::kDynamic ? "?" : std::to_string(size); }
-
-std::string attn::printReal(double real) {
-  char buffer[32];
-  std::to_chars_result result = std::to_chars(buffer, std::end(buffer), real);
-  return std::string(buffer, result.ptr);
+bool Problem::hasArgument(const WordInfo &word) const {
+  switch (word.stands) {
+  case WordStands::ByToken: return words.has(word.word);
+  case WordStands::BesideOffset: return hasOffset();
+  case WordStands::WherePacked: return layout == Layout::Varlen;
+  case WordStands::BesideQuantised: return isQuantised();
+  case WordStands::BesideDropout: return words.has(Word::dropout_p);
+  case WordStands::InIROnly: return false;
+  }
+  llvm_unreachable("all cases are handled");
 }
 
 /// All that is no size and no element type. Without shapes, those of bias and mask and the number of pages are left
@@ -74,31 +67,14 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("kv", printKvElement(problem).str());
   if (problem.hasTokenScales)
     add("kvscale", "token");
-  if (problem.causal)
-    add("causal", printCausal(*problem.causal).str());
-  if (problem.window) {
-    auto printBound = [](std::optional<int64_t> bound) { return bound ? std::to_string(*bound) : std::string(); };
-    add("window", printBound(problem.window->left) + "," + printBound(problem.window->right));
+  for (const WordInfo &word : getWords()) {
+    const WordValue &value = problem.words[word.word];
+    bool isAlone = word.form == WordForm::Presence || (word.form == WordForm::ScoreSizes && !withShapes);
+    if (problem.words.has(word.word) && isAlone)
+      words.push_back(word.token.str());
+    else if (problem.words.has(word.word))
+      add(word.token, printWordValue(value));
   }
-  if (problem.align)
-    add("align", printCausal(*problem.align).str());
-  if (problem.chunk)
-    add("chunk", std::to_string(*problem.chunk));
-  if (problem.softcap)
-    add("softcap", printReal(*problem.softcap));
-  if (problem.scale)
-    add("scale", printReal(*problem.scale));
-  for (const auto &[name, shape] : {std::pair("bias", problem.bias), {"mask", problem.mask}})
-    if (shape && withShapes)
-      add(name, llvm::join(llvm::map_range(*shape, printSize), ","));
-    else if (shape)
-      words.push_back(name);
-  for (auto [name, isThere] :
-       {std::pair("sink", problem.sink), {"q_lengths", problem.qLengths}, {"kv_lengths", problem.kvLengths}})
-    if (isThere)
-      words.push_back(name);
-  if (problem.dropout)
-    add("dropout", printReal(*problem.dropout));
   if (problem.paged)
     add("paged", std::to_string(problem.paged->size) + (problem.paged->isHeadMajor ? ",hnd" : ""));
   if (problem.pages && withShapes)

@@ -12,8 +12,9 @@
 
 namespace attn {
 
-/// How a token is written: `hq8`, `causal=…`, or a word alone. Element types are words too, and a line has one of them.
-enum class TokenForm { Size, Value, Word, Element };
+/// How a token is written: `hq8`, `layout=…`, or its name alone. Element types are names too, and a line has one of
+/// them.
+enum class TokenForm { Size, Value, Alone, Element };
 
 struct ProblemToken {
   llvm::StringRef name;
@@ -22,8 +23,11 @@ struct ProblemToken {
   llvm::StringRef what;
   /// Completes "write …".
   llvm::StringRef example;
-  /// Stores what follows the name (and its `=`); false where it is malformed.
-  bool (*store)(Problem &problem, llvm::StringRef value);
+  /// Stores what follows the name (and its `=`); false where it is malformed. Null for a word of attn.sdpa.
+  bool (*storeOwn)(Problem &problem, llvm::StringRef value) = nullptr;
+  const WordInfo *word = nullptr;
+
+  bool store(Problem &problem, llvm::StringRef value) const;
 };
 
 llvm::ArrayRef<ProblemToken> getProblemTokens();
@@ -33,9 +37,6 @@ const ProblemToken *findProblemToken(llvm::StringRef word);
 
 /// What an error says of a word that is no token: the nearest one, or all.
 std::string describeUnknownToken(llvm::StringRef word);
-
-/// What `mask=bool` stores until all sizes are known.
-constexpr Problem::ScoreShape kFullScoreShape = {-2, -2, -2, -2};
 
 } // namespace attn
 

@@ -189,9 +189,10 @@ private:
     if (mask.value)
       exprs.push_back(mask.exprs);
     exprs.push_back(getScoreExprs());
-    auto op = MaskOp::create(rewriter, loc, score.getType(), score, bias.value, mask.value, getDestination(), Value(),
-                             Value(), Value(), masks->causal, masks->window, CausalAlignmentAttr(), IntegerAttr(),
+    auto op = MaskOp::create(rewriter, loc, score, bias.value, mask.value, getDestination(),
                              getMaps({DimKind::Query, DimKind::Key}, exprs));
+    op.setCausalAttr(masks->causal);
+    op.setWindowAttr(masks->window);
     if (!masks->predicates.empty() && failed(buildMaskMod(rewriter, loc, ctx, domain, masks->predicates, type, op)))
       return failure();
     return op->getResult(0);

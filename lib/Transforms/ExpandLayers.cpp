@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/Words.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -113,20 +114,12 @@ private:
                                           SmallVector<AffineExpr>{dim(0), dim(2), dim(1), dim(5)}})
       maps.push_back(AffineMap::get(6, 0, exprs, b.getContext()));
 
-    // There are as many queries as keys: every alignment is the same one.
-    Attribute causal = op.getCausalAttr();
-    auto topLeft = CausalAlignmentAttr::get(b.getContext(), CausalAlignment::TopLeft);
-    if (isa_and_present<UnitAttr>(causal))
-      causal = topLeft;
-    CausalAlignmentAttr align = op.getAlignAttr();
-    if (op.getWindowAttr() && !causal && !align)
-      align = topLeft;
     auto sdpa = SdpaOp::create(b, loc, query, key, value, output, /*lse=*/Value(), maps);
-    sdpa.setScaleAttr(op.getScaleAttr());
-    sdpa.setCausalAttr(causal);
-    sdpa.setWindowAttr(op.getWindowAttr());
-    sdpa.setAlignAttr(align);
-    sdpa.setSoftcapAttr(op.getSoftcapAttr());
+    for (const WordInfo &word : getWords())
+      if (Attribute attribute = word.isAttribute() ? op->getAttr(word.name) : Attribute())
+        sdpa->setAttr(word.name, attribute);
+    // There are as many queries as keys: every alignment is the same one.
+    spellOutAlignment(sdpa);
     return sdpa.getResult(0);
   }
 

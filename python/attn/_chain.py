@@ -50,7 +50,7 @@ def scale(s: Array, value: float) -> Array:
 
 def softcap(s: Array, cap: float) -> Array:
     """The capped scores, cap·tanh(s / cap); |result| ≤ cap. Raises ValueError unless cap > 0."""
-    _checks.softcap(cap)
+    _checks.positive("softcap", cap)
     return cap * np.tanh(s / cap)
 
 

@@ -9,13 +9,13 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _tensor
+from attn import _tensor, _words
 
 P, R = ParamSpec("P"), TypeVar("R")
 Shape = tuple[int, ...]
@@ -80,21 +80,32 @@ def qkv(q: Shape, k: Shape, v: Shape, layout: str = "bhsd") -> Sizes:
 
 def explains_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function; called with a keyword of another system, or what JAX traces with, the error says what to write."""
-    known = inspect.signature(function).parameters.keys()
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())
+    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:  # **words: those of the table
+        kinds = _words.Words.__annotations__.items()
+        parameters[-1:] = [
+            inspect.Parameter(x, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=y) for x, y in kinds
+        ]
+    known = {x.name for x in parameters}
+    names = [x.name for x in parameters]
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not kwargs.keys() <= known:
+            raise unknown_keyword(function.__name__, min(kwargs.keys() - known))
         try:
             return function(*args, **kwargs)
-        except Exception as error:
-            if isinstance(error, TypeError):
-                for name in kwargs.keys() - known:
-                    raise unknown_keyword(function.__name__, name) from None
-            for name, value in [*zip(known, args, strict=False), *kwargs.items()]:
+        except Exception:
+            for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
                 for x in value if isinstance(value, tuple | list) else [value]:
                     _tensor.refuse_tracer(name, x)
             raise
 
+    call.__doc__ = (function.__doc__ or "").replace(
+        "{words}", "\n      ".join(f"{name}: {meaning}" for name, meaning in _words.MEANINGS.items())
+    )
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
 
 
@@ -137,13 +148,43 @@ def scale(value: Any, d: int) -> float:
     return _finite("scale", value)
 
 
-def softcap(value: Any) -> float | None:
-    """The cap c > 0 of c·tanh(s/c), or None."""
-    if value is None:
-        return None
-    if _finite("softcap", value) <= 0:
-        raise ValueError(f"expected softcap > 0, found {value}; leave it out for no cap")
+def words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of a call that are there, checked by their form (attn._words)."""
+    checks: dict[str, Callable[[str, Any], Any]] = {"Bounds": window, "Integer": integer, "Positive": positive}
+    return {name: checks[_words.FORMS[name]](name, value) for name, value in given.items() if value is not None}
+
+
+def placed(given: Mapping[str, Any]) -> str | None:
+    """The first word of a call that an alignment places."""
+    return next((name for name in _words.PLACED if given.get(name) is not None), None)
+
+
+def placement(causal: Any, align: Any, given: Mapping[str, Any], *, are_lengths_equal: bool) -> None:
+    """Checks that words which an alignment places have just one, unless with equal lengths all alignments are one."""
+    name = placed(given)
+    if align is not None and (causal is not None or name is None):
+        raise ValueError(
+            f"expected align only for a {' or '.join(_words.PLACED)} without causal; causal says the alignment itself"
+        )
+    if name is not None and causal is None and align is None and not are_lengths_equal:
+        raise ValueError(f'expected align for a {name} where Sq and Sk differ; write align="bottom_right"')
+
+
+def positive(name: str, value: Any) -> float:
+    """A number > 0."""
+    if _finite(name, value) <= 0:
+        raise ValueError(f"expected {name} > 0, found {value}; leave it out for none")
     return float(value)
+
+
+def integer(name: str, value: Any) -> int:
+    """An integer, not below the least that the word takes, that fits in 32 bits."""
+    least = _words.MINIMA[name]
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"expected {name} to be an integer, found {value!r}")
+    if not least <= value <= MAX_I32:
+        raise ValueError(f"expected {name} in {least} to {MAX_I32}, found {value}; leave it out for none")
+    return int(value)
 
 
 def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | None:
@@ -159,15 +200,13 @@ def alignment(name: str, value: Any, b: int) -> str | npt.NDArray[np.int64] | No
     return _integers(name, value, b)
 
 
-def window(value: Any) -> tuple[int | None, int | None] | None:
+def window(name: str, value: Any) -> tuple[int | None, int | None]:
     """A window (L, R), both inclusive and ≥ 0; None in it for unbounded."""
-    if value is None:
-        return None
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ValueError(f"expected window to be a pair (left, right), found {value!r}")
+        raise ValueError(f"expected {name} to be a pair (left, right), found {value!r}")
     for bound in value:
         if bound is not None and (not isinstance(bound, numbers.Integral) or isinstance(bound, bool) or bound < 0):
-            raise ValueError(f"expected window bounds to be integers >= 0 or None, found {value!r}")
+            raise ValueError(f"expected {name} bounds to be integers >= 0 or None, found {value!r}")
     left, right = (None if bound is None or bound >= NO_BOUND else int(bound) for bound in value)
     return (left, right)
 

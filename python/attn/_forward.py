@@ -25,6 +25,7 @@ def sdpa(
     scale: float | None = None,
     causal: str | npt.ArrayLike | None = None,
     window: tuple[int | None, int | None] | None = None,
+    chunk: int | None = None,
     softcap: float | None = None,
     bias: npt.ArrayLike | None = None,
     mask: npt.ArrayLike | None = None,
@@ -53,11 +54,12 @@ def sdpa(
       scale: factor on Q·Kᵀ; None for 1/√D.
       causal: "top_left", "bottom_right" or offsets [B]: keeps j ≤ i + off.
       window: (L, R), inclusive, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
+      chunk: c ≥ 1: keeps the keys of the query's chunk, (i + off) // c = j // c.
       softcap: c > 0 of c·tanh(s / c), before the bias.
       bias: added to the scores, rank 4, each size 1 or full; exactly −inf removes the key.
       mask: bool, true = attend, rank 4, each size 1 or full.
       sink: [Hq], a score a head that only adds to the sum of the softmax.
-      align: the alignment of a window without causal, spelled as causal; needed unless Sq = Sk without lengths.
+      align: the alignment of a window or chunk without causal, spelled as causal; not where Sq = Sk without lengths.
       q_lengths, kv_lengths: [B] effective lengths; later rows give out 0, lse −inf, later keys are removed.
       score_mod: score_mod(score, b, h, i, j), called once on arrays that broadcast to the scores, after the scale.
       mask_mod: mask_mod(b, h, i, j) → bool, called once likewise; true = attend.
@@ -86,7 +88,7 @@ def sdpa(
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
-    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod)
+    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk)
 
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         s = _chain.scale(scores(q, k), _checks.scale(scale, sizes.d))
@@ -119,26 +121,30 @@ def predicate(
     q_lengths: Integers | None = None,
     kv_lengths: Integers | None = None,
     mask_mod: MaskMod | None = None,
+    *,
+    chunk: int | None = None,
 ) -> npt.NDArray[np.bool_]:
     """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 
-    Lengths ∧ causal ∧ window ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
+    Lengths ∧ causal ∧ window ∧ chunk ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """
     b, _, i, j = indices = _indices(sizes)
     q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
     keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
+    words = _checks.words({"window": window, "chunk": chunk})
     kept = (i < rows[b]) & (j < keys[b])
-
-    diagonal = i + _offset(sizes, causal, window, align, rows, keys)[b]
+    diagonal = i + _offset(sizes, causal, words, align, rows, keys)[b]
     if causal is not None:
         kept = kept & (j <= diagonal)
-    left, right = _checks.window(window) or (None, None)
+    left, right = words.get("window", (None, None))
     if left is not None:
         kept = kept & (diagonal - left <= j)
     if right is not None:
         kept = kept & (j <= diagonal + right)
+    if chunk is not None:
+        kept = kept & (diagonal // chunk == j // chunk)
     if mask is not None:
         mask = np.asarray(mask)
         if mask.dtype != np.bool_:
@@ -155,13 +161,10 @@ def _by_row(scale: Array) -> Array:
     return scale[:, None, None] if scale.ndim == 1 else scale[..., None]
 
 
-def _offset(sizes: _checks.Sizes, causal: Any, window: Any, align: Any, rows: Array, keys: Array) -> Array:
-    """The offset [B] of the diagonal j = i + off for causal and window."""
-    if align is not None and (causal is not None or window is None):
-        raise ValueError("expected align only for a window without causal; causal says the alignment itself")
+def _offset(sizes: _checks.Sizes, causal: Any, words: Any, align: Any, rows: Array, keys: Array) -> Array:
+    """The offset [B] of the diagonal j = i + off for causal, windows and chunks."""
+    _checks.placement(causal, align, words, are_lengths_equal=bool((rows == keys).all()))
     if causal is None and align is None:
-        if window is not None and (rows != keys).any():
-            raise ValueError('expected align for a window where Sq and Sk differ; write align="bottom_right"')
         return np.zeros_like(rows)
     chosen = _checks.alignment("causal" if align is None else "align", causal if align is None else align, sizes.b)
     if isinstance(chosen, str):

@@ -74,7 +74,7 @@ def multi_head(
     if arrays["w_o"].shape[0] != columns:
         raise ValueError(f"expected w_o to have {columns} rows, heads x value head size, found {arrays['w_o'].shape}")
     attributes = {"heads": f"{query_heads} : i64", "kv_heads": f"{key_heads} : i64"}
-    attributes |= _text.structure(problem.scale, problem.causal, window, problem.align, problem.softcap)
+    attributes |= _text.structure(problem.scale, problem.causal, window, problem.align, softcap)
     shapes = {name: array.shape for name, array in arrays.items()}
     text = _text.multi_head(shapes, (b, s, arrays["w_o"].shape[1]), dtype, attributes)
     return api.compiled(text, target)(*named.values())

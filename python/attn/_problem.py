@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _tensor
+from attn._words import Words
 
 Array = npt.NDArray[Any]
 Alignment = str | Array | None
@@ -31,9 +32,8 @@ class Problem:
     kv_scale: str | None = None
     scale: float | None = None
     causal: str | None = None
-    window: tuple[int | None, int | None] | None = None
     align: str | None = None
-    softcap: float | None = None
+    words: tuple[tuple[str, Any], ...] = ()
     bias: _checks.Shape | None = None
     mask: _checks.Shape | None = None
     sink: bool = False
@@ -59,9 +59,8 @@ class Problem:
             "kvscale": self.kv_scale,
             "scale": None if self.scale is None else repr(self.scale),
             "causal": self.causal,
-            "window": None if self.window is None else ",".join("" if x is None else str(x) for x in self.window),
             "align": self.align,
-            "softcap": None if self.softcap is None else repr(self.softcap),
+            **{name: _value(value) for name, value in self.words},
             "bias": _commas(self.bias),
             "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
         }
@@ -173,9 +172,7 @@ def of(
     *,
     scale: Any = None,
     causal: Any = None,
-    window: Any = None,
     align: Any = None,
-    softcap: Any = None,
     bias: Array | None = None,
     mask: Array | None = None,
     sink: Array | None = None,
@@ -188,6 +185,7 @@ def of(
     v_scale: Any = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    **words: Unpack[Words],
 ) -> Problem:
     """The problem of a call, without its regions.
 
@@ -204,15 +202,16 @@ def of(
     sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named), layout=layout)
     rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
-    # Only a window that says no alignment asks, whether all alignments are one.
-    same = window is None or bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
+    # Only a word that says no alignment asks, whether all alignments are one.
+    same = _checks.placed(words) is None or bool(
+        np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys))
+    )
     return Problem(
         sizes,
         dtype,
         kv=kv,
         kv_scale=scale_word(key_scales(kv, k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))),
         scale=own_scale(scale, sizes.d),
-        softcap=_checks.softcap(softcap),
         bias=None if bias is None else _checks.broadcast("bias", bias.shape, sizes.scores),
         mask=None if mask is None else _checks.broadcast("mask", mask.shape, sizes.scores),
         sink=sink is not None and _checks.sink(sink, sizes.hq) is not None,
@@ -222,26 +221,23 @@ def of(
         layout=layout,
         lse=_checks.flag("return_lse", return_lse),
         weights=_checks.flag("return_weights", return_weights),
-        **structure(causal, window, align, sizes.b, are_lengths_equal=same),
+        **structure(causal, align, words, sizes.b, are_lengths_equal=same),
     )
 
 
-def structure(causal: Any, window: Any, align: Any, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
-    """The causal alignment and the window of a problem, as its fields, checked as docs/Semantics.md says."""
-    bounds = _checks.window(window)
-    if align is not None and (causal is not None or window is None):
-        raise ValueError("expected align only for a window without causal; causal says the alignment itself")
-    if window is not None and causal is None and align is None:
-        if not are_lengths_equal:
-            raise ValueError('expected align for a window where Sq and Sk differ; write align="bottom_right"')
+def structure(causal: Any, align: Any, words: Words, batch: int, *, are_lengths_equal: bool) -> dict[str, Any]:
+    """The alignments and words of a problem, as its fields, checked as docs/Semantics.md says."""
+    checked = _checks.words(words)
+    _checks.placement(causal, align, words, are_lengths_equal=are_lengths_equal)
+    if causal is None and _checks.placed(words):
         # With equal lengths all alignments are one; a kernel that serves other lengths must be told which.
-        align = "top_left"
+        align = "top_left" if align is None else align
 
     def word(name: str, value: Any) -> str | None:
         chosen = _checks.alignment(name, value, batch)
         return chosen if chosen is None or isinstance(chosen, str) else "offset"
 
-    return {"causal": word("causal", causal), "window": bounds, "align": word("align", align)}
+    return {"causal": word("causal", causal), "align": word("align", align), "words": tuple(checked.items())}
 
 
 def own_scale(scale: Any, d: int) -> float | None:
@@ -252,6 +248,11 @@ def own_scale(scale: Any, d: int) -> float | None:
 
 def _size(size: int) -> str:
     return "?" if size == DYNAMIC else str(size)
+
+
+def _value(value: Any) -> str:
+    """The value of a word, as a problem line has it."""
+    return ",".join("" if x is None else str(x) for x in value) if isinstance(value, tuple) else repr(value)
 
 
 def _commas(shape: _checks.Shape | None) -> str | None:

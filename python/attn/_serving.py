@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _problem, _tensor, _text, api
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._words import Words
 
 Array = npt.NDArray[Any]
 
@@ -30,8 +31,6 @@ def varlen_sdpa(
     *,
     scale: float | None = None,
     causal: Alignment | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
     sink: Tensor | None = None,
     align: Alignment | None = None,
     score_mod: ScoreMod | None = None,
@@ -41,6 +40,7 @@ def varlen_sdpa(
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
+    **words: Unpack[Words],
 ) -> TensorT | tuple[TensorT, ...]:
     """Attention over sequences packed one after the other: each attends to itself only.
 
@@ -50,7 +50,7 @@ def varlen_sdpa(
         cu_seqlens[b] … cu_seqlens[b + 1] − 1.
       causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
-      scale, window, softcap, sink: as in `sdpa`.
+      scale, sink, words: as in `sdpa`.
       target: a processor, as in `sdpa`.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse: return lse (Hq, total_q) too.
@@ -82,11 +82,10 @@ def varlen_sdpa(
         kv=kv,
         kv_scale=_problem.scale_word(scales),
         scale=_problem.own_scale(scale, sizes.d),
-        softcap=_checks.softcap(softcap),
         sink=sink is not None,
         layout="varlen",
         lse=bool(return_lse),
-        **_problem.structure(causal, window, align, sizes.b, are_lengths_equal=np.array_equal(rows, keys)),
+        **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=np.array_equal(rows, keys)),
     )
     inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
     inputs += scales
@@ -107,8 +106,6 @@ def paged_sdpa(
     page_layout: str = "nhd",
     scale: float | None = None,
     causal: Alignment | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
     bias: Tensor | None = None,
     mask: Tensor | None = None,
     sink: Tensor | None = None,
@@ -121,6 +118,7 @@ def paged_sdpa(
     return_lse: bool = False,
     dynamic: bool = False,
     target: str = "host",
+    **words: Unpack[Words],
 ) -> TensorT | tuple[TensorT, ...]:
     """Attention on keys and values that lie in pages; nothing is gathered in memory.
 
@@ -132,8 +130,7 @@ def paged_sdpa(
         the length are never read.
       kv_lengths: [B] integers, how many keys each sequence has.
       page_layout: "nhd" or "hnd".
-      scale, causal, window, softcap, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic:
-        as in `sdpa`.
+      scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic, words: as in `sdpa`.
       target: a processor, as in `sdpa`.
       k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
         holds them; these not with dynamic, nor a bias or mask over the keys.
@@ -178,9 +175,7 @@ def paged_sdpa(
         v,
         scale=scale,
         causal=causal,
-        window=window,
         align=align,
-        softcap=softcap,
         bias=bias,
         mask=mask,
         sink=sink,
@@ -189,6 +184,7 @@ def paged_sdpa(
         k_scale=k_scale,
         v_scale=v_scale,
         return_lse=return_lse,
+        **words,
     )
     if dynamic:
         by_key = [

@@ -86,7 +86,7 @@ def multi_head(
 
 def structure(scale: Any, causal: Any, window: Any, align: Any, softcap: Any) -> dict[str, str]:
     """The attributes of attn.sdpa and attn.multi_head, each only where it is given and checked before."""
-    left, right = _checks.window(window) or (None, None)
+    left, right = (None, None) if window is None else _checks.window("window", window)
     sides = [f"{name} = {x}" for name, x in (("left", left), ("right", right)) if x is not None]
     attributes = {
         "scale": None if scale is None else f"{real(scale)} : f64",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import numbers
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from attn import _checks, _cuda, _cuda_sdpa, _kernel, _library, _problem, _tensor, _trace
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._words import Words
 
 Array = npt.NDArray[Any]
 
@@ -26,8 +27,6 @@ def sdpa(
     *,
     scale: float | None = None,
     causal: Alignment | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    softcap: float | None = None,
     bias: Tensor | None = None,
     mask: Tensor | None = None,
     sink: Tensor | None = None,
@@ -45,6 +44,7 @@ def sdpa(
     return_weights: bool = False,
     dynamic: bool = False,
     target: str = "host",
+    **words: Unpack[Words],
 ) -> TensorT | tuple[TensorT, ...]:
     """Scaled dot-product attention (docs/Semantics.md) by a kernel compiled for exactly this problem.
 
@@ -61,13 +61,11 @@ def sdpa(
       scale: factor on Q·Kᵀ, any real number; None for 1/√D.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
         (j ≤ i + off).
-      window: (L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of
-        causal or align.
-      softcap: c > 0 of c·tanh(s / c), in score units, before the bias.
+      {words}
       bias: added to the scores, in the type of q, rank 4, each size 1 or that of (B, Hq, Sq, Sk); −inf removes a key.
       mask: bool, true = attend, rank 4, each size 1 or that of (B, Hq, Sq, Sk).
       sink: [Hq] floats, a score a head that takes part in the sum of the softmax only.
-      align: the alignment of a window without causal, spelled as causal is; needed where Sq and Sk differ.
+      align: the alignment of a window or chunk without causal, spelled as causal is; needed where Sq and Sk differ.
       q_lengths, kv_lengths: [B] integers, effective lengths; later rows give out 0 and lse −inf, later keys and values
         are not used, even if they are NaN.
       score_mod: score_mod(score, b, h, i, j) → score, traced into the kernel: operators, comparisons, the functions of
@@ -103,9 +101,11 @@ def sdpa(
     if not has_arrays and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
         types = tuple([(x.dtype, x.shape) for x in arrays])
-        options = (scale, causal, window, softcap, align, layout, heads, return_lse, return_weights, dynamic)
+        options = (scale, causal, align, layout, heads, return_lse, return_weights, dynamic)
+        # Of one type and value: True is no number, though it has the hash of 1.
+        given_words = tuple([(name, type(value), value) for name, value in words.items()])
         try:
-            kernel = _plain_kernel(target, types, *options)
+            kernel = _plain_kernel(target, types, given_words, *options)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
@@ -120,13 +120,12 @@ def sdpa(
         *arrays,
         **tensors,
         scale=scale,
-        window=window,
-        softcap=softcap,
         dropout=dropout,
         layout=layout,
         heads=heads,
         return_lse=return_lse,
         return_weights=return_weights,
+        **words,
     )
     source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
     if on_device is None:
@@ -134,18 +133,17 @@ def sdpa(
     if captured:
         raise TypeError(f"expected functions without captured arrays for target {target}, found {len(captured)}")
     # Of dropout, seed and offset are numbers: the last of the others.
-    words = others[len(others) - 2 :] if dropout is not None else []
-    return compiled(source, target)(*on_device, *words)
+    seeds = others[len(others) - 2 :] if dropout is not None else []
+    return compiled(source, target)(*on_device, *seeds)
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
 def _plain_kernel(
     target: str,
     types: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...],
+    words: tuple[tuple[str, type, Any], ...],
     scale: Any,
     causal: Any,
-    window: Any,
-    softcap: Any,
     align: Any,
     layout: str,
     heads: Any,
@@ -163,13 +161,12 @@ def _plain_kernel(
         *arrays,
         scale=scale,
         causal=causal,
-        window=window,
-        softcap=softcap,
         align=align,
         layout=layout,
         heads=heads,
         return_lse=return_lse,
         return_weights=return_weights,
+        **{name: value for name, _, value in words},
     )
     return compiled(traced(problem, problem.sizes.scores, None, None, dynamic=dynamic)[0], target)
 

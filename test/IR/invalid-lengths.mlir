@@ -73,7 +73,7 @@ func.func @f(%q: tensor<4x8xf32>) {
 
 // A chunk beyond all positions is none.
 func.func @f(%q: tensor<4x8xf32>) {
-  // expected-error @below {{C12: expected chunk to be at most 2^40, found 1099511627777; leave it out for one chunk of all keys}}
+  // expected-error @below {{C12: expected chunk to be at most 2^40, found 1099511627777; leave it out for no such bound}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
       outs(%q : tensor<4x8xf32>) {chunk = 1099511627777 : i64} -> tensor<4x8xf32>
   return
@@ -83,7 +83,7 @@ func.func @f(%q: tensor<4x8xf32>) {
 
 // C15: lengths twice.
 func.func @f(%q: tensor<9x3x8xf32>, %c: tensor<3xi32>, %n: tensor<2xi32>) {
-  // expected-error @below {{C15: expected cu_seqlens without lengths, which cu_seqlens say themselves}}
+  // expected-error @below {{C15: expected no kv_lengths with packed sequences, whose cu_seqlens say the lengths; leave it out}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<9x3x8xf32>, tensor<9x3x8xf32>, tensor<9x3x8xf32>)
       kv_lengths(%n : tensor<2xi32>) cu_seqlens(%c, %c : tensor<3xi32>, tensor<3xi32>)
       outs(%q : tensor<9x3x8xf32>) -> tensor<9x3x8xf32>

@@ -108,7 +108,7 @@ func.func private @alone() attributes {attn.path = "flash"}
 // -----
 
 // A scale that is no number.
-// expected-error @+1 {{expected attn.conventions to hold scale and softcap as floats}}
+// expected-error @+1 {{expected attn.conventions to hold attributes of attn.sdpa under their names}}
 func.func private @conventions() attributes {attn.conventions = {scale = "half"}}
 
 // -----

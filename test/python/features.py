@@ -43,6 +43,7 @@ FEATURES = {
     "bottom_right": lambda shape, dtype, rng: dict(causal="bottom_right"),
     "offsets": lambda shape, dtype, rng: dict(causal=rng.integers(-shape.sq, shape.sk + 1, shape.b)),
     "window": lambda shape, dtype, rng: dict(window=(int(rng.integers(0, 40)), [None, 0, 9][rng.integers(3)])),
+    "chunk": lambda shape, dtype, rng: dict(chunk=int(rng.choice([1, 7, 64]))),
     "softcap": lambda shape, dtype, rng: dict(softcap=rng.choice([0.5, 20.0])),
     "bias": bias,
     "mask": lambda shape, dtype, rng: dict(mask=rng.random(broadcast(shape, rng)) < 0.7),
@@ -75,7 +76,7 @@ def make(shape: Shape, dtype, names, seed=0):
     for name in FEATURES:
         if name in names:
             options = FEATURES[name](shape, dtype, rng) | options
-    if "window" in options and "causal" not in options:
+    if {"window", "chunk"} & options.keys() and "causal" not in options:
         options["align"] = "bottom_right"
     tensors = list(draw(shape, dtype, seed))
     if "kind" in options:

@@ -82,14 +82,46 @@ def test_negative_window_is_refused():
         attn.sdpa(q, k, v, window=(-1, 0))
 
 
+@pytest.mark.parametrize("word", ["causal", "align"])
 @pytest.mark.parametrize("alignment", ["top_left", "bottom_right"])
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1000])
-def test_chunk_agrees_with_the_specification(chunk, alignment):
-    sizes = (1, 4, 2, 113, 203, 16, 8)
-    q, k, v = random_qkv(sizes)
-    kernel = attn.compile(f"hq4 hkv2 sq113 sk203 d16 dv8 causal={alignment} chunk={chunk}")
+def test_chunk_agrees_with_the_specification(chunk, alignment, word):
+    """A keyword, a token, the specification, and the same condition as a function."""
+    q, k, v = random_qkv((1, 4, 2, 113, 203, 16, 8))
     offset = 0 if alignment == "top_left" else 203 - 113
-    expected = attn.reference.sdpa(
-        q, k, v, mask_mod=lambda b, h, i, j: (j <= i + offset) & ((i + offset) // chunk == j // chunk)
-    )
+
+    def keep(b, h, i, j):
+        is_near = (i + offset) // chunk == j // chunk
+        return is_near & (j <= i + offset) if word == "causal" else is_near
+
+    options = {word: alignment, "chunk": chunk}
+    expected = attn.reference.sdpa(q, k, v, mask_mod=keep)
+    assert_close(attn.reference.sdpa(q, k, v, **options), expected, np.float64)
+    assert_close(attn.sdpa(q, k, v, **options), expected, np.float32)
+    kernel = attn.compile(f"hq4 hkv2 sq113 sk203 d16 dv8 {word}={alignment} chunk={chunk}")
     assert_close(kernel(q, k, v), expected, np.float32)
+
+
+def test_chunks_of_packed_sequences_and_pages():
+    rng = np.random.default_rng(3)
+    sums = [0, 30, 30, 113]
+    packed = [rng.standard_normal((113, heads, 16)).astype(np.float32) for heads in (4, 2, 2)]
+    options = dict(causal="bottom_right", chunk=16)
+    expected = attn.reference.varlen_sdpa(*packed, sums, sums, **options)
+    assert_close(attn.varlen_sdpa(*packed, sums, sums, **options), expected, np.float32)
+    q = rng.standard_normal((2, 4, 5, 16)).astype(np.float32)
+    caches = rng.standard_normal((2, 12, 8, 2, 16)).astype(np.float32)
+    table, lengths = np.arange(12).reshape(2, 6), [41, 17]
+    expected = attn.reference.paged_sdpa(q, *caches, table, lengths, **options)
+    assert_close(attn.paged_sdpa(q, *caches, table, lengths, **options), expected, np.float32)
+
+
+def test_wrong_chunks_are_refused():
+    q, k, v = random_qkv((1, 1, 1, 4, 4, 8, 8))
+    for function in (attn.sdpa, attn.reference.sdpa):
+        with pytest.raises(ValueError, match="expected chunk in 1 to 2147483647, found 0"):
+            function(q, k, v, chunk=0)
+        with pytest.raises(TypeError, match="expected chunk to be an integer, found True"):
+            function(q, k, v, chunk=True)
+        with pytest.raises(ValueError, match="expected align for a chunk where Sq and Sk differ"):
+            function(q[:, :, :3], k, v, chunk=2)

@@ -36,7 +36,7 @@ func.func @sdpa(%q: tensor<2x4x3x8xf64> {attn.name = "q"}, %k: tensor<2x2x5x8xf6
   %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x4x3x8xf64>, tensor<2x2x5x8xf64>, tensor<2x2x5x7xf64>)
       bias(%bias : tensor<1x4x3x5xf64>)
       mask(%mask : tensor<2x4x3x5xi1>)
-      outs(%out.init, %lse.init : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>) {causal = #attn.causal<bottom_right>, scale = 1.0e-05 : f64, softcap = 30.0 : f64} -> tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
+      outs(%out.init, %lse.init : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>) {causal = #attn.causal<bottom_right>, softcap = 30.0 : f64, scale = 1.0e-05 : f64} -> tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
   return %out, %lse : tensor<2x4x3x7xf64>, tensor<2x4x3xf64>
 }
 )");

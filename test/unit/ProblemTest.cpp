@@ -48,7 +48,7 @@ TEST(Problem, OrderIsFree) {
 TEST(Problem, ScalesReadBackExactly) {
   for (double scale : {0.1, 1.0 / 3, 1e-300, 5e-324, -1.7976931348623157e308}) {
     Problem problem;
-    problem.scale = scale;
+    problem.words[Word::scale] = scale;
     llvm::Expected<Problem> parsed = parseProblem(printProblem(problem));
     ASSERT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
     EXPECT_EQ(*parsed, problem);
@@ -88,8 +88,8 @@ TEST(Problem, ErrorsShowThePlace) {
   EXPECT_EQ(
       canonical("sq1 d1 \xc3\xa9=1 \x01"),
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
-      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, chunk, softcap, scale, bias, mask, layout, out, window, "
-      "align, sink, q_lengths, kv_lengths, dropout, paged, pages\n"
+      "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, window, align, chunk, softcap, scale, bias, mask, sink, "
+      "q_lengths, kv_lengths, dropout, paged, pages, layout, out\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }

@@ -33,15 +33,16 @@ static Shares getShares(const Problem &problem) {
   Shares shares;
   double sk = std::max<int64_t>(problem.sk, 1);
   std::optional<int64_t> left, right;
-  if (problem.window) {
-    left = problem.window->left;
-    right = problem.causal ? 0 : problem.window->right;
+  const auto *causal = problem.words.get<Alignment>(Word::causal);
+  if (const auto *window = problem.words.get<Window>(Word::window)) {
+    left = window->left;
+    right = causal ? 0 : window->right;
   }
   if (left && right) {
     shares.scores = std::min(1.0, double(*left + *right + 1) / sk);
     shares.keys = std::min(1.0, double(*left + *right + problem.sq) / sk);
-  } else if (problem.causal && problem.sq > 1) {
-    bool isCorner = *problem.causal != Problem::Causal::Offset, isTopLeft = *problem.causal == Problem::Causal::TopLeft;
+  } else if (causal && problem.sq > 1) {
+    bool isCorner = *causal != Alignment::Offset, isTopLeft = *causal == Alignment::TopLeft;
     shares.scores = isCorner ? getCausalShare(problem.sq, sk, !isTopLeft) : 0.5;
     shares.keys = isTopLeft ? std::min(1.0, problem.sq / sk) : 1;
   }

@@ -14,6 +14,7 @@
 #include "attn/CodeGen/GpuCodeGen.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Pipelines.h"
+#include "attn/Support/Words.h"
 #include "attn/Target/TargetInfo.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -93,12 +94,8 @@ struct Kernel {
   llvm::SmallVector<KernelArgument> arguments;
   llvm::SmallVector<std::string> sizes; ///< names of the dynamic sizes, which the plain entry takes last
   std::string path;                     ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
-  /// The conventions of its only attn.sdpa; empty where there is none or more than one.
-  std::optional<double> scale, softcap;
-  std::string causal; ///< "top_left", "bottom_right", "offset", or empty
-  std::string align;  ///< of a window or chunk without causal, spelled likewise
-  std::optional<int64_t> windowLeft, windowRight, chunk;
-  bool hasMask = false, hasBias = false, hasLse = false, hasLengths = false;
+  /// The words of its only attn.sdpa; empty where there is none or more than one.
+  WordValues words;
   bool roundsToTF32 = false;       ///< its products take f32 with 11 bits (instruction = tf32)
   bool isGpu = false;              ///< its entries take a workspace and a stream
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on

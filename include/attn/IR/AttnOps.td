@@ -160,6 +160,9 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
                        OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
+  // What masks of tensors of scores have, `bias` and `mask` where they are not null. The rest is set on the op.
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$bias, "::mlir::Value":$mask,
+                             "::mlir::Value":$output, "::mlir::ArrayAttr":$maps)>];
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)` (`bias` `(` $bias^ `:` type($bias) `)`)?
         (`mask` `(` $mask^ `:` type($mask) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?

@@ -10,10 +10,9 @@
 #ifndef ATTN_PROBLEM_PROBLEM_H
 #define ATTN_PROBLEM_PROBLEM_H
 
-#include "llvm/ADT/StringRef.h"
+#include "attn/Support/Words.h"
 #include "llvm/Support/Error.h"
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,15 +22,12 @@ namespace attn {
 
 struct Problem {
   /// A size written as `?`: every call says it.
-  static constexpr int64_t kDynamic = -1;
+  static constexpr int64_t kDynamic = kDynamicSize;
   enum class Element { F32, F64, BF16, F16 };
-  enum class Causal { TopLeft, BottomRight, Offset };
   /// Of q, k, v and out: (batch, head, row, column), (batch, row, head, column), (batch, row, head * column), or
   /// (row, head, column) with the sequences one after the other. Scores and lse are as in BHSD, but for varlen: lse
   /// (head, row).
   enum class Layout { BHSD, BSHD, BSD, Varlen };
-  /// Sizes over (batch, head, query, key), each 1 or that of the problem.
-  using ScoreShape = std::array<int64_t, 4>;
 
   int64_t b = 1;
   int64_t hq = 1;
@@ -46,23 +42,8 @@ struct Problem {
   KvElement kv = KvElement::Same;
   /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
   bool hasTokenScales = false;
-  std::optional<Causal> causal;
-  /// (left, right), inclusive; a side of nullopt is unbounded. `align` places a window without causal.
-  struct Window {
-    std::optional<int64_t> left, right;
-    bool operator==(const Window &) const = default;
-  };
-  std::optional<Window> window;
-  std::optional<Causal> align;
-  std::optional<int64_t> chunk; ///< keys of the same chunk of so many tokens
-  std::optional<double> softcap;
-  std::optional<double> scale;
-  std::optional<ScoreShape> bias;
-  std::optional<ScoreShape> mask;
-  bool sink = false;
-  bool qLengths = false;
-  bool kvLengths = false;
-  std::optional<double> dropout;
+  /// causal, window, lengths … (Words.def)
+  WordValues words;
   /// K and V in pages of `size` rows: (page, row, head, column), or (page, head, row, column) where head-major.
   struct Paged {
     int64_t size = 1;
@@ -85,8 +66,10 @@ struct Problem {
   std::string scoreMod, maskMod;
 
   bool isQuantised() const { return kv == KvElement::I8 || kv == KvElement::F8E4M3FN; }
-  /// True where an alignment of causal or window is a run-time offset.
-  bool hasOffset() const { return causal == Causal::Offset || align == Causal::Offset; }
+  /// True where the alignment of a mask is a run-time offset.
+  bool hasOffset() const { return words.getAlignment() == Alignment::Offset; }
+  /// Whether the problem has the argument that a word is, by its own token or another.
+  bool hasArgument(const WordInfo &word) const;
   /// Entries of a row of the block table; kDynamic where sk is.
   int64_t getTablePages() const { return sk == kDynamic ? kDynamic : (sk + paged->size - 1) / paged->size; }
 

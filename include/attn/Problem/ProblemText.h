@@ -15,11 +15,6 @@ namespace attn {
 llvm::StringRef printElement(Problem::Element element);
 /// The type of k and v as IR spells it.
 llvm::StringRef printKvElement(const Problem &problem);
-llvm::StringRef printCausal(Problem::Causal causal);
-/// A number, or `?`.
-std::string printSize(int64_t size);
-/// The shortest decimal that reads back as the same number.
-std::string printReal(double real);
 /// The words of a line that tensors do not show: those after the element type, of bias and mask only that they are
 /// there.
 llvm::SmallVector<std::string> getFeatureWords(const Problem &problem);

@@ -12,7 +12,7 @@
 #include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -46,27 +46,9 @@ bool fitsInMemory(RankedTensorType type) {
 /// What an op calls an operand beyond those with indexing maps.
 StringRef getUnmappedRole(Operation *op, Value value) {
   SmallVector<std::pair<Value, StringRef>> roles;
-  if (auto sdpa = dyn_cast<SdpaOp>(op))
-    roles = {{sdpa.getSink(), "sink"},
-             {sdpa.getQLengths(), "q_lengths"},
-             {sdpa.getKvLengths(), "kv_lengths"},
-             {sdpa.getCausalOffset(), "causal_offset"},
-             {sdpa.getCuSeqlensQ(), "cu_seqlens_q"},
-             {sdpa.getCuSeqlensK(), "cu_seqlens_k"},
-             {sdpa.getScoreWeight(), "score_weight"},
-             {sdpa.getKeyScale(), "k_scale"},
-             {sdpa.getValueScale(), "v_scale"},
-             {sdpa.getDropoutSeed(), "seed"},
-             {sdpa.getDropoutOffset(), "offset"}};
-  else if (auto mask = dyn_cast<MaskOp>(op))
-    roles = {{mask.getQLengths(), "q_lengths"},
-             {mask.getKvLengths(), "kv_lengths"},
-             {mask.getCausalOffset(), "causal_offset"}};
-  else if (auto softmax = dyn_cast<SoftmaxOp>(op))
-    roles = {{softmax.getSink(), "sink"}, {softmax.getQLengths(), "q_lengths"}};
-  else if (auto dropout = dyn_cast<DropoutOp>(op))
-    roles = {{dropout.getDropoutSeed(), "seed"}, {dropout.getDropoutOffset(), "offset"}};
-  else if (auto append = dyn_cast<KvAppendOp>(op))
+  for (auto [word, operand] : getWordOperands(op))
+    roles.push_back({operand, word->argument});
+  if (auto append = dyn_cast<KvAppendOp>(op))
     roles = {{append.getInput(), "rows"},
              {append.getPositions(), "positions"},
              {append.getBlockTable(), "block_table"},

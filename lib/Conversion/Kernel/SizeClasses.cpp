@@ -10,6 +10,7 @@
 
 #include "SizeClasses.h"
 #include "attn/IR/Decompose.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -93,32 +94,24 @@ SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands
 
 /// Lengths and offsets, one a batch index; sinks, one a head; prefix sums, one more than sequences.
 void SizeClasses::addLists(Operation *op, Domain &domain) {
-  SmallVector<Value> batchLists;
-  Value sink;
-  TypeSwitch<Operation *>(op)
-      .Case<SdpaOp>([&](SdpaOp sdpa) {
-        batchLists = {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset()};
-        sink = sdpa.getSink();
-        addKvScales(op, domain);
-        if (sdpa.getCuSeqlensQ()) {
-          uniteDims(sdpa.getCuSeqlensQ(), 0, sdpa.getCuSeqlensK(), 0);
-          setName(find(sdpa.getCuSeqlensQ(), 0), "b_plus_1");
-        }
-        // Prefix sums end with the number of rows.
-        if (unsigned query = getNumBatchDims(op); sdpa.getCuSeqlensQ() && sdpa.getCuSeqlensQ() == sdpa.getCuSeqlensK())
-          unite(findDomain(op, domain, query), findDomain(op, domain, query + 1));
-      })
-      .Case<MaskOp>(
-          [&](MaskOp mask) { batchLists = {mask.getQLengths(), mask.getKvLengths(), mask.getCausalOffset()}; })
-      .Case<SoftmaxOp>([&](SoftmaxOp softmax) {
-        batchLists = {softmax.getQLengths()};
-        sink = softmax.getSink();
-      });
-  for (Value list : batchLists)
-    if (list)
+  for (auto [word, list] : getWordOperands(op)) {
+    if (word->shape == WordShape::PerBatch)
       unite(findDomain(op, domain, 0), find(list, 0));
-  if (sink)
-    unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(sink, 0));
+    if (word->shape == WordShape::PerHead)
+      unite(findDomain(op, domain, getNumBatchDims(op) - 1), find(list, 0));
+  }
+  auto sdpa = dyn_cast<SdpaOp>(op);
+  if (!sdpa)
+    return;
+  addKvScales(op, domain);
+  Value querySums = sdpa.getCuSeqlensQ(), keySums = sdpa.getCuSeqlensK();
+  if (!querySums)
+    return;
+  uniteDims(querySums, 0, keySums, 0);
+  setName(find(querySums, 0), "b_plus_1");
+  // Prefix sums end with the number of rows.
+  if (unsigned query = getNumBatchDims(op); querySums == keySums)
+    unite(findDomain(op, domain, query), findDomain(op, domain, query + 1));
 }
 
 /// Scales of quantised keys and values, (kv_heads) or (batch, kv_heads, keys).

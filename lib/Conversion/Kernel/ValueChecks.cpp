@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ValueChecks.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -17,21 +18,12 @@ using namespace attn;
 
 ValueChecks::ValueChecks(func::FuncOp function, SizeClasses &classes) : function(function), classes(classes) {
   function.walk([&](Operation *op) {
-    TypeSwitch<Operation *>(op)
-        .Case<SdpaOp>([&](SdpaOp sdpa) {
-          addLimited(sdpa.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
-          addLimited(sdpa.getKvLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Key));
-          addLimited(sdpa.getCuSeqlensQ(), ValueCheck::Kind::PrefixSums, findPlace(op, DimKind::Query));
-          addLimited(sdpa.getCuSeqlensK(), ValueCheck::Kind::PrefixSums, findPlace(op, DimKind::Key));
-        })
-        .Case<MaskOp>([&](MaskOp mask) {
-          addLimited(mask.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
-          addLimited(mask.getKvLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Key));
-        })
-        .Case<SoftmaxOp>([&](SoftmaxOp softmax) {
-          addLimited(softmax.getQLengths(), ValueCheck::Kind::Lengths, findPlace(op, DimKind::Query));
-        })
-        .Case<GatherPagesOp, KvAppendOp>([&](auto paged) { addOp(paged); });
+    for (auto [word, list] : getWordOperands(op))
+      if (word->counts != WordCounts::Nothing)
+        addLimited(list,
+                   word->shape == WordShape::PrefixSums ? ValueCheck::Kind::PrefixSums : ValueCheck::Kind::Lengths,
+                   findPlace(op, word->counts == WordCounts::Queries ? DimKind::Query : DimKind::Key));
+    TypeSwitch<Operation *>(op).Case<GatherPagesOp, KvAppendOp>([&](auto paged) { addOp(paged); });
   });
 }
 

@@ -1,0 +1,29 @@
+//===- Words.h - Words.def on ops -------------------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_WORDS_H
+#define ATTN_IR_WORDS_H
+
+#include "attn/IR/Attn.h"
+#include "attn/Support/Words.h"
+
+namespace attn {
+
+/// The operands of a sdpa, or of a step of the chain, that are words and that it has.
+llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir::Operation *op);
+
+/// The words of a sdpa under their names: its attributes as they are, but those of the dialect as text, which stock
+/// tools can read; units for its operands.
+mlir::DictionaryAttr noteWords(SdpaOp op);
+/// The value of one entry of what noteWords gave; nullopt where it is none.
+std::optional<WordValue> readWord(mlir::NamedAttribute note);
+
+/// True where `op` has an attribute that an alignment places.
+bool hasPlacedWord(mlir::Operation *op);
+
+} // namespace attn
+
+#endif // ATTN_IR_WORDS_H

@@ -1,0 +1,131 @@
+//===- Words.h - the words of attn.sdpa and their values --------*- C++ -*-===//
+//
+// Words.def as data, and values of words: as a problem line, the IR that it
+// becomes, header and manifest write them.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef ATTN_SUPPORT_WORDS_H
+#define ATTN_SUPPORT_WORDS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+namespace attn {
+
+/// The words by their names.
+enum class Word : uint8_t {
+#define ATTN_ATTRIBUTE(NAME, ...) NAME,
+#define ATTN_OPERAND(NAME, ...) NAME,
+#include "attn/Support/Words.def"
+};
+
+/// Where in a chain of ops a word stands, and in attn.sdpa: one of attn.mask, or of another op.
+enum class WordKind : uint8_t { Attribute, MaskAttribute, Operand, MaskOperand };
+/// How a value is written.
+enum class WordForm : uint8_t { None, Aligned, Bounds, Integer, Positive, Real, Probability, ScoreSizes, Presence };
+/// The shape of an operand. PerKey is (kv_heads), or (batch, kv_heads, keys); PrefixSums has one more than PerBatch.
+enum class WordShape : uint8_t { Other, Scores, PerHead, PerBatch, PerKey, PrefixSums, Number };
+enum class WordElement : uint8_t { OfQuery, Accumulation, Bool, I32, I64, F32 };
+/// What an operand of integers counts for each sequence.
+enum class WordCounts : uint8_t { Nothing, Queries, Keys };
+/// When an operand is an argument of a problem: where its own token stands, or what else asks for it.
+enum class WordStands : uint8_t { ByToken, BesideOffset, WherePacked, BesideQuantised, BesideDropout, InIROnly };
+
+/// A row of Words.def.
+struct WordInfo {
+  Word word;
+  llvm::StringLiteral name; ///< of the attribute or operand of attn.sdpa
+  WordKind kind;
+  WordForm form = WordForm::None;
+  int64_t minimum = 0;
+  llvm::StringLiteral token = "";   ///< of problem lines
+  llvm::StringLiteral what = "";    ///< completes "expected …"
+  llvm::StringLiteral example = ""; ///< completes "write …"
+  llvm::StringLiteral argument = "";
+  WordShape shape = WordShape::Other;
+  WordElement element = WordElement::OfQuery;
+  WordCounts counts = WordCounts::Nothing;
+  WordStands stands = WordStands::ByToken;
+  llvm::StringLiteral notPacked = ""; ///< why it does not stand with packed sequences; empty where it does
+  llvm::StringLiteral sentence = "";  ///< of a header, with {0} for the value
+  llvm::StringLiteral condition = ""; ///< of a header, on j; {0} is the value, {1} the key on the diagonal
+  bool isPlaced = false;              ///< removes keys by their distance from a diagonal that an alignment places
+  llvm::StringLiteral meaning = "";   ///< of a keyword of Python, where it needs no code there
+
+  bool isAttribute() const { return kind == WordKind::Attribute || kind == WordKind::MaskAttribute; }
+  bool isOfMask() const { return kind == WordKind::MaskAttribute || kind == WordKind::MaskOperand; }
+};
+
+llvm::ArrayRef<WordInfo> getWords();
+const WordInfo &getWord(Word word);
+/// The word of that name; null where there is none.
+const WordInfo *findWord(llvm::StringRef name);
+/// The tokens of the words that an alignment places, as "window or chunk".
+std::string joinPlacedWords();
+
+enum class Alignment : uint8_t { TopLeft, BottomRight, Offset };
+/// Inclusive; a side of nullopt is unbounded.
+struct Window {
+  std::optional<int64_t> left, right;
+  bool operator==(const Window &) const = default;
+};
+/// Sizes over (batch, head, query, key), each 1 or that of the problem.
+using ScoreShape = std::array<int64_t, 4>;
+/// A size that every call says.
+constexpr int64_t kDynamicSize = -1;
+/// What `mask=bool` means until all sizes are known.
+constexpr ScoreShape kFullScoreShape = {-2, -2, -2, -2};
+
+/// `true` is that of an operand that is there.
+using WordValue = std::variant<std::monostate, bool, Alignment, Window, int64_t, double, ScoreShape>;
+
+/// The words that a problem or a kernel has, with their values.
+class WordValues {
+public:
+  bool has(Word word) const { return !std::holds_alternative<std::monostate>((*this)[word]); }
+  const WordValue &operator[](Word word) const { return values[size_t(word)]; }
+  WordValue &operator[](Word word) { return values[size_t(word)]; }
+  /// The value of a word, or null where the word is not there.
+  template <typename T> const T *get(Word word) const { return std::get_if<T>(&(*this)[word]); }
+  /// The alignment that places the diagonal of words that are placed by one.
+  std::optional<Alignment> getAlignment() const;
+  /// Whether a word is there that an alignment places.
+  bool hasPlaced() const;
+
+  bool operator==(const WordValues &) const = default;
+
+private:
+  static constexpr size_t kCount = 0
+#define ATTN_ATTRIBUTE(NAME, ...) +1
+#define ATTN_OPERAND(NAME, ...) +1
+#include "attn/Support/Words.def"
+      ;
+  std::array<WordValue, kCount> values;
+};
+
+/// What a problem line gives a word, without its name; nullopt where it is malformed.
+std::optional<WordValue> parseWordValue(const WordInfo &word, llvm::StringRef text);
+/// The same text again.
+std::string printWordValue(const WordValue &value);
+/// As an attribute of IR.
+std::string printWordAttribute(const WordValue &value);
+
+/// A size from `minimum` to `maximum`, as a decimal number.
+std::optional<int64_t> parseSize(llvm::StringRef text, int64_t minimum, int64_t maximum = (int64_t(1) << 31) - 1);
+/// A number, or `?`.
+std::string printSize(int64_t size);
+/// The shortest decimal that reads back as the same number.
+std::string printReal(double real);
+llvm::StringRef printAlignment(Alignment alignment);
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_WORDS_H

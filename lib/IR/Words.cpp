@@ -1,0 +1,117 @@
+//===- Words.cpp - Words.def on ops ---------------------------------------===//
+//
+// That each row has its attribute or operand, and what follows from the rows
+// for an op: its operands by word, and its words as notes on a function.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Words.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Each row is of an op
+//===----------------------------------------------------------------------===//
+
+#define ATTN_ATTRIBUTE(NAME, ...)                                                                                      \
+  template <typename Op>                                                                                               \
+  concept has_attribute_##NAME = requires(typename Op::Properties attributes) { attributes.NAME; };                    \
+  static_assert(has_attribute_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the attribute " #NAME);
+#define ATTN_OPERAND(NAME, ...)                                                                                        \
+  template <typename Op>                                                                                               \
+  concept has_operand_##NAME = requires { Op::odsIndex_##NAME; };                                                      \
+  static_assert(has_operand_##NAME<SdpaOp>, "Words.def: expected attn.sdpa to have the operand " #NAME);
+#include "attn/Support/Words.def"
+
+#define ATTN_MASK_ATTRIBUTE(NAME, ...)                                                                                 \
+  static_assert(has_attribute_##NAME<MaskOp>, "Words.def: expected attn.mask to have the attribute " #NAME);
+#define ATTN_MASK_OPERAND(NAME, ...)                                                                                   \
+  static_assert(has_operand_##NAME<MaskOp>, "Words.def: expected attn.mask to have the operand " #NAME);
+#include "attn/Support/Words.def"
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+SmallVector<std::pair<const WordInfo *, Value>> attn::getWordOperands(Operation *op) {
+  SmallVector<std::pair<const WordInfo *, Value>> operands;
+  auto add = [&]<typename OpTy>(OpTy typed) {
+#define ATTN_OPERAND(NAME, ...)                                                                                        \
+  if constexpr (has_operand_##NAME<OpTy>)                                                                              \
+    for (Value value : typed.getODSOperands(OpTy::odsIndex_##NAME))                                                    \
+      operands.push_back({&getWord(Word::NAME), value});
+#include "attn/Support/Words.def"
+  };
+  TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp>(add).Default([](Operation *) {});
+  return operands;
+}
+
+bool attn::hasPlacedWord(Operation *op) {
+  return llvm::any_of(getWords(), [&](const WordInfo &word) { return word.isPlaced && op->hasAttr(word.name); });
+}
+
+//===----------------------------------------------------------------------===//
+// Notes on a function
+//===----------------------------------------------------------------------===//
+
+DictionaryAttr attn::noteWords(SdpaOp op) {
+  Builder b(op.getContext());
+  NamedAttrList notes;
+  for (const WordInfo &word : getWords()) {
+    Attribute attribute = word.isAttribute() ? op->getAttr(word.name) : Attribute();
+    if (!attribute)
+      continue;
+    if (isa<AttnDialect>(attribute.getDialect())) {
+      std::string text;
+      llvm::raw_string_ostream(text) << attribute;
+      attribute = b.getStringAttr(text);
+    }
+    notes.set(word.name, attribute);
+  }
+  for (auto [word, value] : getWordOperands(op))
+    notes.set(word->name, b.getUnitAttr());
+  return notes.getDictionary(op.getContext());
+}
+
+/// The attribute of the dialect that a text is; null where it is none.
+static Attribute parseNote(StringAttr text) {
+  ScopedDiagnosticHandler silence(text.getContext(), [](Diagnostic &) { return success(); });
+  return parseAttribute(text.getValue(), text.getContext());
+}
+
+std::optional<WordValue> attn::readWord(NamedAttribute note) {
+  const WordInfo *word = findWord(note.getName());
+  if (!word)
+    return std::nullopt;
+  Attribute value = note.getValue();
+  if (!word->isAttribute())
+    return isa<UnitAttr>(value) ? std::optional<WordValue>(true) : std::nullopt;
+  if (auto text = dyn_cast<StringAttr>(value))
+    value = parseNote(text);
+  switch (word->form) {
+  case WordForm::Aligned:
+    if (isa_and_nonnull<UnitAttr>(value)) // of a square, where the corners are one
+      return Alignment::TopLeft;
+    if (auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(value))
+      return parseWordValue(*word, stringifyCausalAlignment(alignment.getValue()));
+    return std::nullopt;
+  case WordForm::Bounds:
+    if (auto window = dyn_cast_or_null<WindowAttr>(value))
+      return Window{window.getLeft(), window.getRight()};
+    return std::nullopt;
+  case WordForm::Integer:
+    if (auto number = dyn_cast_or_null<IntegerAttr>(value))
+      return number.getInt();
+    return std::nullopt;
+  default:
+    if (auto number = dyn_cast_or_null<FloatAttr>(value))
+      return number.getValueAsDouble();
+    return std::nullopt;
+  }
+}

@@ -1,0 +1,194 @@
+//===- Words.cpp - the words of attn.sdpa and their values ----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "attn/Support/Words.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <charconv>
+#include <cmath>
+
+using namespace attn;
+using llvm::StringRef;
+using enum WordForm;
+using enum WordShape;
+using enum WordElement;
+using enum WordCounts;
+using enum WordStands;
+
+/// What #attn.window takes: an offset of 32 bits may lie as far from the keys as all of them are many.
+static constexpr int64_t kMaxWindowBound = int64_t(1) << 40;
+
+static constexpr WordInfo kWords[] = {
+#define ATTN_ATTRIBUTE(NAME, ...) {.word = Word::NAME, .name = #NAME, .kind = WordKind::Attribute, __VA_ARGS__},
+#define ATTN_MASK_ATTRIBUTE(NAME, ...)                                                                                 \
+  {.word = Word::NAME, .name = #NAME, .kind = WordKind::MaskAttribute, __VA_ARGS__},
+#define ATTN_OPERAND(NAME, ...) {.word = Word::NAME, .name = #NAME, .kind = WordKind::Operand, __VA_ARGS__},
+#define ATTN_MASK_OPERAND(NAME, ...) {.word = Word::NAME, .name = #NAME, .kind = WordKind::MaskOperand, __VA_ARGS__},
+#include "attn/Support/Words.def"
+};
+
+llvm::ArrayRef<WordInfo> attn::getWords() { return kWords; }
+const WordInfo &attn::getWord(Word word) { return kWords[size_t(word)]; }
+
+const WordInfo *attn::findWord(StringRef name) {
+  const auto *found = llvm::find_if(kWords, [&](const WordInfo &word) { return word.name == name; });
+  return found == std::end(kWords) ? nullptr : found;
+}
+
+std::string attn::joinPlacedWords() {
+  auto placed = llvm::make_filter_range(kWords, [](const WordInfo &word) { return word.isPlaced; });
+  return llvm::join(llvm::map_range(placed, [](const WordInfo &word) { return word.token; }), " or ");
+}
+
+std::optional<Alignment> WordValues::getAlignment() const {
+  for (const WordInfo &word : kWords)
+    if (const auto *alignment = get<Alignment>(word.word))
+      return *alignment;
+  return std::nullopt;
+}
+
+bool WordValues::hasPlaced() const {
+  return llvm::any_of(kWords, [&](const WordInfo &word) { return word.isPlaced && has(word.word); });
+}
+
+//===----------------------------------------------------------------------===//
+// Parsing
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> attn::parseSize(StringRef text, int64_t minimum, int64_t maximum) {
+  uint64_t size;
+  if (text.getAsInteger(10, size) || size < uint64_t(minimum) || size > uint64_t(maximum))
+    return std::nullopt;
+  return int64_t(size);
+}
+
+static std::optional<Alignment> parseAlignment(StringRef text) {
+  for (Alignment alignment : {Alignment::TopLeft, Alignment::BottomRight, Alignment::Offset})
+    if (text == printAlignment(alignment))
+      return alignment;
+  return std::nullopt;
+}
+
+/// L,R with either left out where that side is unbounded.
+static std::optional<Window> parseWindow(StringRef text) {
+  if (text.count(',') != 1)
+    return std::nullopt;
+  Window window;
+  auto [left, right] = text.split(',');
+  for (auto [side, bound] : {std::pair(left, &window.left), std::pair(right, &window.right)})
+    if (!side.empty() && !(*bound = parseSize(side, 0, kMaxWindowBound)))
+      return std::nullopt;
+  return window;
+}
+
+static std::optional<double> parseReal(StringRef text, WordForm form) {
+  double real;
+  if (text.getAsDouble(real) || !std::isfinite(real) || (form == Positive && real <= 0) ||
+      (form == Probability && (real < 0 || real > 1)))
+    return std::nullopt;
+  return real;
+}
+
+static std::optional<ScoreShape> parseScoreShape(StringRef text) {
+  llvm::SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  ScoreShape shape;
+  if (parts.size() != shape.size())
+    return std::nullopt;
+  for (auto [part, size] : llvm::zip_equal(parts, shape)) {
+    std::optional<int64_t> parsed = part == "?" ? kDynamicSize : parseSize(part, 0);
+    if (!parsed)
+      return std::nullopt;
+    size = *parsed;
+  }
+  return shape;
+}
+
+template <typename T> static std::optional<WordValue> toValue(std::optional<T> value) {
+  return value ? std::optional<WordValue>(*value) : std::nullopt;
+}
+
+std::optional<WordValue> attn::parseWordValue(const WordInfo &word, StringRef text) {
+  switch (word.form) {
+  case None: return std::nullopt;
+  case Aligned: return toValue(parseAlignment(text));
+  case Bounds: return toValue(parseWindow(text));
+  case Integer: return toValue(parseSize(text, word.minimum));
+  case Positive:
+  case Real:
+  case Probability: return toValue(parseReal(text, word.form));
+  case ScoreSizes: return word.element == Bool && text == "bool" ? kFullScoreShape : toValue(parseScoreShape(text));
+  case Presence: return true;
+  }
+  llvm_unreachable("all forms are handled");
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+StringRef attn::printAlignment(Alignment alignment) {
+  switch (alignment) {
+  case Alignment::TopLeft: return "top_left";
+  case Alignment::BottomRight: return "bottom_right";
+  case Alignment::Offset: return "offset";
+  }
+  llvm_unreachable("all alignments are handled");
+}
+
+std::string attn::printSize(int64_t size) { return size == kDynamicSize ? "?" : std::to_string(size); }
+
+std::string attn::printReal(double real) {
+  char buffer[32];
+  std::to_chars_result result = std::to_chars(buffer, std::end(buffer), real);
+  return std::string(buffer, result.ptr);
+}
+
+namespace {
+/// As a problem line has it.
+struct TextPrinter {
+  std::string operator()(std::monostate) const { return ""; }
+  std::string operator()(bool) const { return ""; }
+  std::string operator()(Alignment alignment) const { return printAlignment(alignment).str(); }
+  std::string operator()(const Window &window) const {
+    auto print = [](std::optional<int64_t> bound) { return bound ? std::to_string(*bound) : std::string(); };
+    return print(window.left) + "," + print(window.right);
+  }
+  std::string operator()(int64_t number) const { return std::to_string(number); }
+  std::string operator()(double real) const { return printReal(real); }
+  std::string operator()(const ScoreShape &shape) const { return llvm::join(llvm::map_range(shape, printSize), ","); }
+};
+
+/// As MLIR's syntax has it.
+struct AttributePrinter : TextPrinter {
+  using TextPrinter::operator();
+  std::string operator()(bool) const { return "unit"; }
+  std::string operator()(Alignment alignment) const {
+    return ("#attn.causal<" + printAlignment(alignment) + ">").str();
+  }
+  /// With the sides that are bounded.
+  std::string operator()(const Window &window) const {
+    llvm::SmallVector<std::string> sides;
+    for (auto [name, bound] : {std::pair("left", window.left), {"right", window.right}})
+      if (bound)
+        sides.push_back(name + (" = " + std::to_string(*bound)));
+    return "#attn.window<" + llvm::join(sides, ", ") + ">";
+  }
+  std::string operator()(int64_t number) const { return std::to_string(number) + " : i64"; }
+  /// With a decimal point in front of the exponent.
+  std::string operator()(double real) const {
+    std::string text = printReal(real);
+    if (!StringRef(text).contains('.'))
+      text.insert(std::min(text.find('e'), text.size()), ".0");
+    return text + " : f64";
+  }
+};
+} // namespace
+
+std::string attn::printWordValue(const WordValue &value) { return std::visit(TextPrinter(), value); }
+std::string attn::printWordAttribute(const WordValue &value) { return std::visit(AttributePrinter(), value); }
