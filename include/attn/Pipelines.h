@@ -16,12 +16,13 @@
 
 namespace attn {
 
-/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase. A CPU has Vector, a GPU
-/// has Gpu and Nvvm; for it, Llvm is of the host's side.
+/// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase. Fallback materialises
+/// what is left of chains after Fuse. A CPU has Vector, a GPU has Gpu and Nvvm; for it, Llvm is of the host's side.
 enum class Phase {
   Input,
   Canonicalize,
   Fuse,
+  Fallback,
   AnalyzeMask,
   SelectSchedule,
   Online,
@@ -33,6 +34,8 @@ enum class Phase {
   Llvm
 };
 llvm::ArrayRef<Phase> getAllPhases();
+/// Whether the phase is one of attn-to-flash, in front of target code.
+bool isFlashPhase(Phase phase);
 /// Whether the way to a CPU, or to a GPU, has the phase.
 bool hasPhase(Phase phase, bool isGpu);
 llvm::StringRef getPhaseName(Phase phase);
@@ -84,26 +87,17 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                               llvm::cl::init(false)};
 };
 
-void buildCanonicalizePhase(mlir::OpPassManager &pm, const FlashOptions &options);
-void buildFusePhase(mlir::OpPassManager &pm);
-/// What is left of chains after Fuse: materialised, on a CPU in blocks of rows.
-void buildFallbackPhase(mlir::OpPassManager &pm, llvm::StringRef target, bool failOnFallback = false);
-void buildAnalyzeMaskPhase(mlir::OpPassManager &pm);
-void buildSelectSchedulePhase(mlir::OpPassManager &pm, const FlashOptions &options);
-void buildOnlinePhase(mlir::OpPassManager &pm);
-void buildTilePhase(mlir::OpPassManager &pm);
-void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
-/// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
-void buildBufferizePhase(mlir::OpPassManager &pm, bool isGpu = false);
-void buildVectorPhase(mlir::OpPassManager &pm, const CPUOptions &options);
-void buildGpuPhase(mlir::OpPassManager &pm, const GPUOptions &options);
-void buildNvvmPhase(mlir::OpPassManager &pm, const GPUOptions &options);
-/// For a GPU, of the host side: its entries, which launch the kernels.
-void buildLlvmPhase(mlir::OpPassManager &pm, bool isGpu = false);
+/// What the phases of a whole way take; which way it is, the target of `flash` says.
+struct PhaseOptions {
+  FlashOptions flash;
+  CPUOptions cpu;
+  GPUOptions gpu;
+  bool isGpu() const;
+};
+void buildPhase(mlir::OpPassManager &pm, Phase phase, const PhaseOptions &options);
 
-/// One phase. The options' target says on which path.
-void buildPhase(mlir::OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
-                const GPUOptions &gpu);
+/// Every attn op as linalg; the oracle runs it in the place of phase Fallback.
+void buildReferencePhase(mlir::OpPassManager &pm, const ReferenceOptions &options);
 
 /// Whole pipelines, registered as --attn-to-flash, --attn-to-llvm, --attn-to-gpu and --attn-to-reference.
 void buildFlashPipeline(mlir::OpPassManager &pm, const FlashOptions &options);

@@ -14,17 +14,18 @@ using namespace mlir;
 using namespace attn;
 
 /// Writes down, where no earlier run has, how the function will be compiled.
-static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
+static void describePath(Operation *function, bool isReference) {
   Builder b(function->getContext());
   SmallVector<SdpaOp> ops;
-  bool hasOnline = false;
+  bool hasOnline = false, hasChain = false; // what is left of a chain is about to run materialised
   function->walk([&](Operation *op) {
     if (auto sdpa = dyn_cast<SdpaOp>(op))
       ops.push_back(sdpa);
     hasOnline |= isa<OnlineStepOp>(op);
+    hasChain |= isChainOp(op);
   });
   bool isFlash = !isReference && (!ops.empty() || hasOnline);
-  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : isPartlyMaterialized ? "mixed" : "flash"));
+  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasChain ? "mixed" : "flash"));
   function->setAttr(kConventionsAttr, ops.size() == 1 ? noteWords(ops.front()) : b.getDictionaryAttr({}));
 }
 
@@ -34,7 +35,7 @@ void Compiler::collectKernels() {
     if (!function.hasAttr(kArgumentsAttr))
       continue;
     if (!function.hasAttr(kPathAttr))
-      describePath(&function, options.reference || options.unfused, materialized.contains(&function));
+      describePath(&function, isReference());
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();

@@ -212,39 +212,25 @@ LogicalResult Compiler::runAndVerify(PassManager &pm) {
 LogicalResult Compiler::runPhase(Phase phase) {
   PassManager pm(context.get());
   pm.enableVerifier(false);
-  FlashOptions flash;
+  PhaseOptions phases;
+  FlashOptions &flash = phases.flash;
   flash.target = options.target;
   flash.schedule = options.schedule;
   flash.kernels = flash.allFunctions = true;
   flash.failOnFallback = options.failOnFallback;
   flash.raise = options.raise && !isReference(); // the oracle runs what was written
-  CPUOptions cpu;
-  cpu.target = options.target;
-  cpu.parallel = options.parallel;
-  cpu.deallocate = !isBufferized(*module);
-  if (phase == Phase::Fuse) {
-    buildFusePhase(pm);
-    if (failed(runAndVerify(pm)))
-      return failure();
-    // What is left of chains is about to run materialised.
-    module->walk([&](Operation *op) {
-      if (isChainOp(op))
-        materialized.insert(op->getParentOfType<func::FuncOp>());
-    });
-    pm.clear();
-    buildFallbackPhase(pm, options.target, options.failOnFallback);
-  } else {
-    // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
-    // pipelines, which run in compilers of others, private functions stay.
-    if (phase == Phase::Canonicalize) {
-      pm.addNestedPass<func::FuncOp>(createImportForeignPass()); // the inliner takes no unregistered ops
-      pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
-      pm.addPass(createSymbolDCEPass());
-    }
-    GPUOptions gpu;
-    gpu.target = options.target;
-    buildPhase(pm, phase, flash, cpu, gpu);
+  phases.cpu.target = options.target;
+  phases.cpu.parallel = options.parallel;
+  phases.cpu.deallocate = !isBufferized(*module);
+  phases.gpu.target = options.target;
+  // Kernels are what a driver emits, so what they call becomes a part of them, to be fused and tiled as such. In the
+  // pipelines, which run in compilers of others, private functions stay.
+  if (phase == Phase::Canonicalize) {
+    pm.addNestedPass<func::FuncOp>(createImportForeignPass()); // the inliner takes no unregistered ops
+    pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    pm.addPass(createSymbolDCEPass());
   }
+  buildPhase(pm, phase, phases);
   return runAndVerify(pm);
 }
 
@@ -271,18 +257,15 @@ LogicalResult Compiler::run(Phase last) {
       break;
     if (!hasPhase(phase, target.gpu.has_value()))
       continue;
-    // The reference path takes one step from canonicalize to bufferize.
-    bool isFlashPhase = phase > Phase::Canonicalize && phase < Phase::Bufferize;
-    if (phase == Phase::Fuse && isReference())
-      collectKernels(); // while the ops that say the conventions are still there
-    if (isReference() && isFlashPhase) {
-      if (phase == Phase::Fuse && failed(runReference()))
+    // The reference path takes one step from canonicalize to bufferize, where the others fall back.
+    if (isReference() && phase > Phase::Canonicalize && isFlashPhase(phase)) {
+      if (phase == Phase::Fallback && failed(runReference()))
         return failure();
     } else if (!(phase == Phase::Bufferize && isBufferized(*module)) && failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Fuse && !isReference())
-      collectKernels();
+    if (phase == Phase::Fuse)
+      collectKernels(); // while the ops that say the words are still there
     if (phase == Phase::Tile)
       collectProducts();
     if (phase == Phase::Nvvm)

@@ -28,46 +28,22 @@ namespace attn {
 /// A cache line, and the widest vector.
 static constexpr unsigned kBufferAlignment = 64;
 
-static constexpr std::pair<Phase, llvm::StringLiteral> kPhases[] = {
-    {Phase::Input, "input"},
-    {Phase::Canonicalize, "canonicalize"},
-    {Phase::Fuse, "fuse"},
-    {Phase::AnalyzeMask, "analyze-mask"},
-    {Phase::SelectSchedule, "select-schedule"},
-    {Phase::Online, "online"},
-    {Phase::Tile, "tile"},
-    {Phase::Bufferize, "bufferize"},
-    {Phase::Vector, "vector"},
-    {Phase::Gpu, "gpu"},
-    {Phase::Nvvm, "nvvm"},
-    {Phase::Llvm, "llvm"},
-};
-
-ArrayRef<Phase> getAllPhases() {
-  static const SmallVector<Phase> phases = llvm::map_to_vector(kPhases, [](auto entry) { return entry.first; });
-  return phases;
-}
-
-bool hasPhase(Phase phase, bool isGpu) {
-  if (phase == Phase::Vector)
-    return !isGpu;
-  return isGpu || (phase != Phase::Gpu && phase != Phase::Nvvm);
-}
-
-StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].second; }
-
-std::optional<Phase> parsePhase(StringRef name) {
-  for (auto [phase, phaseName] : kPhases)
-    if (name == phaseName)
-      return phase;
-  return std::nullopt;
-}
-
 static void addVerification(OpPassManager &pm, Phase phase) {
   pm.addNestedPass<func::FuncOp>(createVerifyPhasePass({getPhaseName(phase).str()}));
 }
 
-void buildCanonicalizePhase(OpPassManager &pm, const FlashOptions &options) {
+/// An unknown target is refused by the first pass that reads it.
+static bool isGpuTarget(StringRef name) {
+  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
+  if (info)
+    return info->gpu.has_value();
+  llvm::consumeError(info.takeError());
+  return false;
+}
+
+bool PhaseOptions::isGpu() const { return isGpuTarget(flash.target); }
+
+static void addCanonicalization(OpPassManager &pm, const FlashOptions &options) {
   pm.addNestedPass<func::FuncOp>(createImportForeignPass());
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
@@ -86,47 +62,44 @@ void buildCanonicalizePhase(OpPassManager &pm, const FlashOptions &options) {
   addVerification(pm, Phase::Canonicalize);
 }
 
-void buildFusePhase(OpPassManager &pm) {
+static void buildCanonicalizePhase(OpPassManager &pm, const PhaseOptions &options) {
+  addCanonicalization(pm, options.flash);
+}
+
+static void buildFusePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createFusePass());
   pm.addNestedPass<func::FuncOp>(createCanonicalizePass());
 }
 
-/// An unknown target is refused by the first pass that reads it.
-static bool isGpuTarget(StringRef name) {
-  llvm::Expected<TargetInfo> info = TargetInfo::get(name);
-  if (info)
-    return info->gpu.has_value();
-  llvm::consumeError(info.takeError());
-  return false;
+static void buildFallbackPhase(OpPassManager &pm, const PhaseOptions &options) {
+  if (!options.isGpu())
+    pm.addNestedPass<func::FuncOp>(createTileChainPass({options.flash.target}));
+  ReferenceOptions reference;
+  reference.chainOnly = true;
+  reference.failOnFallback = options.flash.failOnFallback;
+  buildReferencePhase(pm, reference);
+  addVerification(pm, Phase::Fallback);
 }
 
-void buildFallbackPhase(OpPassManager &pm, StringRef target, bool failOnFallback) {
-  if (!isGpuTarget(target))
-    pm.addNestedPass<func::FuncOp>(createTileChainPass({target.str()}));
-  ReferenceOptions options;
-  options.chainOnly = true;
-  options.failOnFallback = failOnFallback;
-  buildReferencePhase(pm, options);
-}
-
-void buildAnalyzeMaskPhase(OpPassManager &pm) {
+static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createAnalyzeMaskPass());
   addVerification(pm, Phase::AnalyzeMask);
 }
 
-void buildSelectSchedulePhase(OpPassManager &pm, const FlashOptions &options) {
+static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phase) {
+  const FlashOptions &options = phase.flash;
   pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
   if (!options.schedule.empty())
     pm.addNestedPass<func::FuncOp>(createOverrideSchedulePass({options.target, options.schedule}));
   addVerification(pm, Phase::SelectSchedule);
 }
 
-void buildOnlinePhase(OpPassManager &pm) {
+static void buildOnlinePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createConvertToOnlinePass());
   addVerification(pm, Phase::Online);
 }
 
-void buildTilePhase(OpPassManager &pm) {
+static void buildTilePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createTilePass());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createAddPrefetchesPass());
@@ -144,7 +117,8 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
     pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // casts of tensors
 }
 
-void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
+/// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
+static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
@@ -155,12 +129,13 @@ void buildBufferizePhase(OpPassManager &pm, bool isGpu) {
   bufferize.bufferAlignment = kBufferAlignment;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
   pm.addPass(mlir::createCanonicalizerPass());
-  pm.addNestedPass<func::FuncOp>(createPromoteBuffersPass({/*tilesOnly=*/isGpu}));
+  pm.addNestedPass<func::FuncOp>(createPromoteBuffersPass({/*tilesOnly=*/options.isGpu()}));
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Bufferize);
 }
 
-void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
+static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
+  const CPUOptions &options = phase.cpu;
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
@@ -194,19 +169,19 @@ void buildVectorPhase(OpPassManager &pm, const CPUOptions &options) {
   addVerification(pm, Phase::Vector);
 }
 
-void buildGpuPhase(OpPassManager &pm, const GPUOptions &options) {
+static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(mlir::createCanonicalizerPass()); // bufferisation leaves copies of a slice onto itself
-  pm.addPass(createMapToGpuPass({options.target}));
+  pm.addPass(createMapToGpuPass({options.gpu.target}));
 }
 
-void buildNvvmPhase(OpPassManager &pm, const GPUOptions &options) {
+static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // Functions of regions by those that attn-lower-tile-to-nvvm has approximations for, which are of f32.
   math::MathExpandOpsPassOptions functions;
   functions.opMnemonics = {"tan", "sinh", "cosh", "asinh", "acosh", "atanh", "powf", "fpowi", "clampf"};
   kernels.addPass(math::createMathExpandOpsPass(functions));
   kernels.addPass(math::createMathExtendToSupportedTypes());
-  kernels.addPass(createLowerTileToNvvmPass({options.target}));
+  kernels.addPass(createLowerTileToNvvmPass({options.gpu.target}));
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   kernels.addPass(createLowerAffinePass());
@@ -244,7 +219,9 @@ static void addLlvmConversions(OpPassManager &pm) {
   pm.addPass(mlir::createCanonicalizerPass());
 }
 
-void buildLlvmPhase(OpPassManager &pm, bool isGpu) {
+/// For a GPU, of the host side: its entries, which launch the kernels.
+static void buildLlvmPhase(OpPassManager &pm, const PhaseOptions &options) {
+  bool isGpu = options.isGpu();
   if (isGpu)
     pm.addPass(createPlanWorkspacePass());
   pm.addPass(createEmitEntryPass());
@@ -257,53 +234,96 @@ void buildLlvmPhase(OpPassManager &pm, bool isGpu) {
   pm.addPass(createEmitCheckedEntryPass());
 }
 
-void buildPhase(OpPassManager &pm, Phase phase, const FlashOptions &flash, const CPUOptions &cpu,
-                const GPUOptions &gpu) {
-  bool isGpu = isGpuTarget(flash.target);
-  switch (phase) {
-  case Phase::Input: return;
-  case Phase::Canonicalize: return buildCanonicalizePhase(pm, flash);
-  case Phase::Fuse: return buildFusePhase(pm);
-  case Phase::AnalyzeMask: return buildAnalyzeMaskPhase(pm);
-  case Phase::SelectSchedule: return buildSelectSchedulePhase(pm, flash);
-  case Phase::Online: return buildOnlinePhase(pm);
-  case Phase::Tile: return buildTilePhase(pm);
-  case Phase::Bufferize: return buildBufferizePhase(pm, isGpu);
-  case Phase::Vector: return buildVectorPhase(pm, cpu);
-  case Phase::Gpu: return buildGpuPhase(pm, gpu);
-  case Phase::Nvvm: return buildNvvmPhase(pm, gpu);
-  case Phase::Llvm: return buildLlvmPhase(pm, isGpu);
-  }
+//===----------------------------------------------------------------------===//
+// The phases in their order
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Which ways have a phase, and which of the registered pipelines.
+enum class Way { Flash, Both, CPU, GPU };
+
+struct PhaseInfo {
+  Phase phase;
+  llvm::StringLiteral name;
+  Way way;
+  void (*build)(OpPassManager &pm, const PhaseOptions &options);
+};
+} // namespace
+
+static constexpr PhaseInfo kPhases[] = {
+    {Phase::Input, "input", Way::Flash, [](OpPassManager &, const PhaseOptions &) {}},
+    {Phase::Canonicalize, "canonicalize", Way::Flash, buildCanonicalizePhase},
+    {Phase::Fuse, "fuse", Way::Flash, buildFusePhase},
+    {Phase::Fallback, "fallback", Way::Flash, buildFallbackPhase},
+    {Phase::AnalyzeMask, "analyze-mask", Way::Flash, buildAnalyzeMaskPhase},
+    {Phase::SelectSchedule, "select-schedule", Way::Flash, buildSelectSchedulePhase},
+    {Phase::Online, "online", Way::Flash, buildOnlinePhase},
+    {Phase::Tile, "tile", Way::Flash, buildTilePhase},
+    {Phase::Bufferize, "bufferize", Way::Both, buildBufferizePhase},
+    {Phase::Vector, "vector", Way::CPU, buildVectorPhase},
+    {Phase::Gpu, "gpu", Way::GPU, buildGpuPhase},
+    {Phase::Nvvm, "nvvm", Way::GPU, buildNvvmPhase},
+    {Phase::Llvm, "llvm", Way::Both, buildLlvmPhase},
+};
+
+ArrayRef<Phase> getAllPhases() {
+  static const SmallVector<Phase> phases =
+      llvm::map_to_vector(kPhases, [](const PhaseInfo &info) { return info.phase; });
+  return phases;
+}
+
+bool isFlashPhase(Phase phase) { return kPhases[static_cast<unsigned>(phase)].way == Way::Flash; }
+
+bool hasPhase(Phase phase, bool isGpu) {
+  return kPhases[static_cast<unsigned>(phase)].way != (isGpu ? Way::CPU : Way::GPU);
+}
+
+StringRef getPhaseName(Phase phase) { return kPhases[static_cast<unsigned>(phase)].name; }
+
+std::optional<Phase> parsePhase(StringRef name) {
+  for (const PhaseInfo &info : kPhases)
+    if (name == info.name)
+      return info.phase;
+  return std::nullopt;
+}
+
+void buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
+  kPhases[static_cast<unsigned>(phase)].build(pm, options);
 }
 
 void buildFlashPipeline(OpPassManager &pm, const FlashOptions &options) {
-  buildCanonicalizePhase(pm, options);
-  buildFusePhase(pm);
-  buildFallbackPhase(pm, options.target, options.failOnFallback);
-  buildAnalyzeMaskPhase(pm);
-  buildSelectSchedulePhase(pm, options);
-  buildOnlinePhase(pm);
-  buildTilePhase(pm);
+  PhaseOptions all;
+  all.flash.copyOptionValuesFrom(options);
+  for (Phase phase : getAllPhases())
+    if (isFlashPhase(phase))
+      buildPhase(pm, phase, all);
+}
+
+/// From tiles on memrefs or tensors to the LLVM dialect.
+static void buildLowering(OpPassManager &pm, PhaseOptions &options, StringRef target, bool isGpu) {
+  options.flash.target = target.str();
+  for (Phase phase : getAllPhases())
+    if (!isFlashPhase(phase) && hasPhase(phase, isGpu)) // a target of the other kind is refused by a pass of this way
+      buildPhase(pm, phase, options);
 }
 
 void buildCPUPipeline(OpPassManager &pm, const CPUOptions &options) {
-  buildBufferizePhase(pm);
-  buildVectorPhase(pm, options);
-  buildLlvmPhase(pm);
+  PhaseOptions all;
+  all.cpu.copyOptionValuesFrom(options);
+  buildLowering(pm, all, options.target, /*isGpu=*/false);
 }
 
 void buildGPUPipeline(OpPassManager &pm, const GPUOptions &options) {
-  buildBufferizePhase(pm, /*isGpu=*/true);
-  buildGpuPhase(pm, options);
-  buildNvvmPhase(pm, options);
-  buildLlvmPhase(pm, /*isGpu=*/true);
+  PhaseOptions all;
+  all.gpu.copyOptionValuesFrom(options);
+  buildLowering(pm, all, options.target, /*isGpu=*/true);
 }
 
 void buildReferencePipeline(OpPassManager &pm, const ReferenceOptions &options) {
   FlashOptions asWritten;
   asWritten.raise = false;
   asWritten.kernels = options.kernels;
-  buildCanonicalizePhase(pm, asWritten);
+  addCanonicalization(pm, asWritten);
   buildReferencePhase(pm, options);
 }
 

@@ -74,6 +74,9 @@ const Contract kContracts[] = {
      [](Operation *op) { return lacksScale(op) && ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)); },
      "a scale where the head size is dynamic; write scale = … or scale_value(…)"},
     {"canonicalize", lacksScale, "a scale after phase canonicalize; run attn-canonicalize"},
+    {"fallback", isChainOp,
+     "no op of the chain after phase fallback; fuse it into attn.sdpa (attn-fuse says why it did not), or run "
+     "attn-lower-to-reference"},
     {"analyze-mask",
      [](Operation *op) {
        auto sdpa = dyn_cast<SdpaOp>(op);
@@ -86,9 +89,6 @@ const Contract kContracts[] = {
      "a schedule after phase select-schedule; run attn-select-schedule"},
     {"online", [](Operation *op) { return isa<SdpaOp>(op); },
      "no attn.sdpa after phase online; run attn-convert-to-online"},
-    {"online", isChainOp,
-     "no op of the chain after phase online; fuse it into attn.sdpa (attn-fuse says why it did not), or run "
-     "attn-lower-to-reference"},
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<OnlineStepOp>(op);

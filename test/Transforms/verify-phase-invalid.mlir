@@ -1,6 +1,7 @@
 // Each contract, broken: one part of this file a phase.
 // RUN: split-file %s %t
 // RUN: attn-opt %t/canonicalize.mlir --attn-verify-phase=phase=canonicalize --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/fallback.mlir --attn-verify-phase=phase=fallback --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/analyze-mask.mlir --attn-verify-phase=phase=analyze-mask --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/select-schedule.mlir --attn-verify-phase=phase=select-schedule --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/online.mlir --attn-verify-phase=phase=online --split-input-file --verify-diagnostics
@@ -26,6 +27,15 @@ func.func @f(%q: tensor<4x?xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
   // expected-error @below {{expected a scale where the head size is dynamic; write scale = … or scale_value(…)}}
   %r = attn.sdpa ins(%q, %q, %v : tensor<4x?xf32>, tensor<4x?xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
       -> tensor<4x8xf32>
+  return
+}
+
+//--- fallback.mlir
+
+// A step of the chain that was not fused.
+func.func @f(%s: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
+  // expected-error @below {{expected no op of the chain after phase fallback; fuse it into attn.sdpa (attn-fuse says why it did not)}}
+  %r = attn.softmax ins(%s : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
 
@@ -69,15 +79,6 @@ func.func @f(%q: tensor<4x16xf32>, %v: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
   // expected-error @below {{expected no attn.sdpa after phase online; run attn-convert-to-online}}
   %r = attn.sdpa ins(%q, %q, %v : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x8xf32>) outs(%o : tensor<4x8xf32>)
       -> tensor<4x8xf32>
-  return
-}
-
-// -----
-
-// A step of the chain that was not fused.
-func.func @f(%s: tensor<4x8xf32>, %o: tensor<4x8xf32>) {
-  // expected-error @below {{expected no op of the chain after phase online; fuse it into attn.sdpa (attn-fuse says why it did not)}}
-  %r = attn.softmax ins(%s : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
 
@@ -150,7 +151,7 @@ func.func @f(%s: memref<4x8xf32>) {
 
 //--- unknown.mlir
 
-// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, analyze-mask, select-schedule, online, tile, bufferize, vector, nvvm, found 'lunch'}}
+// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, fallback, analyze-mask, select-schedule, online, tile, bufferize, vector, nvvm, found 'lunch'}}
 func.func @f() {
   return
 }

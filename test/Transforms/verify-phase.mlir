@@ -1,5 +1,6 @@
 // What each phase leaves passes its contract.
-// RUN: attn-opt %s --attn-canonicalize --attn-verify-phase=phase=canonicalize --attn-analyze-mask \
+// RUN: attn-opt %s --attn-canonicalize --attn-verify-phase=phase=canonicalize \
+// RUN:     --attn-verify-phase=phase=fallback --attn-analyze-mask \
 // RUN:     --attn-verify-phase=phase=analyze-mask --attn-select-schedule --attn-verify-phase=phase=select-schedule \
 // RUN:     --attn-convert-to-online --attn-verify-phase=phase=online --attn-tile --attn-verify-phase=phase=tile \
 // RUN:     --one-shot-bufferize=bufferize-function-boundaries --attn-verify-phase=phase=bufferize \

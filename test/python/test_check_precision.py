@@ -12,7 +12,7 @@ from helpers import Shape, draw
 from paths import attnc
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.mlir"))
-PHASES = ["input", "canonicalize", "fuse", "analyze-mask", "select-schedule", "online", "tile"]
+PHASES = ["input", "canonicalize", "fuse", "fallback", "analyze-mask", "select-schedule", "online", "tile"]
 SHAPE = Shape(33, 57, 16, 40, b=2, hq=4, hkv=2)  # 1/√16 is a number of f32, as phases behind fuse write it
 
 

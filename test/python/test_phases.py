@@ -19,6 +19,7 @@ PHASES = [
     "input",
     "canonicalize",
     "fuse",
+    "fallback",
     "analyze-mask",
     "select-schedule",
     "online",

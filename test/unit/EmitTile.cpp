@@ -50,7 +50,7 @@ std::unique_ptr<Tile> Tile::emit(const TargetInfo &target, bool isDouble, Shapes
   context.loadAllAvailableDialects();
   OwningOpRef<ModuleOp> module = buildModule(&context, target, isDouble, shapes, body);
   PassManager pm(&context);
-  buildLlvmPhase(pm);
+  buildPhase(pm, Phase::Llvm, PhaseOptions());
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code;
   if (succeeded(pm.run(*module)))

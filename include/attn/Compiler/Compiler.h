@@ -18,7 +18,6 @@
 #include "attn/Target/TargetInfo.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/IR/OptBisect.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -170,7 +169,6 @@ private:
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<Kernel> kernels;
-  llvm::SmallPtrSet<mlir::Operation *, 4> materialized; ///< functions of which a chain could not be fused
 };
 
 /// The C header of the kernels: what each argument is, and both entries; then `more`. C11 and C++17.

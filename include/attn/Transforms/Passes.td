@@ -404,10 +404,10 @@ def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
     After each phase of a pipeline some ops must be gone and some attributes present. This pass reports the op that
     breaks the contract of `phase`. So a missing pass is an error where it is missing, not a crash three passes later.
 
-    Rejects: an `attn.sdpa` without scale after `canonicalize`, without key
-    ranges or with a spelled-out mask after `analyze-mask`, without schedule
-    after `select-schedule`, and any `attn.sdpa` or op of a chain after
-    `online`; an untiled `attn.online_step` after `tile`, a tensor after
+    Rejects: an `attn.sdpa` without scale after `canonicalize`, any op of a
+    chain after `fallback`, an `attn.sdpa` without key ranges or with a
+    spelled-out mask after `analyze-mask`, without schedule after
+    `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after
     `bufferize`, any attn op after `vector` or `nvvm`.
 
     ```mlir
