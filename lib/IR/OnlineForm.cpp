@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/State.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
 
@@ -23,8 +24,8 @@ SmallVector<AffineMap> attn::getStateMaps(OnlineStepOp op) {
   SmallVector<unsigned> kept = getStatePositions(op);
   SmallVector<AffineMap> maps;
   SmallVector<AffineMap> all = getMaps(op);
-  for (AffineMap map : ArrayRef(all).take_back(3))
-    maps.push_back(restrictDomain(map, kept));
+  for (OpOperand &part : op.getDpsInitsMutable())
+    maps.push_back(restrictDomain(all[part.getOperandNumber()], kept));
   return maps;
 }
 
@@ -51,10 +52,10 @@ static void takeScoreRegions(OpBuilder &builder, SdpaOp op, Type stateType, Regi
   composeKvScale(builder, op.getLoc(), op.getValueScale(), ScaleOrder::AfterRegion, stateType, weightMod);
 }
 
-/// acc, m and l: empty tensors over (batch…, query, value), in the order that the layout asks for, and their maps.
+/// Empty tensors over (batch…, query, value), in the order that the layout asks for, and their maps.
 struct StateTensors {
-  std::array<Value, 3> inits;
-  std::array<AffineMap, 3> maps;
+  StateValues inits;
+  StateMaps maps;
 };
 
 static StateTensors createStateTensors(OpBuilder &builder, SdpaOp op, Type stateType, StateLayout layout) {
@@ -94,23 +95,25 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   takeScoreRegions(builder, op, stateType, scoreMod, weightMod);
 
   StateTensors state = createStateTensors(builder, op, stateType, layout);
-  SmallVector<Type> stateTypes = llvm::map_to_vector(state.inits, [](Value init) { return init.getType(); });
+  SmallVector<Type> stateTypes = llvm::map_to_vector(state.inits.toVector(), [](Value init) { return init.getType(); });
   SmallVector<AffineMap> maps = getMaps(op);
   ArrayRef<AffineMap> inputMaps = ArrayRef(maps).drop_back(op.getNumDpsInits());
   ArrayRef<AffineMap> outputMaps = ArrayRef(maps).take_back(op.getNumDpsInits());
-  SmallVector<AffineMap> stepMaps = llvm::to_vector(llvm::concat<const AffineMap>(inputMaps, state.maps));
+  SmallVector<AffineMap> allStateMaps = llvm::to_vector<0>(state.maps.toVector());
+  SmallVector<AffineMap> stepMaps = llvm::to_vector(llvm::concat<const AffineMap>(inputMaps, ArrayRef(allStateMaps)));
   SmallVector<unsigned> kept = getStatePositions(op);
   auto restrict = [&](AffineMap map) { return restrictDomain(map, kept); };
-  SmallVector<AffineMap> stateMaps = llvm::map_to_vector(state.maps, restrict);
+  SmallVector<AffineMap> stateMaps = llvm::map_to_vector(allStateMaps, restrict);
   SmallVector<AffineMap> finalizeMaps = stateMaps;
   llvm::append_range(finalizeMaps, llvm::map_range(outputMaps, restrict));
 
-  auto init = InitStateOp::create(builder, loc, stateTypes, state.inits[0], state.inits[1], state.inits[2],
+  auto init = InitStateOp::create(builder, loc, stateTypes, state.inits.acc, state.inits.rowMax, state.inits.rowSum,
                                   builder.getAffineMapArrayAttr(stateMaps));
   init.getStart().takeBody(op.getStart());
+  auto before = StateValues::of(init->getResults());
   auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-                                   op.getMask(), init->getResult(0), init->getResult(1), init->getResult(2),
-                                   op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
+                                   op.getMask(), before.acc, before.rowMax, before.rowSum, op.getCuSeqlensQ(),
+                                   op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
                                    /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
                                    /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(),
                                    builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
@@ -119,7 +122,7 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   step.getKeyRanges().takeBody(op.getKeyRanges());
   step.getWeightMod().takeBody(weightMod);
   builder.setInsertionPointAfter(step);
-  return FinalizeOp::create(builder, loc, op.getResultTypes(), step->getResult(0), step->getResult(1),
-                            step->getResult(2), op.getOutput(), op.getLse(), op.getCuSeqlensQ(),
-                            builder.getAffineMapArrayAttr(finalizeMaps));
+  auto after = StateValues::of(step->getResults());
+  return FinalizeOp::create(builder, loc, op.getResultTypes(), after.acc, after.rowMax, after.rowSum, op.getOutput(),
+                            op.getLse(), op.getCuSeqlensQ(), builder.getAffineMapArrayAttr(finalizeMaps));
 }

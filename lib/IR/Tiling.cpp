@@ -13,6 +13,7 @@
 #include "TilingChecks.h"
 #include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
+#include "attn/IR/State.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -240,9 +241,10 @@ struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<O
     if (failed(tiled))
       return failure();
     auto step = cast<OnlineStepOp>(tiled->tiledOps.front());
-    step.getAccMutable().assign(init[0]);
-    step.getRowMaxMutable().assign(init[1]);
-    step.getRowSumMutable().assign(init[2]);
+    auto state = StateValues::of(init);
+    step.getAccMutable().assign(state.acc);
+    step.getRowMaxMutable().assign(state.rowMax);
+    step.getRowSumMutable().assign(state.rowSum);
     return tiled;
   }
 
@@ -250,9 +252,11 @@ struct OnlineStepReduction : public PartialReductionOpInterface::ExternalModel<O
                                          const llvm::SetVector<unsigned> &) const {
     auto step = cast<OnlineStepOp>(op);
     SmallVector<Attribute> maps(getStateMapsAttr(step).getValue());
-    maps.append(maps.begin(), maps.begin() + 3);
-    auto merge = MergeStatesOp::create(builder, loc, step->getResultTypes(), partial[0], partial[1], partial[2],
-                                       step.getAcc(), step.getRowMax(), step.getRowSum(), builder.getArrayAttr(maps));
+    SmallVector<Attribute> both(maps);
+    both.append(maps);
+    auto other = StateValues::of(partial);
+    auto merge = MergeStatesOp::create(builder, loc, step->getResultTypes(), other.acc, other.rowMax, other.rowSum,
+                                       step.getAcc(), step.getRowMax(), step.getRowSum(), builder.getArrayAttr(both));
     return MergeResult{{merge}, SmallVector<Value>(merge.getResults())};
   }
 
