@@ -52,6 +52,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "causal": ALIGNMENTS,
     "window": ("", "0,0", "3,2", "15,0", "4,", ",4", ",", "100,100"),
     "chunk": ("", "1", "5", "64"),
+    "prefix": ("", "1", "9", "100"),
     "align": ALIGNMENTS,
     "softcap": ("", "2", "30"),
     "scale": ("", "0", "-0.5", "0.3"),
@@ -72,6 +73,7 @@ RARE = {
     "dynamic": 0.5,
     "pages": 0.4,
     "chunk": 0.3,
+    "prefix": 0.2,
     "layout": 0.7,
     "out": 0.7,
     "paged": 0.7,
@@ -150,6 +152,11 @@ RULES = (
         lambda case: bool(case["align"] and not case["window"] and not case["chunk"]),
     ),
     Rule("expected an alignment of the ", ALIGNED, lacks_alignment),
+    Rule(
+        "C22: expected prefix beside causal, window or chunk",
+        ("prefix", "causal", "window", "chunk"),
+        lambda case: bool(case["prefix"] and not (case["causal"] or case["window"] or case["chunk"])),
+    ),
     *(
         Rule(
             f"expected no {name} with layout=varlen",
@@ -215,6 +222,7 @@ def print_problem(case: Levels) -> str:
         "causal",
         "window",
         "chunk",
+        "prefix",
         "align",
         "softcap",
         "scale",

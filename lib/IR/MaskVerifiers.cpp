@@ -56,6 +56,14 @@ template <typename OpTy> static LogicalResult verifyAlignment(OpTy op) {
                                       "#attn.causal<bottom_right>";
 }
 
+/// C22: a prefix adds to what other words keep.
+template <typename OpTy> static LogicalResult verifyPrefix(OpTy op) {
+  if (!op.getPrefix() || op.getCausal() || hasPlacedWord(op))
+    return success();
+  return op.emitOpError("C22: expected prefix beside causal, window or chunk, found it alone, where every key is kept "
+                        "already; leave it out, or write causal = #attn.causal<top_left>");
+}
+
 /// C12: numbers are within their bounds.
 static LogicalResult verifyNumbers(Operation *op) {
   for (const WordInfo &word : getWords()) {
@@ -114,7 +122,7 @@ template <typename OpTy> static LogicalResult verifySpelledOutOperands(OpTy op) 
 
 template <typename OpTy> static LogicalResult verifySpelledOut(OpTy op) {
   if (failed(verifyCausal(op, op.getCausal(), hasLengths(op))) || failed(verifyNumbers(op)) ||
-      failed(verifyAlignment(op)))
+      failed(verifyPrefix(op)) || failed(verifyAlignment(op)))
     return failure();
   return verifySpelledOutOperands(op);
 }

@@ -236,6 +236,14 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
     keepIf(slt, rb.index(IndexKind::Key), length);
   if (Value length = rb.getLength(DimKind::Query))
     keepIf(slt, rb.index(IndexKind::Query), length);
+  auto joinFrom = [&](size_t first) {
+    Value all = conjuncts[first];
+    for (Value conjunct : ArrayRef(conjuncts).drop_front(first + 1))
+      all = arith::AndIOp::create(builder, loc, all, conjunct);
+    conjuncts.truncate(first);
+    return all;
+  };
+  size_t numLengths = conjuncts.size();
   Attribute causal = op->getAttr("causal");
   auto window = op->getAttrOfType<WindowAttr>("window");
   auto chunk = op->getAttrOfType<IntegerAttr>("chunk");
@@ -254,16 +262,19 @@ void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Ope
     if (chunk)
       keepIf(eq, rb.quotient(diagonal, chunk.getInt()), rb.quotient(key, chunk.getInt()));
   }
+  // prefix: j < n, or what causal, window and chunk keep
+  if (auto prefix = op->getAttrOfType<IntegerAttr>("prefix"); prefix && conjuncts.size() > numLengths) {
+    Value isNear = joinFrom(numLengths);
+    keepIf(slt, rb.index(IndexKind::Key), rb.constant(prefix.getInt()));
+    conjuncts.back() = arith::OrIOp::create(builder, loc, isNear, conjuncts.back());
+  }
   if (Region *maskMod = getMaskMod(op); maskMod && !maskMod->empty())
     conjuncts.append(inlineRegion(builder, *maskMod, {},
                                   [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); }));
   // A window without bounds, alone, keeps everything.
   if (conjuncts.empty())
     conjuncts.push_back(arith::ConstantIntOp::create(builder, loc, 1, 1));
-  Value keep = conjuncts.front();
-  for (Value conjunct : ArrayRef(conjuncts).drop_front())
-    keep = arith::AndIOp::create(builder, loc, keep, conjunct);
-  YieldOp::create(builder, loc, keep);
+  YieldOp::create(builder, loc, joinFrom(0));
 }
 
 void attn::buildStart(OpBuilder &builder, SdpaOp op, Region &region, Type type) {

@@ -26,6 +26,7 @@ def sdpa(
     causal: str | npt.ArrayLike | None = None,
     window: tuple[int | None, int | None] | None = None,
     chunk: int | None = None,
+    prefix: int | None = None,
     softcap: float | None = None,
     bias: npt.ArrayLike | None = None,
     mask: npt.ArrayLike | None = None,
@@ -55,6 +56,7 @@ def sdpa(
       causal: "top_left", "bottom_right" or offsets [B]: keeps j ≤ i + off.
       window: (L, R), inclusive, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R.
       chunk: c ≥ 1: keeps the keys of the query's chunk, (i + off) // c = j // c.
+      prefix: n ≥ 1: keeps keys j < n whatever causal, window and chunk say.
       softcap: c > 0 of c·tanh(s / c), before the bias.
       bias: added to the scores, rank 4, each size 1 or full; exactly −inf removes the key.
       mask: bool, true = attend, rank 4, each size 1 or full.
@@ -88,7 +90,7 @@ def sdpa(
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
-    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk)
+    kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
 
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         s = _chain.scale(scores(q, k), _checks.scale(scale, sizes.d))
@@ -123,18 +125,19 @@ def predicate(
     mask_mod: MaskMod | None = None,
     *,
     chunk: int | None = None,
+    prefix: int | None = None,
 ) -> npt.NDArray[np.bool_]:
     """P of the formula of docs/Semantics.md, step 4: which keys each query keeps, bool, broadcasts to (B, Hq, Sq, Sk).
 
-    Lengths ∧ causal ∧ window ∧ chunk ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
+    Lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """
     b, _, i, j = indices = _indices(sizes)
     q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
     keys = np.full(sizes.b, sizes.sk) if kv_len is None else kv_len
-    words = _checks.words({"window": window, "chunk": chunk})
-    kept = (i < rows[b]) & (j < keys[b])
+    words = _checks.words({"window": window, "chunk": chunk, "prefix": prefix})
+    kept = np.True_
     diagonal = i + _offset(sizes, causal, words, align, rows, keys)[b]
     if causal is not None:
         kept = kept & (j <= diagonal)
@@ -145,6 +148,11 @@ def predicate(
         kept = kept & (j <= diagonal + right)
     if chunk is not None:
         kept = kept & (diagonal // chunk == j // chunk)
+    if prefix is not None:
+        if causal is None and window is None and chunk is None:
+            raise ValueError("expected prefix beside causal, window or chunk, found it alone; leave it out")
+        kept = kept | (j < prefix)
+    kept = kept & (i < rows[b]) & (j < keys[b])
     if mask is not None:
         mask = np.asarray(mask)
         if mask.dtype != np.bool_:

@@ -12,6 +12,7 @@ class Words(TypedDict, total=False):
 
     window: tuple[int | None, int | None] | None
     chunk: int | None
+    prefix: int | None
     softcap: float | None
 
 
@@ -19,6 +20,7 @@ class Words(TypedDict, total=False):
 MEANINGS = {
     "window": "(L, R), inclusive and ≥ 0, None for unbounded: keeps i + off − L ≤ j ≤ i + off + R, where off is that of causal or align.",
     "chunk": "c ≥ 1: keeps the keys of the query's chunk of c tokens, (i + off) // c = j // c, with off as for windows.",
+    "prefix": "n ≥ 1: keys j < n are kept by every query, whatever causal, window and chunk say.",
     "softcap": "c > 0 of c·tanh(s / c), in score units, before the bias.",
 }
 
@@ -26,12 +28,14 @@ MEANINGS = {
 FORMS = {
     "window": "Bounds",
     "chunk": "Integer",
+    "prefix": "Integer",
     "softcap": "Positive",
 }
 
 # The least number.
 MINIMA = {
     "chunk": 1,
+    "prefix": 1,
 }
 
 # Those that are placed by the alignment of causal or align.

@@ -196,3 +196,23 @@ func.func @f(%s: tensor<4x6xf32>, %seen: memref<1xf32>) {
   } -> tensor<4x6xf32>
   return
 }
+
+// -----
+
+// C22: a prefix of what is kept anyway.
+func.func @f(%q: tensor<4x8xf32>) {
+  // expected-error @below {{C22: expected prefix beside causal, window or chunk, found it alone}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>)
+      outs(%q : tensor<4x8xf32>) {prefix = 2 : i64} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C12: a prefix of nothing.
+func.func @f(%s: tensor<4x8xf32>) {
+  // expected-error @below {{C12: expected prefix to be at least 1, found 0}}
+  %r = attn.mask ins(%s : tensor<4x8xf32>) outs(%s : tensor<4x8xf32>)
+      {causal = #attn.causal<top_left>, prefix = 0 : i64} -> tensor<4x8xf32>
+  return
+}

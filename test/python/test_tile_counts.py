@@ -35,6 +35,7 @@ CASES = {
     "window=70,30 align=bottom_right": lambda i, j: (i + 90 - 70 <= j) & (j <= i + 90 + 30),
     "causal=top_left window=200,": lambda i, j: (i - 200 <= j) & (j <= i),
     "causal=top_left chunk=128": lambda i, j: (j <= i) & (i // 128 == j // 128),
+    "causal=top_left prefix=100": lambda i, j: (j < 100) | (j <= i),
     PREFIX: lambda i, j: (j < 100) | (j <= i),
     BLOCKS: lambda i, j: i // 150 == j // 150,
 }

@@ -125,3 +125,70 @@ def test_wrong_chunks_are_refused():
             function(q, k, v, chunk=True)
         with pytest.raises(ValueError, match="expected align for a chunk where Sq and Sk differ"):
             function(q[:, :, :3], k, v, chunk=2)
+
+
+WITH_PREFIX = {
+    "causal": dict(causal="top_left"),
+    "window": dict(causal="bottom_right", window=(20, 0)),
+    "aligned window": dict(window=(9, 4), align="top_left"),
+    "chunk": dict(causal="bottom_right", chunk=32),
+    "lengths": dict(causal="bottom_right", q_lengths=[70, 113], kv_lengths=[203, 6]),
+    "offsets": dict(causal=[-50, 90]),
+    "mask": dict(causal="top_left", mask=np.random.default_rng(4).random((1, 1, 113, 203)) < 0.6),
+}
+
+
+def keep_with_prefix(n, options):
+    """The condition of docs/Semantics.md as a function, but for lengths and masks, which stay words."""
+    shift = {"top_left": 0, "bottom_right": 203 - 113}
+    alignment = options.get("causal", options.get("align"))
+    lengths = np.array(options.get("kv_lengths", [203, 203])) - np.array(options.get("q_lengths", [113, 113]))
+    offsets = np.array(alignment) if isinstance(alignment, list) else lengths * (shift[alignment] != 0)
+    left, right = options.get("window", (None, None))
+
+    def keep(b, h, i, j):
+        diagonal = i + offsets[b]
+        is_near = (j <= diagonal) | ("causal" not in options)
+        is_near = is_near if left is None else is_near & (diagonal - left <= j)
+        is_near = is_near if right is None else is_near & (j <= diagonal + right)
+        chunk = options.get("chunk", 2**20)
+        return (is_near & (diagonal // chunk == j // chunk) if "chunk" in options else is_near) | (j < n)
+
+    return keep
+
+
+@pytest.mark.parametrize("name", WITH_PREFIX)
+@pytest.mark.parametrize("prefix", [1, 40, 130, 1000])
+def test_prefix_agrees_with_the_specification(prefix, name):
+    options = WITH_PREFIX[name]
+    q, k, v = random_qkv((2, 4, 2, 113, 203, 16, 8))
+    others = {x: options[x] for x in ("q_lengths", "kv_lengths", "mask") if x in options}
+    keep = keep_with_prefix(prefix, options)
+    expected, expected_lse = attn.reference.sdpa(q, k, v, mask_mod=keep, return_lse=True, **others)
+    for function in (attn.sdpa, attn.reference.sdpa):
+        out, lse = function(q, k, v, prefix=prefix, return_lse=True, **options)
+        assert_close(out, expected, np.float32)
+        assert_close(lse, expected_lse, np.float32, "lse")
+
+
+def test_prefix_of_packed_sequences_and_pages():
+    rng = np.random.default_rng(3)
+    sums = [0, 30, 30, 113]
+    packed = [rng.standard_normal((113, heads, 16)).astype(np.float32) for heads in (4, 2, 2)]
+    expected = attn.reference.varlen_sdpa(*packed, sums, sums, mask_mod=lambda b, h, i, j: (j <= i) | (j < 12))
+    assert_close(attn.varlen_sdpa(*packed, sums, sums, causal="top_left", prefix=12), expected, np.float32)
+    q = rng.standard_normal((2, 4, 5, 16)).astype(np.float32)
+    caches = rng.standard_normal((2, 12, 8, 2, 16)).astype(np.float32)
+    table, lengths = np.arange(12).reshape(2, 6), [41, 17]
+    options = dict(causal="bottom_right", window=(6, 0), prefix=9)
+    expected = attn.reference.paged_sdpa(q, *caches, table, lengths, **options)
+    assert_close(attn.paged_sdpa(q, *caches, table, lengths, **options), expected, np.float32)
+
+
+def test_a_prefix_alone_is_refused():
+    q, k, v = random_qkv((1, 1, 1, 4, 4, 8, 8))
+    for function in (attn.sdpa, attn.reference.sdpa):
+        with pytest.raises((ValueError, attn.CompileError), match="expected prefix beside causal, window or chunk"):
+            function(q, k, v, prefix=2)
+        with pytest.raises(ValueError, match="expected prefix in 1 to 2147483647, found 0"):
+            function(q, k, v, causal="top_left", prefix=0)

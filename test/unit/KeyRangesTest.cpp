@@ -123,6 +123,15 @@ TEST_F(KeyRanges, Logic) {
       [](int64_t i, int64_t j) { return !(j < 2 || j > 6); }, Precision::Exact);
 }
 
+TEST_F(KeyRanges, PrefixBesideCausal) {
+  for (auto [queries, keys] : sizes) {
+    OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, prefix = 5 : i64}");
+    int64_t offset = keys - queries;
+    auto keep = [&](int64_t i, int64_t j) { return j <= i + offset || j < 5; };
+    checkTiles(analyze(*module, queries, keys), keep, queries, keys, Precision::Tight);
+  }
+}
+
 TEST_F(KeyRanges, Chunk) {
   for (auto [queries, keys] : sizes) {
     OwningOpRef<ModuleOp> module = build(queries, keys, "", "{causal = #attn.causal<bottom_right>, chunk = 3 : i64}");

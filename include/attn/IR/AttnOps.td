@@ -148,6 +148,7 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
     * C8: mask has element type i1.
     * C10: `mask_mod` yields one i1 from pure arith, math, attn.index and tensor.extract ops on scalars.
     * C13: lengths and causal_offset are integers, one a batch index.
+    * C22: `prefix` stands beside `causal`, `window` or `chunk`.
 
     ```mlir
     %t = attn.mask ins(%s : tensor<4x6xf32>) mask(%m : tensor<1x6xi1>) outs(%init : tensor<4x6xf32>)
@@ -157,7 +158,8 @@ def Attn_MaskOp : Attn_StructuredOp<"mask", [AttrSizedOperandSegments]> {
   let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
                        Attn_Shaped:$output, Optional<Attn_Shaped>:$q_lengths, Optional<Attn_Shaped>:$kv_lengths,
                        Optional<Attn_Shaped>:$causal_offset, OptionalAttr<AnyAttr>:$causal, OptionalAttr<Attn_WindowAttr>:$window,
-                       OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk, OptionalAttr<I64Attr>:$prefix,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   // What masks of tensors of scores have, `bias` and `mask` where they are not null. The rest is set on the op.
@@ -267,8 +269,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     2. `s_j = score_mod(s_j)`, then `s_j = c * tanh(s_j / c)` with c = `softcap`;
     3. `s_j += bias[i, j]`;
     4. key j is removed unless lengths, the causal alignment, the window, the chunk ((i + off) floordiv `chunk` =
-       j floordiv `chunk`), the boolean mask (true = attend) and `mask_mod` all keep it; a bias of exactly -inf removes
-       it as well;
+       j floordiv `chunk`), the boolean mask (true = attend) and `mask_mod` all keep it; keys j < `prefix` are kept
+       whatever causal alignment, window and chunk say; a bias of exactly -inf removes a key as well;
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
     6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`.
 
@@ -311,6 +313,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C16: dropout_p is in [0, 1] and stands with dropout(%seed, %offset), beside at most two batch dimensions.
     * C21: kv_scale stands with keys and values of type i8 or f8E4M3FN and they with it; its two operands are f32 of one
       shape: (kv_heads), or (batch, kv_heads, keys) for a scale a token, which is not for packed sequences.
+    * C22: `prefix` is 1 or greater and stands beside `causal`, `window` or `chunk`.
 
     ```mlir
     %out, %lse = attn.sdpa ins(%q, %k, %v : tensor<2x8x113x64xf32>, tensor<2x2x203x64xf32>, tensor<2x2x203x80xf32>)
@@ -329,7 +332,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
                        Optional<AnyFloat>:$scale_value,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<AnyAttr>:$causal,
                        OptionalAttr<Attn_WindowAttr>:$window, OptionalAttr<Attn_CausalAttr>:$align, OptionalAttr<I64Attr>:$chunk,
-                       OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
+                       OptionalAttr<I64Attr>:$prefix, OptionalAttr<F64Attr>:$softcap, OptionalAttr<F64Attr>:$dropout_p,
                        OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
