@@ -89,8 +89,8 @@ template <typename... OpTys> void attachModels(MLIRContext *ctx) {
 void attn::registerBufferizationModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
     attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
-                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, GatherPagesOp, KvAppendOp, MultiHeadOp>(
-        ctx);
+                 OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, ProductOp, MapScoresOp, RowMaxOp,
+                 RescaleOp, WeightsOp, GatherPagesOp, KvAppendOp, MultiHeadOp>(ctx);
     PrefetchOp::attachInterface<PrefetchModel>(*ctx);
   });
 }

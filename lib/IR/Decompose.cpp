@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
-#include "FormulaSteps.h"
+#include "StepFormulas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -133,19 +133,6 @@ Values decomposeInitState(Formula &f, InitStateOp op) {
   return {acc, max, sum};
 }
 
-/// What a sum over keys with maximum `old` is multiplied by where the maximum becomes `max`:
-/// (old == -inf) ? 0 : exp(old - max)
-Value buildRescale(Formula &f, Value old, AffineMap oldMap, Value max, AffineMap rowMap) {
-  return f.generic({Query}, {}, {old, max}, {oldMap, rowMap}, f.empty({Query}), rowMap,
-                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-                     Value zero = createFloatConstant(b, loc, f.type, 0);
-                     Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], minusInf);
-                     Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
-                     return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
-                   });
-}
-
 /// A step for each segment, in turn.
 Values splitSegments(OpBuilder &builder, OnlineStepOp op) {
   Values state = {op.getAcc(), op.getRowMax(), op.getRowSum()};
@@ -161,66 +148,6 @@ Values splitSegments(OpBuilder &builder, OnlineStepOp op) {
     state.assign(step->result_begin(), step->result_end());
   }
   return state;
-}
-
-Values decomposeOnlineStep(Formula &f, OnlineStepOp op) {
-  AffineMap scoresMap = f.getMap({Query, Key}), rowMap = f.getMap({Query});
-  unsigned accIndex = 3 + (op.getBias() ? 1 : 0) + (op.getMask() ? 1 : 0);
-  AffineMap accMap = f.maps[accIndex], maxMap = f.maps[accIndex + 1], sumMap = f.maps[accIndex + 2];
-
-  // s[i, j]: product, scale, softcap, bias, predicate, in this order
-  Value raw = buildScores(f, op.getQuery(), f.maps[0], op.getKey(), f.maps[1], f.empty({Query, Key}), scoresMap,
-                          op.getScoreWeight());
-  Values inputs = {raw};
-  SmallVector<AffineMap> inputMaps = {scoresMap};
-  for (unsigned i = 3; i < accIndex; ++i) {
-    inputs.push_back(op->getOperand(i));
-    inputMaps.push_back(f.maps[i]);
-  }
-  Value scores = f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), scoresMap,
-                           [&](OpBuilder &b, Location loc, ValueRange x) {
-                             unsigned next = 1;
-                             Value bias = op.getBias() ? x[next++] : Value();
-                             Value mask = op.getMask() ? x[next++] : Value();
-                             Value s = x[0];
-                             if (op.getScale() || op.getScaleValue())
-                               s = scaleElement(f, b, loc, s, op.getScaleValue(), op.getScale());
-                             s = modifyElement(f, b, s, op.getScoreMod());
-                             if (op.getSoftcap())
-                               s = softcapElement(f, b, loc, s, op.getSoftcap()->convertToDouble());
-                             return maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
-                           });
-
-  // m' = max(m, max_j s), alpha = (m == -inf) ? 0 : exp(m - m'), p = (m' == -inf) ? 0 : exp(s - m')
-  // The old maximum is read beside the new one, which goes into the state last: so that a loop can carry it in place.
-  auto copy = [](OpBuilder &, Location, ValueRange x) { return x[0]; };
-  Value max = f.generic({Query}, {}, {op.getRowMax()}, {maxMap}, f.empty({Query}), rowMap, copy);
-  max = buildRowMax(f, scores, scoresMap, max, rowMap);
-  Value alpha = buildRescale(f, op.getRowMax(), maxMap, max, rowMap);
-  Value weights =
-      f.generic({Query, Key}, {}, {scores, max}, {scoresMap, rowMap}, f.empty({Query, Key}), scoresMap,
-                [&](OpBuilder &b, Location loc, ValueRange x) { return guardedExp(f, b, loc, x[0], x[1]); });
-  auto rescale = [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-    return arith::MulFOp::create(b, loc, x[0], x[1]);
-  };
-  // l' = alpha * l + sum_j p
-  Value sum = f.generic({Query}, {}, {alpha}, {rowMap}, op.getRowSum(), sumMap, rescale);
-  sum = buildRowSum(f, weights, scoresMap, sum, sumMap);
-  // acc' = alpha * acc + weight_mod(p) v
-  if (!op.getWeightMod().empty())
-    weights =
-        f.generic({Query, Key}, {}, {weights}, {scoresMap}, f.empty({Query, Key}), scoresMap,
-                  [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                    // A weight of 0 stays one: what the region reads for a removed key (a scale beyond the lengths) may
-                    // be no number.
-                    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(x[0].getType()));
-                    Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
-                    return arith::SelectOp::create(b, loc, isZero, zero, modifyElement(f, b, x[0], op.getWeightMod()));
-                  });
-  Value acc = f.generic({Query, DimKind::ValueSize}, {}, {alpha}, {rowMap}, op.getAcc(), accMap, rescale);
-  acc = buildApply(f, weights, scoresMap, op.getValue(), f.maps[2], acc, accMap);
-  Value newMax = f.generic({Query}, {}, {max}, {rowMap}, op.getRowMax(), maxMap, copy);
-  return {acc, newMax, sum};
 }
 
 Values decomposeMergeStates(Formula &f, MergeStatesOp op) {
@@ -310,12 +237,12 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   }
   if (getPackedSequences(op))
     return failure();
-  if (auto step = dyn_cast<OnlineStepOp>(op); step && !step.getMoreKeys().empty())
-    return splitSegments(builder, step);
-  Type elementType = getElementTypeOrSelf(op->getOperand(0).getType());
-  bool hasState = isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp>(op);
   if (auto step = dyn_cast<OnlineStepOp>(op))
-    elementType = getElementTypeOrSelf(step.getAcc().getType());
+    return step.getMoreKeys().empty() ? decomposeStep(builder, step) : splitSegments(builder, step);
+  bool hasState =
+      isa<InitStateOp, MergeStatesOp, FinalizeOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp>(op);
+  auto product = dyn_cast<ProductOp>(op);
+  Type elementType = getElementTypeOrSelf((product ? product.getOutput() : op->getOperand(0)).getType());
   Type type = hasState || !computeType ? getAccumulationType(elementType) : computeType;
   Formula f(builder, op, type);
   return TypeSwitch<Operation *, FailureOr<Values>>(op)
@@ -343,7 +270,11 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       .Case<SoftmaxOp>([&](auto op) { return decomposeSoftmax(f, op); })
       .Case<ApplyOp>([&](auto op) { return decomposeApply(f, op); })
       .Case<InitStateOp>([&](auto op) { return decomposeInitState(f, op); })
-      .Case<OnlineStepOp>([&](auto op) { return decomposeOnlineStep(f, op); })
+      .Case<ProductOp>([&](auto op) { return decomposeProduct(f, op); })
+      .Case<MapScoresOp>([&](auto op) { return decomposeMapScores(f, op); })
+      .Case<RowMaxOp>([&](auto op) { return decomposeRowMax(f, op); })
+      .Case<RescaleOp>([&](auto op) { return decomposeRescale(f, op); })
+      .Case<WeightsOp>([&](auto op) { return decomposeWeights(f, op); })
       .Case<MergeStatesOp>([&](auto op) { return decomposeMergeStates(f, op); })
       .Case<FinalizeOp>([&](auto op) { return decomposeFinalize(f, op); })
       .Case<PackOp>([&](auto op) { return decomposePack(f, op); })
@@ -368,4 +299,9 @@ ATTN_AGGREGATED_OP(OnlineStepOp)
 ATTN_AGGREGATED_OP(MergeStatesOp)
 ATTN_AGGREGATED_OP(FinalizeOp)
 ATTN_AGGREGATED_OP(PackOp)
+ATTN_AGGREGATED_OP(ProductOp)
+ATTN_AGGREGATED_OP(MapScoresOp)
+ATTN_AGGREGATED_OP(RowMaxOp)
+ATTN_AGGREGATED_OP(RescaleOp)
+ATTN_AGGREGATED_OP(WeightsOp)
 #undef ATTN_AGGREGATED_OP

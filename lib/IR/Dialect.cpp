@@ -24,6 +24,8 @@ using namespace mlir;
 #include "attn/Schedule/ScheduleInterface.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "attn/IR/AttnTypes.cpp.inc"
 
 namespace {
 /// Every op may move into the function that calls its own.
@@ -39,6 +41,10 @@ void attn::AttnDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "attn/IR/AttnAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "attn/IR/AttnTypes.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

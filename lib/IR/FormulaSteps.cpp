@@ -98,6 +98,17 @@ Value attn::guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m)
   return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
 }
 
+Value attn::buildRescale(Formula &f, Value old, AffineMap oldMap, Value max, AffineMap maxMap) {
+  return f.generic({Query}, {}, {old, max}, {oldMap, maxMap}, f.empty({Query}), f.getMap({Query}),
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
+                     Value zero = createFloatConstant(b, loc, f.type, 0);
+                     Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], minusInf);
+                     Value exp = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, x[0], x[1]));
+                     return arith::SelectOp::create(b, loc, isEmpty, zero, exp);
+                   });
+}
+
 Value attn::buildRowMax(Formula &f, Value scores, AffineMap scoresMap, Value init, AffineMap initMap) {
   return f.generic(
       {Query, Key}, {Key}, {scores}, {scoresMap}, init, initMap,

@@ -36,6 +36,10 @@ mlir::Value modifyElement(Formula &f, mlir::OpBuilder &b, mlir::Value x, mlir::R
 /// (m == -inf) ? 0 : exp(x - m)
 mlir::Value guardedExp(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value m);
 
+/// What a sum over keys with maximum `old` is multiplied by where the maximum becomes `max`:
+/// (old == -inf) ? 0 : exp(old - max)
+mlir::Value buildRescale(Formula &f, mlir::Value old, mlir::AffineMap oldMap, mlir::Value max, mlir::AffineMap maxMap);
+
 /// max_j s[i, j], into `init`
 mlir::Value buildRowMax(Formula &f, mlir::Value scores, mlir::AffineMap scoresMap, mlir::Value init,
                         mlir::AffineMap initMap);

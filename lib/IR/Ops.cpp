@@ -132,6 +132,11 @@ ATTN_STRUCTURED_OP(OnlineStepOp, 3)
 ATTN_STRUCTURED_OP(MergeStatesOp, 3)
 ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1)
 ATTN_STRUCTURED_OP(PackOp, 1)
+ATTN_STRUCTURED_OP(ProductOp, 1)
+ATTN_STRUCTURED_OP(MapScoresOp, 1)
+ATTN_STRUCTURED_OP(RowMaxOp, 1)
+ATTN_STRUCTURED_OP(RescaleOp, 3)
+ATTN_STRUCTURED_OP(WeightsOp, 2)
 #undef ATTN_STRUCTURED_OP
 
 #define ATTN_LAYER_OP(OP)                                                                                              \

@@ -84,7 +84,8 @@ LogicalResult ClassifyTileOp::verify() {
 
 LogicalResult IndexOp::verify() {
   Operation *parent = (*this)->getParentOp();
-  if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp>(parent))
+  if (!parent ||
+      !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp, MapScoresOp, WeightsOp>(parent))
     return emitOpError("expected to stand directly in a region of an attn op, as mask_mod or score_mod");
   bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false, isStart = isa<InitStateOp>(parent);
   if (auto sdpa = dyn_cast<SdpaOp>(parent)) {
@@ -94,7 +95,7 @@ LogicalResult IndexOp::verify() {
     isRanges = &step.getKeyRanges() == (*this)->getParentRegion();
   switch (getKind()) {
   case IndexKind::KvHead:
-    if (!isa<SdpaOp, OnlineStepOp>(parent))
+    if (!isa<SdpaOp, OnlineStepOp, MapScoresOp, WeightsOp>(parent))
       return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in ")
              << parent->getName();
     if (isStart)

@@ -27,14 +27,19 @@ using enum OperandRole;
 
 bool isStructuredOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
-             OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp>(op);
+             OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp>(
+      op);
 }
 
 bool isChainOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp>(op);
 }
 
-bool readsInits(Operation *op) { return isa<OnlineStepOp, MergeStatesOp, KvAppendOp>(op); }
+bool readsInits(Operation *op) {
+  if (auto product = dyn_cast<ProductOp>(op))
+    return product.getAccumulate();
+  return isa<OnlineStepOp, MergeStatesOp, KvAppendOp, RescaleOp, WeightsOp>(op);
+}
 
 bool isUnreadInit(OpOperand &operand) {
   auto dps = dyn_cast<DestinationStyleOpInterface>(operand.getOwner());
@@ -61,10 +66,14 @@ static constexpr DimKind kQueryValue[] = {Query, ValueSize};
 ArrayRef<DimKind> getDomainDims(Operation *op) {
   return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
       .Case<ScoresOp>([](auto) { return ArrayRef(kQueryKeyHead); })
-      .Case<ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp>([](auto) { return ArrayRef(kQueryKey); })
+      .Case<ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, MapScoresOp, RowMaxOp, WeightsOp>(
+          [](auto) { return ArrayRef(kQueryKey); })
+      .Case<ProductOp>([](ProductOp product) {
+        return product.getContraction() == Contraction::Scores ? ArrayRef(kQueryKeyHead) : ArrayRef(kQueryKeyValue);
+      })
       .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
       .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
-      .Case<PackOp>([](auto) { return ArrayRef(kQueryHead); })
+      .Case<PackOp, CopyOp>([](auto) { return ArrayRef(kQueryHead); })
       .Default([](Operation *) { return ArrayRef(kQueryValue); });
 }
 
@@ -131,7 +140,29 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
         if (finalize.getLse())
           specs.push_back({"lse", {Query}});
       })
-      .Case<PackOp>(
+      .Case<ProductOp>([&](ProductOp product) {
+        if (product.getContraction() == Contraction::Scores)
+          specs = {{"lhs", {Query, HeadSize}}, {"rhs", {Key, HeadSize}, SharedHead}, {"output", {Query, Key}}};
+        else
+          specs = {{"lhs", {Query, Key}}, {"rhs", {Key, ValueSize}, SharedHead}, {"output", {Query, ValueSize}}};
+      })
+      .Case<MapScoresOp>([&](MapScoresOp map) {
+        specs.push_back({"input", {Query, Key}});
+        if (map.getBias())
+          specs.push_back({"bias", {Query, Key}, Broadcast});
+        if (map.getMask())
+          specs.push_back({"mask", {Query, Key}, Broadcast});
+        specs.push_back({"output", {Query, Key}});
+      })
+      .Case<RowMaxOp>([&](auto) { specs = {{"scores", {Query, Key}}, {"row_max", {Query}}, {"output", {Query}}}; })
+      .Case<RescaleOp>([&](auto) {
+        specs.push_back({"new_max", {Query}});
+        addState(specs);
+      })
+      .Case<WeightsOp>([&](auto) {
+        specs = {{"scores", {Query, Key}}, {"row_max", {Query}}, {"output", {Query, Key}}, {"row_sum", {Query}}};
+      })
+      .Case<PackOp, CopyOp>(
           [&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
   return specs;
 }
@@ -139,8 +170,10 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
 SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
   SmallVector<utils::IteratorType> types(getNumBatchDims(op), utils::IteratorType::parallel);
   for (DimKind kind : getDomainDims(op)) {
-    bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp>(op)) ||
-                   (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp>(op));
+    bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp, RowMaxOp, WeightsOp>(op)) ||
+                   (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp, ProductOp>(op));
+    if (auto product = dyn_cast<ProductOp>(op); product && kind == Key)
+      reduces = product.getContraction() == Contraction::Values;
     types.push_back(reduces ? utils::IteratorType::reduction : utils::IteratorType::parallel);
   }
   return types;
@@ -355,6 +388,9 @@ bool coversDim(Operation *op, unsigned position, OpFoldResult offset, OpFoldResu
 }
 
 AffineMap getKvHeadMap(Operation *op) {
+  // Without K, the op says it.
+  if (auto map = op->getAttrOfType<AffineMapAttr>("kv_head"))
+    return map.getAffineMap();
   unsigned head = getNumBatchDims(op) - 1;
   for (auto [map, spec] : llvm::zip_equal(getMaps(op), getOperandSpecs(op)))
     if (spec.role == SharedHead)

@@ -49,6 +49,7 @@ StringRef getDimName(Operation *op, unsigned position) {
 /// Operands that a dot product takes in pairs: Q along D, V along the keys, and what packs them so.
 bool takesPairs(Operation *op, const OperandSpec &spec) {
   return (isa<OnlineStepOp>(op) && (spec.name == "query" || spec.name == "value")) ||
+         (isa<ProductOp>(op) && (spec.name == "lhs" || spec.name == "rhs")) ||
          (isa<PackOp>(op) && spec.name == "output");
 }
 
@@ -124,12 +125,13 @@ LogicalResult verifyMap(Operation *op, Value operand, AffineMap map, const Opera
   return success();
 }
 
-/// C3: all groups of query heads are whole. A tile of the online form may hold a part of one; kernels for the whole op
-/// count groups.
+/// C3: all groups of query heads are whole. A tile of the online form, and a product of it, may hold a part of one;
+/// kernels for the whole op count groups.
 LogicalResult verifyWholeGroups(Operation *op, AffineExpr expr, const OperandSpec &spec, ArrayRef<int64_t> domain) {
   auto group = dyn_cast<AffineBinaryOpExpr>(expr);
   unsigned head = getNumBatchDims(op) - 1;
-  if (!group || spec.role != OperandRole::SharedHead || !group.isFunctionOfDim(head) || isa<OnlineStepOp>(op))
+  if (!group || spec.role != OperandRole::SharedHead || !group.isFunctionOfDim(head) ||
+      isa<OnlineStepOp, ProductOp>(op))
     return success();
   int64_t size = cast<AffineConstantExpr>(group.getRHS()).getValue();
   if (ShapedType::isDynamic(domain[head]) || domain[head] % size == 0)

@@ -24,6 +24,8 @@
 #include "attn/Schedule/ScheduleInterface.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "attn/IR/AttnAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "attn/IR/AttnTypes.h.inc"
 #define GET_OP_CLASSES
 #include "attn/IR/AttnOps.h.inc"
 

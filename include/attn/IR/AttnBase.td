@@ -48,6 +48,7 @@ def Attn_Dialect : Dialect {
     contents. Different memrefs of an op must not overlap if one of them is written.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let hasCanonicalizer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;

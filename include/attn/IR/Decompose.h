@@ -87,6 +87,11 @@ enum class StateLayout {
 mlir::FailureOr<FinalizeOp> buildOnlineForm(mlir::OpBuilder &builder, SdpaOp op, mlir::Type stateType,
                                             StateLayout layout);
 
+/// online_step → product, map_scores, row_max, rescale, weights, product (DecomposeStep.cpp), on tensors or memrefs.
+/// Returns the new state on tensors, nothing on memrefs; fails for packed sequences. The regions of `op`, which is to
+/// be erased, have moved to the new ops.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> decomposeStep(mlir::OpBuilder &builder, OnlineStepOp op);
+
 /// The maps of an online_step's state over the domain (batch…, query, value) of the other state ops.
 llvm::SmallVector<mlir::AffineMap> getStateMaps(OnlineStepOp op);
 

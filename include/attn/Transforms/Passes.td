@@ -283,6 +283,38 @@ def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp">
   let dependentDialects = ["::attn::AttnDialect"];
 }
 
+def DecomposeStepPass : Pass<"attn-decompose-step"> {
+  let summary = "rewrite attn.online_step as two products, the map of scores, the new maximum, rescale and weights";
+  let description = [{
+    The recurrence of the online softmax, an op a formula, for any target:
+
+        s = q k^T                                       attn.product
+        s = scale, score_mod, softcap, bias, masks      attn.map_scores, where there are any
+        n = max(m, max_j s_j)                           attn.row_max
+        alpha = exp(m - n): acc = alpha acc, l = alpha l, m = n     attn.rescale
+        p = exp(s - n), l = l + sum_j p, p = weight_mod(p)          attn.weights
+        acc = acc + p v                                 attn.product
+
+    A positive scale to which nothing but masks is added stands in row_max and weights, not in a map: it does not change
+    which score is the largest. The products have the instruction of the step's schedule. On memrefs, scores and the new
+    maximum get buffers of their own (a target keeps them in registers); on tensors they are new tensors.
+
+    Rejects steps of packed sequences, which attn-tile makes steps of one sequence first.
+
+    ```mlir
+    // before
+    attn.online_step ins(%q, %k, %v : …) outs(%acc, %m, %l : …) {scale = 0.25 : f64}
+    // after
+    attn.product ins(%q, %k : …) outs(%s : memref<4x6xf32>) {contraction = #attn.contraction<scores>}
+    attn.row_max ins(%s, %m : …) outs(%n : memref<4xf32>) {scale = 0.25 : f64}
+    attn.rescale ins(%n : …) outs(%acc, %m, %l : …)
+    attn.weights ins(%s, %n : …) outs(%s, %l : …) {scale = 0.25 : f64}
+    attn.product ins(%s, %v : …) outs(%acc : …) {accumulate, contraction = #attn.contraction<values>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
   let summary = "tile the online form into a parallel loop over query tiles and loops over key tiles";
   let description = [{

@@ -1,0 +1,248 @@
+//===- AttnStepOps.td - what an online_step is made of ------*- tablegen -*-===//
+//
+// Small ops on one tile each: two products, the map of scores, the new maximum,
+// the rescale of the state and the weights; and the copies that bring the tiles.
+// attn-decompose-step makes them of an online_step; a target lowers each by
+// itself.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_ATTNSTEPOPS_TD
+#define ATTN_IR_ATTNSTEPOPS_TD
+
+include "attn/IR/AttnAttrs.td"
+include "attn/IR/AttnBase.td"
+
+def Attn_Contraction : I32EnumAttr<"Contraction", "which dimension a product sums over", [
+    I32EnumAttrCase<"Scores", 0, "scores">, I32EnumAttrCase<"Values", 1, "values">]> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+def Attn_ContractionAttr : EnumAttr<Attn_Dialect, Attn_Contraction, "contraction"> {
+  let summary = "scores: Q K^T, over the head size; values: P V, over the keys";
+  let assemblyFormat = "`<` $value `>`";
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+def Attn_ProductOp : Attn_StructuredOp<"product"> {
+  let summary = "one product of tiles: Q K^T or P V, into a tile or added to it";
+  let description = [{
+    With the contraction `scores`, `output[b, i, j] = sum_d lhs[b, i, d] * rhs[b, j, d]`; with `values`,
+    `output[b, i, e] = sum_j lhs[b, i, j] * rhs[b, j, e]`, where a weight of 0 takes nothing of `rhs`: a removed key may
+    hold NaN. A `score_weight` w makes additive scores, `sum_d w[d] * tanh(lhs[b, i, d] + rhs[b, j, d])`. With `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target
+    multiplies with, and so what the operands are rounded to. The executable meaning is exact.
+
+    Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`.
+
+    * C1, C2, C3: as for `attn.scores`.
+    * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
+      output are f32 or f64.
+
+    ```mlir
+    %s = attn.product ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%init : tensor<4x6xf32>)
+        {contraction = #attn.contraction<scores>} -> tensor<4x6xf32>
+    %a = attn.product ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%acc : tensor<4x8xf32>)
+        {accumulate, contraction = #attn.contraction<values>} -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$lhs, Attn_Shaped:$rhs, Attn_Shaped:$output, Optional<Attn_Shaped>:$score_weight,
+                       Attn_ContractionAttr:$contraction, UnitAttr:$accumulate, OptionalAttr<Attn_InstructionAttr>:$instruction,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
+        (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)? `outs` `(` $output `:` type($output) `)` attr-dict
+        (`->` type($results)^)?
+  }];
+}
+
+def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments]> {
+  let summary = "what happens to each score of a tile: scale, score_mod, softcap, bias, masks";
+  let description = [{
+    In this order, as in `attn.sdpa`, each where it is given: `s = scale * s`, `s = score_mod(s)`,
+    `s = softcap * tanh(s / softcap)`, `s = s + bias`; and -inf for a key that a bias of -inf, `mask` or `mask_mod`
+    removes. Regions know the position (`attn.index`); `kv_head` maps a head to the head of K, where a region asks for
+    it.
+
+    Domain: (batch…, query, key).
+
+    * C1, C2: as for `attn.scores`.
+    * C4: input and output are of one floating-point type, in which `score_mod` calculates, or in that of the
+      accumulation.
+    * C6, C8, C9, C10: as for `attn.online_step`.
+
+    ```mlir
+    %t = attn.map_scores ins(%s : tensor<4x6xf32>) outs(%init : tensor<4x6xf32>) {softcap = 30.0 : f64} mask_mod {
+      %i = attn.index query : index
+      %j = attn.index key : index
+      %keep = arith.cmpi sle, %j, %i : index
+      attn.yield %keep : i1
+    } -> tensor<4x6xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$input, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
+                       Attn_Shaped:$output, Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale,
+                       OptionalAttr<F64Attr>:$softcap, OptionalAttr<AffineMapAttr>:$kv_head,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)`
+        (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
+        (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
+        `outs` `(` $output `:` type($output) `)` attr-dict
+        (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (`->` type($results)^)?
+  }];
+}
+
+def Attn_RowMaxOp : Attn_StructuredOp<"row_max"> {
+  let summary = "the maximum of each row and of what it was: n = max(m, scale * max_j s_j)";
+  let description = [{
+    `output[i] = max(row_max[i], scale * max_j scores[i, j])`, the scale 1 where it is left out. With a `scale`, the scores
+    are products as they are, or removed, and the factor stands in the exponent alone. `partial` says that a row may have no key yet, and a maximum of -inf; without it there is none.
+
+    Domain: (batch…, query, key).
+
+    * C1, C2: as for `attn.scores`.
+    * C4: all operands are f32 or f64 of one type.
+    * C9: scale is finite and greater than 0.
+
+    ```mlir
+    %n = attn.row_max ins(%s, %m : tensor<4x6xf32>, tensor<4xf32>) outs(%init : tensor<4xf32>) {partial} -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$row_max, Attn_Shaped:$output, OptionalAttr<F64Attr>:$scale,
+                       UnitAttr:$partial, OptionalAttr<AffineMapArrayAttr>:$maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $scores `,` $row_max `:` type($scores) `,` type($row_max) `)` `outs` `(` $output `:` type($output) `)`
+        attr-dict (`->` type($results)^)?
+  }];
+}
+
+def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
+  let summary = "a state with another maximum: acc and row sum times exp(m - n)";
+  let description = [{
+    With `alpha = (row_max == -inf) ? 0 : exp(row_max - new_max)`: `acc' = alpha * acc`, `row_max' = new_max`,
+    `row_sum' = alpha * row_sum`. The state stands for the same keys; `new_max` is no less than row_max.
+
+    Domain: (batch…, query, value).
+
+    * C1, C2: as for `attn.scores`.
+    * C4: all operands are f32 or f64 of one type.
+
+    ```mlir
+    %a1, %m1, %l1 = attn.rescale ins(%n : tensor<4xf32>)
+        outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+        -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$new_max, Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $new_max `:` type($new_max) `)`
+        `outs` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)` attr-dict
+        (`->` type($results)^)?
+  }];
+}
+
+def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
+  let summary = "the weights of a tile, p = exp(scale * s - m), and their sum";
+  let description = [{
+    With `p[i, j] = (row_max[i] == -inf) ? 0 : exp(scale * scores[i, j] - row_max[i])`, where `scale` is that of
+    `attn.row_max`: `row_sum'[i] = row_sum[i] + sum_j p[i, j]` and `output[i, j] = weight_mod(p[i, j])`. A weight of 0
+    stays one, whatever the region yields. `kv_head` is that of `attn.map_scores`.
+
+    Domain: (batch…, query, key).
+
+    * C1, C2: as for `attn.scores`.
+    * C4: all operands are f32 or f64 of one type, in which `weight_mod` calculates, or in that of the accumulation.
+    * C9: scale is finite and greater than 0.
+    * C10: `weight_mod` as for `attn.online_step`.
+
+    ```mlir
+    %p, %l1 = attn.weights ins(%s, %n : tensor<4x6xf32>, tensor<4xf32>) outs(%init, %l : tensor<4x6xf32>, tensor<4xf32>)
+        -> tensor<4x6xf32>, tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$row_max, Attn_Shaped:$output, Attn_Shaped:$row_sum,
+                       OptionalAttr<F64Attr>:$scale, OptionalAttr<AffineMapAttr>:$kv_head,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
+  let regions = (region MaxSizedRegion<1>:$weight_mod);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $scores `,` $row_max `:` type($scores) `,` type($row_max) `)`
+        `outs` `(` $output `,` $row_sum `:` type($output) `,` type($row_sum) `)` attr-dict
+        (`weight_mod` $weight_mod^)? (`->` type($results)^)?
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+def Attn_TokenType : TypeDef<Attn_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "a copy that has been started";
+}
+
+def Attn_CopyOp : Attn_Op<"copy"> {
+  let summary = "starts copying rows of global memory into a tile; the token says when they are there";
+  let description = [{
+    `output[b, i, c] = i < rows ? input[b, i, c] : 0` for the rows i of the tile, where rows is the number of rows of the
+    input: what `attn.pack` says, but done only when `attn.wait` has returned for the token. The input may have more rows
+    than the tile, which are not read. With `from`, rows are those of the input from that one on; where there are none,
+    nothing is copied, and the token has arrived.
+
+    Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done: a
+    `gpu.barrier` or another wait stands between. How rows are copied (asynchronously, or loaded, converted and stored)
+    is the target's choice.
+
+    Domain: (batch…, row, column).
+
+    * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
+    * C2: input and output agree on the number of columns.
+    * C4: input and output are of one type, or input is a narrower float or i8 and output floating point.
+
+    ```mlir
+    %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+        : !attn.token
+    ```
+  }];
+  let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$input, Arg<AnyStridedMemRef, "", [MemWrite]>:$output,
+                       Optional<Index>:$first, OptionalAttr<AffineMapArrayAttr>:$maps);
+  let results = (outs Attn_TokenType:$token);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` (`from` $first^)? attr-dict `:`
+        type($token)
+  }];
+  let hasVerifier = 1;
+}
+
+def Attn_WaitOp : Attn_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until the copies of the tokens have arrived, for all threads of the block";
+  let description = [{
+    All threads of a block wait together: what any of them read or wrote before is read and written, and the tiles hold
+    what was copied. At most `pending` copies that were started after the last one of the tokens are still on their way:
+    a target that counts copies waits for the others. Without tokens it waits for all, those of
+    `attn.gather_pages` among them.
+
+    * C9: pending is 0 or greater, and 0 without tokens.
+
+    ```mlir
+    attn.wait %k, %q {pending = 1 : i64}
+    ```
+  }];
+  let arguments = (ins Variadic<Attn_TokenType>:$tokens, DefaultValuedAttr<I64Attr, "0">:$pending);
+  let assemblyFormat = "$tokens attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_IR_ATTNSTEPOPS_TD

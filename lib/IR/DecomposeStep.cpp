@@ -1,0 +1,160 @@
+//===- DecomposeStep.cpp - an online_step as small ops --------------------===//
+//
+// The recurrence of the online softmax (Milakov and Gimelshein, arXiv:1805.02867)
+// stands here alone: the reference makes linalg of these ops, GPU kernels are
+// compiled from them.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+using enum DimKind;
+
+namespace {
+
+/// What the ops of a step have in common: maps over parts of its domain; tiles that are tensors where the step is on
+/// tensors, and buffers where it is on memrefs.
+struct StepDomain {
+  StepDomain(OpBuilder &builder, OnlineStepOp step)
+      : b(builder), step(step), isOnTensors(isa<RankedTensorType>(step.getQuery().getType())),
+        type(getElementTypeOrSelf(step.getAcc().getType())), sizes(getDomainSizes(builder, step)) {}
+
+  SmallVector<unsigned> getPositions(ArrayRef<DimKind> dims) const {
+    auto positions = llvm::to_vector(llvm::seq<unsigned>(0, getNumBatchDims(step)));
+    for (DimKind kind : dims)
+      positions.push_back(getDomainPosition(step, kind));
+    return positions;
+  }
+  /// Of a tile (batch…, dims…), over the domain of the step.
+  AffineMap getMap(ArrayRef<DimKind> dims) const {
+    return AffineMap::getMultiDimMapWithTargets(sizes.size(), getPositions(dims), step.getContext());
+  }
+  /// The same maps over (batch…, dims…).
+  ArrayAttr restrict(ArrayRef<DimKind> dims, ArrayRef<AffineMap> maps) const {
+    SmallVector<unsigned> kept = getPositions(dims);
+    return b.getAffineMapArrayAttr(llvm::map_to_vector(maps, [&](AffineMap map) { return restrictDomain(map, kept); }));
+  }
+  Value createTile(ArrayRef<DimKind> dims) const {
+    auto shape = llvm::map_to_vector(getPositions(dims), [&](unsigned position) { return sizes[position]; });
+    if (isOnTensors)
+      return tensor::EmptyOp::create(b, step.getLoc(), shape, type);
+    auto [staticShape, dynamicSizes] = decomposeMixedValues(shape);
+    return memref::AllocaOp::create(b, step.getLoc(), MemRefType::get(staticShape, type), dynamicSizes);
+  }
+  /// A tile that takes the place of `tile`, which nobody reads any more: a buffer stays the same.
+  Value createTileAfter(Value tile, ArrayRef<DimKind> dims) const { return isOnTensors ? createTile(dims) : tile; }
+  SmallVector<Type> getResultTypes(ValueRange outputs) const {
+    return isOnTensors ? llvm::to_vector(outputs.getTypes()) : SmallVector<Type>();
+  }
+  /// What the output `output`, number `i` of `op`, is after it.
+  Value getResult(Operation *op, unsigned i, Value output) const { return isOnTensors ? op->getResult(i) : output; }
+
+  OpBuilder &b;
+  mutable OnlineStepOp step;
+  bool isOnTensors;
+  Type type;
+  SmallVector<OpFoldResult> sizes;
+};
+
+bool isPositive(const APFloat &x) { return !x.isNegative() && !x.isZero(); }
+
+bool usesKvHead(Region &region) {
+  return llvm::any_of(region.getOps<IndexOp>(), [](IndexOp index) { return index.getKind() == IndexKind::KvHead; });
+}
+
+/// The map from heads to heads of K, where `region` asks for it: the ops of scores have no K.
+AffineMapAttr getKvHead(OnlineStepOp step, ArrayRef<Region *> regions) {
+  bool isAsked = llvm::any_of(regions, [](Region *region) { return usesKvHead(*region); });
+  return isAsked ? AffineMapAttr::get(getKvHeadMap(step)) : AffineMapAttr();
+}
+
+/// True where scores are products times a positive constant, and keys are only removed: the constant may stand in the
+/// exponent, as it does not change which score is the largest.
+bool isScaleAll(OnlineStepOp step) {
+  return !step.getScaleValue() && (!step.getScale() || isPositive(*step.getScale())) && step.getScoreMod().empty() &&
+         !step.getSoftcap() && !step.getBias();
+}
+
+} // namespace
+
+FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp step) {
+  if (getPackedSequences(step))
+    return failure();
+  Location loc = step.getLoc();
+  StepDomain domain(b, step);
+  SmallVector<AffineMap> maps = getMaps(step);
+  unsigned next = 3;
+  AffineMap biasMap = step.getBias() ? maps[next++] : AffineMap(),
+            maskMap = step.getMask() ? maps[next++] : AffineMap();
+  AffineMap accMap = maps[next], maxMap = maps[next + 1], sumMap = maps[next + 2];
+  AffineMap tileMap = domain.getMap({Query, Key}), rowMap = domain.getMap({Query});
+  InstructionAttr instruction;
+  if (auto schedule = step.getSchedule())
+    instruction = InstructionAttr::get(b.getContext(), schedule->getInfo().instruction);
+  std::optional<int64_t> keys = getConstantIntValue(domain.sizes[getDomainPosition(step, Key)]);
+  bool isPartial = step.getBias() || step.getMask() || !step.getMaskMod().empty() || !step.getScoreMod().empty() ||
+                   keys.value_or(0) == 0;
+  bool isScaled = isScaleAll(step);
+  FloatAttr scale = step.getScaleAttr() && !step.getScale()->isExactlyValue(1) ? step.getScaleAttr() : FloatAttr();
+
+  // s = q k^T
+  Value scores = domain.createTile({Query, Key});
+  auto product = ProductOp::create(b, loc, domain.getResultTypes(scores), step.getQuery(), step.getKey(), scores,
+                                   step.getScoreWeight(), Contraction::Scores, /*accumulate=*/false, instruction,
+                                   domain.restrict({Query, Key, HeadSize}, {maps[0], maps[1], tileMap}));
+  scores = domain.getResult(product, 0, scores);
+
+  // s = scale, score_mod, softcap, bias and masks of it
+  if (!isScaled || step.getMask() || !step.getMaskMod().empty()) {
+    SmallVector<AffineMap> mapMaps = {tileMap};
+    for (AffineMap map : {biasMap, maskMap})
+      if (map)
+        mapMaps.push_back(map);
+    mapMaps.push_back(tileMap);
+    Value mapped = domain.createTileAfter(scores, {Query, Key});
+    auto map = MapScoresOp::create(b, loc, domain.getResultTypes(mapped), scores, step.getBias(), step.getMask(),
+                                   mapped, step.getScaleValue(), isScaled ? FloatAttr() : scale, step.getSoftcapAttr(),
+                                   getKvHead(step, {&step.getScoreMod(), &step.getMaskMod()}),
+                                   domain.restrict({Query, Key}, mapMaps));
+    map.getMaskMod().takeBody(step.getMaskMod());
+    map.getScoreMod().takeBody(step.getScoreMod());
+    scores = domain.getResult(map, 0, mapped);
+  }
+  FloatAttr inExponent = isScaled ? (step.getScaleAttr() ? step.getScaleAttr() : b.getF64FloatAttr(1)) : FloatAttr();
+
+  // n = max(m, max_j s_j)
+  Value newMax = domain.createTile({Query});
+  auto max = RowMaxOp::create(b, loc, domain.getResultTypes(newMax), scores, step.getRowMax(), newMax, inExponent,
+                              isPartial, domain.restrict({Query, Key}, {tileMap, maxMap, rowMap}));
+  newMax = domain.getResult(max, 0, newMax);
+
+  // alpha = exp(m - n): acc = alpha acc, l = alpha l, m = n
+  SmallVector<Value> state = {step.getAcc(), step.getRowMax(), step.getRowSum()};
+  auto rescale = RescaleOp::create(b, loc, domain.getResultTypes(state), newMax, state[0], state[1], state[2],
+                                   domain.restrict({Query, DimKind::ValueSize}, {rowMap, accMap, maxMap, sumMap}));
+  for (auto [i, value] : llvm::enumerate(state))
+    value = domain.getResult(rescale, i, value);
+
+  // p = exp(s - n), l = l + sum_j p, p = weight_mod(p)
+  Value tile = domain.createTileAfter(scores, {Query, Key});
+  auto weights = WeightsOp::create(b, loc, domain.getResultTypes({tile, state[2]}), scores, newMax, tile, state[2],
+                                   inExponent, getKvHead(step, {&step.getWeightMod()}),
+                                   domain.restrict({Query, Key}, {tileMap, rowMap, tileMap, sumMap}));
+  weights.getWeightMod().takeBody(step.getWeightMod());
+  state[2] = domain.getResult(weights, 1, state[2]);
+
+  // acc = acc + p v
+  auto sum = ProductOp::create(b, loc, domain.getResultTypes(state[0]), domain.getResult(weights, 0, tile),
+                               step.getValue(), state[0], /*score_weight=*/Value(), Contraction::Values,
+                               /*accumulate=*/true, instruction,
+                               domain.restrict({Query, Key, DimKind::ValueSize}, {tileMap, maps[2], accMap}));
+  state[0] = domain.getResult(sum, 0, state[0]);
+  return domain.isOnTensors ? FailureOr<SmallVector<Value>>(state) : SmallVector<Value>();
+}
