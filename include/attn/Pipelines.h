@@ -17,7 +17,8 @@
 namespace attn {
 
 /// Phases in their order. Their names stand in --stop-after, in dumps and in attn-verify-phase. Fallback materialises
-/// what is left of chains after Fuse. A CPU has Vector, a GPU has Gpu and Nvvm; for it, Llvm is of the host's side.
+/// what is left of chains after Fuse. A CPU has Vector. A GPU has Gpu, Steps and Nvvm; for it, Llvm is of the host's
+/// side.
 enum class Phase {
   Input,
   Canonicalize,
@@ -30,6 +31,7 @@ enum class Phase {
   Bufferize,
   Vector,
   Gpu,
+  Steps,
   Nvvm,
   Llvm
 };

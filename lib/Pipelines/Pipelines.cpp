@@ -174,6 +174,15 @@ static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createMapToGpuPass({options.gpu.target}));
 }
 
+/// Kernels between tiles and threads: copies, waits and products by name.
+static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &) {
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createDecomposeStepPass());
+  kernels.addPass(createPipelineCopiesPass());
+  kernels.addPass(mlir::createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+}
+
 static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   // Functions of regions by those that attn-lower-tile-to-nvvm has approximations for, which are of f32.
@@ -262,6 +271,7 @@ static constexpr PhaseInfo kPhases[] = {
     {Phase::Bufferize, "bufferize", Way::Both, buildBufferizePhase},
     {Phase::Vector, "vector", Way::CPU, buildVectorPhase},
     {Phase::Gpu, "gpu", Way::GPU, buildGpuPhase},
+    {Phase::Steps, "steps", Way::GPU, buildStepsPhase},
     {Phase::Nvvm, "nvvm", Way::GPU, buildNvvmPhase},
     {Phase::Llvm, "llvm", Way::Both, buildLlvmPhase},
 };

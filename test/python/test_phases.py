@@ -102,7 +102,7 @@ def run_and_compare(case: Case, kernel: attn.Kernel) -> None:
         assert_close(found[1] / scale, expected[1] / scale, found[1].dtype, "lse")
 
 
-GPU_PHASES = ["gpu", "nvvm"]  # in front of the last one, for the host's side
+GPU_PHASES = ["gpu", "steps", "nvvm"]  # in front of the last one, for the host's side
 
 
 def test_these_are_the_phases():

@@ -326,20 +326,49 @@ def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
+def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "put the tiles of GPU kernels into shared memory, with the copies that fill them and the waits";
+  let description = [{
+    Q, K and V of the products get tiles in workgroup memory, `attn.copy` in the place of packs, and `attn.wait` where a
+    tile is read. Where key tiles follow each other, K is one tile ahead and V is copied while scores are multiplied, from
+    one loop over keys to the next; the token of the keys to come goes from round to round:
+
+        copies    K0 │ V0        K1           │ V1        K2           │
+        products     │ S0 = Q K0 │ softmax, P0 V0 │ S1 = Q K1 │ softmax, P1 V1
+
+    Where tiles may be skipped (block maps), or rows are packed or come from pages, each step fills its own tiles.
+
+    Rejects kernels whose Q is in no tile of its own.
+
+    ```mlir
+    // before
+    attn.product ins(%q, %k : memref<128x64xbf16>, memref<64x64xbf16, strided<…>>) outs(%s : …) {…}
+    // after
+    attn.wait %query, %keys
+    %values = attn.copy ins(%v : …) outs(%vt : memref<64x64xbf16, #gpu.address_space<workgroup>>) : !attn.token
+    attn.product ins(%qt, %kt : …) outs(%s : …) {…}
+    attn.wait %values
+    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 : !attn.token
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
   let description = [{
-    Q, K and V go to swizzled shared memory (cp.async of 16 bytes), come back as
-    fragments (ldmatrix), are multiplied by mma.sync (or multiply-adds), and the
-    running state stays in registers (docs/GPU.md). The loops over key tiles are
-    as they were. Kernels are llvm.func after it.
+    An op of the phase `steps` at a time: copies become cp.async to swizzled
+    shared memory, products ldmatrix and mma.sync (or multiply-adds), and scores
+    and the running state stay in registers (docs/GPU.md). The loops over key
+    tiles are as they were. Kernels are llvm.func after it.
 
     Rejects tiles whose rows are not contiguous or do not fit the schedule's
     block, and ops that have no GPU lowering.
 
     ```mlir
     // before
-    attn.online_step ins(%q, %k, %v : memref<1x1x128x64xbf16>, …) outs(…) {schedule = #attn.block<… warps = 4, …>}
+    attn.product ins(%qt, %kt : memref<1x1x128x64xbf16, #gpu.address_space<workgroup>>, …) outs(%s : …) {…}
     // after
     nvvm.cp.async.shared.global … nvvm.ldmatrix … nvvm.mma.sync … nvvm.shfl.sync …
     ```

@@ -52,92 +52,47 @@ std::optional<KernelLowering::Place> KernelLowering::getPlace(Value memref) cons
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
 
-/// The buffers of a tile that are no state are tiles in shared memory; the steps say which.
+/// The tiles of a block in shared memory; the products say which is which.
 LogicalResult KernelLowering::placeTiles() {
   LogicalResult result = success();
-  kernel.walk([&](OnlineStepOp step) {
-    int64_t bytes = getElementTypeOrSelf(step.getQuery().getType()).getIntOrFloatBitWidth() / 8;
-    BlockLayout own = BlockLayout::get(wb.blockRows, wb.keyTile, getStaticSize(step, DimKind::HeadSize),
-                                       getStaticSize(step, DimKind::ValueSize), bytes);
-    if (layout.bytes > 0 && layout.bytes != own.bytes)
-      result = step.emitOpError("expected the tiles of a kernel to have the same sizes");
-    layout = own;
-    for (auto [memref, place] : {std::pair(step.getQuery(), Place::Query), std::pair(step.getKey(), Place::Key),
-                                 std::pair(step.getValue(), Place::Value)})
-      if (Value root = getRoot(memref); isBuffer(root.getDefiningOp()))
-        places[root] = place;
-    if (!places.contains(getRoot(step.getQuery())))
-      result = step.emitOpError("expected Q in a tile of its own; run attn-tile");
+  int64_t d = 0, dv = 0, bytes = 0;
+  kernel.walk([&](ProductOp op) {
+    bool isScores = op.getContraction() == Contraction::Scores;
+    int64_t &columns = isScores ? d : dv;
+    int64_t found = getStaticSize(op, isScores ? DimKind::HeadSize : DimKind::ValueSize);
+    if (columns > 0 && columns != found)
+      result = op.emitOpError("expected the tiles of a kernel to have the same sizes");
+    columns = found;
+    bytes = getElementTypeOrSelf(op.getRhs().getType()).getIntOrFloatBitWidth() / 8;
+    if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
+      places[root] = isScores ? Place::Key : Place::Value;
+    if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
+      places[root] = Place::Query;
   });
+  if (d > 0)
+    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes);
   return result;
-}
-
-LogicalResult KernelLowering::lowerOnlineStep(OnlineStepOp op) {
-  SmallVector<AffineMap> maps = getMaps(op);
-  TileRows rows(op);
-  unsigned keyPosition = rows.numBatch + 1;
-  TileState &state = getState(op.getAcc(), op);
-  // Rows of K and V that are not in shared memory yet.
-  auto copy = [&](Value memref, AffineMap map, Place place, unsigned column) {
-    GlobalView view(wb, memref, map);
-    Value count = view.getSize(wb, keyPosition);
-    bool isWhole = view.getStaticSize(keyPosition) == wb.keyTile;
-    copyRows(
-        wb, view, getTile(place), column, getElementTypeOrSelf(op.getQuery().getType()),
-        [&](Value row) { return view.getOffset(wb, {{keyPosition, row}}); },
-        [&](Value row) { return isWhole ? Value() : wb.isLess(row, count); });
-    wb.commitCopies();
-  };
-  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
-  if (pipeline) {
-    emitOnlineStep(
-        wb, op, state, query, key, value,
-        [&] {
-          // K is there, and whoever reads the last V is done.
-          wb.waitForCopies(0);
-          wb.barrier();
-          copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
-        },
-        [&] {
-          // V is there, and whoever reads this K is done.
-          wb.waitForCopies(0);
-          wb.barrier();
-          pipeline->copyKeys(wb, op, op.getKey(), /*isNext=*/true, key);
-        });
-    return success();
-  }
-  bool copiesKeys = !getPlace(op.getKey()), copiesValues = !getPlace(op.getValue());
-  // Whoever reads the last tile has to be done.
-  if (copiesKeys || copiesValues)
-    wb.barrier();
-  if (copiesKeys)
-    copy(op.getKey(), maps[1], Place::Key, rows.numBatch + 2);
-  if (copiesValues)
-    copy(op.getValue(), maps[2], Place::Value, rows.numBatch + 3);
-  emitOnlineStep(
-      wb, op, state, query, key, value,
-      [&] {
-        wb.waitForCopies(copiesValues ? 1 : 0);
-        wb.barrier();
-      },
-      [&] {
-        if (!copiesValues)
-          return;
-        wb.waitForCopies(0);
-        wb.barrier();
-      });
-  return success();
 }
 
 LogicalResult KernelLowering::lower(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<PackOp>([&](auto op) { return lowerPack(op); })
+      .Case<CopyOp>([&](auto op) { return lowerCopy(op); })
       .Case<GatherPagesOp>([&](auto op) { return lowerGatherPages(op); })
+      .Case<WaitOp>([&](auto op) { return lowerWait(op); })
+      .Case<gpu::BarrierOp>([&](auto) {
+        wb.barrier();
+        return success();
+      })
       .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
-      .Case<OnlineStepOp>([&](auto op) { return lowerOnlineStep(op); })
+      .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
+      .Case<MapScoresOp>([&](auto op) { return lowerMapScores(op); })
+      .Case<RowMaxOp>([&](auto op) { return lowerRowMax(op); })
+      .Case<RescaleOp>([&](auto op) { return lowerRescale(op); })
+      .Case<WeightsOp>([&](auto op) { return lowerWeights(op); })
       .Case<MergeStatesOp>([&](auto op) { return lowerMergeStates(op); })
       .Case<FinalizeOp>([&](auto op) { return lowerFinalize(op); })
       .Case<ClassifyTileOp>([&](auto op) { return lowerClassifyTile(op); })
+      .Case<OnlineStepOp>([](auto op) { return op.emitOpError("expected small ops; run attn-decompose-step"); })
       .Default([](Operation *op) { return op->emitOpError("no GPU lowering takes this op; compile it for a CPU"); });
 }
 
@@ -145,21 +100,16 @@ LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
   SmallVector<Operation *> ops;
-  kernel.walk([&](Operation *op) {
-    if (isa<AttnDialect>(op->getDialect()) && !op->getParentOfType<OnlineStepOp>() && !isa<IndexOp, YieldOp>(op))
-      ops.push_back(op);
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    bool isTileOp = isa<AttnDialect>(op->getDialect()) && !isa<IndexOp, YieldOp>(op);
+    if (!isTileOp && !isa<gpu::BarrierOp>(op))
+      return WalkResult::advance();
+    ops.push_back(op);
+    return WalkResult::skip();
   });
   // A step is a long program already.
   kernel.walk([](scf::ForOp loop) { keepRolled(loop); });
-  SmallVector<OnlineStepOp> steps;
-  kernel.walk([&](OnlineStepOp step) { steps.push_back(step); });
-  pipeline = KeyPipeline::plan(wb, kernel, steps);
   for (Operation *op : ops) {
-    if (pipeline && !steps.empty() && kernel.getBody().front().findAncestorOpInBlock(*op) == pipeline->getFirst()) {
-      wb.b.setInsertionPoint(pipeline->getFirst());
-      pipeline->copyKeys(wb, steps.front(), pipeline->getFirstKeys(), /*isNext=*/false, getTile(Place::Key));
-      steps.clear();
-    }
     wb.b.setInsertionPoint(op);
     wb.loc = op->getLoc();
     if (failed(lower(op)))
@@ -168,6 +118,7 @@ LogicalResult KernelLowering::run() {
   wb.b.setInsertionPoint(kernel.getBody().front().getTerminator());
   for (auto [init, acc] : statesInMemory)
     storeState(getState(acc, init), init);
+  eraseTokens();
   for (Operation *op : llvm::reverse(ops))
     rewriter.eraseOp(op);
   // What is left of the tiles' buffers.

@@ -87,10 +87,3 @@ std::unique_ptr<Products> attn::nvvm::createMmaProducts(WarpBuilder &wb, FloatTy
                                                         const SharedTile &key, const SharedTile &value) {
   return std::make_unique<MmaProducts>(wb, type, query, key, value);
 }
-
-std::unique_ptr<Products> Products::create(WarpBuilder &wb, FloatType type, const SharedTile &query,
-                                           const SharedTile &key, const SharedTile &value) {
-  if (type.isF32())
-    return createSingleProducts(wb, query, key, value);
-  return createMmaProducts(wb, type, query, key, value);
-}

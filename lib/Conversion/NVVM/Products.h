@@ -11,11 +11,12 @@
 
 namespace attn::nvvm {
 
-/// S = Q K^T and O += P V of one warp, on tiles in shared memory, by the schedule's instruction.
+/// S = Q K^T and O += P V of one warp, on tiles in shared memory, by one instruction.
 class Products {
 public:
-  static std::unique_ptr<Products> create(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
-                                          const SharedTile &key, const SharedTile &value);
+  /// What attn.product becomes; the tiles that it does not read may be empty.
+  static std::unique_ptr<Products> create(WarpBuilder &wb, const InstructionInfo &instruction, mlir::FloatType type,
+                                          const SharedTile &query, const SharedTile &key, const SharedTile &value);
   virtual ~Products() = default;
   /// Fragments of S: (fragment, block of 8 keys, element).
   virtual Values multiplyKeys(int64_t keyBlocks) = 0;

@@ -1,7 +1,7 @@
-//===- TileCopies.cpp - pack and gather_pages of a block ------------------===//
+//===- TileCopies.cpp - attn.copy, attn.wait, attn.gather_pages -----------===//
 //
-// Both bring a tile into shared memory: Q once a block, K and V where they have
-// another type than the products or lie in short pages.
+// Rows come into shared memory by cp.async (SharedTile.cpp), a group of copies
+// for each op; a wait counts the groups. Whoever waits, waits for all threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,31 +13,62 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-LogicalResult KernelLowering::lowerPack(PackOp op) {
+LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   std::optional<Place> place = getPlace(op.getOutput());
   if (!place)
-    return op.emitOpError("expected the tile of an attn.online_step; run attn-tile");
-  TileRows rows(op);
-  GlobalView view(wb, op.getInput(), getMaps(op)[0]);
-  unsigned columnDim = rows.numBatch + 1;
-  // Whoever reads the last tile has to be done.
-  if (*place != Place::Query)
-    wb.barrier();
-  if (*place == Place::Query) {
-    copyRows(
-        wb, view, getTile(*place), columnDim, getElementTypeOrSelf(op.getOutput().getType()),
-        [&](Value row) { return rows.getOffset(wb, view, row); },
-        [&](Value row) { return rows.isInside(wb, view, row); });
+    return op.emitOpError("expected the tile of an attn.product in shared memory");
+  SmallVector<AffineMap> maps = attn::getMaps(op);
+  SharedTile tile = getTile(*place);
+  TileRows rows(op.getOutput(), maps[1], tile.layout.rows);
+  GlobalView view(wb, op.getInput(), maps[0]);
+  unsigned rowDim = rows.numBatch, columnDim = rowDim + 1;
+  Type type = getElementTypeOrSelf(op.getOutput().getType());
+  if (op.getFirst()) {
+    Value first = wb.fromIndex(op.getFirst()), size = view.getSize(wb, rowDim);
+    Value left = arith::SubIOp::create(wb.b, wb.loc, size, first);
+    Value start = view.getOffset(wb, {{rowDim, first}}), any = wb.isLess(wb.constant(0), left);
+    wb.when(any, [&] {
+      copyRows(
+          wb, view, tile, columnDim, type,
+          [&](Value row) { return wb.add(start, view.getOffset(wb, {{rowDim, row}})); },
+          [&](Value row) { return wb.isLess(row, left); });
+    });
   } else {
-    // Keys are the rows here; the heads of a tile share them.
-    Value count = view.getSize(wb, rows.numBatch);
     copyRows(
-        wb, view, getTile(*place), columnDim, getElementTypeOrSelf(op.getOutput().getType()),
-        [&](Value row) { return view.getOffset(wb, {{rows.numBatch, row}}); },
-        [&](Value row) { return wb.isLess(row, count); });
+        wb, view, tile, columnDim, type, [&](Value row) { return rows.getOffset(wb, view, row); },
+        [&](Value row) { return rows.isInside(wb, view, row); });
   }
   wb.commitCopies();
   return success();
+}
+
+LogicalResult KernelLowering::lowerWait(WaitOp op) {
+  wb.waitForCopies(op.getPending());
+  wb.barrier();
+  return success();
+}
+
+/// Tokens are the order of the program.
+void KernelLowering::eraseTokens() {
+  OpBuilder::InsertionGuard guard(wb.b);
+  wb.b.setInsertionPointToStart(&kernel.getBody().front());
+  Value none = wb.constant(0);
+  auto retype = [&](Value value) {
+    if (isa<TokenType>(value.getType()))
+      value.setType(none.getType());
+  };
+  kernel.walk([&](Operation *op) {
+    if (auto copy = dyn_cast<CopyOp>(op)) {
+      copy.getToken().replaceAllUsesWith(none);
+      return;
+    }
+    for (Value result : op->getResults())
+      retype(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Value argument : block.getArguments())
+          retype(argument);
+  });
 }
 
 LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
@@ -55,7 +86,6 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
   Value length = toNumber(op.getLengths(), op.getBatch()), firstKey = wb.fromIndex(op.getFirstKey());
   Value count = wb.fromIndex(wb.b.createOrFold<memref::DimOp>(wb.loc, op.getOutput(), 2));
   Value head = wb.fromIndex(op.getHead()), lastKey = wb.add(length, -1), zero = wb.constant(0);
-  wb.barrier();
   auto isInside = [&](Value row) { return wb.both(wb.isLess(row, count), wb.isLess(wb.add(firstKey, row), length)); };
   auto getOffset = [&](Value row) {
     // Rows that are not there look up the page of the last key, or of the first one.

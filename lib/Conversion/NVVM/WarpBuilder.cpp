@@ -233,26 +233,35 @@ Value GlobalView::getOffset(WarpBuilder &wb, ArrayRef<std::pair<unsigned, Value>
 // Rows of a tile
 //===----------------------------------------------------------------------===//
 
-TileRows::TileRows(Operation *op) : numBatch(getNumBatchDims(op)) {
+TileRows::TileRows(WarpBuilder &wb, Operation *op) : numBatch(getNumBatchDims(op)), blockRows(wb.blockRows) {
   // The caller's part of the last tile may have fewer rows, known at run time; the state always has all of them.
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     if (isa<MemRefType>(operand.getType()))
       operands.push_back(operand);
   for (auto [operand, map] : llvm::zip(operands, getMaps(op)))
-    for (auto [size, expr] : llvm::zip(cast<MemRefType>(operand.getType()).getShape(), map.getResults())) {
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim || ShapedType::isDynamic(size))
-        continue;
-      if (dim.getPosition() == numBatch)
-        queries = std::max(queries, size);
-      else if (dim.getPosition() + 1 == numBatch)
-        heads = std::max(heads, size);
-    }
+    addSizes(operand, map);
+}
+
+TileRows::TileRows(Value tile, AffineMap map, int64_t blockRows)
+    : numBatch(map.getNumDims() - 2), blockRows(blockRows) {
+  addSizes(tile, map);
+}
+
+void TileRows::addSizes(Value operand, AffineMap map) {
+  for (auto [size, expr] : llvm::zip(cast<MemRefType>(operand.getType()).getShape(), map.getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim || ShapedType::isDynamic(size))
+      continue;
+    if (dim.getPosition() == numBatch)
+      queries = std::max(queries, size);
+    else if (dim.getPosition() + 1 == numBatch)
+      heads = std::max(heads, size);
+  }
 }
 
 std::pair<Value, Value> TileRows::split(WarpBuilder &wb, Value row) const {
-  if (count() < wb.blockRows)
+  if (count() < blockRows)
     row = wb.minimum(row, wb.constant(count() - 1));
   if (heads == 1)
     return {Value(), row};
@@ -273,7 +282,7 @@ Value TileRows::getOffset(WarpBuilder &wb, const GlobalView &view, Value row) co
 
 Value TileRows::isInside(WarpBuilder &wb, const GlobalView &view, Value row) const {
   Value condition;
-  if (count() < wb.blockRows)
+  if (count() < blockRows)
     condition = wb.isLess(row, wb.constant(count()));
   auto [head, query] = split(wb, row);
   if (query && view.getStaticSize(numBatch) != queries)

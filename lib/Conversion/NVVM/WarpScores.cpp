@@ -1,4 +1,4 @@
-//===- WarpScores.cpp - scale, softcap, bias and masks of one score -------===//
+//===- WarpScores.cpp - attn.map_scores for a block of warps --------------===//
 //
 // A thread has a few scores of a few rows; the code of each is scalar. What
 // depends on the row alone is the same for all of its scores, and LLVM finds it.
@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <limits>
 #include <numbers>
 
@@ -17,52 +18,62 @@ using namespace attn::nvvm;
 
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
-ScoreCode::ScoreCode(WarpBuilder &wb, OnlineStepOp op, Value keyCount) : wb(wb), op(op), rows(op), keyCount(keyCount) {
-  SmallVector<AffineMap> maps = getMaps(op);
-  unsigned next = 3;
-  if (op.getBias())
-    bias = GlobalView(wb, op.getBias(), maps[next++]);
-  if (op.getMask())
-    mask = GlobalView(wb, op.getMask(), maps[next++]);
-  scale = op.getScale() ? op.getScale()->convertToDouble() : 1;
-  raw = !op.getScaleValue() && scale > 0 && op.getScoreMod().empty() && !op.getSoftcap() && !bias;
-  partial = bias || mask || keyCount || !op.getMaskMod().empty() || !op.getScoreMod().empty();
+ScoreTile::ScoreTile(WarpBuilder &wb, Operation *op) : fragments(wb.warpRows / kFragmentRows), block(op->getBlock()) {
+  OpFoldResult count = getDomainSizes(wb.b, op)[getDomainPosition(op, DimKind::Key)];
+  // Of a known number of keys, no more than the depths of the second product that they reach into.
+  int64_t depth = kFragmentRows, keys = getConstantIntValue(count).value_or(wb.keyTile);
+  keyBlocks = llvm::alignTo(keys, depth) / kBlockColumns;
+  bool isWhole = getConstantIntValue(count) && keys % depth == 0;
+  keyCount = isWhole ? Value() : wb.fromIndex(count);
+  hasPadding = !isWhole;
 }
 
-void ScoreCode::prepareRow(int64_t index, Value row) {
-  prepared.resize(std::max<size_t>(prepared.size(), index + 1));
-  auto [head, query] = rows.split(wb, row);
-  // Rows that are not there read what the last one reads.
-  for (const GlobalView *view : {&bias, &mask})
-    if (*view && query && view->getStride(rows.numBatch) && view->getStaticSize(rows.numBatch) != rows.queries) {
-      query = wb.minimum(query, wb.add(view->getSize(wb, rows.numBatch), -1));
-      break;
-    }
-  prepared[index] = {head, query};
+void ScoreTile::forEach(WarpBuilder &wb, function_ref<void(size_t i, int64_t row, Value key)> body) const {
+  for (int64_t fragment = 0; fragment < fragments; ++fragment)
+    for (int64_t keyBlock = 0; keyBlock < keyBlocks; ++keyBlock)
+      for (int64_t element = 0; element < kFragmentElements; ++element)
+        body(at(fragment, keyBlock, element), TileState::rowIndex(fragment, element / 2),
+             wb.add(wb.multiply(wb.quadLane, 2), keyBlock * kBlockColumns + element % 2));
 }
 
-Value ScoreCode::evaluate(Region &region, const Row &row, Value key, ValueRange arguments) {
+ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile,
+                               ArrayRef<const GlobalView *> dense)
+    : wb(wb), tileRows(wb, op), keyCount(tile.keyCount) {
+  unsigned queryDim = tileRows.numBatch;
+  for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
+    Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
+    auto [head, query] = tileRows.split(wb, row);
+    for (const GlobalView *view : dense)
+      if (*view && query && view->getStride(queryDim) && view->getStaticSize(queryDim) != tileRows.queries) {
+        query = wb.minimum(query, wb.add(view->getSize(wb, queryDim), -1));
+        break;
+      }
+    rows.push_back({head, query});
+  }
+}
+
+Value ScorePositions::clampKey(Value key) { return keyCount ? wb.minimum(key, wb.add(keyCount, -1)) : key; }
+
+Value ScorePositions::evaluate(Region &region, int64_t row, Value key, ValueRange arguments) {
   bool readsMemory = false;
   region.walk([&](memref::LoadOp) { readsMemory = true; });
-  // Keys that are not there read what the last one reads.
-  if (readsMemory && keyCount)
-    key = wb.minimum(key, wb.add(keyCount, -1));
+  if (readsMemory)
+    key = clampKey(key);
   return evaluateRegion(wb, region, arguments, [&](IndexOp index) -> Value {
     switch (index.getKind()) {
     case IndexKind::Key: return key;
-    case IndexKind::Query: return row.query;
-    case IndexKind::Head: return row.head;
+    case IndexKind::Query: return rows[row].query;
+    case IndexKind::Head: return rows[row].head;
     default: return Value();
     }
   });
 }
 
-Value ScoreCode::loadDense(const GlobalView &view, const Row &row, Value key) {
-  if (keyCount)
-    key = wb.minimum(key, wb.add(keyCount, -1));
-  SmallVector<std::pair<unsigned, Value>> indices = {{rows.numBatch, row.query}, {rows.numBatch + 1, key}};
-  if (row.head)
-    indices.push_back({rows.numBatch - 1, row.head});
+Value ScorePositions::load(const GlobalView &view, int64_t row, Value key) {
+  unsigned queryDim = tileRows.numBatch;
+  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, rows[row].query}, {queryDim + 1, clampKey(key)}};
+  if (rows[row].head)
+    indices.push_back({queryDim - 1, rows[row].head});
   Type type = view.getElementType();
   Value address = view.getAddress(wb, view.getOffset(wb, indices));
   return wb.load(type.isInteger(1) ? Type(wb.b.getI8Type()) : type, address, view.getElementBytes());
@@ -85,39 +96,47 @@ static Value applySoftcap(WarpBuilder &wb, Value score, double cap) {
   return wb.select(isSmall, wb.mulf(score, polynomial), large);
 }
 
-Value ScoreCode::apply(Value product, int64_t index, Value key) {
-  const Row &row = prepared[index];
-  Value s = product, removed = wb.real(kMinusInf);
+LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
+  ScoreTile *input = findScores(op.getInput(), op);
+  if (!input)
+    return failure();
+  ScoreTile tile = *input;
+  SmallVector<AffineMap> maps = getMaps(op);
+  unsigned next = 1;
+  GlobalView bias, mask;
+  if (op.getBias())
+    bias = GlobalView(wb, op.getBias(), maps[next++]);
+  if (op.getMask())
+    mask = GlobalView(wb, op.getMask(), maps[next++]);
+  ScorePositions positions(wb, op, tile, {&bias, &mask});
   Type f32 = wb.b.getF32Type();
-  if (!raw) {
+  Value removed = wb.real(kMinusInf);
+  tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
+    Value &s = tile.values[i];
     if (op.getScaleValue())
       s = wb.mulf(s, wb.convert(op.getScaleValue(), f32));
-    else if (scale != 1)
-      s = wb.mulf(s, wb.real(scale));
+    else if (op.getScale() && !op.getScale()->isExactlyValue(1))
+      s = wb.mulf(s, wb.real(op.getScale()->convertToDouble()));
     if (!op.getScoreMod().empty())
-      s = wb.convert(evaluate(op.getScoreMod(), row, key, s), f32);
+      s = wb.convert(positions.evaluate(op.getScoreMod(), row, key, s), f32);
     if (op.getSoftcap())
       s = applySoftcap(wb, s, op.getSoftcap()->convertToDouble());
-  }
-  // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
-  if (bias) {
-    Value added = wb.convert(loadDense(bias, row, key), f32);
-    s = wb.select(wb.isEqual(added, kMinusInf), removed, wb.addf(s, added));
-  }
-  if (mask) {
-    Value kept = loadDense(mask, row, key);
-    Value zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(kept.getType()));
-    s = wb.select(arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::ne, kept, zero), s, removed);
-  }
-  if (!op.getMaskMod().empty())
-    s = wb.select(evaluate(op.getMaskMod(), row, key, {}), s, removed);
-  if (keyCount)
-    s = wb.select(wb.isLess(key, keyCount), s, removed);
-  return s;
-}
-
-Value ScoreCode::modifyWeight(Value weight, int64_t index, Value key) {
-  if (op.getWeightMod().empty())
-    return weight;
-  return wb.convert(evaluate(op.getWeightMod(), prepared[index], key, weight), wb.b.getF32Type());
+    // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
+    if (bias) {
+      Value added = wb.convert(positions.load(bias, row, key), f32);
+      s = wb.select(wb.isEqual(added, kMinusInf), removed, wb.addf(s, added));
+    }
+    if (mask) {
+      Value kept = positions.load(mask, row, key);
+      Value zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(kept.getType()));
+      s = wb.select(arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::ne, kept, zero), s, removed);
+    }
+    if (!op.getMaskMod().empty())
+      s = wb.select(positions.evaluate(op.getMaskMod(), row, key, {}), s, removed);
+    if (tile.hasPadding)
+      s = wb.select(wb.isLess(key, tile.keyCount), s, removed);
+  });
+  tile.hasPadding = false;
+  scoreTiles[op.getOutput()] = tile;
+  return success();
 }

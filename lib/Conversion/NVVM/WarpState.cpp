@@ -39,12 +39,20 @@ TileState &KernelLowering::getState(Value acc, Operation *op) {
   return state;
 }
 
+TileState *KernelLowering::findState(Value rowMaxOrSum, Operation *op) {
+  if (Value acc = accOf.lookup(rowMaxOrSum))
+    return &states[acc];
+  op->emitOpError("expected row_max and row_sum of an attn.init_state of the kernel");
+  return nullptr;
+}
+
 LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
-  TileRows rows(op);
+  TileRows rows(wb, op);
   if (rows.count() > wb.blockRows)
     return op.emitOpError("expected at most ")
            << wb.blockRows << " rows, those of the schedule's block, found " << rows.count();
   TileState &state = getState(op.getAcc(), op);
+  accOf[op.getRowMax()] = accOf[op.getRowSum()] = op.getAcc();
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment) {
     for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
       state.acc.set(wb, state.accIndex(fragment, 0, i), wb.real(0));
@@ -73,7 +81,7 @@ LogicalResult KernelLowering::lowerInitState(InitStateOp op) {
 
 void KernelLowering::storeState(const TileState &state, InitStateOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
-  TileRows rows(op);
+  TileRows rows(wb, op);
   GlobalView acc(wb, op.getAcc(), maps[0]), max(wb, op.getRowMax(), maps[1]), sum(wb, op.getRowSum(), maps[2]);
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
   Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
@@ -105,7 +113,7 @@ void KernelLowering::storeState(const TileState &state, InitStateOp op) {
 
 LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
-  TileRows rows(op);
+  TileRows rows(wb, op);
   GlobalView acc(wb, op.getOtherAcc(), maps[0]), max(wb, op.getOtherMax(), maps[1]), sum(wb, op.getOtherSum(), maps[2]);
   TileState &state = getState(op.getAcc(), op);
   int64_t columns = getStaticSize(op, DimKind::ValueSize);
@@ -145,7 +153,7 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
 
 LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
-  TileRows rows(op);
+  TileRows rows(wb, op);
   TileState &state = getState(op.getAcc(), op);
   GlobalView output(wb, op.getOutput(), maps[3]);
   unsigned columnDim = rows.numBatch + 1;

@@ -183,16 +183,21 @@ private:
 /// The rows of a tile: query rows of one head, or of all heads that share a head of K, one head after the other.
 struct TileRows {
   unsigned numBatch = 0;
-  int64_t heads = 1, queries = 0;
+  int64_t heads = 1, queries = 0, blockRows = 0;
   int64_t count() const { return heads * queries; }
 
-  TileRows(mlir::Operation *op);
+  TileRows(WarpBuilder &wb, mlir::Operation *op);
+  /// The rows of a tile in shared memory, of which `blockRows` are copied.
+  TileRows(mlir::Value tile, mlir::AffineMap map, int64_t blockRows);
   /// (head, query) of row `row` of the tile. Rows of the block beyond the last one count as the last one.
   std::pair<mlir::Value, mlir::Value> split(WarpBuilder &wb, mlir::Value row) const;
   /// Where `view` has the row.
   mlir::Value getOffset(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
   /// True where the tile and `view` have the row; null where all rows of the block are.
   mlir::Value isInside(WarpBuilder &wb, const GlobalView &view, mlir::Value row) const;
+
+private:
+  void addSizes(mlir::Value operand, mlir::AffineMap map);
 };
 
 /// The running state of a tile in the registers of its threads. The row sums are of each thread alone: those of a
@@ -232,21 +237,37 @@ void copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, u
               llvm::function_ref<mlir::Value(mlir::Value row)> getOffset,
               llvm::function_ref<mlir::Value(mlir::Value row)> isInside);
 
-/// Copies of K one tile ahead (KeyPipeline.cpp).
-class KeyPipeline {
-public:
-  /// For the steps of a kernel in their order; nothing where each has to copy its own keys.
-  static std::optional<KeyPipeline> plan(WarpBuilder &wb, mlir::gpu::GPUFuncOp kernel,
-                                         llvm::ArrayRef<OnlineStepOp> steps);
-  /// The op in front of which the first keys are asked for, and what they are.
-  mlir::Operation *getFirst() const { return first; }
-  mlir::Value getFirstKeys() const { return firstKeys; }
-  /// Copies the keys of a view, or those after it (`isNext`), as far as there are any; commits.
-  void copyKeys(WarpBuilder &wb, OnlineStepOp step, mlir::Value keys, bool isNext, const SharedTile &tile) const;
+/// The scores of a key tile, and then its weights, in the registers of the threads.
+struct ScoreTile {
+  Values values; ///< (fragment, block of 8 keys, element)
+  int64_t fragments = 0, keyBlocks = 0;
+  mlir::Value keyCount;    ///< null where the tile is whole
+  bool hasPadding = false; ///< scores of keys from keyCount on are not -inf yet
+  mlir::Block *block = nullptr;
 
-private:
-  mlir::Operation *first = nullptr;
-  mlir::Value firstKeys, end;
+  ScoreTile() = default;
+  /// Of `op`, an op on scores, without values.
+  ScoreTile(WarpBuilder &wb, mlir::Operation *op);
+  size_t at(int64_t fragment, int64_t keyBlock, int64_t element) const {
+    return (fragment * keyBlocks + keyBlock) * kFragmentElements + element;
+  }
+  /// For each score of a thread: its place in `values`, the thread's number of its row, and its key.
+  void forEach(WarpBuilder &wb, llvm::function_ref<void(size_t i, int64_t row, mlir::Value key)> body) const;
+};
+
+/// The maxima of the rows of a thread, as attn.row_max finds them: what rescale and weights are made from.
+struct RowTile {
+  struct Row {
+    mlir::Value oldMax, newMax; ///< with the scale; -inf where no key is kept
+    mlir::Value subtracted;     ///< newMax, or 0 where that is -inf and may be
+    mlir::Value product;        ///< of raw scores: subtracted * log2 e
+    mlir::Value isLarge;        ///< of raw scores: the product is rounded too much to stand in an exponent
+    mlir::Value shift;          ///< of raw scores: the product, or 0 where it is too large and subtracted already
+  };
+  llvm::SmallVector<Row> rows;
+  std::optional<double> scale; ///< of raw scores: they are products, and their scale is left to exp2
+  Values exponents; ///< the scores that the maxima are of, less those that are too large for one multiply-add
+  mlir::Block *block = nullptr;
 };
 
 /// What a kernel keeps while it is lowered.
@@ -261,18 +282,29 @@ private:
   mlir::LogicalResult placeTiles();
   void becomeFunction();
   mlir::LogicalResult lower(mlir::Operation *op);
-  mlir::LogicalResult lowerPack(PackOp op);
+  mlir::LogicalResult lowerCopy(CopyOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
+  mlir::LogicalResult lowerWait(WaitOp op);
   mlir::LogicalResult lowerInitState(InitStateOp op);
-  mlir::LogicalResult lowerOnlineStep(OnlineStepOp op);
+  mlir::LogicalResult lowerProduct(ProductOp op);
+  mlir::LogicalResult lowerMapScores(MapScoresOp op);
+  mlir::LogicalResult lowerRowMax(RowMaxOp op);
+  mlir::LogicalResult lowerRescale(RescaleOp op);
+  mlir::LogicalResult lowerWeights(WeightsOp op);
   mlir::LogicalResult lowerMergeStates(MergeStatesOp op);
   mlir::LogicalResult lowerFinalize(FinalizeOp op);
   mlir::LogicalResult lowerClassifyTile(ClassifyTileOp op);
+  void eraseTokens();
 
   SharedTile getTile(Place place) const;
   /// Where the tile that a memref is lies in shared memory; nothing for global memory.
   std::optional<Place> getPlace(mlir::Value memref) const;
   TileState &getState(mlir::Value acc, mlir::Operation *op);
+  /// The state whose maximum `rowMax` is, or whose sum; null, with an error, where it is none of a state.
+  TileState *findState(mlir::Value rowMaxOrSum, mlir::Operation *op);
+  /// What an op in front of `op`, in its block, has put into a tile of registers; null, with an error, where none has.
+  ScoreTile *findScores(mlir::Value memref, mlir::Operation *op);
+  RowTile *findRows(mlir::Value memref, mlir::Operation *op);
   void storeState(const TileState &state, InitStateOp op);
   mlir::Value getRow(int64_t fragment, int64_t half);
 
@@ -280,11 +312,12 @@ private:
   mlir::gpu::GPUFuncOp kernel;
   WarpBuilder wb;
   BlockLayout layout;
-  std::optional<KeyPipeline> pipeline;
   llvm::DenseMap<mlir::Value, Place> places;
-  llvm::DenseMap<mlir::Value, TileState> states;
+  llvm::DenseMap<mlir::Value, TileState> states;  ///< by acc
+  llvm::DenseMap<mlir::Value, mlir::Value> accOf; ///< by maximum and sum
+  llvm::DenseMap<mlir::Value, ScoreTile> scoreTiles;
+  llvm::DenseMap<mlir::Value, RowTile> rowTiles;
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
-  llvm::SmallVector<mlir::Operation *> lowered;
 };
 
 /// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null
@@ -297,42 +330,28 @@ bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
-/// The products, masks and softmax of one step (WarpStep.cpp); K and V are in shared memory when it starts, or on
-/// their way: `waitForKeys` and `waitForValues` are emitted where they are needed.
-void emitOnlineStep(WarpBuilder &wb, OnlineStepOp op, const TileState &state, const SharedTile &query,
-                    const SharedTile &key, const SharedTile &value, llvm::function_ref<void()> waitForKeys,
-                    llvm::function_ref<void()> waitForValues);
-
-/// Scalar code of scores: scale, score_mod, softcap, bias, masks (WarpScores.cpp).
-class ScoreCode {
+/// Where the scores of a thread are, for the regions that ask (WarpScores.cpp).
+class ScorePositions {
 public:
-  ScoreCode(WarpBuilder &wb, OnlineStepOp op, mlir::Value keyCount);
-  /// True where scores are K Q^T times a positive constant, and keys are only removed: the scale is left to exp2.
-  bool isRaw() const { return raw; }
-  /// True where a row may have lost all its keys.
-  bool isPartial() const { return partial; }
-  double getScale() const { return scale; }
-  /// Starts row `row` of the tile, number `index` of those that follow.
-  void prepareRow(int64_t index, mlir::Value row);
-  /// The score (raw, or all there is to it) of key `key`, -inf where it is removed.
-  mlir::Value apply(mlir::Value product, int64_t index, mlir::Value key);
-  mlir::Value modifyWeight(mlir::Value weight, int64_t index, mlir::Value key);
+  /// Rows beyond those of `dense`, operands with less of them than the tile, count as the last one.
+  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile,
+                 llvm::ArrayRef<const GlobalView *> dense = {});
+  /// What `region` yields for the thread's row `row` and a key.
+  mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value key, mlir::ValueRange arguments);
+  /// The element of a dense operand.
+  mlir::Value load(const GlobalView &view, int64_t row, mlir::Value key);
 
 private:
   struct Row {
     mlir::Value head, query; ///< i32, within what the operands have
   };
-  mlir::Value evaluate(mlir::Region &region, const Row &row, mlir::Value key, mlir::ValueRange arguments);
-  mlir::Value loadDense(const GlobalView &view, const Row &row, mlir::Value key);
+  /// Keys that are not there read what the last one reads.
+  mlir::Value clampKey(mlir::Value key);
 
   WarpBuilder &wb;
-  OnlineStepOp op;
-  TileRows rows;
-  GlobalView bias, mask;
-  mlir::Value keyCount; ///< null where it is the whole tile
-  llvm::SmallVector<Row> prepared;
-  double scale = 1;
-  bool raw = false, partial = false;
+  TileRows tileRows;
+  mlir::Value keyCount;
+  llvm::SmallVector<Row> rows;
 };
 
 } // namespace attn::nvvm

@@ -1,0 +1,51 @@
+//===- WarpProducts.cpp - attn.product for a block of warps ---------------===//
+//
+//   S = Q K^T, in fragments of the accumulator
+//   O = O + P V
+//
+// The accumulator's layout is that of the A operand of the next mma, so P goes
+// from one to the other in registers (FlashAttention-2, Dao, arXiv:2307.08691).
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Products.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+std::unique_ptr<Products> Products::create(WarpBuilder &wb, const InstructionInfo &instruction, FloatType type,
+                                           const SharedTile &query, const SharedTile &key, const SharedTile &value) {
+  if (instruction.takesNarrow)
+    return createMmaProducts(wb, type, query, key, value);
+  return createSingleProducts(wb, query, key, value);
+}
+
+LogicalResult KernelLowering::lowerProduct(ProductOp op) {
+  bool isScores = op.getContraction() == Contraction::Scores;
+  std::optional<Place> place = getPlace(op.getRhs());
+  if (place != (isScores ? Place::Key : Place::Value) || (isScores && getPlace(op.getLhs()) != Place::Query))
+    return op.emitOpError("expected tiles in shared memory; run attn-pipeline-copies");
+  if (op.getAccumulate() == isScores)
+    return op.emitOpError("expected accumulate on a product of values alone");
+  // A tile in shared memory has the type of its product.
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getRhs().getType()));
+  const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
+  if (instruction.takesNarrow == type.isF32())
+    return op.emitOpError("expected an instruction that multiplies ") << type;
+  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
+  std::unique_ptr<Products> products = Products::create(wb, instruction, type, query, key, value);
+  if (isScores) {
+    ScoreTile tile(wb, op);
+    tile.values = products->multiplyKeys(tile.keyBlocks);
+    scoreTiles[op.getOutput()] = std::move(tile);
+    return success();
+  }
+  ScoreTile *weights = findScores(op.getLhs(), op);
+  if (!weights)
+    return failure();
+  products->multiplyValues(weights->values, weights->keyBlocks, getState(op.getOutput(), op));
+  return success();
+}

@@ -1,0 +1,211 @@
+//===- WarpRows.cpp - row_max, rescale and weights of a block of warps ----===//
+//
+// Where nothing but the scale happens to a score, the scale is part of the
+// exponent: 2^(s c - m log2 e), c = scale log2 e, one multiply-add. m is a score
+// with its scale; the same rounded product m log2 e stands in P and in alpha. Its
+// rounding error is a factor of all of a row, which overflows where m is 10^9
+// (f16: 10^7): a large m is subtracted before the product, in a branch of the
+// whole warp.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "WarpTile.h"
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+static constexpr double kLog2e = std::numbers::log2e;
+static const double kMinusInf = -std::numeric_limits<double>::infinity();
+/// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
+static constexpr double kLargestProduct = 65536;
+
+static Value compare(WarpBuilder &wb, arith::CmpFPredicate predicate, Value x, Value y) {
+  return arith::CmpFOp::create(wb.b, wb.loc, predicate, x, y);
+}
+
+/// True in all lanes where a flag of a row of the warp is.
+static Value anyRow(WarpBuilder &wb, ArrayRef<Value> flags) {
+  Value any = flags.front();
+  for (Value flag : flags.drop_front())
+    any = arith::OrIOp::create(wb.b, wb.loc, any, flag);
+  return wb.anyOfWarp(any);
+}
+
+static Value multiplyByScale(WarpBuilder &wb, Value score, std::optional<double> scale) {
+  return scale && *scale != 1 ? wb.mulf(score, wb.real(*scale)) : score;
+}
+
+ScoreTile *KernelLowering::findScores(Value memref, Operation *op) {
+  auto found = scoreTiles.find(memref);
+  if (found != scoreTiles.end() && found->second.block == op->getBlock())
+    return &found->second;
+  op->emitOpError("expected the scores of an attn.product in front of it, in its block");
+  return nullptr;
+}
+
+RowTile *KernelLowering::findRows(Value memref, Operation *op) {
+  auto found = rowTiles.find(memref);
+  if (found != rowTiles.end() && found->second.block == op->getBlock())
+    return &found->second;
+  op->emitOpError("expected the maxima of an attn.row_max in front of it, in its block");
+  return nullptr;
+}
+
+/// n = max(m, scale max_j s_j) for one row.
+static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const RowTile &rows, Value oldMax, int64_t i,
+                                  bool isPartial) {
+  Value largest;
+  for (int64_t block = 0; block < tile.keyBlocks; ++block)
+    for (int64_t column = 0; column < 2; ++column) {
+      Value score = tile.values[tile.at(i / kThreadRows, block, 2 * (i % kThreadRows) + column)];
+      largest = largest ? wb.maxf(largest, score) : score;
+    }
+  RowTile::Row row;
+  row.oldMax = oldMax;
+  row.newMax = row.subtracted = wb.maxf(oldMax, multiplyByScale(wb, wb.quadMax(largest), rows.scale));
+  // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
+  if (isPartial)
+    row.subtracted = wb.select(wb.isEqual(row.newMax, kMinusInf), wb.real(0), row.newMax);
+  if (!rows.scale)
+    return row;
+  row.product = row.shift = wb.mulf(row.subtracted, wb.real(kLog2e));
+  Value magnitude = LLVM::FAbsOp::create(wb.b, wb.loc, row.product);
+  row.isLarge = compare(wb, arith::CmpFPredicate::OGT, magnitude, wb.real(kLargestProduct));
+  return row;
+}
+
+/// Of rows with a large maximum, raw scores become (s scale - m) / scale, and what is subtracted from their products
+/// 0: the multiply-adds that follow are the same.
+static void shiftLargeRows(WarpBuilder &wb, const ScoreTile &tile, RowTile &tileRows) {
+  auto &rows = tileRows.rows;
+  Values &values = tileRows.exponents, kept = values;
+  for (const RowTile::Row &row : rows)
+    kept.push_back(row.product);
+  Value condition = anyRow(wb, llvm::map_to_vector(rows, [](const RowTile::Row &row) { return row.isLarge; }));
+  auto branch = scf::IfOp::create(wb.b, wb.loc, TypeRange(ValueRange(kept)), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(wb.b);
+  wb.b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(wb.b, wb.loc, kept);
+  wb.b.setInsertionPointToStart(branch.thenBlock());
+  tile.forEach(wb, [&](size_t i, int64_t row, Value) {
+    Value shifted = wb.subf(multiplyByScale(wb, values[i], tileRows.scale), rows[row].subtracted);
+    if (*tileRows.scale != 1)
+      shifted = wb.mulf(shifted, wb.real(1 / *tileRows.scale));
+    kept[i] = wb.select(rows[row].isLarge, shifted, values[i]);
+  });
+  for (auto [i, row] : llvm::enumerate(rows))
+    kept[values.size() + i] = wb.select(row.isLarge, wb.real(0), row.product);
+  scf::YieldOp::create(wb.b, wb.loc, kept);
+  for (auto [i, result] : llvm::enumerate(branch.getResults()))
+    (i < values.size() ? values[i] : rows[i - values.size()].shift) = result;
+}
+
+LogicalResult KernelLowering::lowerRowMax(RowMaxOp op) {
+  ScoreTile *tile = findScores(op.getScores(), op);
+  TileState *state = findState(op.getRowMax(), op);
+  if (!tile || !state)
+    return failure();
+  bool isPartial = op.getPartial() || tile->keyCount;
+  if (tile->hasPadding)
+    tile->forEach(wb, [&](size_t i, int64_t, Value key) {
+      tile->values[i] = wb.select(wb.isLess(key, tile->keyCount), tile->values[i], wb.real(kMinusInf));
+    });
+  tile->hasPadding = false;
+  RowTile rows;
+  rows.block = op->getBlock();
+  rows.exponents = tile->values;
+  if (op.getScale())
+    rows.scale = op.getScale()->convertToDouble();
+  for (int64_t i = 0; i < tile->fragments * kThreadRows; ++i)
+    rows.rows.push_back(updateMaximum(wb, *tile, rows, state->max.get(wb, i), i, isPartial));
+  // By ptxas, fewer registers: scores of mma are shifted here, others where the weights are made.
+  if (rows.scale && wb.instruction.takesNarrow)
+    shiftLargeRows(wb, *tile, rows);
+  rowTiles[op.getOutput()] = std::move(rows);
+  return success();
+}
+
+/// alpha = exp(m - n), l = alpha l
+static Values scaleSums(WarpBuilder &wb, const TileState &state, const RowTile &tile) {
+  Values alphas;
+  for (auto [i, row] : llvm::enumerate(tile.rows)) {
+    Value exponent = wb.mulf(wb.subf(row.oldMax, row.subtracted), wb.real(kLog2e));
+    if (tile.scale)
+      exponent = wb.select(row.isLarge, exponent, wb.subf(wb.mulf(row.oldMax, wb.real(kLog2e)), row.product));
+    alphas.push_back(wb.exp2(exponent));
+    state.sum.set(wb, i, wb.mulf(state.sum.get(wb, i), alphas.back()));
+  }
+  return alphas;
+}
+
+/// acc = alpha acc
+static void scaleAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value> alphas) {
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+    for (int64_t block = 0; block < state.valueBlocks; ++block)
+      for (int64_t element = 0; element < kFragmentElements; ++element) {
+        int64_t i = state.accIndex(fragment, block, element);
+        Value alpha = alphas[TileState::rowIndex(fragment, element / 2)];
+        state.acc.set(wb, i, wb.mulf(state.acc.get(wb, i), alpha));
+      }
+}
+
+LogicalResult KernelLowering::lowerRescale(RescaleOp op) {
+  RowTile *tile = findRows(op.getNewMax(), op);
+  TileState *state = findState(op.getRowMax(), op);
+  if (!tile || !state)
+    return failure();
+  for (auto [i, row] : llvm::enumerate(tile->rows))
+    state->max.set(wb, i, row.newMax);
+  // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
+  bool isLate = tile->scale && wb.instruction.takesNarrow;
+  Values alphas = isLate ? Values() : scaleSums(wb, *state, *tile);
+  // After a few tiles the maximum of no row moves, and acc, most of a thread's numbers, stays as it is.
+  Values moves;
+  for (auto [i, row] : llvm::enumerate(tile->rows))
+    moves.push_back(isLate ? compare(wb, arith::CmpFPredicate::ONE, row.newMax, row.oldMax)
+                           : compare(wb, arith::CmpFPredicate::ONE, alphas[i], wb.real(1)));
+  wb.when(anyRow(wb, moves), [&] { scaleAcc(wb, *state, isLate ? scaleSums(wb, *state, *tile) : alphas); });
+  return success();
+}
+
+LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
+  ScoreTile *scores = findScores(op.getScores(), op);
+  RowTile *rows = findRows(op.getRowMax(), op);
+  TileState *state = findState(op.getRowSum(), op);
+  if (!scores || !rows || !state)
+    return failure();
+  std::optional<double> scale;
+  if (op.getScale())
+    scale = op.getScale()->convertToDouble();
+  if (scale != rows->scale || scores->values.size() != rows->exponents.size())
+    return op.emitOpError("expected the scale and the scores that the attn.row_max of its maximum has");
+  ScoreTile tile = *scores;
+  if (scale && !wb.instruction.takesNarrow)
+    shiftLargeRows(wb, tile, *rows);
+  ScorePositions positions(wb, op, tile);
+  Values sums, subtracted;
+  for (auto [i, row] : llvm::enumerate(rows->rows)) {
+    sums.push_back(state->sum.get(wb, i));
+    subtracted.push_back(scale ? wb.subf(wb.real(0), row.shift) : row.subtracted);
+  }
+  // p = exp(scale s - n), l = l + p
+  tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
+    Value s = rows->exponents[i];
+    Value exponent = scale ? wb.fma(s, wb.real(*scale * kLog2e), subtracted[row])
+                           : wb.mulf(wb.subf(s, subtracted[row]), wb.real(kLog2e));
+    Value weight = wb.exp2(exponent);
+    sums[row] = wb.addf(sums[row], weight);
+    if (!op.getWeightMod().empty())
+      weight = wb.convert(positions.evaluate(op.getWeightMod(), row, key, weight), wb.b.getF32Type());
+    tile.values[i] = weight;
+  });
+  for (auto [row, sum] : llvm::enumerate(sums))
+    state->sum.set(wb, row, sum);
+  scoreTiles[op.getOutput()] = tile;
+  return success();
+}
