@@ -55,10 +55,10 @@ private:
   unsigned valuePos() const { return query + 3; }
 
   void create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
-              std::optional<Product> beside);
+              std::optional<Contraction> beside);
   void addDense(Value operand, AffineMap map);
   void addFirstRows(scf::ForOp loop, const Source &source, int64_t columns);
-  void addSegments(DecodeAttr schedule, Product product);
+  void addSegments(DecodeAttr schedule, Contraction product);
 
   OpBuilder b;
   OnlineStepOp step;
@@ -103,9 +103,9 @@ std::optional<Source> findSource(ValueRange operands, AffineMap map, unsigned ro
 }
 
 void PrefetchBuilder::create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
-                             std::optional<Product> beside) {
+                             std::optional<Contraction> beside) {
   Location loc = step.getLoc();
-  auto product = beside ? ProductAttr::get(b.getContext(), *beside) : ProductAttr();
+  auto product = beside ? ContractionAttr::get(b.getContext(), *beside) : ContractionAttr();
   PrefetchOp::create(b, loc, source.tiles, row, column, rows, columns, product, source.map);
 }
 
@@ -134,7 +134,7 @@ void PrefetchBuilder::addDense(Value operand, AffineMap map) {
   column = add(b, loc, column, index(b, loc, kLineBits / bits - 1));
   int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? keyTile : domain[keyPos()];
   // Twice, since all of it may come from memory and a request that finds no free buffer is dropped.
-  for (Product product : {Product::Scores, Product::Output})
+  for (Contraction product : {Contraction::Scores, Contraction::Values})
     create(*source, row, column, queries, keys, product);
 }
 
@@ -146,15 +146,15 @@ void PrefetchBuilder::addToPrefill(PrefillAttr schedule) {
   int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? schedule.getKeyTile() : domain[keyPos()];
   Value ahead = index(b, loc, distance), zero = index(b, loc, 0);
   if (std::optional<Source> source = findSource(step.getKey(), maps[1], keyPos(), headPos()))
-    create(*source, ahead, zero, keys, domain[headPos()], Product::Scores);
+    create(*source, ahead, zero, keys, domain[headPos()], Contraction::Scores);
   if (std::optional<Source> source = findSource(step.getQuery(), maps[0], query, headPos()))
-    create(*source, index(b, loc, queries), zero, queries, domain[headPos()], Product::Scores);
+    create(*source, index(b, loc, queries), zero, queries, domain[headPos()], Contraction::Scores);
   unsigned next = 3;
   for (Value dense : {step.getBias(), step.getMask()})
     if (dense)
       addDense(dense, maps[next++]);
   if (std::optional<Source> source = findSource(step.getValue(), maps[2], keyPos(), valuePos()))
-    create(*source, ahead, zero, keys, domain[valuePos()], Product::Output);
+    create(*source, ahead, zero, keys, domain[valuePos()], Contraction::Values);
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,9 +219,9 @@ SmallVector<Value> getPages(OnlineStepOp step, ArrayRef<Value> segments) {
 }
 
 /// Prefetches what the step reads next of K, or of V, beside the other product.
-void PrefetchBuilder::addSegments(DecodeAttr schedule, Product product) {
+void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   Location loc = step.getLoc();
-  bool isKey = product == Product::Output;
+  bool isKey = product == Contraction::Values;
   SmallVector<Value> segments = isKey ? step.getKeySegments() : step.getValueSegments();
   unsigned columnPos = isKey ? headPos() : valuePos();
   std::optional<Source> source = findSource(segments, maps[isKey ? 1 : 2], keyPos(), columnPos);
@@ -272,8 +272,8 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Product product) {
 }
 
 void PrefetchBuilder::addToDecode(DecodeAttr schedule) {
-  addSegments(schedule, Product::Output);
-  addSegments(schedule, Product::Scores);
+  addSegments(schedule, Contraction::Values);
+  addSegments(schedule, Contraction::Scores);
 }
 
 /// True for a step that has its prefetches already.

@@ -15,8 +15,8 @@
 //       CHECK:     scf.for
 //       CHECK:       %[[K0:.*]] = tensor.extract_slice %[[K]]
 //       CHECK:       %[[K1:.*]] = tensor.extract_slice %[[K]]
-//       CHECK:       attn.prefetch %[[K0]], %[[K1]][%c8, %c0] {beside = #attn.product<output>, columns = 16 : i64, map = #{{.*}}, rows = 8 : i64}
-//       CHECK:       attn.prefetch %{{.*}}, %{{.*}}[%c0, %c0] {beside = #attn.product<scores>,
+//       CHECK:       attn.prefetch %[[K0]], %[[K1]][%c8, %c0] {beside = #attn.contraction<values>, columns = 16 : i64, map = #{{.*}}, rows = 8 : i64}
+//       CHECK:       attn.prefetch %{{.*}}, %{{.*}}[%c0, %c0] {beside = #attn.contraction<scores>,
 //   CHECK-NOT:       attn.prefetch
 //       CHECK:       attn.online_step
 #q = affine_map<(h, i, j, d, e) -> (h, i, d)>
@@ -63,8 +63,8 @@ func.func @segments(%q: !a, %k: tensor<1x64x16xf32>, %v: tensor<1x64x16xf32>, %a
 //       CHECK:       %[[LOADED:.*]] = tensor.extract %[[TABLE]][%[[ENTRY]]]
 //       CHECK:       %[[PAGE:.*]] = arith.index_cast %[[LOADED]]
 //       CHECK:       %[[K:.*]] = tensor.extract_slice %[[CACHE]][%[[PAGE]], 0, 0]
-//       CHECK:       attn.prefetch %[[K]][%c0, %c0] {beside = #attn.product<output>
-//       CHECK:       attn.prefetch %{{.*}}[%c0, %c0] {beside = #attn.product<scores>
+//       CHECK:       attn.prefetch %[[K]][%c0, %c0] {beside = #attn.contraction<values>
+//       CHECK:       attn.prefetch %{{.*}}[%c0, %c0] {beside = #attn.contraction<scores>
 #q = affine_map<(h, i, j, d, e) -> (h, i, d)>
 #k = affine_map<(h, i, j, d, e) -> (0, j, d)>
 #v = affine_map<(h, i, j, d, e) -> (0, j, e)>
@@ -100,7 +100,7 @@ func.func @pages(%q: !a, %k: tensor<9x8x16xf32>, %table: tensor<8xi32>, %a0: !a,
 // A user's own slice, found by a lookup in front of the loops, is no page: its rows go on.
 // CHECK-LABEL: func @slice(
 //       CHECK:     scf.for
-//       CHECK:       attn.prefetch %{{.*}}[%c8, %c0] {beside = #attn.product<output>
+//       CHECK:       attn.prefetch %{{.*}}[%c8, %c0] {beside = #attn.contraction<values>
 #q = affine_map<(h, i, j, d, e) -> (h, i, d)>
 #k = affine_map<(h, i, j, d, e) -> (0, j, d)>
 #v = affine_map<(h, i, j, d, e) -> (0, j, e)>

@@ -82,14 +82,14 @@ def Attn_PageLayoutAttr : EnumAttr<Attn_Dialect, Attn_PageLayout, "page_layout">
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Attn_Product : I32EnumAttr<"Product", "one of the two products of a step", [
-    I32EnumAttrCase<"Scores", 0, "scores">, I32EnumAttrCase<"Output", 1, "output">]> {
+def Attn_Contraction : I32EnumAttr<"Contraction", "which dimension a product sums over", [
+    I32EnumAttrCase<"Scores", 0, "scores">, I32EnumAttrCase<"Values", 1, "values">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
 
-def Attn_ProductAttr : EnumAttr<Attn_Dialect, Attn_Product, "product"> {
-  let summary = "scores: Q and K; output: weights and V";
+def Attn_ContractionAttr : EnumAttr<Attn_Dialect, Attn_Contraction, "contraction"> {
+  let summary = "scores: Q K^T, over the head size; values: P V, over the keys";
   let assemblyFormat = "`<` $value `>`";
 }
 

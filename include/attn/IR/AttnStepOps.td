@@ -15,17 +15,6 @@
 include "attn/IR/AttnAttrs.td"
 include "attn/IR/AttnBase.td"
 
-def Attn_Contraction : I32EnumAttr<"Contraction", "which dimension a product sums over", [
-    I32EnumAttrCase<"Scores", 0, "scores">, I32EnumAttrCase<"Values", 1, "values">]> {
-  let cppNamespace = "::attn";
-  let genSpecializedAttr = 0;
-}
-
-def Attn_ContractionAttr : EnumAttr<Attn_Dialect, Attn_Contraction, "contraction"> {
-  let summary = "scores: Q K^T, over the head size; values: P V, over the keys";
-  let assemblyFormat = "`<` $value `>`";
-}
-
 //===----------------------------------------------------------------------===//
 // The step
 //===----------------------------------------------------------------------===//

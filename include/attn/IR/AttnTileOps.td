@@ -242,18 +242,18 @@ def Attn_PrefetchOp : Attn_Op<"prefetch"> {
   let description = [{
     For `rows` times `columns` elements of each of `tiles` from (`row`, `column`)
     on, where `map` says what of a tile (row, column) is. They may lie beyond it:
-    nothing is read. Beside `scores` or `output`, the requests are spread over these
+    nothing is read. Beside `scores` or `values`, the requests are spread over these
     products of the next `attn.online_step` of the block; without, they are made at once.
 
     * C24: `map` has two dimensions, and as many results as each tile has dimensions.
 
     ```mlir
-    attn.prefetch %k[%ahead, %c0] {rows = 16, columns = 64, beside = #attn.product<output>,
+    attn.prefetch %k[%ahead, %c0] {rows = 16, columns = 64, beside = #attn.contraction<values>,
         map = affine_map<(r, c) -> (0, r, c)>} : tensor<1x16x64xf32>
     ```
   }];
   let arguments = (ins Variadic<Attn_Shaped>:$tiles, Index:$row, Index:$column, I64Attr:$rows, I64Attr:$columns,
-                       OptionalAttr<Attn_ProductAttr>:$beside, AffineMapAttr:$map);
+                       OptionalAttr<Attn_ContractionAttr>:$beside, AffineMapAttr:$map);
   let assemblyFormat = "$tiles `[` $row `,` $column `]` attr-dict `:` type($tiles)";
   let hasVerifier = 1;
 }

@@ -363,8 +363,8 @@ def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {
     scf.for %j = %c0 to %c1024 step %c4 iter_args(…) {
       %k = tensor.extract_slice %keys[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
       %v = tensor.extract_slice %values[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
-      attn.prefetch %k[%c8, %c0] {beside = #attn.product<output>, …} : tensor<1x4x16xf32>
-      attn.prefetch %v[%c0, %c0] {beside = #attn.product<scores>, …} : tensor<1x4x16xf32>
+      attn.prefetch %k[%c8, %c0] {beside = #attn.contraction<values>, …} : tensor<1x4x16xf32>
+      attn.prefetch %v[%c0, %c0] {beside = #attn.contraction<scores>, …} : tensor<1x4x16xf32>
       attn.online_step …
     }
     ```

@@ -205,7 +205,7 @@ Value attn::cpu::emitByteProducts(const DecodeTile &t, Value first, int64_t coun
   int64_t rounds = llvm::divideCeil(getHeadSize(t), bytes.width);
   auto addColumns = [&](int64_t digit, Value column, int64_t columns, ValueRange sums) {
     if (digit == 0)
-      prefetch(t, Product::Scores, row, block, first, vb.divide(column, bytes.width), rounds);
+      prefetch(t, Contraction::Scores, row, block, first, vb.divide(column, bytes.width), rounds);
     Values keyVectors, next(sums);
     for (auto [k, keyIndex] : llvm::enumerate(keys))
       keyVectors.push_back(
@@ -290,7 +290,7 @@ static void emitByteColumns(const DecodeTile &t, Value first, int64_t count, Val
     int64_t numRows = kBytes / getNumSegments(t);
     Value part = vb.add(vb.divide(key, kBytes), vb.multiply(round, *getStaticKeys(t) / kBytes));
     Value row = vb.multiply(vb.divide(part, rounds), numRows);
-    prefetch(t, Product::Output, row, kBytes, first, vb.remainder(part, rounds), rounds);
+    prefetch(t, Contraction::Values, row, kBytes, first, vb.remainder(part, rounds), rounds);
   };
   // Weights beyond the last key are 0, so the last key may be read in their place.
   Values sums = vb.loop(vb.index(0), getKeyCount(t), kBytes, init, [&](Value key, ValueRange carried) {

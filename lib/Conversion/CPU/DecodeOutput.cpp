@@ -65,7 +65,7 @@ static void emitOutputOf(const DecodeTile &t, Value first, int64_t count, Value 
   int64_t rest = getValueSize(t) - paired, whole = rest / lanes * lanes, rounds = (paired / 2 + whole) / lanes;
   auto prefetchKeys = [&](Value column, int64_t firstColumn, int64_t step) {
     Value round = vb.divide(column, step);
-    prefetch(t, Product::Output, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(t, Contraction::Values, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   auto keepLoopRolled = [&](int64_t columns, int64_t step, function_ref<Values(Value, ValueRange)> body) {
     if (columns == 0)

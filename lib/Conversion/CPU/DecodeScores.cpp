@@ -43,7 +43,7 @@ static Value emitProducts(const DecodeTile &t, Value first, int64_t count, Value
     if (rounds == 0)
       return;
     Value round = vb.divide(column, step);
-    prefetch(t, Product::Scores, row, block, first, vb.add(round, firstColumn / step), rounds);
+    prefetch(t, Contraction::Scores, row, block, first, vb.add(round, firstColumn / step), rounds);
   };
   if (pairs > 0) {
     products = vb.loop(paired, 2 * vb.lanes, products, [&](Value column, ValueRange sums) {

@@ -175,7 +175,7 @@ static bool isDense(const Operand &rows) {
   return row && succeeded(type.getStridesAndOffset(strides, offset)) && strides[*row] == type.getShape().back();
 }
 
-void attn::cpu::prefetch(const DecodeTile &t, Product product, Value row, int64_t block, Value firstTileRow,
+void attn::cpu::prefetch(const DecodeTile &t, Contraction product, Value row, int64_t block, Value firstTileRow,
                          Value round, int64_t rounds) {
   VectorBuilder &vb = t.vb;
   int64_t rowBlock = t.schedule.getBlockQueries(), passes = llvm::divideCeil(t.rows.getCount(), rowBlock);

@@ -92,7 +92,7 @@ mlir::Value loadColumns(VectorBuilder &vb, const Operand &operand, unsigned dim,
 mlir::Value loadPairsOfColumns(VectorBuilder &vb, const Operand &operand, mlir::ArrayRef<mlir::Value> position);
 /// Emits prefetches beside `product` of a block of keys, those from `row` on of all segments, in each of `rounds`
 /// rounds over the columns: a part of the same rows of what is prefetched. Each row block emits its share.
-void prefetch(const DecodeTile &t, Product product, mlir::Value row, int64_t block, mlir::Value firstTileRow,
+void prefetch(const DecodeTile &t, Contraction product, mlir::Value row, int64_t block, mlir::Value firstTileRow,
               mlir::Value round, int64_t rounds);
 /// True if a lane of `x` is greater than that of `y`.
 mlir::Value isAnyGreater(VectorBuilder &vb, mlir::Value x, mlir::Value y);

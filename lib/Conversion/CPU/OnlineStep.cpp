@@ -115,7 +115,7 @@ private:
 
   Value twice(Value i) { return vb.multiply(i, 2); }
   /// The part beside `position` of `positions`, keys or columns, in a block of lanes.
-  void prefetch(Product product, Value block, Value position, int64_t positions) {
+  void prefetch(Contraction product, Value block, Value position, int64_t positions) {
     int64_t blocks = llvm::divideCeil(numLanes, blockLanes);
     for (const PrefetchTile &tile : prefetches.get(product))
       emitPrefetchPart(vb, tile, vb.add(vb.multiply(block, positions), position), positions * blocks);
@@ -169,7 +169,7 @@ private:
       for (int64_t row = 0; row < rows; ++row)
         keys.push_back(vb.add(first, row));
       for (Value keyIndex : keys)
-        prefetch(Product::Scores, getBlock(lane), keyIndex, maxKeys);
+        prefetch(Contraction::Scores, getBlock(lane), keyIndex, maxKeys);
       Values raw = getProducts(keys, lane);
       Values newMax(max), natural;
       for (int64_t row = 0; row < rows; ++row)
@@ -248,7 +248,7 @@ private:
     for (int64_t row = 0; row < rows; ++row)
       columns.push_back(vb.add(column, row));
     for (Value c : columns)
-      prefetch(Product::Output, getBlock(lane), c, valueSize);
+      prefetch(Contraction::Values, getBlock(lane), c, valueSize);
     for (int64_t v = 0; v < vectors; ++v)
       lanes.push_back(vb.add(lane, v * vb.lanes));
     // The sum of a tile starts at 0: added one by one to that of all keys, each product would be rounded as much as it.

@@ -28,7 +28,7 @@ class StepPrefetches {
 public:
   /// Takes the ops.
   StepPrefetches(VectorBuilder &vb, OnlineStepOp step);
-  llvm::ArrayRef<PrefetchTile> get(Product product) const { return tiles[unsigned(product)]; }
+  llvm::ArrayRef<PrefetchTile> get(Contraction product) const { return tiles[unsigned(product)]; }
 
 private:
   std::array<llvm::SmallVector<PrefetchTile>, 2> tiles;

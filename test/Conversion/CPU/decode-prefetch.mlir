@@ -17,9 +17,9 @@ func.func @step(%q: memref<2x1x16xf32>, %k: memref<1x16x16xf32>, %v: memref<1x16
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index
   attn.prefetch %k[%c0, %c0] {rows = 1 : i64, columns = 16 : i64, map = #rows} : memref<1x16x16xf32>
-  attn.prefetch %k[%c16, %c0] {rows = 16 : i64, columns = 16 : i64, beside = #attn.product<output>, map = #rows}
+  attn.prefetch %k[%c16, %c0] {rows = 16 : i64, columns = 16 : i64, beside = #attn.contraction<values>, map = #rows}
       : memref<1x16x16xf32>
-  attn.prefetch %v[%c0, %c0] {rows = 16 : i64, columns = 16 : i64, beside = #attn.product<scores>, map = #rows}
+  attn.prefetch %v[%c0, %c0] {rows = 16 : i64, columns = 16 : i64, beside = #attn.contraction<scores>, map = #rows}
       : memref<1x16x16xf32>
   attn.online_step ins(%q, %k, %v : memref<2x1x16xf32>, memref<1x16x16xf32>, memref<1x16x16xf32>)
       outs(%a, %m, %l : memref<2x1x16xf32>, memref<2x1xf32>, memref<2x1xf32>)

@@ -26,7 +26,7 @@ func.func @segments(%q: memref<1x1x8xf32>, %k0: !t, %k1: !t, %k2: !t, %k3: !t, %
                     %a: memref<1x1x8xf32>, %m: memref<1x1xf32>, %l: memref<1x1xf32>) {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
-  attn.prefetch %k0, %k1, %k2, %k3 [%c4, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.product<output>,
+  attn.prefetch %k0, %k1, %k2, %k3 [%c4, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.contraction<values>,
       map = affine_map<(r, c) -> (0, r, c)>} : !t, !t, !t, !t
   attn.online_step ins(%q, %k0, %v0 : memref<1x1x8xf32>, !t, !t)
       segments keys(%k1, %k2, %k3 : !t, !t, !t) values(%v1, %v2, %v3 : !t, !t, !t)

@@ -31,9 +31,9 @@ func.func @step(%q: memref<2x1x8xf32>, %k: memref<1x4x8xbf16>, %v: memref<1x4x4x
                 %m: memref<2x1xf32>, %l: memref<2x1xf32>) {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
-  attn.prefetch %k[%c4, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.product<output>,
+  attn.prefetch %k[%c4, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.contraction<values>,
       map = affine_map<(r, c) -> (0, r, c)>} : memref<1x4x8xbf16>
-  attn.prefetch %v[%c0, %c0] {rows = 4 : i64, columns = 4 : i64, beside = #attn.product<scores>,
+  attn.prefetch %v[%c0, %c0] {rows = 4 : i64, columns = 4 : i64, beside = #attn.contraction<scores>,
       map = affine_map<(r, c) -> (0, r, c)>} : memref<1x4x4xbf16>
   attn.online_step ins(%q, %k, %v : memref<2x1x8xf32>, memref<1x4x8xbf16>, memref<1x4x4xbf16>)
       outs(%a, %m, %l : memref<2x1x4xf32>, memref<2x1xf32>, memref<2x1xf32>)

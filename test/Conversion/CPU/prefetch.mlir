@@ -26,13 +26,13 @@ func.func @tile(%q: memref<4x16xf32>, %qt: memref<16x4xf32>, %k: memref<4x16xf32
   %c4 = arith.constant 4 : index
   %c8 = arith.constant 8 : index
   %c19 = arith.constant 19 : index
-  attn.prefetch %k[%c8, %c0] {rows = 4 : i64, columns = 16 : i64, beside = #attn.product<scores>, map = #rows}
+  attn.prefetch %k[%c8, %c0] {rows = 4 : i64, columns = 16 : i64, beside = #attn.contraction<scores>, map = #rows}
       : memref<4x16xf32>
-  attn.prefetch %q[%c4, %c0] {rows = 4 : i64, columns = 16 : i64, beside = #attn.product<scores>, map = #rows}
+  attn.prefetch %q[%c4, %c0] {rows = 4 : i64, columns = 16 : i64, beside = #attn.contraction<scores>, map = #rows}
       : memref<4x16xf32>
-  attn.prefetch %b[%c0, %c19] {rows = 4 : i64, columns = 4 : i64, beside = #attn.product<output>, map = #rows}
+  attn.prefetch %b[%c0, %c19] {rows = 4 : i64, columns = 4 : i64, beside = #attn.contraction<values>, map = #rows}
       : memref<4x16xf32>
-  attn.prefetch %v[%c8, %c0] {rows = 4 : i64, columns = 24 : i64, beside = #attn.product<output>, map = #rows}
+  attn.prefetch %v[%c8, %c0] {rows = 4 : i64, columns = 24 : i64, beside = #attn.contraction<values>, map = #rows}
       : memref<4x24xf32>
   attn.online_step ins(%qt, %k, %v : memref<16x4xf32>, memref<4x16xf32>, memref<4x24xf32>)
       outs(%a, %m, %l : memref<24x4xf32>, memref<4xf32>, memref<4xf32>)
