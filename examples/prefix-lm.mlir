@@ -1,7 +1,7 @@
 // A prefix language model: the first 40 tokens see each other in both directions, the rest is causal.
 //
-// There is no word for this mask, and none is needed: `j <= i or j < 40` is arithmetic on positions, and the analysis
-// solves it for ranges of keys as it solves `causal`. What came from a region costs what the attribute costs.
+// As attributes it is `causal` beside `prefix = 40 : i64`. Here a region says it: `j <= i or j < 40` is arithmetic on
+// positions, and the analysis solves it for ranges of keys as it solves the attributes. Both cost the same.
 //
 //   attnc run examples/prefix-lm.mlir --check
 //   attnc run examples/prefix-lm.mlir --remarks=all
