@@ -274,7 +274,7 @@ static SmallVector<Value> packBytes(OpBuilder &b, const TileShape &s, Value rows
   Value sums = tensor::EmptyOp::create(b, loc, shape, b.getI32Type());
   shape.append({2, columns});
   Value digits = tensor::EmptyOp::create(b, loc, shape, b.getI8Type());
-  TypeRange types{digits.getType(), scales.getType(), sums.getType()};
+  SmallVector<Type> types = {digits.getType(), scales.getType(), sums.getType()};
   return SmallVector<Value>(PackBytesOp::create(b, loc, types, rows, digits, scales, sums)->getResults());
 }
 

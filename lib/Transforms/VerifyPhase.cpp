@@ -65,8 +65,13 @@ bool foldsManyTiles(Operation *op) {
     return false; // bufferised: it was a tile before
   unsigned key = getDomainPosition(op, DimKind::Key);
   std::optional<unsigned> position = getMaps(op)[1].getResultPosition(getAffineDimExpr(key, op->getContext()));
-  auto slice = getDestination(step.getKey()).getDefiningOp<tensor::ExtractSliceOp>();
-  return !position || !slice || !isAtMost(slice.getMixedSizes()[*position], keyTile);
+  Value source = getDestination(step.getKey());
+  SmallVector<OpFoldResult> sizes;
+  if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
+    sizes = slice.getMixedSizes();
+  else if (auto empty = source.getDefiningOp<tensor::EmptyOp>())
+    sizes = empty.getMixedSizes();
+  return !position || sizes.empty() || !isAtMost(sizes[*position], keyTile);
 }
 
 const Contract kContracts[] = {

@@ -43,7 +43,7 @@ def Attn_Dialect : Dialect {
     fewer than Q, and masks and biases broadcast as in NumPy. An empty array means no maps.
 
     **Tensors and memrefs.** An op is on tensors, with a result for each output, or on memrefs, without results. Memrefs
-    may be strided. `attn-memref-to-tensor`, the first pass of each pipeline, makes tensor ops of ops on memrefs;
+    may be strided. `attn-memref-to-tensor`, in the first phase of each pipeline, makes tensor ops of ops on memrefs;
     bufferisation then writes to the same memrefs in place. An op may read the memref that it writes: it reads the old
     contents. Different memrefs of an op must not overlap if one of them is written.
   }];

@@ -24,8 +24,9 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
   let description = [{
     With the contraction `scores`, `output[b, i, j] = sum_d lhs[b, i, d] * rhs[b, j, d]`; with `values`,
     `output[b, i, e] = sum_j lhs[b, i, j] * rhs[b, j, e]`, where a weight of 0 takes nothing of `rhs`: a removed key may
-    hold NaN. A `score_weight` w makes additive scores, `sum_d w[d] * tanh(lhs[b, i, d] + rhs[b, j, d])`. With `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target
-    multiplies with, and so what the operands are rounded to. The executable meaning is exact.
+    hold NaN. A `score_weight` w makes additive scores, `sum_d w[d] * tanh(lhs[b, i, d] + rhs[b, j, d])`. With
+    `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target multiplies with,
+    and so what the operands are rounded to. The executable meaning is exact.
 
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`.
 
@@ -94,7 +95,8 @@ def Attn_RowMaxOp : Attn_StructuredOp<"row_max"> {
   let summary = "the maximum of each row and of what it was: n = max(m, scale * max_j s_j)";
   let description = [{
     `output[i] = max(row_max[i], scale * max_j scores[i, j])`, the scale 1 where it is left out. With a `scale`, the scores
-    are products as they are, or removed, and the factor stands in the exponent alone. `partial` says that a row may have no key yet, and a maximum of -inf; without it there is none.
+    are products as they are, or removed, and the factor stands in the exponent alone. `partial` says that a row may have
+    no key yet, and a maximum of -inf; without it there is none.
 
     Domain: (batch…, query, key).
 
