@@ -268,7 +268,8 @@ def main() -> None:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    notes = [f"Versions: torch {torch.__version__}, jax {jax.__version__}. Load before: {os.getloadavg()[0]:.1f}."]
+    load = os.getloadavg()[0]
+    notes = [f"Versions: torch {torch.__version__}, jax {jax.__version__}."]
     print("| block | threads | attn best / median | PyTorch best / median | PyTorch ÷ attn |")
     print("| --- | --- | --- | --- | --- |")
     with torch.no_grad():
@@ -283,6 +284,7 @@ def main() -> None:
                 if len(times) > 1:
                     for system, of_system in zip(("attn", "PyTorch"), zip(*times, strict=True), strict=True):
                         notes.append(f"{name}, --threads={threads}, {system}: {describe_shares(*of_system)}.")
+    notes.append(f"Load average before {load:.1f}, after {os.getloadavg()[0]:.1f}.")
     print("\n" + "\n".join(f"* {note}" for note in notes))
 
 
