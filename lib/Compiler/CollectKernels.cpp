@@ -13,20 +13,31 @@
 using namespace mlir;
 using namespace attn;
 
-/// Writes down, where no earlier run has, how the function will be compiled.
-static void describePath(Operation *function, bool isReference) {
-  Builder b(function->getContext());
-  SmallVector<SdpaOp> ops;
-  bool hasOnline = false, hasChain = false; // what is left of a chain is about to run materialised
-  function->walk([&](Operation *op) {
-    if (auto sdpa = dyn_cast<SdpaOp>(op))
-      ops.push_back(sdpa);
-    hasOnline |= isa<OnlineStepOp>(op);
-    hasChain |= isChainOp(op);
-  });
-  bool isFlash = !isReference && (!ops.empty() || hasOnline);
-  function->setAttr(kPathAttr, b.getStringAttr(!isFlash ? "reference" : hasChain ? "mixed" : "flash"));
-  function->setAttr(kConventionsAttr, ops.size() == 1 ? noteWords(ops.front()) : b.getDictionaryAttr({}));
+void Compiler::noteKernels() {
+  Builder b(module->getContext());
+  for (Operation &function : *module->getBody()) {
+    if (!function.hasAttr(kArgumentsAttr) || function.hasAttr(kPathAttr))
+      continue;
+    SmallVector<SdpaOp> ops;
+    function.walk([&](Operation *op) {
+      if (auto sdpa = dyn_cast<SdpaOp>(op))
+        ops.push_back(sdpa);
+      if (isChainOp(op))
+        materialized.insert(&function);
+    });
+    function.setAttr(kConventionsAttr, ops.size() == 1 ? noteWords(ops.front()) : b.getDictionaryAttr({}));
+  }
+}
+
+/// Writes down, where no earlier run has, how the function is compiled: by what the fallback has left.
+static void describePath(Operation *function, bool isReference, bool isPartlyMaterialized) {
+  bool hasFlash = function
+                      ->walk([](Operation *op) {
+                        return isa<SdpaOp, OnlineStepOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+                      })
+                      .wasInterrupted();
+  StringRef path = isReference || !hasFlash ? "reference" : isPartlyMaterialized ? "mixed" : "flash";
+  function->setAttr(kPathAttr, StringAttr::get(function->getContext(), path));
 }
 
 void Compiler::collectKernels() {
@@ -35,7 +46,7 @@ void Compiler::collectKernels() {
     if (!function.hasAttr(kArgumentsAttr))
       continue;
     if (!function.hasAttr(kPathAttr))
-      describePath(&function, isReference());
+      describePath(&function, isReference(), materialized.contains(&function));
     Kernel kernel;
     kernel.name = SymbolTable::getSymbolName(&function).str();
     kernel.isGpu = target.gpu.has_value();

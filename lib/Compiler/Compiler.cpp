@@ -265,7 +265,9 @@ LogicalResult Compiler::run(Phase last) {
       return failure();
     }
     if (phase == Phase::Fuse)
-      collectKernels(); // while the ops that say the words are still there
+      noteKernels(); // while the ops that say the words are still there
+    if (phase == Phase::Fallback)
+      collectKernels();
     if (phase == Phase::Tile)
       collectProducts();
     if (phase == Phase::Nvvm)

@@ -120,7 +120,7 @@ static void writeMask(raw_ostream &os, const Kernel &kernel) {
   }
   if (conditions.empty())
     return;
-  os << "\n * Query i keeps key j where all of these hold:";
+  os << "\n * Query i keeps key j where all of these hold (lengths, the mask and regions remove further keys):";
   for (const std::string &condition : conditions)
     os << "\n *   " << condition;
   bool hasLengths = any_of(getWords(), [&](const WordInfo &word) {

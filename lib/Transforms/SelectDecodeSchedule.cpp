@@ -159,9 +159,9 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;
     keyTile = pageTile;
-  }
-  if (!ShapedType::isDynamic(keys))
+  } else if (!ShapedType::isDynamic(keys)) {
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
+  }
   return DecodeAttr::get(op.getContext(), queries, keyTile, lanes, rowBlock, instruction,
                          selectSplitKeys(op, kvHeads, keyTile), prefetch, kvHeads);
 }

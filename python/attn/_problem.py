@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _tensor
+from attn import _checks, _tensor, _words
 from attn._words import Words
 
 Array = npt.NDArray[Any]
@@ -54,13 +54,15 @@ class Problem:
         """The problem line, as "b2 hq8 hkv2 sq113 sk203 d64 dv64 f32 causal=bottom_right out=lse"."""
         words = [f"{name}{_size(size)}" for name, size in zip(self.sizes._fields, self.sizes, strict=True)]
         words.append(self.dtype)
+        words_of = dict(self.words)
         values = {
             "kv": self.kv,
             "kvscale": self.kv_scale,
             "scale": None if self.scale is None else repr(self.scale),
             "causal": self.causal,
+            "window": None,  # holds the place in front of align
             "align": self.align,
-            **{name: _value(value) for name, value in self.words},
+            **{name: _value(words_of[name]) for name in _words.FORMS if name in words_of},
             "bias": _commas(self.bias),
             "mask": "bool" if self.mask == self.sizes.scores and DYNAMIC not in self.mask else _commas(self.mask),
         }

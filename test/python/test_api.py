@@ -98,7 +98,7 @@ BAD = {
     "large offsets": (dict(causal=[1, 2**40]), ValueError, "causal to fit in 32 bits"),
     "dropout": (dict(dropout=(1.5, 0, 0)), ValueError, r"dropout p in \[0, 1\], found 1.5"),
     "seed": (dict(dropout=(0.5, -1, 0)), ValueError, "dropout seed to be an unsigned 64-bit integer, found -1"),
-    "align": (dict(align="top_left"), ValueError, "align only for a window without causal"),
+    "align": (dict(align="top_left"), ValueError, "align only for a window or chunk without causal"),
     "lengths differ": (dict(window=(1, 1), kv_lengths=[5, 4], q_lengths=[5, 3]), ValueError, "align for a window"),
     "layout": (dict(layout="bdhs"), ValueError, '"bhsd", "bshd" or "bsd", found \'bdhs\''),
     "no heads": (dict(layout="bsd"), ValueError, 'heads with layout="bsd", .* found None'),

@@ -258,8 +258,8 @@ int runCompile() {
     }
     if (emit.getNumOccurrences() && emit != EmitKind::Mlir)
       return reportError(createStringError("expected --emit=mlir with --stop-after, found another --emit"));
-    if (*command.stopAfter < Phase::Fuse && !(header.empty() && manifest.empty()))
-      return reportError(createStringError("expected --stop-after=" + getPhaseName(Phase::Fuse) +
+    if (*command.stopAfter < Phase::Fallback && !(header.empty() && manifest.empty()))
+      return reportError(createStringError("expected --stop-after=" + getPhaseName(Phase::Fallback) +
                                            " or a later phase with --header and --manifest, as the kernels are known "
                                            "from there on, found '" +
                                            stopAfter + "'; leave them out, or write a call of attnc for each"));

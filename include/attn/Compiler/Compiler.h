@@ -156,6 +156,9 @@ private:
   void collectProducts();
   mlir::LogicalResult checkScheduleIsUsed();
   mlir::LogicalResult dump(Phase phase, unsigned number);
+  /// Behind Fuse: writes down the words of each kernel, and which run materialised in part.
+  void noteKernels();
+  /// Behind Fallback: reads what is written on each kernel.
   void collectKernels();
   void collectLaunches();
   mlir::LogicalResult defineImages(llvm::Module &host);
@@ -168,6 +171,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   std::unique_ptr<mlir::SourceMgrDiagnosticHandler> handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::SmallPtrSet<mlir::Operation *, 4> materialized; ///< functions of which a part of the chain has not fused
   std::vector<Kernel> kernels;
 };
 
