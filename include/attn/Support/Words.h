@@ -61,7 +61,6 @@ struct WordInfo {
   llvm::StringLiteral meaning = "";   ///< of a keyword of Python, where it needs no code there
 
   bool isAttribute() const { return kind == WordKind::Attribute || kind == WordKind::MaskAttribute; }
-  bool isOfMask() const { return kind == WordKind::MaskAttribute || kind == WordKind::MaskOperand; }
 };
 
 llvm::ArrayRef<WordInfo> getWords();
