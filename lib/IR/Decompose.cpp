@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "BackwardFormulas.h"
 #include "StepFormulas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -235,14 +236,21 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       return failure();
     return Values(finalize->getResults());
   }
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op); backward && !backward.getCuSeqlensQ())
+    return buildBackwardForm(builder, backward,
+                             computeType ? computeType
+                                         : getAccumulationType(getElementTypeOrSelf(backward.getQuery().getType())));
   if (getPackedSequences(op))
     return failure();
   if (auto step = dyn_cast<OnlineStepOp>(op))
     return step.getMoreKeys().empty() ? decomposeStep(builder, step) : splitSegments(builder, step);
-  bool hasState =
-      isa<InitStateOp, MergeStatesOp, FinalizeOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp>(op);
-  auto product = dyn_cast<ProductOp>(op);
-  Type elementType = getElementTypeOrSelf((product ? product.getOutput() : op->getOperand(0)).getType());
+  bool hasState = isa<InitStateOp, MergeStatesOp, FinalizeOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
+                      RowDeltaOp, BackwardStepOp>(op);
+  Value typed = TypeSwitch<Operation *, Value>(op)
+                    .Case<ProductOp>([](auto product) { return product.getOutput(); })
+                    .Case<RowDeltaOp, BackwardStepOp>([](auto row) { return row.getDelta(); })
+                    .Default([](Operation *op) { return op->getOperand(0); });
+  Type elementType = getElementTypeOrSelf(typed.getType());
   Type type = hasState || !computeType ? getAccumulationType(elementType) : computeType;
   Formula f(builder, op, type);
   return TypeSwitch<Operation *, FailureOr<Values>>(op)
@@ -275,6 +283,8 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       .Case<RowMaxOp>([&](auto op) { return decomposeRowMax(f, op); })
       .Case<RescaleOp>([&](auto op) { return decomposeRescale(f, op); })
       .Case<WeightsOp>([&](auto op) { return decomposeWeights(f, op); })
+      .Case<RowDeltaOp>([&](auto op) { return decomposeRowDelta(f, op); })
+      .Case<BackwardStepOp>([&](auto op) { return decomposeBackwardStep(f, op); })
       .Case<MergeStatesOp>([&](auto op) { return decomposeMergeStates(f, op); })
       .Case<FinalizeOp>([&](auto op) { return decomposeFinalize(f, op); })
       .Case<PackOp>([&](auto op) { return decomposePack(f, op); })
@@ -304,4 +314,7 @@ ATTN_AGGREGATED_OP(MapScoresOp)
 ATTN_AGGREGATED_OP(RowMaxOp)
 ATTN_AGGREGATED_OP(RescaleOp)
 ATTN_AGGREGATED_OP(WeightsOp)
+ATTN_AGGREGATED_OP(SdpaBackwardOp)
+ATTN_AGGREGATED_OP(RowDeltaOp)
+ATTN_AGGREGATED_OP(BackwardStepOp)
 #undef ATTN_AGGREGATED_OP

@@ -98,6 +98,21 @@ static Value readScale(OpBuilder &b, Location loc, Value scale, Type type) {
   return convertFloat(b, loc, element, type);
 }
 
+void attn::composeKeyScaleGradient(OpBuilder &builder, Location loc, Value scale, Type type, Region &scoreGrad) {
+  OpBuilder::InsertionGuard guard(builder);
+  Region given;
+  given.takeBody(scoreGrad);
+  Block *block = builder.createBlock(&scoreGrad, scoreGrad.end(), {type, type}, {loc, loc});
+  Value factor = readScale(builder, loc, scale, type), score = block->getArgument(0), gradient = block->getArgument(1);
+  if (!given.empty()) {
+    score = arith::MulFOp::create(builder, loc, score, factor);
+    gradient = inlineRegion(builder, given, {score, gradient}, [&](IndexOp index) -> Value {
+                 return builder.clone(*index)->getResult(0);
+               }).front();
+  }
+  YieldOp::create(builder, loc, arith::MulFOp::create(builder, loc, gradient, factor).getResult());
+}
+
 void attn::composeKvScale(OpBuilder &builder, Location loc, Value scale, ScaleOrder order, Type type, Region &region) {
   OpBuilder::InsertionGuard guard(builder);
   Region given;
@@ -130,7 +145,7 @@ static std::string printShape(ArrayRef<int64_t> shape) {
 }
 
 /// C21.
-LogicalResult attn::verifyKvScale(SdpaOp op) {
+template <typename OpTy> static LogicalResult verifyScales(OpTy op) {
   Type type = getElementTypeOrSelf(op.getKey().getType());
   Value keyScale = op.getKeyScale();
   if (isQuantised(type) && !keyScale)
@@ -143,9 +158,11 @@ LogicalResult attn::verifyKvScale(SdpaOp op) {
     return op.emitOpError("C21: expected kv_scale only beside keys and values of type i8 or f8E4M3FN, found them of "
                           "type ")
            << type;
-  if (op.getScoreWeight())
-    return op.emitOpError("C21: expected kv_scale without score_weight, as the scale of a key is no factor of additive "
-                          "scores, found both");
+  if constexpr (requires { op.getScoreWeight(); })
+    if (op.getScoreWeight())
+      return op.emitOpError(
+          "C21: expected kv_scale without score_weight, as the scale of a key is no factor of additive "
+          "scores, found both");
   unsigned numBatch = getNumBatchDims(op);
   if (numBatch == 0)
     return op.emitOpError("C21: expected a batch dimension, the heads, beside kv_scale, found none");
@@ -179,3 +196,5 @@ LogicalResult attn::verifyKvScale(SdpaOp op) {
   }
   return success();
 }
+LogicalResult attn::verifyKvScale(SdpaOp op) { return verifyScales(op); }
+LogicalResult attn::verifyKvScale(SdpaBackwardOp op) { return verifyScales(op); }

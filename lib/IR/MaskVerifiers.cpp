@@ -37,7 +37,9 @@ static LogicalResult verifyCausal(Operation *op, std::optional<Attribute> causal
 
 /// Lengths of each batch index: their numbers of queries and keys may differ where those of the problem do not.
 static bool hasLengths(MaskOp op) { return op.getQLengths() || op.getKvLengths(); }
-static bool hasLengths(SdpaOp op) { return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ(); }
+template <typename OpTy> static bool hasLengths(OpTy op) {
+  return op.getQLengths() || op.getKvLengths() || op.getCuSeqlensQ();
+}
 
 /// C12: a window or chunk is placed by the causal alignment or by one of its own.
 template <typename OpTy> static LogicalResult verifyAlignment(OpTy op) {
@@ -128,8 +130,9 @@ template <typename OpTy> static LogicalResult verifySpelledOut(OpTy op) {
 }
 LogicalResult attn::verifySpelledOutMask(MaskOp op) { return verifySpelledOut(op); }
 LogicalResult attn::verifySpelledOutMask(SdpaOp op) { return verifySpelledOut(op); }
+LogicalResult attn::verifySpelledOutMask(SdpaBackwardOp op) { return verifySpelledOut(op); }
 
-LogicalResult attn::verifyPacked(SdpaOp op) {
+template <typename OpTy> static LogicalResult verifySequences(OpTy op) {
   if (!op.getCuSeqlensQ())
     return success();
   if (getNumBatchDims(op) != 2)
@@ -142,3 +145,5 @@ LogicalResult attn::verifyPacked(SdpaOp op) {
     return failure();
   return verifyPerBatch(op, op.getCuSeqlensK(), "cu_seqlens of keys", /*excess=*/1);
 }
+LogicalResult attn::verifyPacked(SdpaOp op) { return verifySequences(op); }
+LogicalResult attn::verifyPacked(SdpaBackwardOp op) { return verifySequences(op); }

@@ -80,6 +80,12 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);
 }
 
+/// Of a backward op: those over the domain, and with them what has a shape of its own.
+template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsigned numOthers) {
+  unsigned numMapped = op.getDbias() ? 4 : 3;
+  return MutableOperandRange(op, getOperandSpecs(op).size() - numMapped, numMapped + numOthers);
+}
+
 /// Buffers that the regions of `op` capture are read: C10 allows no other effect there.
 static void addCapturedReads(Operation *op,
                              SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
@@ -106,8 +112,9 @@ static void getStructuredEffects(Operation *op,
   addCapturedReads(op, effects);
 }
 
-#define ATTN_STRUCTURED_OP(OP, NUM_INITS)                                                                              \
-  MutableOperandRange OP::getDpsInitsMutable() { return getInits(*this, NUM_INITS); }                                  \
+#define ATTN_STRUCTURED_OP(OP, NUM_INITS) ATTN_DESTINATION_OP(OP, getInits(*this, NUM_INITS))
+#define ATTN_DESTINATION_OP(OP, INITS)                                                                                 \
+  MutableOperandRange OP::getDpsInitsMutable() { return INITS; }                                                       \
   void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \
     getStructuredEffects(*this, effects);                                                                              \
   }                                                                                                                    \
@@ -137,7 +144,11 @@ ATTN_STRUCTURED_OP(MapScoresOp, 1)
 ATTN_STRUCTURED_OP(RowMaxOp, 1)
 ATTN_STRUCTURED_OP(RescaleOp, 3)
 ATTN_STRUCTURED_OP(WeightsOp, 2)
+ATTN_STRUCTURED_OP(RowDeltaOp, 1)
+ATTN_DESTINATION_OP(SdpaBackwardOp, getGradients(*this, (getDsink() ? 1 : 0) + getDcaptures().size()))
+ATTN_DESTINATION_OP(BackwardStepOp, getGradients(*this, getDcaptures().size()))
 #undef ATTN_STRUCTURED_OP
+#undef ATTN_DESTINATION_OP
 
 #define ATTN_LAYER_OP(OP)                                                                                              \
   void OP::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {                  \

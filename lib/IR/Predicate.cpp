@@ -40,13 +40,15 @@ struct MaskOperands {
 MaskOperands getMaskOperands(Operation *op) {
   if (auto mask = dyn_cast<MaskOp>(op))
     return {mask.getQLengths(), mask.getKvLengths(), mask.getCausalOffset(), {}, {}};
-  auto sdpa = cast<SdpaOp>(op);
-  return {sdpa.getQLengths(), sdpa.getKvLengths(), sdpa.getCausalOffset(), sdpa.getCuSeqlensQ(), sdpa.getCuSeqlensK()};
+  return llvm::TypeSwitch<Operation *, MaskOperands>(op).Case<SdpaOp, SdpaBackwardOp>([](auto whole) -> MaskOperands {
+    return {whole.getQLengths(), whole.getKvLengths(), whole.getCausalOffset(), whole.getCuSeqlensQ(),
+            whole.getCuSeqlensK()};
+  });
 }
 
 Region *getMaskMod(Operation *op) {
   return llvm::TypeSwitch<Operation *, Region *>(op)
-      .Case<MaskOp, SdpaOp>([](auto masked) { return &masked.getMaskMod(); })
+      .Case<MaskOp, SdpaOp, SdpaBackwardOp>([](auto masked) { return &masked.getMaskMod(); })
       .Default([](Operation *) { return nullptr; });
 }
 
@@ -130,13 +132,22 @@ private:
 
 } // namespace
 
+/// Where attn-analyze-mask writes what a tile visits.
+static Region *getRanges(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Region *>(op)
+      .Case<SdpaOp>([](SdpaOp sdpa) { return &sdpa.getKeyRanges(); })
+      .Case<SdpaBackwardOp>([](SdpaBackwardOp backward) { return &backward.getQueryRanges(); })
+      .Default([](Operation *) { return nullptr; });
+}
+
 /// True where buildPredicate has something to build beside the region that the op has.
 static bool spellsOutPredicate(Operation *op) {
-  if (!isa<MaskOp, SdpaOp>(op))
+  if (!isa<MaskOp, SdpaOp, SdpaBackwardOp>(op))
     return false;
   MaskOperands operands = getMaskOperands(op);
   // The lengths of packed sequences are in mask_mod once the op is analysed; its cu_seqlens stay.
-  bool areSequencesNew = operands.querySequences && cast<SdpaOp>(op).getKeyRanges().empty();
+  Region *ranges = operands.querySequences ? getRanges(op) : nullptr;
+  bool areSequencesNew = ranges && ranges->empty();
   return areSequencesNew || operands.queryLengths || operands.keyLengths ||
          llvm::any_of(getMaskAttributes(), [&](StringRef name) { return op->hasAttr(name); });
 }
@@ -316,13 +327,16 @@ void attn::expandSpelledOutMasks(OpBuilder &builder, Operation *op, Operation *t
     mask.getCausalOffsetMutable().clear();
     return;
   }
-  auto sdpa = cast<SdpaOp>(target);
-  if (!start.empty())
-    sdpa.getStart().takeBody(start);
-  sdpa.getSinkMutable().clear();
-  sdpa.getQLengthsMutable().clear();
-  sdpa.getKvLengthsMutable().clear();
-  sdpa.getCausalOffsetMutable().clear();
+  if (auto sdpa = dyn_cast<SdpaOp>(target)) {
+    if (!start.empty())
+      sdpa.getStart().takeBody(start);
+    sdpa.getSinkMutable().clear();
+  }
+  llvm::TypeSwitch<Operation *>(target).Case<SdpaOp, SdpaBackwardOp>([](auto whole) {
+    whole.getQLengthsMutable().clear();
+    whole.getKvLengthsMutable().clear();
+    whole.getCausalOffsetMutable().clear();
+  });
 }
 
 void attn::spellOutAlignment(Operation *op) {

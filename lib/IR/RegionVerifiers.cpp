@@ -10,6 +10,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace attn;
@@ -84,8 +85,8 @@ LogicalResult ClassifyTileOp::verify() {
 
 LogicalResult IndexOp::verify() {
   Operation *parent = (*this)->getParentOp();
-  if (!parent ||
-      !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp, MapScoresOp, WeightsOp>(parent))
+  if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp, MapScoresOp, WeightsOp,
+                      SdpaBackwardOp, BackwardStepOp>(parent))
     return emitOpError("expected to stand directly in a region of an attn op, as mask_mod or score_mod");
   bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false, isStart = isa<InitStateOp>(parent);
   if (auto sdpa = dyn_cast<SdpaOp>(parent)) {
@@ -93,9 +94,13 @@ LogicalResult IndexOp::verify() {
     isStart = &sdpa.getStart() == (*this)->getParentRegion();
   } else if (auto step = dyn_cast<OnlineStepOp>(parent))
     isRanges = &step.getKeyRanges() == (*this)->getParentRegion();
+  bool isQueryRanges = llvm::TypeSwitch<Operation *, bool>(parent)
+                           .Case<SdpaBackwardOp, BackwardStepOp>(
+                               [&](auto backward) { return &backward.getQueryRanges() == (*this)->getParentRegion(); })
+                           .Default([](Operation *) { return false; });
   switch (getKind()) {
   case IndexKind::KvHead:
-    if (!isa<SdpaOp, OnlineStepOp, MapScoresOp, WeightsOp>(parent))
+    if (!isa<SdpaOp, OnlineStepOp, MapScoresOp, WeightsOp, SdpaBackwardOp, BackwardStepOp>(parent))
       return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in ")
              << parent->getName();
     if (isStart)
@@ -114,15 +119,19 @@ LogicalResult IndexOp::verify() {
     return success();
   case IndexKind::FirstKey:
   case IndexKind::EndKey:
+    if (isQueryRanges)
+      return success();
     return emitOpError("expected first_query or end_query in key_ranges, or query or key elsewhere, found ")
-           << stringifyIndexKind(getKind()) << ", which bounds a key tile in query ranges; no op has such a region";
+           << stringifyIndexKind(getKind()) << ", which bounds a key tile in query_ranges of attn.sdpa_backward";
   case IndexKind::Key:
-    if (isRanges || isStart)
+    if (isRanges || isStart || isQueryRanges)
       return emitOpError("expected no key in a region that is evaluated once a row or tile");
     return success();
   case IndexKind::Query:
     if (isRanges)
       return emitOpError("expected first_query and end_query in key_ranges, found query");
+    if (isQueryRanges)
+      return emitOpError("expected first_key and end_key in query_ranges, found query");
     return success();
   }
   llvm_unreachable("covered switch");

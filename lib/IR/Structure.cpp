@@ -27,8 +27,8 @@ using enum OperandRole;
 
 bool isStructuredOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
-             OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp>(
-      op);
+             OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
+             SdpaBackwardOp, RowDeltaOp, BackwardStepOp>(op);
 }
 
 bool isChainOp(Operation *op) {
@@ -38,7 +38,7 @@ bool isChainOp(Operation *op) {
 bool readsInits(Operation *op) {
   if (auto product = dyn_cast<ProductOp>(op))
     return product.getAccumulate();
-  return isa<OnlineStepOp, MergeStatesOp, KvAppendOp, RescaleOp, WeightsOp>(op);
+  return isa<OnlineStepOp, MergeStatesOp, KvAppendOp, RescaleOp, WeightsOp, BackwardStepOp>(op);
 }
 
 bool isUnreadInit(OpOperand &operand) {
@@ -72,7 +72,7 @@ ArrayRef<DimKind> getDomainDims(Operation *op) {
         return product.getContraction() == Contraction::Scores ? ArrayRef(kQueryKeyHead) : ArrayRef(kQueryKeyValue);
       })
       .Case<ApplyOp>([](auto) { return ArrayRef(kQueryKeyValue); })
-      .Case<SdpaOp, OnlineStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
+      .Case<SdpaOp, OnlineStepOp, SdpaBackwardOp, BackwardStepOp>([](auto) { return ArrayRef(kQueryKeyHeadValue); })
       .Case<PackOp, CopyOp>([](auto) { return ArrayRef(kQueryHead); })
       .Default([](Operation *) { return ArrayRef(kQueryValue); });
 }
@@ -93,6 +93,19 @@ template <typename OpTy> static void addAttentionInputs(SmallVectorImpl<OperandS
     specs.push_back({"bias", {Query, Key}, Broadcast});
   if (op.getMask())
     specs.push_back({"mask", {Query, Key}, Broadcast});
+}
+
+/// The gradients of a backward op. Heads of K share those of K and V; that of a bias is summed where it broadcasts.
+template <typename OpTy> static void addGradients(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
+  if (op.getBias())
+    specs.push_back({"bias", {Query, Key}, Broadcast});
+  if (op.getMask())
+    specs.push_back({"mask", {Query, Key}, Broadcast});
+  specs.push_back({"dquery", {Query, HeadSize}});
+  specs.push_back({"dkey", {Key, HeadSize}, SharedHead});
+  specs.push_back({"dvalue", {Key, ValueSize}, SharedHead});
+  if (op.getDbias())
+    specs.push_back({"dbias", {Query, Key}, Broadcast});
 }
 
 SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
@@ -162,6 +175,32 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<WeightsOp>([&](auto) {
         specs = {{"scores", {Query, Key}}, {"row_max", {Query}}, {"output", {Query, Key}}, {"row_sum", {Query}}};
       })
+      .Case<SdpaBackwardOp>([&](SdpaBackwardOp backward) {
+        specs = {{"query", {Query, HeadSize}},
+                 {"key", {Key, HeadSize}, SharedHead},
+                 {"value", {Key, ValueSize}, SharedHead},
+                 {"output", {Query, ValueSize}},
+                 {"lse", {Query}},
+                 {"dout", {Query, ValueSize}}};
+        if (backward.getDlse())
+          specs.push_back({"dlse", {Query}});
+        addGradients(specs, backward);
+      })
+      .Case<RowDeltaOp>([&](RowDeltaOp row) {
+        specs = {{"output", {Query, ValueSize}}, {"dout", {Query, ValueSize}}, {"lse", {Query}}};
+        if (row.getDlse())
+          specs.push_back({"dlse", {Query}});
+        specs.push_back({"delta", {Query}});
+      })
+      .Case<BackwardStepOp>([&](BackwardStepOp step) {
+        specs = {{"query", {Query, HeadSize}},
+                 {"key", {Key, HeadSize}, SharedHead},
+                 {"value", {Key, ValueSize}, SharedHead},
+                 {"lse", {Query}},
+                 {"dout", {Query, ValueSize}},
+                 {"delta", {Query}}};
+        addGradients(specs, step);
+      })
       .Case<PackOp, CopyOp>(
           [&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
   return specs;
@@ -171,7 +210,8 @@ SmallVector<utils::IteratorType> getIteratorTypes(Operation *op) {
   SmallVector<utils::IteratorType> types(getNumBatchDims(op), utils::IteratorType::parallel);
   for (DimKind kind : getDomainDims(op)) {
     bool reduces = (kind == Key && isa<SdpaOp, OnlineStepOp, SoftmaxOp, ApplyOp, RowMaxOp, WeightsOp>(op)) ||
-                   (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp, ProductOp>(op));
+                   (kind == HeadSize && isa<SdpaOp, OnlineStepOp, ScoresOp, ProductOp>(op)) ||
+                   (kind == DimKind::ValueSize && isa<RowDeltaOp>(op)) || isa<SdpaBackwardOp, BackwardStepOp>(op);
     if (auto product = dyn_cast<ProductOp>(op); product && kind == Key)
       reduces = product.getContraction() == Contraction::Values;
     types.push_back(reduces ? utils::IteratorType::reduction : utils::IteratorType::parallel);
@@ -187,14 +227,15 @@ static ArrayRef<int64_t> getShape(Value value) { return cast<ShapedType>(value.g
 
 Value getPackedSequences(Operation *op) {
   return TypeSwitch<Operation *, Value>(op)
-      .Case<SdpaOp, OnlineStepOp, FinalizeOp>([](auto packed) { return packed.getCuSeqlensQ(); })
+      .Case<SdpaOp, OnlineStepOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(
+          [](auto packed) { return packed.getCuSeqlensQ(); })
       .Default([](Operation *) { return Value(); });
 }
 
 unsigned getNumBatchDims(Operation *op) {
   if (ArrayAttr maps = getExplicitMaps(op))
     return cast<AffineMapAttr>(maps[0]).getAffineMap().getNumDims() - getDomainDims(op).size();
-  if (isa<SdpaOp, OnlineStepOp>(op) && getPackedSequences(op))
+  if (getDomainDims(op).size() == std::size(kQueryKeyHeadValue) && getPackedSequences(op))
     return 2; // sequence, head
   return getShape(op->getOperand(0)).size() - getOperandSpecs(op).front().dims.size();
 }

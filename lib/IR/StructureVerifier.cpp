@@ -131,7 +131,7 @@ LogicalResult verifyWholeGroups(Operation *op, AffineExpr expr, const OperandSpe
   auto group = dyn_cast<AffineBinaryOpExpr>(expr);
   unsigned head = getNumBatchDims(op) - 1;
   if (!group || spec.role != OperandRole::SharedHead || !group.isFunctionOfDim(head) ||
-      isa<OnlineStepOp, ProductOp>(op))
+      isa<OnlineStepOp, ProductOp, BackwardStepOp>(op))
     return success();
   int64_t size = cast<AffineConstantExpr>(group.getRHS()).getValue();
   if (ShapedType::isDynamic(domain[head]) || domain[head] % size == 0)
@@ -194,6 +194,11 @@ LogicalResult verifySizes(Operation *op, Value operand, AffineMap map, const Ope
            << getDimName(op, position) << " dimension of " << spec.name << " to be " << expected << ", found " << found;
   }
   return success();
+}
+
+/// Gradients of what heads or batch indices share are sums over them.
+bool isSummed(const OperandSpec &spec) {
+  return spec.role == OperandRole::SharedHead || spec.role == OperandRole::Broadcast;
 }
 
 /// The attribute of an attn op that has this name, or nearly; empty where there is none.
@@ -285,12 +290,12 @@ LogicalResult attn::verifyStructure(Operation *op) {
   // A destination without a batch dimension would be written again for each index of it, unless there is one index.
   // A packed one holds its sequence through cu_seqlens.
   SmallVector<int64_t> domain = getStaticDomain(op);
-  unsigned numInputs = specs.size() - cast<DestinationStyleOpInterface>(op).getNumDpsInits();
-  bool isPackedOutput = isa<SdpaOp, FinalizeOp>(op) && getPackedSequences(op);
+  unsigned numInputs = cast<DestinationStyleOpInterface>(op).getDpsInits().getBeginOperandIndex();
+  bool isPackedOutput = isa<SdpaOp, FinalizeOp, SdpaBackwardOp, BackwardStepOp>(op) && getPackedSequences(op);
   for (auto [map, spec] : llvm::drop_begin(llvm::zip(maps, specs), numInputs))
     for (unsigned position = isPackedOutput ? 1 : 0, e = getNumBatchDims(op); position < e; ++position)
       if (int64_t count = llvm::count(map.getResults(), getAffineDimExpr(position, op->getContext()));
-          count > 1 || (count == 0 && domain[position] != 1))
+          count > 1 || (count == 0 && domain[position] != 1 && !isSummed(spec)))
         return op->emitOpError("C1: expected the map of ") << spec.name << " to hold the " << getDimName(op, position)
                                                            << " dimension once, found " << AffineMapAttr::get(map);
   for (auto [operand, map, spec] : llvm::zip(op->getOperands(), maps, specs))

@@ -32,13 +32,16 @@ mlir::LogicalResult verifyMask(mlir::Operation *op, mlir::Value mask);
 /// C5, C12, C13, C14: causal, window, chunk and alignment, lengths and causal_offset.
 mlir::LogicalResult verifySpelledOutMask(MaskOp op);
 mlir::LogicalResult verifySpelledOutMask(SdpaOp op);
+mlir::LogicalResult verifySpelledOutMask(SdpaBackwardOp op);
 /// C13, C15: packed sequences.
 mlir::LogicalResult verifyPacked(SdpaOp op);
+mlir::LogicalResult verifyPacked(SdpaBackwardOp op);
 /// C13: integers (may be null), `excess` more than there are batch indices.
 mlir::LogicalResult verifyPerBatch(mlir::Operation *op, mlir::Value operand, llvm::StringRef name, int64_t excess = 0);
 
 /// C21: scales of quantised keys and values (KvScale.cpp).
 mlir::LogicalResult verifyKvScale(SdpaOp op);
+mlir::LogicalResult verifyKvScale(SdpaBackwardOp op);
 
 } // namespace attn
 

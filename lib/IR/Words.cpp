@@ -48,7 +48,7 @@ SmallVector<std::pair<const WordInfo *, Value>> attn::getWordOperands(Operation 
       operands.push_back({&getWord(Word::NAME), value});
 #include "attn/Support/Words.def"
   };
-  TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp>(add).Default([](Operation *) {});
+  TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp, SdpaBackwardOp>(add).Default([](Operation *) {});
   return operands;
 }
 
@@ -60,8 +60,8 @@ bool attn::hasPlacedWord(Operation *op) {
 // Notes on a function
 //===----------------------------------------------------------------------===//
 
-DictionaryAttr attn::noteWords(SdpaOp op) {
-  Builder b(op.getContext());
+DictionaryAttr attn::noteWords(Operation *op) {
+  Builder b(op->getContext());
   NamedAttrList notes;
   for (const WordInfo &word : getWords()) {
     Attribute attribute = word.isAttribute() ? op->getAttr(word.name) : Attribute();
@@ -76,7 +76,7 @@ DictionaryAttr attn::noteWords(SdpaOp op) {
   }
   for (auto [word, value] : getWordOperands(op))
     notes.set(word->name, b.getUnitAttr());
-  return notes.getDictionary(op.getContext());
+  return notes.getDictionary(op->getContext());
 }
 
 /// The attribute of the dialect that a text is; null where it is none.

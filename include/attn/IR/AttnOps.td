@@ -13,6 +13,7 @@
 
 include "attn/IR/AttnAttrs.td"
 include "attn/IR/AttnBase.td"
+include "attn/IR/AttnGradOps.td"
 include "attn/IR/AttnLayerOps.td"
 include "attn/IR/AttnStepOps.td"
 include "attn/IR/AttnTileOps.td"

@@ -43,6 +43,9 @@ enum class ScaleOrder { BeforeRegion, AfterRegion };
 /// region, which may be empty, then takes and yields `type`.
 void composeKvScale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scale, ScaleOrder order, mlir::Type type,
                     mlir::Region &region);
+/// The same of the gradient region beside a score_mod that got the scale of K in front of it.
+void composeKeyScaleGradient(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scale, mlir::Type type,
+                             mlir::Region &scoreGrad);
 /// The map of the operands of kv_scale over the domain of a sdpa that has them.
 mlir::AffineMap getKvScaleMap(SdpaOp op);
 
@@ -86,6 +89,12 @@ enum class StateLayout {
 /// erased, have moved to the new ops.
 mlir::FailureOr<FinalizeOp> buildOnlineForm(mlir::OpBuilder &builder, SdpaOp op, mlir::Type stateType,
                                             StateLayout layout);
+
+/// sdpa_backward → row_delta, backward_step over all queries and keys, and the sum that dsink is; what is 0 where no
+/// step adds to it is filled. Returns what replaces the results; the regions of `op`, which is to be erased, have moved
+/// to the step. Sums are in `type`, and rounded once where an output is narrower.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> buildBackwardForm(mlir::OpBuilder &builder, SdpaBackwardOp op,
+                                                                  mlir::Type type);
 
 /// online_step → product, map_scores, row_max, rescale, weights, product (DecomposeStep.cpp), on tensors or memrefs.
 /// Returns the new state on tensors, nothing on memrefs; fails for packed sequences. The regions of `op`, which is to

@@ -15,9 +15,9 @@ namespace attn {
 /// The operands of a sdpa, or of a step of the chain, that are words and that it has.
 llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir::Operation *op);
 
-/// The words of a sdpa under their names: its attributes as they are, but those of the dialect as text, which stock
+/// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as text, which stock
 /// tools can read; units for its operands.
-mlir::DictionaryAttr noteWords(SdpaOp op);
+mlir::DictionaryAttr noteWords(mlir::Operation *op);
 /// The value of one entry of what noteWords gave; nullopt where it is none.
 std::optional<WordValue> readWord(mlir::NamedAttribute note);
 

@@ -1,0 +1,229 @@
+//===- BackwardForm.cpp - sdpa_backward as row_delta and backward_step ----===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+using Values = SmallVector<Value>;
+
+class BackwardForm {
+public:
+  BackwardForm(OpBuilder &builder, SdpaBackwardOp op, Type type)
+      : b(builder), loc(op.getLoc()), op(op), type(type), maps(getMaps(op)), numBatch(getNumBatchDims(op)) {}
+
+  FailureOr<Values> build() {
+    Value scaleValue = op.getScaleValue();
+    FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale();
+    if (!scale && !scaleValue)
+      return failure();
+    if (scaleValue)
+      scaleValue = convertFloat(b, loc, scaleValue, type);
+    if (hasSpelledOutMask(op))
+      expandSpelledOutMasks(b, op, op);
+    Region weightMod;
+    takeScoreRegions(weightMod);
+    Value delta = buildDelta();
+    BackwardStepOp step = buildStep(delta, scale, scaleValue);
+    step.getWeightMod().takeBody(weightMod);
+    b.setInsertionPointAfter(step);
+    return getResults(step, delta);
+  }
+
+private:
+  FloatAttr getStaticScale() {
+    if (FloatAttr scale = op.getScaleAttr())
+      return scale;
+    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
+    if (ShapedType::isDynamic(headSize))
+      return {};
+    return b.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
+  }
+
+  /// Softcap and the scale of K become part of score_mod and score_grad, dropout and the scale of V of weight_mod.
+  void takeScoreRegions(Region &weightMod) {
+    Type regionType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+    if (op.getDropoutP())
+      buildDropout(b, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(), regionType,
+                   weightMod);
+    if (op.getSoftcap())
+      foldSoftcap(regionType, op.getSoftcap()->convertToDouble());
+    if (!op.getKeyScale())
+      return;
+    composeKvScale(b, loc, op.getKeyScale(), ScaleOrder::BeforeRegion, regionType, op.getScoreMod());
+    composeKeyScaleGradient(b, loc, op.getKeyScale(), regionType, op.getScoreGrad());
+    composeKvScale(b, loc, op.getValueScale(), ScaleOrder::AfterRegion, regionType, weightMod);
+  }
+
+  Values inlineGiven(Region &region, ValueRange arguments) {
+    return inlineRegion(b, region, arguments, [&](IndexOp index) -> Value { return b.clone(*index)->getResult(0); });
+  }
+
+  /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds (1 - tanh(score_mod(t) / c)^2))
+  void foldSoftcap(Type regionType, double cap) {
+    OpBuilder::InsertionGuard guard(b);
+    Region mod, grad;
+    mod.takeBody(op.getScoreMod());
+    grad.takeBody(op.getScoreGrad());
+    auto buildTanh = [&](Value score) -> Value {
+      Value x = mod.empty() ? score : inlineGiven(mod, score).front();
+      Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
+      return math::TanhOp::create(b, loc, ratio);
+    };
+    // In front of both: the region that they read is erased with this function.
+    Block *block = b.createBlock(&op.getScoreMod(), op.getScoreMod().end(), {regionType}, {loc});
+    Value tanh = buildTanh(block->getArgument(0));
+    YieldOp::create(b, loc,
+                    arith::MulFOp::create(b, loc, createFloatConstant(b, loc, regionType, cap), tanh).getResult());
+    block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
+    tanh = buildTanh(block->getArgument(0));
+    Value one = createFloatConstant(b, loc, regionType, 1);
+    Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, tanh, tanh));
+    Value gradient = arith::MulFOp::create(b, loc, block->getArgument(1), slope);
+    if (!grad.empty())
+      gradient = inlineGiven(grad, {block->getArgument(0), gradient}).front();
+    YieldOp::create(b, loc, gradient);
+  }
+
+  AffineMap getMap(StringRef name) {
+    for (auto [map, spec] : llvm::zip(maps, getOperandSpecs(op)))
+      if (spec.name == name)
+        return map;
+    return {};
+  }
+
+  /// Over rows as they lie: packed sequences are the rows of one.
+  Value buildDelta() {
+    SmallVector<unsigned> kept;
+    for (unsigned i = getPackedSequences(op) ? 1 : 0; i < numBatch; ++i)
+      kept.push_back(i);
+    kept.push_back(getDomainPosition(op, DimKind::Query));
+    kept.push_back(getDomainPosition(op, DimKind::ValueSize));
+    SmallVector<AffineMap> rowMaps;
+    for (StringRef name : {"output", "dout", "lse", "dlse", "lse"})
+      if (name != "dlse" || op.getDlse())
+        rowMaps.push_back(restrictDomain(getMap(name), kept));
+    Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getLse()), type);
+    return RowDeltaOp::create(b, loc, init.getType(), op.getOutput(), op.getDout(), op.getLse(), op.getDlse(), init,
+                              b.getAffineMapArrayAttr(rowMaps))
+        ->getResult(0);
+  }
+
+  /// A destination of zeros in the type of the sums: that of the op where it has this type.
+  Value createZeros(Value output) {
+    if (!output)
+      return {};
+    Value init = output;
+    if (getElementTypeOrSelf(output.getType()) != type)
+      init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, output), type);
+    return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), init).getResult(0);
+  }
+
+  BackwardStepOp buildStep(Value delta, FloatAttr scale, Value scaleValue) {
+    Values inits;
+    for (Value output : {op.getDquery(), op.getDkey(), op.getDvalue()})
+      inits.push_back(createZeros(output));
+    Value dbias = createZeros(op.getDbias());
+    Values captures = llvm::map_to_vector(op.getDcaptures(), [&](Value output) { return createZeros(output); });
+    SmallVector<AffineMap> stepMaps;
+    for (StringRef name :
+         {"query", "key", "value", "lse", "dout", "lse", "bias", "mask", "dquery", "dkey", "dvalue", "dbias"})
+      if (AffineMap map = getMap(name))
+        stepMaps.push_back(map);
+    Values all = inits;
+    if (dbias)
+      all.push_back(dbias);
+    llvm::append_range(all, captures);
+    auto step =
+        BackwardStepOp::create(b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(),
+                               op.getValue(), op.getLse(), op.getDout(), delta, op.getBias(), op.getMask(), inits[0],
+                               inits[1], inits[2], dbias, captures, op.getCuSeqlensQ(), op.getCuSeqlensK(), scaleValue,
+                               scale, b.getAffineMapArrayAttr(stepMaps), op.getScheduleAttr());
+    step.getMaskMod().takeBody(op.getMaskMod());
+    step.getScoreMod().takeBody(op.getScoreMod());
+    step.getScoreGrad().takeBody(op.getScoreGrad());
+    step.getQueryRanges().takeBody(op.getQueryRanges());
+    return step;
+  }
+
+  /// Rounded to the type of the output.
+  Value round(Value value, Value output) {
+    if (value.getType() == output.getType())
+      return value;
+    auto rank = cast<ShapedType>(output.getType()).getRank();
+    SmallVector<AffineMap> identity(2, b.getMultiDimIdentityMap(rank));
+    SmallVector<utils::IteratorType> parallel(rank, utils::IteratorType::parallel);
+    return linalg::GenericOp::create(b, loc, output.getType(), value, output, identity, parallel,
+                                     [&](OpBuilder &nested, Location at, ValueRange x) {
+                                       linalg::YieldOp::create(nested, at,
+                                                               convertFloat(nested, at, x[0], x[1].getType()));
+                                     })
+        .getResult(0);
+  }
+
+  /// dsink[h] = -sum over rows of exp(sink[h] - lse) * delta: it needs no pass over keys.
+  Value buildSinkGradient(Value delta) {
+    auto lseType = cast<ShapedType>(op.getLse().getType());
+    AffineMap lseMap = getMap("lse");
+    unsigned rank = lseType.getRank(),
+             head = *lseMap.getResultPosition(getAffineDimExpr(numBatch - 1, op.getContext()));
+    AffineMap identity = b.getMultiDimIdentityMap(rank);
+    AffineMap perHead = AffineMap::get(rank, 0, {getAffineDimExpr(head, op.getContext())}, op.getContext());
+    SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::reduction);
+    iterators[head] = utils::IteratorType::parallel;
+    Value sum = linalg::GenericOp::create(
+                    b, loc, createZeros(op.getDsink()).getType(), ValueRange{op.getSink(), op.getLse(), delta},
+                    createZeros(op.getDsink()), ArrayRef<AffineMap>{perHead, identity, identity, perHead}, iterators,
+                    [&](OpBuilder &nested, Location at, ValueRange x) {
+                      auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
+                      Value lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
+                      Value difference = arith::SubFOp::create(nested, at, convert(x[0]), lse);
+                      Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), x[2]);
+                      Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
+                      Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
+                      term = arith::SelectOp::create(nested, at, isEmpty, zero, term);
+                      linalg::YieldOp::create(nested, at, arith::SubFOp::create(nested, at, x[3], term).getResult());
+                    })
+                    .getResult(0);
+    return round(sum, op.getDsink());
+  }
+
+  Values getResults(BackwardStepOp step, Value delta) {
+    Values results, outputs = {op.getDquery(), op.getDkey(), op.getDvalue()};
+    if (op.getDbias())
+      outputs.push_back(op.getDbias());
+    for (auto [i, output] : llvm::enumerate(outputs))
+      results.push_back(round(step->getResult(i), output));
+    if (op.getDsink())
+      results.push_back(buildSinkGradient(delta));
+    for (auto [i, output] : llvm::enumerate(op.getDcaptures()))
+      results.push_back(round(step->getResult(outputs.size() + i), output));
+    return results;
+  }
+
+  OpBuilder &b;
+  Location loc;
+  SdpaBackwardOp op;
+  Type type;
+  SmallVector<AffineMap> maps;
+  unsigned numBatch;
+};
+
+} // namespace
+
+FailureOr<SmallVector<Value>> attn::buildBackwardForm(OpBuilder &builder, SdpaBackwardOp op, Type type) {
+  if (!isa<RankedTensorType>(op.getOutput().getType()))
+    return failure();
+  return BackwardForm(builder, op, type).build();
+}

@@ -1,0 +1,198 @@
+//===- BackwardFormulas.cpp - the ops of the backward pass as linalg ------===//
+//
+// The formulas of attn.sdpa_backward's documentation, with the matrices of
+// weights and of their gradients in memory.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "BackwardFormulas.h"
+#include "FormulaSteps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+using enum DimKind;
+
+static const double kInfinity = std::numeric_limits<double>::infinity();
+
+static Value isEqualTo(OpBuilder &b, Location loc, Value x, double value) {
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, createFloatConstant(b, loc, x.getType(), value));
+}
+
+/// (x == value) ? 0 : y
+static Value zeroWhere(OpBuilder &b, Location loc, Value x, double value, Value y) {
+  return arith::SelectOp::create(b, loc, isEqualTo(b, loc, x, value), createFloatConstant(b, loc, y.getType(), 0), y);
+}
+
+/// output += sum of factor * input over the dimensions that output lacks. A factor of 0 takes nothing of the input.
+/// The maps are over the domain of `f`, which also says which loops there are: those that a map of an input holds.
+static Value accumulateProduct(Formula &f, Value factor, AffineMap factorMap, Value input, AffineMap inputMap,
+                               Value output, AffineMap outputMap) {
+  SmallVector<unsigned> kept;
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned position = 0; position < f.sizes.size(); ++position) {
+    if (!factorMap.isFunctionOfDim(position) && !(input && inputMap.isFunctionOfDim(position)))
+      continue;
+    kept.push_back(position);
+    bool isKept = llvm::is_contained(outputMap.getResults(), getAffineDimExpr(position, f.builder.getContext()));
+    iterators.push_back(isKept ? utils::IteratorType::parallel : utils::IteratorType::reduction);
+  }
+  Values inputs = {factor};
+  SmallVector<AffineMap> maps = {restrictDomain(factorMap, kept)};
+  if (input) {
+    inputs.push_back(input);
+    maps.push_back(restrictDomain(inputMap, kept));
+  }
+  maps.push_back(restrictDomain(outputMap, kept));
+  auto build = [&](OpBuilder &b, Location loc, ValueRange args) {
+    Value term = f.convert(b, args[0], f.type), sum = f.convert(b, args.back(), f.type);
+    if (input)
+      term = zeroWhere(b, loc, term, 0, arith::MulFOp::create(b, loc, term, f.convert(b, f.widen(b, args[1]), f.type)));
+    linalg::YieldOp::create(b, loc, f.convert(b, arith::AddFOp::create(b, loc, sum, term), args.back().getType()));
+  };
+  return linalg::GenericOp::create(f.builder, f.loc, output.getType(), inputs, output, maps, iterators, build)
+      .getResult(0);
+}
+
+Values attn::decomposeRowDelta(Formula &f, RowDeltaOp op) {
+  // sum_e dout[i, e] * output[i, e]
+  Value sum = f.generic({Query, DimKind::ValueSize}, {DimKind::ValueSize}, {op.getOutput(), op.getDout()},
+                        {f.maps[0], f.maps[1]}, f.fill(f.empty({Query}), 0), f.getMap({Query}),
+                        [](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                          return arith::AddFOp::create(b, loc, x[2], arith::MulFOp::create(b, loc, x[0], x[1]));
+                        });
+  Values inputs = {sum, op.getLse()};
+  SmallVector<AffineMap> maps = {f.getMap({Query}), f.maps[2]};
+  if (op.getDlse()) {
+    inputs.push_back(op.getDlse());
+    maps.push_back(f.maps[3]);
+  }
+  return {f.generic({Query}, {}, inputs, maps, op.getDelta(), f.maps.back(),
+                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                      Value delta = op.getDlse() ? arith::SubFOp::create(b, loc, x[0], x[2]).getResult() : x[0];
+                      return zeroWhere(b, loc, x[1], -kInfinity, delta);
+                    })};
+}
+
+namespace {
+/// The maps of a step by operand.
+struct BackwardMaps {
+  BackwardMaps(BackwardStepOp op, ArrayRef<AffineMap> maps) {
+    unsigned next = 6;
+    query = maps[0], key = maps[1], value = maps[2], lse = maps[3], dout = maps[4], delta = maps[5];
+    if (op.getBias())
+      bias = maps[next++];
+    if (op.getMask())
+      mask = maps[next++];
+    dquery = maps[next], dkey = maps[next + 1], dvalue = maps[next + 2];
+    if (op.getDbias())
+      dbias = maps[next + 3];
+  }
+  AffineMap query, key, value, lse, dout, delta, bias, mask, dquery, dkey, dvalue, dbias;
+};
+} // namespace
+
+/// p = exp(s - lse), and 0 where the key is removed or the row is empty.
+static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value scores) {
+  AffineMap tile = f.getMap({Query, Key});
+  Values inputs = {scores, op.getLse()};
+  SmallVector<AffineMap> inputMaps = {tile, maps.lse};
+  for (auto [operand, map] : {std::pair(op.getBias(), maps.bias), std::pair(op.getMask(), maps.mask)})
+    if (operand) {
+      inputs.push_back(operand);
+      inputMaps.push_back(map);
+    }
+  return f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), tile,
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     unsigned next = 2;
+                     Value bias = op.getBias() ? x[next++] : Value(), mask = op.getMask() ? x[next++] : Value();
+                     Value s = modifyElement(f, b, x[0], op.getScoreMod());
+                     s = maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
+                     Value p = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, s, x[1]));
+                     return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, x[1], -kInfinity, p));
+                   });
+}
+
+/// weight_mod of x, where the weight is not 0: what the region reads for a removed key may be no number.
+static Value modifyWeight(Formula &f, OpBuilder &b, Location loc, BackwardStepOp op, Value weight, Value x) {
+  if (op.getWeightMod().empty())
+    return x;
+  return zeroWhere(b, loc, weight, 0, modifyElement(f, b, x, op.getWeightMod()));
+}
+
+/// ds = p * (weight_mod(dw) - delta)
+static Value buildScoreGradients(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value weights,
+                                 Value weightGradients) {
+  AffineMap tile = f.getMap({Query, Key});
+  return f.generic({Query, Key}, {}, {weights, weightGradients, op.getDelta()}, {tile, tile, maps.delta},
+                   f.empty({Query, Key}), tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value dp = modifyWeight(f, b, loc, op, x[0], x[1]);
+                     Value ds = arith::MulFOp::create(b, loc, x[0], arith::SubFOp::create(b, loc, dp, x[2]));
+                     return zeroWhere(b, loc, x[0], 0, ds);
+                   });
+}
+
+/// What one score adds to captured tensors: the ops of score_grad in a generic that has these as outputs, one element a
+/// score, which are written where the region says.
+static Values accumulateCaptures(Formula &f, BackwardStepOp op, Value products, Value gradients) {
+  if (op.getDcaptures().empty())
+    return {};
+  return {}; // filled in with attn.accumulate
+}
+
+Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
+  BackwardMaps maps(op, f.maps);
+  AffineMap tile = f.getMap({Query, Key});
+  auto scale = [&](Value x, AffineMap map) {
+    if (!op.getScale() && !op.getScaleValue())
+      return x;
+    return f.generic({Query, Key}, {}, {x}, {map}, f.empty({Query, Key}), tile,
+                     [&](OpBuilder &b, Location loc, ValueRange e) {
+                       return scaleElement(f, b, loc, e[0], op.getScaleValue(), op.getScale());
+                     });
+  };
+  // t = scale * q k^T, p = exp(s(t) - lse)
+  Value products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
+  products = scale(products, tile);
+  Value weights = buildProbabilities(f, op, maps, products);
+  // dw = dout v^T, ds = p (z dw - delta)
+  Value weightGradients =
+      accumulateProduct(f, op.getDout(), maps.dout, op.getValue(), maps.value, f.filled({Query, Key}, 0), tile);
+  Value scoreGradients = buildScoreGradients(f, op, maps, weights, weightGradients);
+  Value dbias = op.getDbias();
+  if (dbias)
+    dbias = accumulateProduct(f, scoreGradients, tile, {}, {}, dbias, maps.dbias);
+  // g = score_grad(t, ds)
+  Value gradients = scoreGradients;
+  if (!op.getScoreGrad().empty())
+    gradients = f.generic({Query, Key}, {}, {products, scoreGradients, weights}, {tile, tile, tile},
+                          f.empty({Query, Key}), tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                            Type type = op.getScoreGrad().getArgument(0).getType();
+                            Value g =
+                                inlineRegion(b, op.getScoreGrad(), {f.convert(b, x[0], type), f.convert(b, x[1], type)},
+                                             [&](IndexOp index) { return f.getIndex(b, index); })
+                                    .front();
+                            return zeroWhere(b, loc, x[2], 0, f.convert(b, g, f.type));
+                          });
+  Values captures = accumulateCaptures(f, op, products, scoreGradients);
+  gradients = scale(gradients, tile);
+  if (!op.getWeightMod().empty())
+    weights =
+        f.generic({Query, Key}, {}, {weights}, {tile}, f.empty({Query, Key}), tile,
+                  [&](OpBuilder &b, Location loc, ValueRange x) { return modifyWeight(f, b, loc, op, x[0], x[0]); });
+  // dv += (p z)^T dout, dk += scale g^T q, dq += scale g k
+  Value dvalue = accumulateProduct(f, weights, tile, op.getDout(), maps.dout, op.getDvalue(), maps.dvalue);
+  Value dkey = accumulateProduct(f, gradients, tile, op.getQuery(), maps.query, op.getDkey(), maps.dkey);
+  Value dquery = accumulateProduct(f, gradients, tile, op.getKey(), maps.key, op.getDquery(), maps.dquery);
+  Values results = {dquery, dkey, dvalue};
+  if (dbias)
+    results.push_back(dbias);
+  llvm::append_range(results, captures);
+  return results;
+}

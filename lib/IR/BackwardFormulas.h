@@ -1,0 +1,19 @@
+//===- BackwardFormulas.h - the ops of the backward pass as linalg -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_IR_BACKWARDFORMULAS_H
+#define ATTN_LIB_IR_BACKWARDFORMULAS_H
+
+#include "Formula.h"
+
+namespace attn {
+
+Values decomposeRowDelta(Formula &f, RowDeltaOp op);
+Values decomposeBackwardStep(Formula &f, BackwardStepOp op);
+
+} // namespace attn
+
+#endif // ATTN_LIB_IR_BACKWARDFORMULAS_H
