@@ -3,8 +3,8 @@
 It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
 wrong.
 `sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
-merge_states, finalize` are the same mathematics over ranges of keys. Below: the same attention over packed sequences,
-paged caches and projections.
+merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients. `varlen_sdpa`
+and its backward are the same over packed sequences. Below: attention on paged caches, and with projections.
 """
 
 from __future__ import annotations
