@@ -46,7 +46,11 @@ LogicalResult attn::verifyScalarRegion(Operation *op, Region &region, StringRef 
     std::string type; // a diagnostic would put it in quotes
     llvm::raw_string_ostream(type) << arguments.front();
     InFlightDiagnostic diag = op->emitOpError("C10: expected ")
-                              << name << " to take one argument, the score: write ^bb0(%score: " << type << "), found ";
+                              << name
+                              << (arguments.size() == 1 ? " to take one argument, the score: write ^bb0(%score: "
+                                                        : " to take two arguments, the score and the gradient of what "
+                                                          "score_mod yields: write ^bb0(%score, %gradient: ")
+                              << type << "), found ";
     print(diag, block.getArgumentTypes());
     return diag;
   }
