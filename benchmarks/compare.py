@@ -8,11 +8,14 @@ system gets the layout that it takes without a copy, and its result is compared 
     benchmarks/setup_peers.sh
     build/peers/bin/python benchmarks/compare.py --threads 1 --output build/compare
 
+With --backward it is the backward pass alone, on benchmarks/problems/backward.txt, beside the systems that have one on
+CPUs: five products, 2.5 times the operations of the forward pass. What the forward pass saves is made before.
+
 With --isa=avx2 all systems, attn and the ceilings included, see a processor of x86-64-v3, where CPUID
 can trap (test/lib/CappedProcessor).
 
-Results are kept in OUTPUT/threads-N.json, or avx2-threads-N.json: with --only, the other lines stay as an earlier run
-left them.
+Results are kept in OUTPUT/threads-N.json, or [avx2-][backward-]threads-N.json: with --only, the other lines stay as an
+earlier run left them.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from peers import MODULES, report, rounds
+from peers import DIFFERENTIABLE, MODULES, report, rounds
 from peers.problem import Problem, read
 
-PROBLEMS = Path(__file__).resolve().parent / "problems" / "compare.txt"
+PROBLEMS = Path(__file__).resolve().parent / "problems"
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -39,11 +42,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", metavar="REGEX", default="", help="lines whose text or name matches")
     parser.add_argument("--peers", metavar="NAMES", default=",".join(MODULES), help="beside attn, with commas between")
-    parser.add_argument("--problems", type=Path, default=PROBLEMS)
+    parser.add_argument("--backward", action="store_true", help="the backward pass")
+    parser.add_argument("--problems", type=Path, help="a file; compare.txt or backward.txt")
     parser.add_argument("--output", type=Path, default=rounds.ROOT / "build" / "compare", help="a folder")
     parser.add_argument("--report", action="store_true", help="no run: table and chart of the results that are there")
     arguments = parser.parse_args()
-    arguments.peers = [name for name in MODULES if name == "attn" or name in arguments.peers.split(",")]
+    arguments.problems = arguments.problems or PROBLEMS / ("backward.txt" if arguments.backward else "compare.txt")
+    systems = DIFFERENTIABLE if arguments.backward else MODULES
+    arguments.peers = [name for name in systems if name == "attn" or name in arguments.peers.split(",")]
     return arguments
 
 
@@ -83,7 +89,8 @@ def main() -> None:
     """Runs the lines and prints the table."""
     arguments = parse_arguments()
     arguments.output.mkdir(parents=True, exist_ok=True)
-    stem = arguments.output / f"{'' if arguments.isa == 'host' else arguments.isa + '-'}threads-{arguments.threads}"
+    kind = ("" if arguments.isa == "host" else arguments.isa + "-") + ("backward-" if arguments.backward else "")
+    stem = arguments.output / f"{kind}threads-{arguments.threads}"
     results = load_results(stem.with_suffix(".json"), arguments.threads)
     problems = read(arguments.problems)
     chosen = [p for p in problems if re.search(arguments.only, f"{p.line} # {p.title}")]

@@ -27,13 +27,16 @@ class Peer:
     Attributes:
       version: as it reports it.
       prepare: (problem, inputs) → a call that runs once and returns what the system returns. Raises UnsupportedError.
-      to_numpy: what a call returned → (B, Hq, Sq, Dv) as float32.
+      to_numpy: what a call returned → (B, Hq, Sq, Dv) as float32; gradients flat, one after the other.
     """
 
     version: str
     prepare: Callable[[Problem, Inputs], Callable[[], Any]]
     to_numpy: Callable[[Any, Problem], np.ndarray]
 
+
+# Those that have a backward pass on CPUs. FlexAttention refuses it there; the others are runtimes for inference.
+DIFFERENTIABLE = ("attn", "torch", "JAX")
 
 # The name in tables, and the module below this package whose `load` makes it. attn is first: all others are compared
 # with it.

@@ -23,6 +23,7 @@ INPUT_NAMES = (
     "bias",
     "k_scale",
     "v_scale",
+    "dout",
 )  # those of attn's arguments; systems that go by order go by this one
 TYPES = ("f32", "f64", "bf16", "f16")
 
@@ -46,6 +47,7 @@ class Problem:
     mask: bool
     bias: bool
     kv: str  # the type of K and V; that of the queries where the line does not say. int8 has a scale a key head
+    grad: tuple[str, ...] = ()  # inputs whose gradients a call computes, of the outputs of a forward pass before it
 
     @property
     def is_decode(self) -> bool:
@@ -56,9 +58,16 @@ class Problem:
     def flops(self) -> float:
         """As docs/Performance.md counts them."""
         full = 2.0 * self.b * self.hq * self.sq * self.sk * (self.d + self.dv)
+        if self.grad:
+            full *= 2.5  # five products for two
         if self.window:
             return full * min(1.0, (sum(self.window) + 1) / self.sk)
         return full / 2 if self.causal and self.sq > 1 else full
+
+    @property
+    def result_shape(self) -> tuple[int, ...]:
+        """Of what `Peer.to_numpy` gives: the output, or all gradients one after the other."""
+        return (-1,) if self.grad else (self.b, self.hq, self.sq, self.dv)
 
     def bias_shape(self) -> tuple[int, ...]:
         """Of a mask and a bias alike."""
@@ -69,7 +78,7 @@ def parse(text: str) -> Problem:
     """A line of a problem file; other tokens than those of compare.txt are refused."""
     line, _, title = (part.strip() for part in text.partition("#"))
     sizes: dict[str, int] = {}
-    values = {"causal": "", "window": "", "mask": "", "bias": "", "kv": "", "kvscale": ""}
+    values = {"causal": "", "window": "", "mask": "", "bias": "", "kv": "", "kvscale": "", "grad": ""}
     dtype = "f32"
     for word in line.split():
         name, is_value, value = word.partition("=")
@@ -99,6 +108,7 @@ def parse(text: str) -> Problem:
         mask=bool(values["mask"]),
         bias=bool(values["bias"]),
         kv=values["kv"] or dtype,
+        grad=tuple(values["grad"].split(",")) if values["grad"] else (),
         **sizes,
     )
 
@@ -133,6 +143,8 @@ def make_inputs(problem: Problem) -> dict[str, np.ndarray]:
     }
     if p.bias:
         inputs["bias"] = normal(*p.bias_shape())
+    if p.grad:
+        inputs["dout"] = normal(p.b, p.hq, p.sq, p.dv)
     inputs = {name: x.astype(numpy_type(p.dtype)) for name, x in inputs.items()}
     if p.kv == "int8":
         for name in ("k", "v"):

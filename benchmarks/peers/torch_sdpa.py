@@ -29,8 +29,10 @@ def as_keys(problem: Problem, inputs: Inputs, name: str) -> Callable[[], Any]:
     return lambda: array * scale
 
 
-def to_numpy(out: Any, _: Problem) -> np.ndarray:
+def to_numpy(out: Any, problem: Problem) -> np.ndarray:
     """As float32."""
+    if problem.grad:
+        return np.concatenate([gradient.float().numpy().ravel() for gradient in out])
     return out.float().numpy()
 
 
@@ -39,7 +41,6 @@ def load(threads: int) -> Peer:
     import torch
 
     torch.set_num_threads(threads)
-    torch.set_grad_enabled(False)
     sdpa = torch.nn.functional.scaled_dot_product_attention
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
@@ -52,6 +53,22 @@ def load(threads: int) -> Peer:
         for name in ("mask", "bias"):
             if name in inputs:
                 options["attn_mask"] = as_torch(inputs[name])
-        return lambda: sdpa(q, k(), v(), **options)
+        if problem.grad:
+            return pull_back(problem, inputs, q, k(), v(), options)
+
+        def call() -> Any:
+            with torch.no_grad():
+                return sdpa(q, k(), v(), **options)
+
+        return call
+
+    def pull_back(
+        problem: Problem, inputs: Inputs, q: Any, k: Any, v: Any, options: dict[str, Any]
+    ) -> Callable[[], Any]:
+        """Only the backward pass: the graph of one forward pass stays."""
+        named = {"q": q, "k": k, "v": v, "bias": options.get("attn_mask")}
+        wanted = [named[name].requires_grad_() for name in problem.grad]
+        out, dout = sdpa(q, k, v, **options), as_torch(inputs["dout"])
+        return lambda: torch.autograd.grad(out, wanted, dout, retain_graph=True)
 
     return Peer(torch.__version__, prepare, to_numpy)

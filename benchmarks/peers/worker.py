@@ -79,7 +79,7 @@ def prepare(peer: Peer, name: str, folder: Path, line: str) -> Rotation:
     calls = [peer.prepare(problem, copy) for copy in copies]
     rotation = Rotation(calls, copies)
     result = peer.to_numpy(rotation.call(), problem).astype(np.float32)
-    np.save(folder / f"{name}.npy", result.reshape(problem.b, problem.hq, problem.sq, problem.dv))
+    np.save(folder / f"{name}.npy", result.reshape(problem.result_shape))
     return rotation
 
 

@@ -47,6 +47,14 @@ def test_work():
     assert problem.num_copies(decode, problem.make_inputs(decode)) == 64
 
 
+def test_gradients_are_five_products():
+    forward, backward = problem.parse("hq4 hkv2 sq20 d8"), problem.parse("hq4 hkv2 sq20 d8 grad=q,k,v")
+    assert backward.flops == 2.5 * forward.flops
+    assert backward.grad == ("q", "k", "v")
+    assert problem.make_inputs(backward)["dout"].shape == (1, 4, 20, 8)
+    assert "dout" not in problem.make_inputs(forward)
+
+
 def test_unknown_tokens_are_refused():
     with pytest.raises(ValueError, match=r"found 'softcap=30'"):
         problem.parse("sq64 d8 softcap=30")
