@@ -1,11 +1,11 @@
 """The whole forward of docs/Semantics.md in NumPy and float64: `sdpa`, and `predicate`, which keys a query keeps.
 
-`attn.reference` re-exports both.
+`attn.reference` re-exports both. `steps` is what `sdpa` and its backward (attn._backward) share: all up to the softmax.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,32 @@ from attn._chain import apply, scores, softmax
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
 
 Array = npt.NDArray[Any]
+
+
+class Steps(NamedTuple):
+    """The steps of one call up to the softmax; q, k, v are head-major, k and v those that are multiplied.
+
+    Attributes:
+      k_given, v_given: k and v without k_scale and v_scale.
+      scale: the factor on the dot products.
+      dot, scaled, modified, s: the scores (B, Hq, Sq, Sk): q·k; after the scale; after score_mod; after softcap, bias
+        and mask, −inf where a key is removed.
+      weights, lse: p / l without dropout, and the lse, −inf in rows beyond q_lengths too.
+    """
+
+    sizes: _checks.Sizes
+    q: Array
+    k: Array
+    v: Array
+    k_given: Array
+    v_given: Array
+    scale: float
+    dot: Array
+    scaled: Array
+    modified: Array
+    s: Array
+    weights: Array
+    lse: Array
 
 
 def sdpa(
@@ -77,41 +103,76 @@ def sdpa(
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
     """
+    at = steps(
+        q, k, v, scale=scale, causal=causal, window=window, chunk=chunk, prefix=prefix, softcap=softcap, bias=bias,
+        mask=mask, sink=sink, align=align, q_lengths=q_lengths, kv_lengths=kv_lengths, score_mod=score_mod,
+        mask_mod=mask_mod, layout=layout, heads=heads, k_scale=k_scale, v_scale=v_scale,
+    )  # fmt: skip
+    weights = at.weights
+    if dropout is not None:
+        weights = _chain.dropout(weights, *_checks.dropout(dropout))
+    results = [in_layout(apply(weights, at.v, keep=at.s != -np.inf), layout)]
+    results += [at.lse] if return_lse else []
+    results += [weights] if return_weights else []
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def steps(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    *,
+    scale: float | None = None,
+    causal: Any = None,
+    window: Any = None,
+    chunk: int | None = None,
+    prefix: int | None = None,
+    softcap: float | None = None,
+    bias: npt.ArrayLike | None = None,
+    mask: npt.ArrayLike | None = None,
+    sink: npt.ArrayLike | None = None,
+    align: Any = None,
+    q_lengths: Any = None,
+    kv_lengths: Any = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    layout: str = "bhsd",
+    heads: int | tuple[int, int] | None = None,
+    k_scale: npt.ArrayLike | None = None,
+    v_scale: npt.ArrayLike | None = None,
+) -> Steps:
+    """Steps 1 to 5 of the formula; the arguments are those of `sdpa`."""
     query_heads, key_heads = _checks.heads(heads, _checks.layout(layout))
-    q, k, v = (
+    q, k_given, v_given = (
         _checks.head_major(name, np.asarray(x, dtype=np.float64), layout, count)
         for name, x, count in (("q", q, query_heads), ("k", k, key_heads), ("v", v, key_heads))
     )
-    sizes = _checks.qkv(q.shape, k.shape, v.shape)
+    sizes = _checks.qkv(q.shape, k_given.shape, v_given.shape)
+    k, v = k_given, v_given
     if k_scale is not None or v_scale is not None:
         scales = _checks.kv_scales(k_scale, v_scale, sizes.hkv, (sizes.b, sizes.hkv, sizes.sk))
-        k, v = (x * _by_row(np.asarray(y, dtype=np.float64)) for x, y in zip((k, v), scales, strict=True))
+        k, v = (x * by_row(y) for x, y in zip((k, v), scales, strict=True))
     if bias is not None:
         _checks.broadcast("bias", np.shape(bias), sizes.scores)
     if sink is not None:
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
     kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
 
+    factor = _checks.scale(scale, sizes.d)
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
-        s = _chain.scale(scores(q, k), _checks.scale(scale, sizes.d))
+        dot = scores(q, k)
+        scaled = s = _chain.scale(dot, factor)
         if score_mod is not None:
-            s = _capture.evaluate(score_mod, s, *_indices(sizes)).astype(np.float64)
+            s = _capture.evaluate(score_mod, s, *indices(sizes)).astype(np.float64)
             s = np.broadcast_to(s, sizes.scores)
+        modified = s
         if softcap is not None:
             s = _chain.softcap(s, softcap)
     s = _chain.mask(s, bias, kept)
     weights, lse = softmax(s, sink)
-    if dropout is not None:
-        weights = _chain.dropout(weights, *_checks.dropout(dropout))
-    out = apply(weights, v, keep=s != -np.inf)
     if q_lengths is not None:  # with a sink such a row is empty all the same
         lse = np.where(np.arange(sizes.sq) < np.asarray(q_lengths)[:, None, None], lse, -np.inf)
-
-    out = out if layout == "bhsd" else out.swapaxes(1, 2)
-    results = [out.reshape(*out.shape[:2], sizes.hq * sizes.dv) if layout == "bsd" else out]
-    results += [lse] if return_lse else []
-    results += [weights] if return_weights else []
-    return results[0] if len(results) == 1 else tuple(results)
+    return Steps(sizes, q, k, v, k_given, v_given, factor, dot, scaled, modified, s, weights, lse)
 
 
 def predicate(
@@ -131,7 +192,7 @@ def predicate(
 
     Lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ boolean mask ∧ mask_mod; the arguments are those of `sdpa`.
     """
-    b, _, i, j = indices = _indices(sizes)
+    b, _, i, j = positions = indices(sizes)
     q_len = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     kv_len = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
     rows = np.full(sizes.b, sizes.sq) if q_len is None else q_len
@@ -160,13 +221,20 @@ def predicate(
         _checks.broadcast("mask", mask.shape, sizes.scores)
         kept = kept & mask
     if mask_mod is not None:
-        kept = kept & _capture.evaluate(mask_mod, *indices).astype(bool)
+        kept = kept & _capture.evaluate(mask_mod, *positions).astype(bool)
     return kept
 
 
-def _by_row(scale: Array) -> Array:
+def by_row(scale: npt.ArrayLike) -> Array:
     """Scales of keys as factors of rows (B, Hkv, Sk, D)."""
+    scale = np.asarray(scale, dtype=np.float64)
     return scale[:, None, None] if scale.ndim == 1 else scale[..., None]
+
+
+def in_layout(x: Array, layout: str) -> Array:
+    """An array (B, H, S, D) as the layout has it."""
+    x = x if layout == "bhsd" else x.swapaxes(1, 2)
+    return x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]) if layout == "bsd" else x
 
 
 def _offset(sizes: _checks.Sizes, causal: Any, words: Any, align: Any, rows: Array, keys: Array) -> Array:
@@ -180,7 +248,7 @@ def _offset(sizes: _checks.Sizes, causal: Any, words: Any, align: Any, rows: Arr
     return np.asarray(chosen)
 
 
-def _indices(sizes: _checks.Sizes) -> tuple[Array, Array, Array, Array]:
+def indices(sizes: _checks.Sizes) -> tuple[Array, Array, Array, Array]:
     """Batch, query head, query row and key column, each broadcasting to the scores."""
     b, h, i, j = np.ogrid[: sizes.b, : sizes.hq, : sizes.sq, : sizes.sk]
     return b, h, i, j
