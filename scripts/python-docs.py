@@ -24,12 +24,14 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Threads and targets", "api", ["get_num_threads", "set_num_threads", "targets"]),
     ("The cache on disk", "_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
     ("The reference", "_forward", ["sdpa", "predicate"]),
+    ("The reference of gradients", "_backward", ["sdpa_backward"]),
     ("The reference of serving", "reference", ["varlen_sdpa", "paged_sdpa", "kv_append", "merge", "multi_head"]),
     ("Pictures", "plot", ["weights", "tiles"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {
     "functions": "attn.functions.",
+    "_backward": "attn.reference.",
     "_forward": "attn.reference.",
     "reference": "attn.reference.",
     "plot": "attn.plot.",

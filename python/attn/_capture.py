@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import numbers
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ Array = npt.NDArray[Any]
 # Helpers of these packages are called as they are: they hold no arrays of the user.
 LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
+# While a function is differentiated (attn._dual): what makes of a captured array and a key the value that is read.
+READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER", default=None)
 
 
 class Captured(_wide.Wide):
@@ -41,13 +44,26 @@ class Captured(_wide.Wide):
         """One element where the key has traced values, otherwise as NumPy does."""
         keys = key if isinstance(key, tuple) else (key,)
         if not any(isinstance(x, Symbol) for x in keys):
-            return super().__getitem__(key)
+            read = READER.get()
+            return super().__getitem__(key) if read is None else read(self, key)
         if len(keys) != self.ndim:
             raise TypeError(
                 f"expected {self.ndim} positions in the captured array {self.name or '(attn.capture)'} of shape "
                 f"{self.shape}, found {len(keys)}; write all of them in one pair of brackets, as table[h, i]"
             )
         return self.element(keys)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """NumPy's function; where reads are recorded, of what is read."""
+        read = read_whole(inputs)
+        if read is inputs:
+            return super().__array_ufunc__(ufunc, method, *inputs, **options)
+        return getattr(ufunc, method)(*read, **options)
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        """The same for those that are not ufuncs: np.where."""
+        read = read_whole(inputs)
+        return super().__array_function__(function, types, inputs, options) if read is inputs else function(*read)
 
     def element(self, keys: tuple[Any, ...]) -> Symbol:
         """The symbol of the element at these positions, one a dimension."""
@@ -66,6 +82,15 @@ class Captured(_wide.Wide):
         values = Range(*_bounds(whole.constant, self.name)) if self.size else Range()
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
+
+
+def read_whole(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The operands of a function; where reads are recorded, captured arrays of floats among them are read whole."""
+    read = READER.get()
+    is_read = [isinstance(x, Captured) and x.dtype.kind not in "biu" for x in inputs]
+    if read is None or not any(is_read):
+        return inputs
+    return tuple(read(x, ...) if y else x for x, y in zip(inputs, is_read, strict=True))
 
 
 def _bounds(array: Array, name: str) -> tuple[int, int]:
@@ -107,6 +132,28 @@ def capture(array: Tensor, name: str = "") -> Captured:
     view = _tensor.as_array(name or "the array", array).view(Captured)
     view.name = name or view.name
     return view
+
+
+def place(array: Array) -> tuple[Any, ...]:
+    """What tells one captured array from another: where it lies, and as what."""
+    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+
+
+def root(array: Captured) -> Captured:
+    """The array as it was captured.
+
+    Raises:
+      TypeError: the function has made another of it, by .T or the like; its gradient would be of another shape.
+    """
+    whole = array
+    while isinstance(whole.base, Captured):
+        whole = whole.base
+    if whole.base is None or place(whole) != place(array):
+        raise TypeError(
+            f"expected score_mod to read {array.name or 'the captured array'} by position, found a view or copy of it "
+            "(.T, reshape, astype), which has no gradient; make it outside"
+        )
+    return array
 
 
 def evaluate(function: Any, *inputs: Array) -> Any:

@@ -148,7 +148,7 @@ class _Printer:
                 is_plain = position.template.startswith("attn.index")
                 is_open = position.label in (self._open_indices or "") and position.range.hi == size - 1
                 if is_plain and not is_open:
-                    self._static.add((_place(array.constant), dim))
+                    self._static.add((_capture.place(array.constant), dim))
 
     def region(self, head: str, result: Symbol, kind: str) -> str:
         """A region that yields the result: each operation once, operands first, what is not needed left out."""
@@ -176,7 +176,7 @@ class _Printer:
 
     def _captured(self, symbol: Symbol) -> tuple[str, str, Array]:
         array: Array = symbol.constant
-        place = _place(array)
+        place = _capture.place(array)
         if place not in self.captures:
             element = self._element
             if array.dtype.kind in "biu":
@@ -186,11 +186,6 @@ class _Printer:
             name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
             self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(DTYPES[element], copy=False))
         return self.captures[place]
-
-
-def _place(array: Array) -> tuple[Any, ...]:
-    """What tells one captured array from another: where it lies, and as what."""
-    return (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
 
 
 def _operands_first(result: Symbol) -> Iterable[Symbol]:

@@ -63,7 +63,7 @@ class Wide(Array):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """NumPy's function of the widened inputs; `x += y` makes a new x, as it does where it is traced."""
-        if any(_is_traced(x) for x in inputs):
+        if any(_has_own_rule(x) for x in inputs):
             return NotImplemented
         out = options.pop("out", (None,))
         if any(x is not None and x is not inputs[0] for x in out):
@@ -76,7 +76,7 @@ class Wide(Array):
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         """The same for those that are not ufuncs: np.where."""
-        if any(_is_traced(x) for x in inputs):
+        if any(_has_own_rule(x) for x in inputs):
             return NotImplemented
         return super().__array_function__(function, types, tuple(_operand(x) for x in inputs), options)
 
@@ -86,8 +86,9 @@ class Wide(Array):
         return view
 
 
-def _is_traced(value: Any) -> bool:
-    return not isinstance(value, np.ndarray) and hasattr(value, "template")
+def _has_own_rule(value: Any) -> bool:
+    """What computes NumPy's functions by itself: symbols, dual numbers."""
+    return not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__array_ufunc__")
 
 
 def _operand(value: Any, *, is_number: bool = False) -> Any:

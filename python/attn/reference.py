@@ -3,8 +3,8 @@
 It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
 wrong.
 `sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
-merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients. `varlen_sdpa`
-and its backward are the same over packed sequences. Below: attention on paged caches, and with projections.
+merge_states, finalize` are the same mathematics over ranges of keys; `sdpa_backward` has the gradients. Below: the same
+attention over packed sequences, paged caches and projections.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _checks
+from attn._backward import sdpa_backward
 from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn._forward import predicate, sdpa
 from attn._online import State, finalize, init_state, merge_states, online_step
@@ -40,6 +41,7 @@ __all__ = [
     "scale",
     "scores",
     "sdpa",
+    "sdpa_backward",
     "softcap",
     "softmax",
     "varlen_sdpa",

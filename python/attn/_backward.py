@@ -1,0 +1,209 @@
+"""The backward of docs/Semantics.md, "Gradients", in NumPy and float64: `sdpa_backward`.
+
+`attn.reference` re-exports it. The formulas are those of FlashAttention-2 (Dao, arXiv:2307.08691), with dlse in Δ as in
+FlashAttention-4, and the chain rule of each step of the forward, which come from `attn._forward.steps`. A key that is
+removed is removed by selection here too: nothing of it, NaN included, reaches a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from attn import _capture, _chain, _checks, _dual, _forward
+from attn._chain import apply, scores
+from attn._dual import times
+
+Array = npt.NDArray[Any]
+
+# What has a gradient besides the arrays of floats that score_mod reads: always, and where the call has it.
+ALWAYS = ("q", "k", "v", "scale")
+GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
+
+
+def sdpa_backward(
+    q: npt.ArrayLike,
+    k: npt.ArrayLike,
+    v: npt.ArrayLike,
+    out: npt.ArrayLike | None,
+    lse: npt.ArrayLike | None,
+    dout: npt.ArrayLike,
+    *,
+    dlse: npt.ArrayLike | None = None,
+    dweights: npt.ArrayLike | None = None,
+    grad: Sequence[str] = ("q", "k", "v"),
+    dropout: tuple[float, int, int] | None = None,
+    layout: str = "bhsd",
+    heads: int | tuple[int, int] | None = None,
+    **options: Any,
+) -> dict[str, Array]:
+    """The gradients of `sdpa`: of Σ dout·out + Σ dlse·lse + Σ dweights·weights, every step in float64.
+
+    Args:
+      q, k, v: as in `sdpa`, in `layout`.
+      out, lse: what `sdpa` returned for them; None to compute it here.
+      dout: the cotangent of out, of its shape. Rows that keep no key are not read.
+      dlse: the cotangent of lse, (B, Hq, Sq), or None for 0. Rows whose lse is −inf are not read.
+      dweights: the cotangent of the weights, (B, Hq, Sq, Sk), or None for 0. Keys that are removed are not read.
+      grad: whose gradients: "q", "k", "v", "bias", "sink", "scale", "softcap", "k_scale", "v_scale", and the names of
+        arrays of floats that score_mod reads. That of "scale" is there whether or not the call names the scale.
+      dropout, layout, heads: as in `sdpa`.
+      options: scale, causal, window, chunk, prefix, softcap, bias, mask, sink, align, q_lengths, kv_lengths, score_mod,
+        mask_mod, k_scale and v_scale as in `sdpa`.
+
+    Returns:
+      The gradients by name, in the order of `grad`, float64, each of the shape of its input. dk and dv are 0 for keys
+      that no row keeps, dq for rows that keep no key. dk and dv are of k and v, not of k_scale·k and v_scale·v.
+
+    Raises:
+      ValueError: a gradient is asked for of what has none (masks, lengths, integers), or is not in the call; or as in
+        `sdpa`.
+      TypeError: as in `sdpa`; or score_mod has a function without a derivative.
+    """
+    unknown = options.keys() - _forward.steps.__kwdefaults__.keys()
+    if unknown:
+        raise _checks.unknown_keyword("sdpa_backward", min(unknown))
+    narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
+    _check_names(grad, options, narrow)
+    at = _forward.steps(q, k, v, layout=layout, heads=heads, **options)
+    sizes, kept, c = at.sizes, at.s != -np.inf, options.get("softcap")
+    transposed = kept.swapaxes(-1, -2)
+    rows = kept.any(-1, keepdims=True)
+    is_used = _fold(kept.any(2)[..., None], sizes) > 0
+
+    def with_heads(name: str, x: npt.ArrayLike) -> Array:
+        x = _checks.head_major(name, np.asarray(x, np.float64), layout, sizes.hq)
+        return np.where(rows, _of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
+
+    z = np.ones(sizes.scores)
+    if dropout is not None:
+        z = _chain.dropout(z, *_checks.dropout(dropout))
+    lse = at.lse if lse is None else _of_shape("lse", np.asarray(lse, np.float64), sizes.scores[:3])
+    out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
+    dout = with_heads("dout", dout)
+    is_empty = lse == -np.inf
+    dlse = np.zeros(lse.shape) if dlse is None else _of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
+    dlse = np.where(is_empty, 0.0, dlse)
+
+    result: dict[str, Array] = {}
+    with np.errstate(invalid="ignore", over="ignore"):  # at keys that are removed anything may stand
+        # P = kept ? exp(s − lse) : 0, and 0 where lse = −inf;  W = z P, what multiplies V
+        p = np.where(kept & ~is_empty[..., None], np.exp(at.s - lse[..., None]), 0.0)
+        w = z * p
+        # dW = dO Vᵀ;  dP = z dW;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
+        dw = scores(dout, at.v)
+        delta = (dout * out).sum(-1) - dlse
+        if dweights is not None:  # Σ_j P dP has W · dweights too, which is not in dO O
+            dweights = np.where(kept, _of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
+            dw, delta = dw + dweights, delta + (w * dweights).sum(-1)
+        ds = np.where(kept, p * (z * dw - delta[..., None]), 0.0)
+
+        # dV = Wᵀ dO, summed over the heads of a group
+        result |= _of_keys("v", _fold(apply(w.swapaxes(-1, -2), dout, transposed), sizes), at.v_given, options, is_used)
+        if options.get("bias") is not None:
+            shape = np.shape(options["bias"])
+            result["bias"] = ds.sum(axis=tuple(x for x in range(4) if shape[x] == 1), keepdims=True)
+        if options.get("sink") is not None:  # dsink = −Σ exp(sink − lse) Δ
+            sink = np.asarray(options["sink"], np.float64)[:, None]
+            result["sink"] = np.where(is_empty, 0.0, -np.exp(sink - lse) * delta).sum((0, 2))
+
+        # s = c t + bias, t = tanh(t2 / c):  dt2 = dS (1 − t²);  dc = Σ dS (t − (1 − t²) t2 / c)
+        g = ds
+        if c is not None:
+            t = np.tanh(at.modified / c)
+            result["softcap"] = (times(ds, t) - times(times(ds, 1.0 - t * t), at.modified / c)).sum()
+            g = times(ds, 1.0 - t * t)
+
+        # t2 = score_mod(t1):  dt1 = dt2 ∂t2/∂t1;  an array gets dt2 ∂t2/∂x added at the position x that is read
+        if options.get("score_mod") is not None:
+            derivative = _dual.differentiate(options["score_mod"], at.scaled, *_forward.indices(sizes))
+            result |= _of_captures(grad, g, derivative.reads)
+            g = times(g, derivative.score)
+
+        # t1 = σ q·k:  dσ = Σ dt1 q·k;  dq = σ dt1 K;  dK = σ dt1ᵀ Q, summed over the heads of a group
+        result["scale"] = times(g, at.dot).sum()
+        result["q"] = at.scale * apply(g, at.k, kept)
+        dk = at.scale * _fold(apply(g.swapaxes(-1, -2), at.q, transposed), sizes)
+        result |= _of_keys("k", dk, at.k_given, options, is_used)
+
+    for name in grad:
+        if name not in result:
+            raise _no_gradient(name)
+    result = {name: np.asarray(result[name]) for name in grad}
+    return {name: _forward.in_layout(x, layout) if name in ("q", "k", "v") else x for name, x in result.items()}
+
+
+def _check_names(grad: Sequence[str], options: dict[str, Any], narrow: list[str]) -> None:
+    """Raises if a gradient is asked for of what the call does not have."""
+    if isinstance(grad, str) or not all(isinstance(x, str) for x in grad):
+        raise TypeError(f'expected grad to be names, as ("q", "k", "v"), found {grad!r}')
+    for name in grad:
+        if name in GIVEN and options.get(name) is None:
+            raise ValueError(f"expected {name} in the call whose grad has {name!r}, found none")
+        if name in narrow:
+            raise ValueError(
+                f"expected grad of quantised keys and values to leave out {name!r}; write {name}_scale for its scales"
+            )
+        if name not in ALWAYS + GIVEN and options.get("score_mod") is None:
+            raise _no_gradient(name)
+
+
+def _no_gradient(name: str) -> ValueError:
+    names = ", ".join(ALWAYS + GIVEN)
+    return ValueError(
+        f"expected grad of {names}, or the name of an array of floats that score_mod reads, found {name!r}, which has "
+        "no gradient"
+    )
+
+
+def _of_shape(name: str, x: Array, shape: tuple[int, ...]) -> Array:
+    if x.shape != shape:
+        raise ValueError(f"expected {name} of shape {shape}, heads before length, found {x.shape}")
+    return x
+
+
+def _fold(x: Array, sizes: _checks.Sizes) -> Array:
+    """The sum (B, Hkv, Sk, ·) over the heads of each group."""
+    return x.reshape(sizes.b, sizes.hkv, sizes.hq // sizes.hkv, *x.shape[2:]).sum(2)
+
+
+def _of_keys(name: str, d: Array, given: Array, options: dict[str, Any], is_used: Array) -> dict[str, Array]:
+    """The gradients of k or v and of its scales, from that of their product: dx = scale · d, dscale = Σ d x.
+
+    A key that is not used, by no row of no head, has 0, whatever its own elements and scale are.
+    """
+    if options.get(f"{name}_scale") is None:
+        return {name: np.where(is_used, d, 0.0)}
+    scale = np.asarray(options[f"{name}_scale"], np.float64)
+    dscale = np.where(is_used, d * given, 0.0).sum(-1)
+    return {
+        name: np.where(is_used, _forward.by_row(scale) * d, 0.0),
+        f"{name}_scale": dscale.sum((0, 2)) if scale.ndim == 1 else dscale,
+    }
+
+
+class _Sum(NamedTuple):
+    """The gradient of a captured array, flat, and what is read."""
+
+    array: _capture.Captured
+    flat: Array
+
+
+def _of_captures(grad: Sequence[str], g: Array, reads: list[tuple[_dual.Read, Array]]) -> dict[str, Array]:
+    """The gradients of the arrays that score_mod reads and grad names."""
+    sums: dict[str, _Sum] = {}
+    for read, tangent in reads:
+        array = _capture.root(read.array)
+        name = array.name or "captured"
+        if name not in grad or name in ALWAYS + GIVEN:
+            continue
+        total = sums.setdefault(name, _Sum(array, np.zeros(array.size)))
+        if _capture.place(array) != _capture.place(total.array):
+            raise ValueError(f"expected one captured array {name}, found several; write attn.capture(array, name)")
+        if tangent.any():  # else the read may be of any shape
+            places, d = (np.broadcast_to(x, g.shape) for x in (read.places, times(g, tangent)))
+            np.add.at(total.flat, places, d)
+    return {name: x.flat.reshape(x.array.shape) for name, x in sums.items()}
