@@ -25,7 +25,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("The cache on disk", "_disk_cache", ["set_cache", "cache_info", "clear_cache", "CacheInfo"]),
     ("The reference", "_forward", ["sdpa", "predicate"]),
     ("The reference of gradients", "_backward", ["sdpa_backward"]),
-    ("The reference of serving", "reference", ["varlen_sdpa", "paged_sdpa", "kv_append", "merge", "multi_head"]),
+    ("The reference of packed sequences", "_packed", ["varlen_sdpa", "varlen_sdpa_backward"]),
+    ("The reference of serving", "reference", ["paged_sdpa", "kv_append", "merge", "multi_head"]),
     ("Pictures", "plot", ["weights", "tiles"]),
     ("Errors", "errors", ["CompileError"]),
 ]
@@ -33,6 +34,7 @@ PREFIXES = {
     "functions": "attn.functions.",
     "_backward": "attn.reference.",
     "_forward": "attn.reference.",
+    "_packed": "attn.reference.",
     "reference": "attn.reference.",
     "plot": "attn.plot.",
 }

@@ -76,16 +76,16 @@ def sdpa_backward(
 
     def with_heads(name: str, x: npt.ArrayLike) -> Array:
         x = _checks.head_major(name, np.asarray(x, np.float64), layout, sizes.hq)
-        return np.where(rows, _of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
+        return np.where(rows, of_shape(name, x, (*sizes.scores[:3], sizes.dv)), 0.0)
 
     z = np.ones(sizes.scores)
     if dropout is not None:
         z = _chain.dropout(z, *_checks.dropout(dropout))
-    lse = at.lse if lse is None else _of_shape("lse", np.asarray(lse, np.float64), sizes.scores[:3])
+    lse = at.lse if lse is None else of_shape("lse", np.asarray(lse, np.float64), sizes.scores[:3])
     out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
     dout = with_heads("dout", dout)
     is_empty = lse == -np.inf
-    dlse = np.zeros(lse.shape) if dlse is None else _of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
+    dlse = np.zeros(lse.shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
     dlse = np.where(is_empty, 0.0, dlse)
 
     result: dict[str, Array] = {}
@@ -97,7 +97,7 @@ def sdpa_backward(
         dw = scores(dout, at.v)
         delta = (dout * out).sum(-1) - dlse
         if dweights is not None:  # Σ_j P dP has W · dweights too, which is not in dO O
-            dweights = np.where(kept, _of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
+            dweights = np.where(kept, of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
             dw, delta = dw + dweights, delta + (w * dweights).sum(-1)
         ds = np.where(kept, p * (z * dw - delta[..., None]), 0.0)
 
@@ -159,9 +159,10 @@ def _no_gradient(name: str) -> ValueError:
     )
 
 
-def _of_shape(name: str, x: Array, shape: tuple[int, ...]) -> Array:
+def of_shape(name: str, x: Array, shape: tuple[int, ...]) -> Array:
+    """The array, whose shape is checked."""
     if x.shape != shape:
-        raise ValueError(f"expected {name} of shape {shape}, heads before length, found {x.shape}")
+        raise ValueError(f"expected {name} of shape {shape}, found {x.shape}")
     return x
 
 

@@ -3,8 +3,8 @@
 It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
 wrong.
 `sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
-merge_states, finalize` are the same mathematics over ranges of keys; `sdpa_backward` has the gradients. Below: the same
-attention over packed sequences, paged caches and projections.
+merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients. `varlen_sdpa`
+and its backward are the same over packed sequences. Below: attention on paged caches, and with projections.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _checks
+from attn import _checks
 from attn._backward import sdpa_backward
 from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn._forward import predicate, sdpa
 from attn._online import State, finalize, init_state, merge_states, online_step
+from attn._packed import varlen_sdpa, varlen_sdpa_backward
 from attn._philox import random_bits
 from attn._types import Integers
 
@@ -45,54 +46,10 @@ __all__ = [
     "softcap",
     "softmax",
     "varlen_sdpa",
+    "varlen_sdpa_backward",
 ]
 
 Array = npt.NDArray[Any]
-
-
-def varlen_sdpa(
-    q: npt.ArrayLike,
-    k: npt.ArrayLike,
-    v: npt.ArrayLike,
-    cu_seqlens_q: npt.ArrayLike,
-    cu_seqlens_k: npt.ArrayLike,
-    *,
-    return_lse: bool = False,
-    **options: Any,
-) -> Array | tuple[Array, ...]:
-    """Attention over packed sequences: each by itself, as `sdpa` computes it.
-
-    Args:
-      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv).
-      cu_seqlens_q, cu_seqlens_k: [B + 1], exclusive prefix sums of the lengths.
-      return_lse: return lse (Hq, total_q) too.
-      options: scale, causal, window, align, softcap, sink, score_mod, mask_mod as in `sdpa`; offsets are [B], and
-        positions count from the start of a sequence.
-
-    Returns:
-      out (total_q, Hq, Dv), or (out, lse); float64.
-    """
-    q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
-    out, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[1::-1], -np.inf)
-    given = [name for name in ("score_mod", "mask_mod") if options.get(name) is not None]
-    mods = {name: _capture.rebind(options.pop(name)) for name in given}
-    for b in range(rows.size - 1):
-        at, of = slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1])
-        mine = {x: options[x][b : b + 1] if _is_offsets(options[x]) else options[x] for x in options}
-        if "score_mod" in mods:
-            mine["score_mod"] = lambda s, x, h, i, j, b=b: mods["score_mod"](s, np.full_like(x, b), h, i, j)
-        if "mask_mod" in mods:
-            mine["mask_mod"] = lambda x, h, i, j, b=b: mods["mask_mod"](np.full_like(x, b), h, i, j)
-        sequence = (q[None, at], k[None, of], v[None, of])
-        part, part_lse = sdpa(*sequence, layout="bshd", return_lse=True, **mine)
-        out[at], lse[:, at] = part[0], part_lse[0]
-    return (out, lse) if return_lse else out
-
-
-def _is_offsets(value: Any) -> bool:
-    return isinstance(value, np.ndarray | list) and np.asarray(value).dtype.kind in "iu"
 
 
 def gather_pages(

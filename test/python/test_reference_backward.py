@@ -272,6 +272,56 @@ def test_a_sum_over_a_group_is_that_of_expanded_heads(rng):
         np.testing.assert_allclose(grouped[name], x[:, ::2] + x[:, 1::2], rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("given", [False, True], ids=["recomputed", "given"])
+def test_packed_sequences(rng, given):
+    rows, keys = [0, 3, 3, 7, 9], [0, 4, 6, 6, 9]  # one without rows, one without keys
+    q, k, v = (rng.standard_normal(shape) for shape in ((9, 4, 3), (9, 2, 3), (9, 2, 2)))
+    slopes, sink, starts = rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
+
+    def score_mod(s, b, h, i, j):
+        return s - slopes[h] * j + starts[b] * s
+
+    options = dict(causal=np.array([1, 0, 0, -1]), softcap=2.0, score_mod=score_mod, sink=sink, scale=0.4)
+    out, lse = reference.varlen_sdpa(q, k, v, rows, keys, return_lse=True, **options)
+    dout, dlse = rng.standard_normal(out.shape), rng.standard_normal(lse.shape)
+    arrays = dict(q=q, k=k, v=v, sink=sink, slopes=slopes, starts=starts)
+    found = reference.varlen_sdpa_backward(
+        q,
+        k,
+        v,
+        out if given else None,
+        lse if given else None,
+        dout,
+        rows,
+        keys,
+        dlse=dlse,
+        grad=tuple(arrays),
+        **options,
+    )
+    assert list(found) == list(arrays)
+
+    def loss():
+        out, lse = reference.varlen_sdpa(q, k, v, rows, keys, return_lse=True, **options)
+        return (dout * out).sum() + (dlse * lse).sum()
+
+    for name, x in arrays.items():
+        u, before, values = rng.standard_normal(x.shape), x.copy(), []
+        for step in (1e-5, -1e-5):
+            x[...] = before + step * u
+            values.append(loss())
+        x[...] = before
+        assert found[name].shape == x.shape
+        assert abs((found[name] * u).sum() - (values[0] - values[1]) / 2e-5) < 1e-7, name
+
+
+def test_packed_shapes_are_checked(rng):
+    x = np.zeros((4, 1, 2))
+    for bad in (dict(dout=x[:3]), dict(lse=np.zeros((4, 1))), dict(out=x[:, :, :1]), dict(dlse=np.zeros(4))):
+        given = dict(out=None, lse=None, dout=x) | bad
+        with pytest.raises(ValueError, match=f"expected {next(iter(bad))} of shape"):
+            reference.varlen_sdpa_backward(x, x, x, cu_seqlens_q=[0, 4], cu_seqlens_k=[0, 4], **given)
+
+
 def test_out_and_lse_that_are_given_are_used(rng):
     q, k, v = draw(SHAPE, np.float64)
     dout = rng.standard_normal((2, 4, 5, 2))
