@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _chain, _checks, _dual, _forward
-from attn._chain import apply, scores
+from attn._chain import apply
+from attn._chain_backward import apply_backward, fold, mask_backward, scale_backward, scores_backward, softcap_backward
 from attn._dual import times
 
 Array = npt.NDArray[Any]
@@ -69,10 +70,9 @@ def sdpa_backward(
     narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
     _check_names(grad, options, narrow)
     at = _forward.steps(q, k, v, layout=layout, heads=heads, **options)
-    sizes, kept, c = at.sizes, at.s != -np.inf, options.get("softcap")
-    transposed = kept.swapaxes(-1, -2)
+    sizes, kept = at.sizes, at.s != -np.inf
     rows = kept.any(-1, keepdims=True)
-    is_used = _fold(kept.any(2)[..., None], sizes) > 0
+    is_used = fold(kept.any(2)[..., None], sizes.hkv) > 0
 
     def with_heads(name: str, x: npt.ArrayLike) -> Array:
         x = _checks.head_major(name, np.asarray(x, np.float64), layout, sizes.hq)
@@ -86,48 +86,35 @@ def sdpa_backward(
     dout = with_heads("dout", dout)
     is_empty = lse == -np.inf
     dlse = np.zeros(lse.shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
-    dlse = np.where(is_empty, 0.0, dlse)
 
     result: dict[str, Array] = {}
     with np.errstate(invalid="ignore", over="ignore"):  # at keys that are removed anything may stand
         # P = kept ? exp(s − lse) : 0, and 0 where lse = −inf;  W = z P, what multiplies V
         p = np.where(kept & ~is_empty[..., None], np.exp(at.s - lse[..., None]), 0.0)
         w = z * p
-        # dW = dO Vᵀ;  dP = z dW;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
-        dw = scores(dout, at.v)
+        # dW = dO Vᵀ;  dV = Wᵀ dO;  dP = z dW;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
+        dw, dv = apply_backward(w, at.v, dout, kept)
         delta = (dout * out).sum(-1) - dlse
         if dweights is not None:  # Σ_j P dP has W · dweights too, which is not in dO O
             dweights = np.where(kept, of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
             dw, delta = dw + dweights, delta + (w * dweights).sum(-1)
         ds = np.where(kept, p * (z * dw - delta[..., None]), 0.0)
-
-        # dV = Wᵀ dO, summed over the heads of a group
-        result |= _of_keys("v", _fold(apply(w.swapaxes(-1, -2), dout, transposed), sizes), at.v_given, options, is_used)
-        if options.get("bias") is not None:
-            shape = np.shape(options["bias"])
-            result["bias"] = ds.sum(axis=tuple(x for x in range(4) if shape[x] == 1), keepdims=True)
         if options.get("sink") is not None:  # dsink = −Σ exp(sink − lse) Δ
             sink = np.asarray(options["sink"], np.float64)[:, None]
             result["sink"] = np.where(is_empty, 0.0, -np.exp(sink - lse) * delta).sum((0, 2))
 
-        # s = c t + bias, t = tanh(t2 / c):  dt2 = dS (1 − t²);  dc = Σ dS (t − (1 − t²) t2 / c)
-        g = ds
-        if c is not None:
-            t = np.tanh(at.modified / c)
-            result["softcap"] = (times(ds, t) - times(times(ds, 1.0 - t * t), at.modified / c)).sum()
-            g = times(ds, 1.0 - t * t)
-
-        # t2 = score_mod(t1):  dt1 = dt2 ∂t2/∂t1;  an array gets dt2 ∂t2/∂x added at the position x that is read
+        # Back through bias, softcap, score_mod and scale.
+        if options.get("bias") is not None:
+            ds, result["bias"] = mask_backward(kept, np.shape(options["bias"]), ds)
+        if options.get("softcap") is not None:
+            ds, result["softcap"] = softcap_backward(at.modified, options["softcap"], ds)
         if options.get("score_mod") is not None:
             derivative = _dual.differentiate(options["score_mod"], at.scaled, *_forward.indices(sizes))
-            result |= _of_captures(grad, g, derivative.reads)
-            g = times(g, derivative.score)
-
-        # t1 = σ q·k:  dσ = Σ dt1 q·k;  dq = σ dt1 K;  dK = σ dt1ᵀ Q, summed over the heads of a group
-        result["scale"] = times(g, at.dot).sum()
-        result["q"] = at.scale * apply(g, at.k, kept)
-        dk = at.scale * _fold(apply(g.swapaxes(-1, -2), at.q, transposed), sizes)
-        result |= _of_keys("k", dk, at.k_given, options, is_used)
+            result |= _of_captures(grad, ds, derivative.reads)
+            ds = times(ds, derivative.score)
+        ds, result["scale"] = scale_backward(at.dot, at.scale, ds)
+        result["q"], dk = scores_backward(at.q, at.k, ds)
+        result |= _of_keys("k", dk, at.k_given, options, is_used) | _of_keys("v", dv, at.v_given, options, is_used)
 
     for name in grad:
         if name not in result:
@@ -166,11 +153,6 @@ def of_shape(name: str, x: Array, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def _fold(x: Array, sizes: _checks.Sizes) -> Array:
-    """The sum (B, Hkv, Sk, ·) over the heads of each group."""
-    return x.reshape(sizes.b, sizes.hkv, sizes.hq // sizes.hkv, *x.shape[2:]).sum(2)
-
-
 def _of_keys(name: str, d: Array, given: Array, options: dict[str, Any], is_used: Array) -> dict[str, Array]:
     """The gradients of k or v and of its scales, from that of their product: dx = scale · d, dscale = Σ d x.
 
@@ -193,8 +175,8 @@ class _Sum(NamedTuple):
     flat: Array
 
 
-def _of_captures(grad: Sequence[str], g: Array, reads: list[tuple[_dual.Read, Array]]) -> dict[str, Array]:
-    """The gradients of the arrays that score_mod reads and grad names."""
+def _of_captures(grad: Sequence[str], ds: Array, reads: list[tuple[_dual.Read, Array]]) -> dict[str, Array]:
+    """The gradients of the arrays that score_mod reads and grad names: each read's part of ds, added where it reads."""
     sums: dict[str, _Sum] = {}
     for read, tangent in reads:
         array = _capture.root(read.array)
@@ -205,6 +187,6 @@ def _of_captures(grad: Sequence[str], g: Array, reads: list[tuple[_dual.Read, Ar
         if _capture.place(array) != _capture.place(total.array):
             raise ValueError(f"expected one captured array {name}, found several; write attn.capture(array, name)")
         if tangent.any():  # else the read may be of any shape
-            places, d = (np.broadcast_to(x, g.shape) for x in (read.places, times(g, tangent)))
+            places, d = (np.broadcast_to(x, ds.shape) for x in (read.places, times(ds, tangent)))
             np.add.at(total.flat, places, d)
     return {name: x.flat.reshape(x.array.shape) for name, x in sums.items()}

@@ -3,8 +3,9 @@
 It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
 wrong.
 `sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
-merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients. `varlen_sdpa`
-and its backward are the same over packed sequences. Below: attention on paged caches, and with projections.
+merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients,
+`apply_backward … scores_backward` (from `attn._chain_backward`) those of the steps. `varlen_sdpa` and its backward are
+the same over packed sequences. Below: attention on paged caches, and with projections.
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ import numpy.typing as npt
 from attn import _checks
 from attn._backward import sdpa_backward
 from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
+from attn._chain_backward import (
+    apply_backward,
+    mask_backward,
+    scale_backward,
+    scores_backward,
+    softcap_backward,
+    softmax_backward,
+)
 from attn._forward import predicate, sdpa
 from attn._online import State, finalize, init_state, merge_states, online_step
 from attn._packed import varlen_sdpa, varlen_sdpa_backward
@@ -26,12 +35,14 @@ from attn._types import Integers
 __all__ = [
     "State",
     "apply",
+    "apply_backward",
     "dropout",
     "finalize",
     "gather_pages",
     "init_state",
     "kv_append",
     "mask",
+    "mask_backward",
     "merge",
     "merge_states",
     "multi_head",
@@ -40,11 +51,15 @@ __all__ = [
     "predicate",
     "random_bits",
     "scale",
+    "scale_backward",
     "scores",
+    "scores_backward",
     "sdpa",
     "sdpa_backward",
     "softcap",
+    "softcap_backward",
     "softmax",
+    "softmax_backward",
     "varlen_sdpa",
     "varlen_sdpa_backward",
 ]

@@ -244,6 +244,18 @@ def test_nan_of_a_kept_key_reaches_its_rows_only(rng):
     assert np.isfinite(d["k"][0, 0, 3]).sum() == 0
 
 
+@pytest.mark.parametrize("name", ["q", "dout"])
+def test_nan_of_a_row_reaches_its_keys_only(rng, name):
+    q, k, v = draw(Shape(4, 4, 3, 2), np.float64)
+    dout = rng.standard_normal((1, 1, 4, 2))
+    {"q": q, "dout": dout}[name][0, 0, 1] = NAN
+    d = reference.sdpa_backward(q, k, v, None, None, dout, causal="top_left")
+    assert np.isnan(d["q"][0, 0]).all(-1).tolist() == [False, True, False, False]
+    for key in ("k", "v"):
+        assert np.isnan(d[key][0, 0]).all(-1).tolist() == [True, True, False, False]
+        assert np.isfinite(d[key][0, 0, 2:]).all()
+
+
 @pytest.mark.parametrize("kind", [np.int8, ml_dtypes.float8_e4m3fn])
 def test_quantised_keys_have_gradients_of_their_scales_only(rng, kind):
     q, k, v = draw(SHAPE, np.float64)
