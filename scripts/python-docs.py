@@ -26,7 +26,8 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("The reference", "_forward", ["sdpa", "predicate"]),
     ("The reference of gradients", "_backward", ["sdpa_backward"]),
     ("The reference of packed sequences", "_packed", ["varlen_sdpa", "varlen_sdpa_backward"]),
-    ("The reference of serving", "reference", ["paged_sdpa", "kv_append", "merge", "multi_head"]),
+    ("The reference of serving", "reference", ["paged_sdpa", "kv_append", "merge"]),
+    ("The reference of layers", "reference", ["multi_head", "multi_head_backward"]),
     ("Pictures", "plot", ["weights", "tiles"]),
     ("Errors", "errors", ["CompileError"]),
 ]

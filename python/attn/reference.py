@@ -10,13 +10,14 @@ the same over packed sequences. Below: attention on paged caches, and with proje
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks
-from attn._backward import sdpa_backward
+from attn._backward import of_shape, sdpa_backward
 from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
 from attn._chain_backward import (
     apply_backward,
@@ -46,6 +47,7 @@ __all__ = [
     "merge",
     "merge_states",
     "multi_head",
+    "multi_head_backward",
     "online_step",
     "paged_sdpa",
     "predicate",
@@ -169,11 +171,58 @@ def multi_head(
       (B, S, E').
     """
     x, w_o = np.asarray(x, dtype=np.float64), np.asarray(w_o, dtype=np.float64)
-    pair = (heads, heads if kv_heads is None else kv_heads)
+    q, k, v, pair = _project(x, w_q, w_k, w_v, heads, kv_heads)
+    out: Array = sdpa(q, k, v, layout="bsd", heads=pair, **options) @ w_o
+    return out
+
+
+def multi_head_backward(
+    x: npt.ArrayLike,
+    w_q: npt.ArrayLike,
+    w_k: npt.ArrayLike,
+    w_v: npt.ArrayLike,
+    w_o: npt.ArrayLike,
+    heads: int,
+    kv_heads: int | None = None,
+    *,
+    dout: npt.ArrayLike,
+    grad: Sequence[str] = ("x", "w_q", "w_k", "w_v", "w_o"),
+    **options: Any,
+) -> dict[str, Array]:
+    """The gradients of `multi_head`: with y = concat_h(sdpa_h), of L = Σ dout · (y W_O).
+
+    Args:
+      x, w_q, w_k, w_v, w_o, heads, kv_heads, options: as in `multi_head`.
+      dout: (B, S, E'), the cotangent of the result.
+      grad: whose gradients: the names of x and the projections, and those of `sdpa_backward` but q, k and v.
+
+    Returns:
+      The gradients by name, in the order of `grad`, float64, each of the shape of its input.
+
+    Raises:
+      ValueError: grad names what is no input or has no gradient, or as in `multi_head`.
+    """
+    x, w_q, w_k, w_v, w_o, dout = (np.asarray(y, dtype=np.float64) for y in (x, w_q, w_k, w_v, w_o, dout))
+    q, k, v, pair = _project(x, w_q, w_k, w_v, heads, kv_heads)
+    y = sdpa(q, k, v, layout="bsd", heads=pair, **options)
+    for name in ("q", "k", "v"):
+        if name in grad:
+            raise ValueError(f"expected grad of inputs of multi_head, found {name!r}, a product; write 'w_{name}'")
+    others = [name for name in grad if name not in ("x", "w_q", "w_k", "w_v", "w_o")]
+    dy = of_shape("dout", dout, (*x.shape[:2], w_o.shape[1])) @ w_o.T
+    d = sdpa_backward(q, k, v, y, None, dy, layout="bsd", heads=pair, grad=("q", "k", "v", *others), **options)
+    # dX = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ;  dW_Q = Xᵀ dQ and likewise;  dW_O = yᵀ dout
+    d["x"] = d["q"] @ w_q.T + d["k"] @ w_k.T + d["v"] @ w_v.T
+    d |= {f"w_{name}": np.tensordot(x, d[name], axes=((0, 1), (0, 1))) for name in ("q", "k", "v")}
+    d["w_o"] = np.tensordot(y, dout, axes=((0, 1), (0, 1)))
+    return {name: d[name] for name in grad}
+
+
+def _project(x: Array, w_q: Any, w_k: Any, w_v: Any, heads: int, kv_heads: int | None) -> tuple[Any, ...]:
+    """The rows of Q, K and V, and the numbers of heads."""
     if x.ndim != 3 or np.shape(w_q)[-1] % heads:
         raise ValueError(
             f"expected x of rank 3 and projections divisible by {heads} heads, found {x.shape}, {np.shape(w_q)}"
         )
-    q, k, v = (x @ np.asarray(w, dtype=np.float64) for w in (w_q, w_k, w_v))
-    out: Array = sdpa(q, k, v, layout="bsd", heads=pair, **options) @ w_o
-    return out
+    pair = (heads, heads if kv_heads is None else kv_heads)
+    return (*(x @ np.asarray(w, dtype=np.float64) for w in (w_q, w_k, w_v)), pair)

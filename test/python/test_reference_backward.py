@@ -340,6 +340,10 @@ def test_out_and_lse_that_are_given_are_used(rng):
     out, lse = reference.sdpa(q, k, v, return_lse=True)
     d = reference.sdpa_backward(q, k, v, out, lse + np.log(2.0), dout)  # half of each weight
     np.testing.assert_allclose(d["v"], reference.sdpa_backward(q, k, v, out, lse, dout)["v"] / 2, rtol=1e-12)
+    lse[:, :, 2] = -INF
+    d = reference.sdpa_backward(q, k, v, out, lse, dout)
+    assert (d["q"][:, :, 2] == 0).all()
+    assert all(np.isfinite(x).all() for x in d.values())
 
 
 BAD = {

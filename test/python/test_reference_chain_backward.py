@@ -131,3 +131,18 @@ def test_the_chain_is_the_whole(rng, sink):
     found["q"], found["k"] = reference.scores_backward(q, k, d)
     for name in grad:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-11, atol=1e-13, err_msg=name)
+
+
+def test_multi_head(rng):
+    x, dout = rng.standard_normal((2, 5, 6)), rng.standard_normal((2, 5, 3))
+    shapes = {"w_q": (6, 12), "w_k": (6, 6), "w_v": (6, 4), "w_o": (8, 3)}
+    arrays = {"x": x} | {name: rng.standard_normal(shape) / 2 for name, shape in shapes.items()}
+    sink = rng.standard_normal(4)
+    options = dict(heads=4, kv_heads=2, causal="top_left", sink=sink)
+    grad = (*arrays, "sink")
+    found = reference.multi_head_backward(**arrays, **options, dout=dout, grad=grad)
+    assert tuple(found) == grad
+    check(lambda: [(reference.multi_head(**arrays, **options), dout)], [*arrays.values(), sink], [*found.values()], rng)
+    for bad in (dict(dout=dout[:1]), dict(grad=("q",)), dict(grad=("mask",))):
+        with pytest.raises(ValueError, match="expected"):
+            reference.multi_head_backward(**arrays, **options, **dict(dout=dout) | bad)
