@@ -179,10 +179,10 @@ def _of_captures(grad: Sequence[str], ds: Array, reads: list[tuple[_dual.Read, A
     """The gradients of the arrays that score_mod reads and grad names: each read's part of ds, added where it reads."""
     sums: dict[str, _Sum] = {}
     for read, tangent in reads:
-        array = _capture.root(read.array)
-        name = array.name or "captured"
+        name = read.array.name or "captured"
         if name not in grad or name in ALWAYS + GIVEN:
             continue
+        array = _capture.root(read.array)
         total = sums.setdefault(name, _Sum(array, np.zeros(array.size)))
         if _capture.place(array) != _capture.place(total.array):
             raise ValueError(f"expected one captured array {name}, found several; write attn.capture(array, name)")

@@ -74,21 +74,25 @@ def softmax_backward(
 
     Args:
       weights, lse: the results of `softmax`.
-      dweights, dlse: their gradients; dlse of an empty row counts as 0.
+      dweights, dlse: their gradients; neither is read where a weight is 0, or in an empty row.
       sink: as in `softmax`.
     """
     is_empty = lse == -np.inf
     # Δ = Σ_j p dp − dlse;  ds = p (dp − Δ);  dsink = −Σ exp(sink − lse) Δ
-    delta = times(weights, dweights).sum(-1) - np.where(is_empty, 0.0, dlse)
+    delta = times(weights, dweights).sum(-1) - dlse
     ds = times(weights, dweights - delta[..., None])
     if sink is None:
         return ds, None
-    share = np.exp(np.where(is_empty, -np.inf, np.asarray(sink, np.float64)[:, None] - np.where(is_empty, 0.0, lse)))
+    with np.errstate(invalid="ignore", over="ignore"):  # of an empty row
+        share = np.where(is_empty, 0.0, np.exp(np.asarray(sink, np.float64)[:, None] - lse))
     return ds, -times(share, delta).sum((0, 2))
 
 
 def apply_backward(weights: Array, v: npt.ArrayLike, dout: Array, keep: Array | None = None) -> tuple[Array, Array]:
-    """The gradients of `apply`: of the weights, dout Vᵀ, and of v, weightsᵀ dout summed over the heads of a group."""
+    """The gradients of `apply`: of the weights, dout Vᵀ, and of v, weightsᵀ dout, summed over the heads of a group.
+
+    That of the weights is 0 where a key is removed. The weights of removed keys are 0, as in the forward.
+    """
     v = np.asarray(v, np.float64)
     keep = np.ones(weights.shape, bool) if keep is None else keep
     with np.errstate(invalid="ignore", over="ignore"):  # of a removed key V may be anything

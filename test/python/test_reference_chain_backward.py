@@ -78,10 +78,17 @@ def test_softmax(rng, sink):
         return [(np.where(keep, weights, 0), np.where(keep, dweights, 0)), (np.where(is_empty, 0, lse), dlse)]
 
     weights, lse = reference.softmax(reference.mask(s, keep=keep), sinks)
-    ds, dsink = reference.softmax_backward(weights, lse, dweights, dlse, sinks)
+    ds, dsink = reference.softmax_backward(weights, lse, dweights, np.where(lse == -np.inf, NAN, dlse), sinks)
     assert (ds[~keep] == 0).all()
     assert sink == (dsink is not None)
     check(softmax, [s, sinks] if sink else [s], [ds, dsink] if sink else [ds], rng)
+
+
+def test_a_sink_in_empty_rows():
+    lse, dlse = np.array([[[-np.inf, 0.5]]]), np.array([[[NAN, 2.0]]])  # as where the first row is beyond q_lengths
+    ds, dsink = reference.softmax_backward(np.zeros((1, 1, 2, 3)), lse, np.full((1, 1, 2, 3), NAN), dlse, [0.5])
+    assert (ds == 0).all()
+    assert dsink.tolist() == [2.0]
 
 
 def test_scale_softcap_mask_and_apply(rng):
@@ -101,6 +108,12 @@ def test_scale_softcap_mask_and_apply(rng):
     v, dout = rng.standard_normal((2, 2, 7, 2)), rng.standard_normal((2, 4, 5, 2))
     found = reference.apply_backward(s, v, dout)
     check(lambda: [(reference.apply(s, v), dout)], [s, v], found, rng)
+    keep[..., -1] = False
+    s[~keep] = 0
+    expected = reference.apply_backward(s, v, dout, keep)
+    v[:, :, -1] = NAN
+    for x, y in zip(reference.apply_backward(s, v, dout, keep), expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("sink", [False, True])
