@@ -87,6 +87,17 @@ LogicalResult ClassifyTileOp::verify() {
   return verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, IntegerType::get(getContext(), 1), "i1 (true = keep)");
 }
 
+LogicalResult AccumulateOp::verify() {
+  int64_t rank = cast<ShapedType>(getDestination().getType()).getRank(), found = getIndices().size();
+  if (found != rank)
+    return emitOpError("expected an index for each of ")
+           << rank << " dimensions of the destination, found " << found << (found == 1 ? " index" : " indices");
+  Operation *parent = (*this)->getParentOp();
+  if (parent && !isa<AttnDialect>(parent->getDialect()))
+    return emitOpError("expected to stand directly in a region of an attn op, found it in ") << parent->getName();
+  return success();
+}
+
 LogicalResult IndexOp::verify() {
   Operation *parent = (*this)->getParentOp();
   if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp, MapScoresOp, WeightsOp,

@@ -302,6 +302,26 @@ def Attn_IndexOp : Attn_Op<"index", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Attn_AccumulateOp : Attn_Op<"accumulate", [
+    TypesMatchWith<"value has the element type of destination", "destination", "value",
+                   "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
+  let summary = "adds to one element of a tensor from inside of a region";
+  let description = [{
+    `destination[indices] += value` for each score that the region is evaluated for. So a region of gradients passes
+    on the gradient of a tensor that the region of scores reads: it adds where the other one reads.
+
+    Stands directly in a region of an attn op, with an index for each dimension of the destination.
+
+    ```mlir
+    attn.accumulate %g into %d_slopes[%h] : tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins AnyFloat:$value, Arg<Attn_Shaped, "", [MemRead, MemWrite]>:$destination,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = "$value `into` $destination `[` $indices `]` attr-dict `:` type($destination)";
+  let hasVerifier = 1;
+}
+
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator]> {
   let summary = "ends a region with its values";
   let description = [{

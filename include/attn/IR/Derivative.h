@@ -1,0 +1,35 @@
+//===- Derivative.h - gradients of the regions of scores --------*- C++ -*-===//
+//
+// A backward pass asks of a region of scores, score_mod, what it passes back:
+// the gradient of its argument, and of the tensors that it reads.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_IR_DERIVATIVE_H
+#define ATTN_IR_DERIVATIVE_H
+
+#include "attn/IR/Attn.h"
+
+namespace attn {
+
+/// Fills the empty region `grad` with ^bb0(%score : T, %ds : T), which yields d score_mod / d score * %ds at %score, of
+/// type T. Where `scoreMod` reads one of `captures` (by tensor.extract or memref.load), `grad` also adds the gradient
+/// of what is read to the same position of the one of `destinations` in its place, by attn.accumulate.
+///
+/// Where %ds is 0, everything passed back is 0, whatever the score and the captures hold; in the same way a branch that
+/// is not selected passes no infinity or NaN back. A maximum or minimum passes to the operand that it selects, the
+/// first on a tie. The derivatives of absf, copysign and sqrt at 0 are 0, and so are all of floor, ceil, round, trunc
+/// and comparisons. An op without a derivative, and a capture without one, is an error.
+mlir::LogicalResult buildScoreGradient(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &scoreMod,
+                                       mlir::Region &grad, mlir::ValueRange captures, mlir::ValueRange destinations,
+                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Makes cap * tanh(score_mod(s) / cap) of what `region` computes; the region, which may be empty, then takes and
+/// yields `type`.
+void foldSoftcap(mlir::OpBuilder &builder, mlir::Location loc, double cap, mlir::Type type, mlir::Region &region);
+
+} // namespace attn
+
+#endif // ATTN_IR_DERIVATIVE_H

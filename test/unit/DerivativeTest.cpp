@@ -1,0 +1,474 @@
+//===- DerivativeTest.cpp - gradients of regions of scores -----------------===//
+//
+// A region of scores and the region of gradients made of it are interpreted in
+// double precision. Gradients are compared with differences of the scores.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "RegionInterpreter.h"
+
+#include "mlir/IR/Verifier.h"
+#include <random>
+
+using namespace mlir;
+using namespace attn;
+using attn::test::Interpreter;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+
+/// What a region of gradients passes back.
+struct Gradient {
+  double score;
+  Interpreter::Memory captures; ///< by destination
+};
+
+class Derivative : public attn::test::IRTest {
+protected:
+  static constexpr int64_t kHeads = 3, kQueries = 4, kKeys = 5;
+
+  void SetUp() override {
+    std::mt19937 random(3);
+    for (auto [name, size] : {std::pair("slopes", kHeads), {"bias", kQueries * kKeys}, {"table", int64_t(7)}})
+      for (int64_t i = 0; i < size; ++i)
+        arrays[name].push_back(std::uniform_real_distribution<>(-1, 1)(random));
+  }
+
+  /// A score_mod with %s, the score, that yields %y. It can read slopes(h), bias(i, j) and table(x) as they are here.
+  OwningOpRef<ModuleOp> parseBody(StringRef body, StringRef type = "f64", StringRef captured = "f64") {
+    return parse(llvm::formatv(R"(
+func.func @f(%q: tensor<3x4x8x{0}>, %k: tensor<3x5x8x{0}>, %slopes: tensor<3x{1}>, %bias: tensor<4x5x{1}>,
+             %table: tensor<7x{1}>, %buckets: tensor<5xi32>, %d_slopes: tensor<3x{0}>, %d_bias: tensor<4x5x{0}>,
+             %d_table: tensor<7x{0}>, %o: tensor<3x4x8x{0}>) -> tensor<3x4x8x{0}> {{
+  %r = attn.sdpa ins(%q, %k, %k : tensor<3x4x8x{0}>, tensor<3x5x8x{0}>, tensor<3x5x8x{0}>) outs(%o : tensor<3x4x8x{0}>)
+      score_mod {{
+      ^bb0(%s : {0}):
+        %h = attn.index head : index
+        %i = attn.index query : index
+        %j = attn.index key : index
+        {2}
+        attn.yield %y : {0}
+      } -> tensor<3x4x8x{0}>
+  return %r : tensor<3x4x8x{0}>
+})",
+                               type, captured, body)
+                     .str());
+  }
+
+  static Region &getScoreMod(ModuleOp module) { return getOnly<SdpaOp>(module).getScoreMod(); }
+
+  /// Builds the gradient for all captures of `names`; null and the message in `error` if there is none.
+  std::unique_ptr<Region> differentiate(ModuleOp module, ArrayRef<StringRef> names = {"slopes", "bias", "table"}) {
+    auto sdpa = getOnly<SdpaOp>(module);
+    Block &entry = *sdpa->getBlock();
+    constexpr StringRef order[] = {"q", "k", "slopes", "bias", "table", "buckets", "d_slopes", "d_bias", "d_table"};
+    auto getArgument = [&](StringRef name) { return entry.getArgument(llvm::find(order, name) - order); };
+    SmallVector<Value> captures, destinations;
+    for (StringRef name : names) {
+      captures.push_back(getArgument(name));
+      destinations.push_back(getArgument(name == "buckets" ? "d_table" : ("d_" + name).str()));
+      memory[captures.back()] = arrays[name.str()];
+    }
+    for (StringRef name : {"slopes", "bias", "table"})
+      memory[getArgument(name)] = arrays[name.str()];
+    error.clear();
+    ScopedDiagnosticHandler handler(getContext(), [&](Diagnostic &diag) {
+      error = diag.str();
+      for (Diagnostic &note : diag.getNotes())
+        error += "; " + note.str();
+    });
+    auto grad = std::make_unique<Region>();
+    OpBuilder builder(sdpa);
+    LogicalResult result = buildScoreGradient(builder, sdpa.getLoc(), sdpa.getScoreMod(), *grad, captures, destinations,
+                                              [&] { return sdpa.emitOpError(); });
+    EXPECT_EQ(failed(result), !error.empty());
+    if (failed(result))
+      return nullptr;
+    for (Operation &op : grad->front().without_terminator())
+      if (!isa<IndexOp>(op)) // stands in no op yet
+        EXPECT_TRUE(succeeded(verify(&op)));
+    return grad;
+  }
+
+  double evaluate(Region &scoreMod, double score, const Interpreter::Memory &at) {
+    return Interpreter({1, 2, 3}, at).run(scoreMod, {score});
+  }
+
+  Gradient evaluateGradient(Region &grad, double score, double ds) {
+    Interpreter interpreter({1, 2, 3}, memory);
+    double result = interpreter.run(grad, {score, ds});
+    return {result, interpreter.accumulated};
+  }
+
+  /// The derivative of f at 0, exact for polynomials of degree 4; the step is small, for kinks lie anywhere.
+  static double getDifference(function_ref<double(double)> f) {
+    constexpr double step = 1e-5;
+    return (8 * (f(step) - f(-step)) - (f(2 * step) - f(-2 * step))) / (12 * step);
+  }
+
+  /// The gradients by the score and by every element of the captures are those of differences.
+  void check(StringRef body, ArrayRef<double> scores, double tolerance = 1e-8) {
+    SCOPED_TRACE(body.str());
+    OwningOpRef<ModuleOp> module = parseBody(body);
+    Region &scoreMod = getScoreMod(*module);
+    std::unique_ptr<Region> grad = differentiate(*module);
+    ASSERT_TRUE(grad) << error;
+    constexpr double ds = -1.75;
+    for (double score : scores) {
+      SCOPED_TRACE(score);
+      Gradient found = evaluateGradient(*grad, score, ds);
+      auto expectNear = [&](double value, double expected) {
+        expected *= ds;
+        EXPECT_NEAR(value, expected, tolerance * (1 + std::abs(expected)));
+      };
+      expectNear(found.score, getDifference([&](double step) { return evaluate(scoreMod, score + step, memory); }));
+      Block &entry = *scoreMod.getParentOp()->getBlock();
+      for (unsigned capture : {2, 3, 4}) {
+        std::vector<double> gradient = found.captures[entry.getArgument(capture + 4)];
+        gradient.resize(memory[entry.getArgument(capture)].size());
+        for (size_t element = 0; element < gradient.size(); ++element)
+          expectNear(gradient[element], getDifference([&](double step) {
+                       Interpreter::Memory changed = memory;
+                       changed[entry.getArgument(capture)][element] += step;
+                       return evaluate(scoreMod, score, changed);
+                     }));
+      }
+    }
+  }
+
+  /// The gradient by the score is as expected, where differences do not say it.
+  void checkAt(StringRef body, double score, double ds, double expected) {
+    SCOPED_TRACE(llvm::formatv("{0} at {1} with {2}", body, score, ds).str());
+    OwningOpRef<ModuleOp> module = parseBody(body);
+    std::unique_ptr<Region> grad = differentiate(*module);
+    ASSERT_TRUE(grad) << error;
+    Gradient found = evaluateGradient(*grad, score, ds);
+    EXPECT_EQ(found.score, expected);
+    if (ds == 0)
+      for (auto &[destination, gradient] : found.captures)
+        for (double element : gradient)
+          EXPECT_EQ(element, 0);
+  }
+
+  template <typename OpTy> static int64_t count(Region &region) { return llvm::range_size(region.getOps<OpTy>()); }
+
+  std::string error;
+  std::map<std::string, std::vector<double>> arrays;
+  Interpreter::Memory memory;
+};
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+constexpr double kAnywhere[] = {-2.3, -0.7, 0.2, 1.1, 3.4}, kPositive[] = {0.3, 0.9, 1.7, 4.2};
+
+TEST_F(Derivative, Functions) {
+  for (StringRef name : {"exp", "exp2", "expm1", "tanh", "sin", "cos", "tan", "atan", "erf", "absf", "floor", "ceil",
+                         "round", "roundeven", "trunc"})
+    check(("%y = math." + name + " %s : f64").str(), kAnywhere, 1e-7);
+  for (StringRef name : {"log", "log2", "log10", "log1p", "sqrt", "rsqrt"})
+    check(("%y = math." + name + " %s : f64").str(), kPositive, 1e-7);
+}
+
+TEST_F(Derivative, Arithmetic) {
+  StringRef read = "%x = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n";
+  for (StringRef name : {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf",
+                         "arith.maxnumf", "arith.minnumf", "math.copysign"})
+    for (StringRef operands : {" %s, %x", " %x, %s", " %s, %s"}) {
+      if (name == "math.copysign" && operands == " %x, %s")
+        continue; // |x| or -|x| jumps with the score
+      check((read + "%y = " + name + operands + " : f64").str(), kAnywhere);
+    }
+  check("%y = arith.negf %s : f64", kAnywhere);
+  for (StringRef operands : {"%s, %x, %x", "%x, %s, %s", "%s, %s, %s"})
+    check((read + "%y = math.fma " + operands + " : f64").str(), kAnywhere);
+}
+
+TEST_F(Derivative, Powers) {
+  StringRef read = "%x = tensor.extract %slopes[%h] : tensor<3xf64>\n";
+  for (StringRef operands : {"%s, %x", "%s, %s", "%s, %three", "%three, %s", "%s, %half"})
+    check((read + "%three = arith.constant 3.0 : f64\n%half = arith.constant -0.5 : f64\n%y = math.powf " + operands +
+           " : f64")
+              .str(),
+          kPositive);
+  for (int power : {-2, -1, 0, 1, 2, 3})
+    check(llvm::formatv("%n = arith.constant {0} : i32\n%y = math.fpowi %s, %n : f64, i32", power).str(), kAnywhere);
+  check("%n = arith.index_cast %i : index to i32\n%y = math.fpowi %s, %n : f64, i32", kAnywhere);
+}
+
+TEST_F(Derivative, Choices) {
+  check("%c = arith.constant 0.5 : f64\n%less = arith.cmpf olt, %s, %c : f64\n%a = math.exp %s : f64\n"
+        "%y = arith.select %less, %a, %s : f64",
+        kAnywhere);
+  check("%before = arith.cmpi slt, %j, %i : index\n%a = arith.mulf %s, %s : f64\n"
+        "%y = arith.select %before, %s, %a : f64",
+        kAnywhere);
+  // What a score is rounded to, or counts as, is constant.
+  check("%n = arith.fptosi %s : f64 to i32\n%a = arith.sitofp %n : i32 to f64\n%y = arith.mulf %a, %s : f64",
+        kAnywhere);
+}
+
+TEST_F(Derivative, NarrowTypes) {
+  OwningOpRef<ModuleOp> module = parseBody("%x = tensor.extract %slopes[%h] : tensor<3xbf16>\n"
+                                           "%w = arith.extf %x : bf16 to f32\n%a = arith.mulf %w, %s : f32\n"
+                                           "%b = arith.truncf %a : f32 to f16\n%c = math.exp %b : f16\n"
+                                           "%y = arith.extf %c : f16 to f32",
+                                           "f32", "bf16");
+  std::unique_ptr<Region> grad = differentiate(*module);
+  double x = arrays["slopes"][1], power = std::exp(x * 0.7);
+  Gradient found = evaluateGradient(*grad, 0.7, 3);
+  EXPECT_NEAR(found.score, 3 * x * power, 1e-12);
+  Value destination = getScoreMod(*module).getParentOp()->getBlock()->getArgument(6);
+  EXPECT_NEAR(found.captures[destination][1], 3 * 0.7 * power, 1e-12);
+  // %b and the adjoint of exp; that of the bf16 stays f32, as its sum is.
+  EXPECT_EQ(count<arith::TruncFOp>(*grad), 2);
+}
+
+//===----------------------------------------------------------------------===//
+// Kinks and infinities
+//===----------------------------------------------------------------------===//
+
+TEST_F(Derivative, Kinks) {
+  StringRef zero = "%zero = arith.constant 0.0 : f64\n", twice = "%t = arith.addf %s, %s : f64\n";
+  checkAt("%y = math.absf %s : f64", 0, 3, 0);
+  checkAt("%y = math.sqrt %s : f64", 0, 3, 0);
+  checkAt((zero + "%y = math.copysign %s, %zero : f64").str(), 0, 3, 0);
+  // On a tie the first operand is selected.
+  for (StringRef name : {"maximumf", "minimumf", "maxnumf", "minnumf"}) {
+    checkAt((twice + "%y = arith." + name + " %s, %t : f64").str(), 0, 3, 3);
+    checkAt((twice + "%y = arith." + name + " %t, %s : f64").str(), 0, 3, 6);
+  }
+  StringRef nan = "%nan = arith.constant 0x7FF8000000000000 : f64\n";
+  checkAt((nan + "%y = arith.maxnumf %nan, %s : f64").str(), 2, 3, 3);
+  checkAt((nan + "%y = arith.minnumf %s, %nan : f64").str(), 2, 3, 3);
+}
+
+TEST_F(Derivative, InfiniteSlope) {
+  checkAt("%y = math.log %s : f64", 0, 3, kInfinity);
+  checkAt("%three = arith.constant 3.0 : f64\n%y = math.powf %s, %three : f64", 0, 3, 0);
+  checkAt("%zero = arith.constant 0.0 : f64\n%y = math.powf %s, %zero : f64", 0, 3, 0);
+  checkAt("%zero = arith.constant 0.0 : f64\n%y = math.powf %zero, %s : f64", 2, 3, 0);
+  checkAt("%zero = arith.constant 0 : i32\n%y = math.fpowi %s, %zero : f64, i32", 0, 3, 0);
+}
+
+// A removed key has ds = 0, and its score, or what is read for it, may be anything.
+TEST_F(Derivative, NothingComesBackFromZero) {
+  for (StringRef name : {"exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sin", "cos",
+                         "tan", "atan", "erf", "absf"})
+    for (double score : {0.0, -1.0, 1e3, kInfinity, -kInfinity, kNaN})
+      checkAt(("%y = math." + name + " %s : f64").str(), score, 0, 0);
+  for (StringRef op :
+       {"arith.mulf", "arith.divf", "arith.maximumf", "arith.maxnumf", "arith.addf", "math.powf", "math.copysign"})
+    for (double element : {0.0, 2.0, kInfinity, kNaN})
+      for (double score : {0.0, 2.0, kInfinity, kNaN}) {
+        arrays["slopes"].assign(kHeads, element);
+        checkAt(("%x = tensor.extract %slopes[%h] : tensor<3xf64>\n%y = " + op + " %s, %x : f64").str(), score, 0, 0);
+        checkAt(("%x = tensor.extract %slopes[%h] : tensor<3xf64>\n%y = " + op + " %x, %s : f64").str(), score, 0, 0);
+      }
+}
+
+TEST_F(Derivative, NothingComesBackFromTheOtherBranch) {
+  StringRef branch = "%zero = arith.constant 0.0 : f64\n%positive = arith.cmpf ogt, %s, %zero : f64\n";
+  for (StringRef name : {"log", "sqrt", "rsqrt", "log1p"})
+    for (double score : {0.0, -1.0, -5.0})
+      checkAt((branch + "%a = math." + name + " %s : f64\n%y = arith.select %positive, %a, %s : f64").str(), score, 3,
+              3);
+  // x exp(x) overflows where it is not selected.
+  checkAt((branch + "%e = math.exp %s : f64\n%a = arith.mulf %s, %e : f64\n"
+                    "%y = arith.select %positive, %s, %a : f64")
+              .str(),
+          1e3, 3, 3);
+}
+
+//===----------------------------------------------------------------------===//
+// Captures
+//===----------------------------------------------------------------------===//
+
+TEST_F(Derivative, AlibiSlope) {
+  StringRef body = "%x = tensor.extract %slopes[%h] : tensor<3xf64>\n%d = arith.subi %j, %i : index\n"
+                   "%n = arith.index_cast %d : index to i32\n%far = arith.sitofp %n : i32 to f64\n"
+                   "%a = arith.mulf %x, %far : f64\n%y = arith.addf %s, %a : f64";
+  check(body, kAnywhere);
+  OwningOpRef<ModuleOp> module = parseBody(body);
+  Gradient found = evaluateGradient(*differentiate(*module), 0.3, 2);
+  Value destination = getScoreMod(*module).getParentOp()->getBlock()->getArgument(6);
+  EXPECT_EQ(found.captures[destination], std::vector<double>({0, 2})) << "head 1, j - i = 1";
+}
+
+// T5: a table by the distance of query and key.
+TEST_F(Derivative, Table) {
+  check("%d = arith.subi %j, %i : index\n%c = arith.constant 3 : index\n%bucket = arith.addi %d, %c : index\n"
+        "%x = tensor.extract %table[%bucket] : tensor<7xf64>\n%t = math.tanh %s : f64\n%y = arith.mulf %x, %t : f64",
+        kAnywhere);
+}
+
+TEST_F(Derivative, ReadsOfOneElementAreAddedOnce) {
+  OwningOpRef<ModuleOp> module = parseBody("%x = tensor.extract %slopes[%h] : tensor<3xf64>\n"
+                                           "%x2 = tensor.extract %slopes[%h] : tensor<3xf64>\n"
+                                           "%b = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n"
+                                           "%a = arith.mulf %x, %x2 : f64\n%c = arith.mulf %a, %s : f64\n"
+                                           "%y = arith.addf %c, %b : f64");
+  EXPECT_EQ(count<AccumulateOp>(*differentiate(*module)), 2);
+  EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {"slopes"})), 1);
+  EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {"table"})), 0);
+  EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {})), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Form
+//===----------------------------------------------------------------------===//
+
+TEST_F(Derivative, SharedSubexpressionsStandOnce) {
+  OwningOpRef<ModuleOp> module = parseBody("%c = arith.constant 30.0 : f64\n%a = arith.divf %s, %c : f64\n"
+                                           "%t = math.tanh %a : f64\n%t2 = math.tanh %a : f64\n"
+                                           "%m = arith.mulf %t, %t2 : f64\n%y = arith.mulf %c, %m : f64");
+  std::unique_ptr<Region> grad = differentiate(*module);
+  EXPECT_EQ(count<math::TanhOp>(*grad), 1);
+  EXPECT_EQ(count<arith::DivFOp>(*grad), 1) << "the derivative multiplies by 1 / 30";
+}
+
+TEST_F(Derivative, OnlyWhatIsNeeded) {
+  // s + x: the derivative is ds, and nothing of the region is left.
+  OwningOpRef<ModuleOp> module = parseBody("%x = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n"
+                                           "%e = math.exp %x : f64\n%y = arith.addf %s, %e : f64");
+  std::unique_ptr<Region> grad = differentiate(*module, {"slopes"});
+  EXPECT_TRUE(llvm::hasSingleElement(grad->front()));
+  EXPECT_EQ(cast<YieldOp>(grad->front().front()).getValue(), grad->getArgument(1));
+}
+
+TEST_F(Derivative, IndependentOfTheScore) {
+  OwningOpRef<ModuleOp> module = parseBody("%y = arith.constant 2.5 : f64");
+  std::unique_ptr<Region> grad = differentiate(*module);
+  EXPECT_EQ(grad->front().getOperations().size(), 2u) << "a constant and the yield";
+  EXPECT_EQ(evaluateGradient(*grad, 4, 3).score, 0);
+  check("%y = tensor.extract %bias[%i, %j] : tensor<4x5xf64>", kAnywhere);
+  check("%n = arith.index_cast %i : index to i32\n%y = arith.sitofp %n : i32 to f64", kAnywhere);
+}
+
+TEST_F(Derivative, Errors) {
+  auto expectError = [&](StringRef body, StringRef expected, ArrayRef<StringRef> names = {"slopes"}) {
+    OwningOpRef<ModuleOp> module = parseBody(body);
+    EXPECT_FALSE(differentiate(*module, names));
+    EXPECT_EQ(error, ("'attn.sdpa' op " + expected).str());
+  };
+  auto withoutDerivative = [](StringRef name) {
+    return ("expected an op with a derivative, found '" + name +
+            "'; write it as arithmetic, exp, log, powf, tanh, sin, cos or erf; the op is here")
+        .str();
+  };
+  expectError("%y = math.acosh %s : f64", withoutDerivative("math.acosh"));
+  expectError("%y = arith.remf %s, %s : f64", withoutDerivative("arith.remf"));
+  expectError("%y, %z = math.sincos %s : f64", withoutDerivative("math.sincos"));
+  expectError("%a = arith.bitcast %s : f64 to i64\n%b = arith.addi %a, %a : i64\n%y = arith.bitcast %b : i64 to f64",
+              withoutDerivative("arith.bitcast"));
+  StringRef read = "%x = tensor.extract %slopes[%h] : tensor<3xf64>\n%a = math.acosh %x : f64\n";
+  expectError((read + "%y = arith.addf %a, %s : f64").str(), withoutDerivative("math.acosh"));
+  expectError("%y = arith.negf %s : f64",
+              "expected a captured tensor that wants a gradient to hold floats, found 'tensor<5xi32>'", {"buckets"});
+  // Where nothing asks for it, it needs no derivative.
+  EXPECT_TRUE(differentiate(*parseBody((read + "%y = arith.addf %a, %s : f64").str()), {"bias"}));
+  EXPECT_TRUE(differentiate(*parseBody("%a = math.acosh %s : f64\n%n = arith.fptosi %a : f64 to i32\n"
+                                       "%b = arith.sitofp %n : i32 to f64\n%y = arith.mulf %b, %s : f64")));
+}
+
+//===----------------------------------------------------------------------===//
+// Properties
+//===----------------------------------------------------------------------===//
+
+/// Bodies of random ops that are finite everywhere.
+class RandomBody {
+public:
+  explicit RandomBody(unsigned seed) : random(seed) {}
+
+  std::string get() {
+    body = "%one = arith.constant 1.0 : f64\n%third = arith.constant 0.3 : f64\n%zero = arith.constant 0.0 : f64\n"
+           "%v0 = tensor.extract %slopes[%h] : tensor<3xf64>\n%v1 = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n"
+           "%v2 = tensor.extract %table[%i] : tensor<7xf64>\n%v3 = tensor.extract %table[%j] : tensor<7xf64>\n"
+           "%v4 = arith.addf %s, %zero : f64\n";
+    next = 5;
+    for (unsigned end = 8 + draw(14); next < end;)
+      append();
+    // Everything of the last values reaches the yield.
+    std::string sum = "%s";
+    for (unsigned n = next - 4, end = next; n < end; ++n) {
+      std::string bounded = add("math.tanh", {"%v" + std::to_string(n)});
+      sum = add("arith.addf", {sum, bounded});
+    }
+    return body + "%y = arith.mulf " + sum + ", %third : f64";
+  }
+
+private:
+  unsigned draw(unsigned count) { return random() % count; }
+  std::string pick() { return "%v" + std::to_string(draw(5) < 3 && next > 9 ? next - 1 - draw(4) : draw(next)); }
+  std::string add(StringRef op, ArrayRef<std::string> operands) {
+    std::string name = "%v" + std::to_string(next++);
+    body += name + " = " + op.str() + " " + llvm::join(operands, ", ") + " : f64\n";
+    return name;
+  }
+  /// 1 + x^2
+  std::string positive() {
+    std::string x = pick();
+    return add("math.fma", {x, x, "%one"});
+  }
+  void append() {
+    constexpr StringLiteral bounded[] = {"math.tanh", "math.sin", "math.cos", "math.atan", "math.erf"};
+    constexpr StringLiteral binary[] = {"arith.addf", "arith.subf", "arith.maximumf", "arith.minnumf"};
+    constexpr StringLiteral onPositive[] = {"math.sqrt", "math.rsqrt", "math.log", "math.log2", "math.log1p"};
+    constexpr StringLiteral onBounded[] = {"math.exp", "math.exp2", "math.expm1"};
+    switch (draw(9)) {
+    case 0: add(bounded[draw(5)], {pick()}); return;
+    case 1:
+    case 2: add(binary[draw(4)], {pick(), pick()}); return;
+    case 3: add("arith.mulf", {add("math.tanh", {pick()}), pick()}); return;
+    case 4: add("arith.divf", {pick(), positive()}); return;
+    case 5: add(onPositive[draw(5)], {positive()}); return;
+    case 6: add(onBounded[draw(3)], {add("math.sin", {pick()})}); return;
+    case 7: add("math.powf", {positive(), add("math.tanh", {pick()})}); return;
+    default:
+      std::string condition = "%c" + std::to_string(next);
+      body += condition + " = arith.cmpf olt, " + pick() + ", " + pick() + " : f64\n";
+      std::string a = pick(), b = pick();
+      body += "%v" + std::to_string(next++) + " = arith.select " + condition + ", " + a + ", " + b + " : f64\n";
+    }
+  }
+
+  std::mt19937 random;
+  std::string body;
+  unsigned next = 0;
+};
+
+TEST_F(Derivative, RandomCompositions) {
+  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed)
+    check(RandomBody(seed).get(), {-0.83, 0.41}, 1e-6);
+}
+
+//===----------------------------------------------------------------------===//
+// Softcap
+//===----------------------------------------------------------------------===//
+
+TEST_F(Derivative, FoldSoftcap) {
+  auto cap = [](double x) { return 5 * std::tanh(x / 5); };
+  OwningOpRef<ModuleOp> module =
+      parseBody("%x = tensor.extract %bias[%i, %j] : tensor<4x5xf64>\n%y = arith.mulf %s, %x : f64");
+  Region &scoreMod = getScoreMod(*module);
+  OpBuilder builder(scoreMod.getParentOp());
+  foldSoftcap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), scoreMod);
+  EXPECT_TRUE(succeeded(verify(*module)));
+  std::unique_ptr<Region> grad = differentiate(*module);
+  for (double score : kAnywhere) {
+    double x = arrays["bias"][2 * kKeys + 3], capped = cap(score * x);
+    EXPECT_NEAR(evaluate(scoreMod, score, memory), capped, 1e-14);
+    EXPECT_NEAR(evaluateGradient(*grad, score, 3).score, 3 * x * (1 - capped * capped / 25), 1e-14);
+  }
+  // Without a region the score itself is capped.
+  Region alone;
+  foldSoftcap(builder, builder.getUnknownLoc(), 5, builder.getF64Type(), alone);
+  for (double score : kAnywhere)
+    EXPECT_NEAR(evaluate(alone, score, memory), cap(score), 1e-14);
+}
+
+} // namespace
