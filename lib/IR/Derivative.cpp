@@ -75,7 +75,7 @@ using Partials = SmallVector<Number, 3>;
 
 /// The derivative is 0 wherever there is one, or what is computed is no float.
 bool isInactive(Operation *op) {
-  return isa<arith::CmpFOp, arith::FPToSIOp, arith::FPToUIOp, math::FloorOp, math::CeilOp, math::RoundOp,
+  return isa<arith::CmpFOp, arith::CmpIOp, arith::FPToSIOp, arith::FPToUIOp, math::FloorOp, math::CeilOp, math::RoundOp,
              math::RoundEvenOp, math::TruncOp, math::IsFiniteOp, math::IsInfOp, math::IsNaNOp, math::IsNormalOp>(op);
 }
 

@@ -210,6 +210,9 @@ TEST_F(Derivative, Choices) {
   // What a score is rounded to, or counts as, is constant.
   check("%n = arith.fptosi %s : f64 to i32\n%a = arith.sitofp %n : i32 to f64\n%y = arith.mulf %a, %s : f64",
         kAnywhere);
+  check("%z = arith.constant 0 : i64\n%n = arith.bitcast %s : f64 to i64\n%p = arith.cmpi sge, %n, %z : i64\n"
+        "%a = arith.uitofp %p : i1 to f64\n%y = arith.mulf %a, %s : f64",
+        kAnywhere);
 }
 
 TEST_F(Derivative, NarrowTypes) {
@@ -316,6 +319,34 @@ TEST_F(Derivative, ReadsOfOneElementAreAddedOnce) {
   EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {"slopes"})), 1);
   EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {"table"})), 0);
   EXPECT_EQ(count<AccumulateOp>(*differentiate(*module, {})), 0);
+}
+
+// After bufferisation.
+TEST_F(Derivative, Memref) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+func.func @f(%q: memref<3x4x8xf32>, %slopes: memref<3xf32>, %d_slopes: memref<3xf32>, %o: memref<3x4x8xf32>) {
+  attn.sdpa ins(%q, %q, %q : memref<3x4x8xf32>, memref<3x4x8xf32>, memref<3x4x8xf32>) outs(%o : memref<3x4x8xf32>)
+      score_mod {
+      ^bb0(%s : f32):
+        %h = attn.index head : index
+        %x = memref.load %slopes[%h] : memref<3xf32>
+        %x2 = memref.load %slopes[%h] : memref<3xf32>
+        %a = arith.mulf %x, %x2 : f32
+        %y = arith.mulf %s, %a : f32
+        attn.yield %y : f32
+      }
+  return
+})");
+  auto sdpa = getOnly<SdpaOp>(*module);
+  Value slopes = sdpa->getBlock()->getArgument(1), destination = sdpa->getBlock()->getArgument(2);
+  Region grad;
+  OpBuilder builder(sdpa);
+  ASSERT_TRUE(succeeded(buildScoreGradient(builder, sdpa.getLoc(), sdpa.getScoreMod(), grad, slopes, destination,
+                                           [&] { return sdpa.emitOpError(); })));
+  memory[slopes] = {0, -3, 0};
+  Gradient found = evaluateGradient(grad, 5, 2);
+  EXPECT_EQ(found.score, 2 * 9);
+  EXPECT_EQ(found.captures[destination], std::vector<double>({0, 2 * 5 * 2 * -3}));
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringMap.h"
@@ -84,8 +85,8 @@ private:
       return double(index.getKind() == IndexKind::Head    ? position.head
                     : index.getKind() == IndexKind::Query ? position.query
                                                           : position.key);
-    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
-      return memory.at(extract.getTensor())[linearize(extract.getTensor(), extract.getIndices())];
+    if (isa<tensor::ExtractOp, memref::LoadOp>(op))
+      return memory.at(op.getOperand(0))[linearize(op.getOperand(0), op.getOperands().drop_front())];
     SmallVector<double> x = llvm::map_to_vector(op.getOperands(), [&](Value value) { return get(value); });
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return arith::applyCmpPredicate(compare.getPredicate(), APFloat(x[0]), APFloat(x[1]));
@@ -121,6 +122,8 @@ private:
         {"arith.truncf", first},
         {"arith.index_cast", first},
         {"arith.sitofp", first},
+        {"arith.uitofp", first},
+        {"arith.bitcast", first}, // the sign stays
         {"arith.fptosi", unary(std::trunc)},
         {"math.fma", [](const double *x) { return std::fma(x[0], x[1], x[2]); }},
         {"math.powf", [](const double *x) { return std::pow(x[0], x[1]); }},
