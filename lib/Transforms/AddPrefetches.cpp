@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/Schedule/Schedule.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,11 +41,26 @@ struct Source {
   AffineMap map;
 };
 
+/// The loops over keys: those that carry the step's running state, innermost first. None around a single tile.
+SmallVector<scf::ForOp> getKeyLoops(OnlineStepOp step) {
+  SmallVector<scf::ForOp> loops;
+  Value state = step.getDpsInits().front();
+  while (auto carried = dyn_cast<BlockArgument>(state)) {
+    auto loop = dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp());
+    if (!loop)
+      break;
+    loops.push_back(loop);
+    state = loop.getTiedLoopInit(carried)->get();
+  }
+  return loops;
+}
+
 /// Adds prefetches in front of a step.
 class PrefetchBuilder {
 public:
   PrefetchBuilder(OnlineStepOp step)
-      : b(step), step(step), maps(getMaps(step)), domain(getStaticDomain(step)), query(getNumBatchDims(step)) {}
+      : b(step), step(step), maps(getMaps(step)), domain(getStaticDomain(step)), query(getNumBatchDims(step)),
+        loops(getKeyLoops(step)), hasOtherTiles(step->getParentOfType<scf::ForallOp>()) {}
 
   void addToPrefill(PrefillAttr schedule);
   void addToDecode(DecodeAttr schedule);
@@ -53,6 +69,8 @@ private:
   unsigned keyPos() const { return query + 1; }
   unsigned headPos() const { return query + 2; }
   unsigned valuePos() const { return query + 3; }
+  /// False for the only tile of a kernel: what lies behind it is nobody's.
+  bool hasNextTile() const { return hasOtherTiles || !loops.empty(); }
 
   void create(const Source &source, Value row, Value column, int64_t rows, int64_t columns,
               std::optional<Contraction> beside);
@@ -65,6 +83,8 @@ private:
   SmallVector<AffineMap> maps;
   SmallVector<int64_t> domain;
   unsigned query;
+  SmallVector<scf::ForOp> loops;
+  bool hasOtherTiles;
 };
 
 Value index(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
@@ -119,20 +139,23 @@ void PrefetchBuilder::addDense(Value operand, AffineMap map) {
   std::optional<Source> source = findSource(operand, map, query, keyPos());
   if (!source)
     return;
-  int64_t queries = domain[query], keyTile = step.getSchedule()->getKeyTile();
-  Value row = index(b, loc, 0), column = index(b, loc, keyTile);
-  if (auto loop = dyn_cast<scf::ForOp>(step->getParentOp())) {
+  int64_t queries = domain[query];
+  Value row = index(b, loc, queries), column = index(b, loc, 0);
+  if (!loops.empty()) {
+    scf::ForOp loop = loops.front();
     Value key = loop.getInductionVar(),
           isThere = isBefore(b, loc, add(b, loc, key, loop.getStep()), loop.getUpperBound());
     Value back = b.createOrFold<arith::SubIOp>(loc, loop.getLowerBound(), key);
-    row = select(b, loc, isThere, row, index(b, loc, queries));
-    column = select(b, loc, isThere, column, back);
+    row = select(b, loc, isThere, index(b, loc, 0), row);
+    column = select(b, loc, isThere, loop.getStep(), back);
+  } else if (!hasOtherTiles) {
+    return;
   }
   // The last element of each line: a row may begin inside a line, and this tile has read the first line of the next
   // one.
   int64_t bits = std::max(8u, getElementTypeOrSelf(source->tiles.front().getType()).getIntOrFloatBitWidth());
   column = add(b, loc, column, index(b, loc, kLineBits / bits - 1));
-  int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? keyTile : domain[keyPos()];
+  int64_t keys = getMaxTileKeys(step);
   // Twice, since all of it may come from memory and a request that finds no free buffer is dropped.
   for (Contraction product : {Contraction::Scores, Contraction::Values})
     create(*source, row, column, queries, keys, product);
@@ -141,14 +164,16 @@ void PrefetchBuilder::addDense(Value operand, AffineMap map) {
 void PrefetchBuilder::addToPrefill(PrefillAttr schedule) {
   Location loc = step.getLoc();
   int64_t distance = schedule.getPrefetch(), queries = domain[query];
-  if (distance == 0)
+  if (distance == 0 || !hasNextTile())
     return;
-  int64_t keys = ShapedType::isDynamic(domain[keyPos()]) ? schedule.getKeyTile() : domain[keyPos()];
+  int64_t keys = getMaxTileKeys(step);
   Value ahead = index(b, loc, distance), zero = index(b, loc, 0);
   if (std::optional<Source> source = findSource(step.getKey(), maps[1], keyPos(), headPos()))
     create(*source, ahead, zero, keys, domain[headPos()], Contraction::Scores);
-  if (std::optional<Source> source = findSource(step.getQuery(), maps[0], query, headPos()))
-    create(*source, index(b, loc, queries), zero, queries, domain[headPos()], Contraction::Scores);
+  std::optional<Source> nextQuery =
+      hasOtherTiles ? findSource(step.getQuery(), maps[0], query, headPos()) : std::nullopt;
+  if (nextQuery)
+    create(*nextQuery, index(b, loc, queries), zero, queries, domain[headPos()], Contraction::Scores);
   unsigned next = 3;
   for (Value dense : {step.getBias(), step.getMask()})
     if (dense)
@@ -161,14 +186,6 @@ void PrefetchBuilder::addToPrefill(PrefillAttr schedule) {
 // Few query rows
 //===----------------------------------------------------------------------===//
 
-/// The loop over keys: the outermost one below the parallel loop.
-scf::ForOp getKeyLoop(Operation *op) {
-  scf::ForOp outermost;
-  while ((op = op->getParentOp()) && isa<scf::ForOp>(op))
-    outermost = cast<scf::ForOp>(op);
-  return isa_and_present<scf::ForallOp>(op) ? outermost : scf::ForOp();
-}
-
 /// The ops that find `tiles` in a round of `loop`.
 SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
   SetVector<Operation *> lookup;
@@ -178,6 +195,8 @@ SetVector<Operation *> getLookup(scf::ForOp loop, ValueRange tiles) {
   for (Value tile : tiles)
     if (failed(getBackwardSlice(tile, &lookup, options)))
       return {};
+  if (!llvm::all_of(lookup, isPure))
+    return {}; // a user's loop, which calls or stores
   return lookup;
 }
 
@@ -229,16 +248,17 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
     return;
   bool isInterleaved = schedule.getKvHeads() > 1; // what follows for the same head comes after all other heads
   int64_t count = segments.size(), distance = schedule.getPrefetch(), columns = domain[columnPos];
-  int64_t rows = ShapedType::isDynamic(domain[keyPos()]) ? schedule.getKeyTile() : domain[keyPos()];
-  scf::ForOp loop = getKeyLoop(step);
+  int64_t rows = getMaxTileKeys(step);
+  scf::ForOp loop = loops.empty() ? scf::ForOp() : loops.back();
   Value zero = index(b, loc, 0);
   if (!areInPages(loop, segments)) {
     bool isWalk = loop && loop == step->getParentOp() && !areInPages(loop, step.getKeySegments());
     if (isWalk && count > 1)
       addFirstRows(loop, *source, columns);
-    if (distance > 0)
-      create(*source, index(b, loc, isKey || isInterleaved ? distance / (isInterleaved ? 1 : count) : 0), zero, rows,
-             columns, product);
+    bool isAhead = isKey || (isInterleaved && hasNextTile());
+    if (distance > 0 && (hasNextTile() || !isAhead))
+      create(*source, index(b, loc, isAhead ? distance / (isInterleaved ? 1 : count) : 0), zero, rows, columns,
+             product);
     return;
   }
   if (distance == 0)
@@ -284,16 +304,15 @@ bool isPrefetched(OnlineStepOp step) {
         return true;
     return false;
   };
-  scf::ForOp loop = getKeyLoop(step);
-  return follows(step) || (loop && follows(loop));
+  SmallVector<scf::ForOp> loops = getKeyLoops(step);
+  return follows(step) || (!loops.empty() && follows(loops.back()));
 }
 
 struct AddPrefetchesPass : public attn::impl::AddPrefetchesPassBase<AddPrefetchesPass> {
   void runOnOperation() override {
     SmallVector<OnlineStepOp> steps;
     getOperation().walk([&](OnlineStepOp step) {
-      if (step.getSchedule() && step->getNumResults() > 0 && step->getParentOfType<scf::ForallOp>() &&
-          !isPrefetched(step))
+      if (step->getNumResults() > 0 && hasTileRows(step) && hasTileKeys(step) && !isPrefetched(step))
         steps.push_back(step);
     });
     for (OnlineStepOp step : steps) {

@@ -8,10 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/Schedule/Schedule.h"
 #include "attn/Transforms/Passes.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace attn {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
@@ -39,41 +37,6 @@ bool lacksScale(Operation *op) {
   return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
 }
 
-/// True for a number that cannot be more than `bound`: a minimum of it and others.
-bool isAtMost(OpFoldResult size, int64_t bound) {
-  if (std::optional<int64_t> constant = getConstantIntValue(size))
-    return *constant <= bound;
-  auto value = dyn_cast<Value>(size);
-  if (auto minimum = value.getDefiningOp<arith::MinSIOp>())
-    return isAtMost(minimum.getLhs(), bound) || isAtMost(minimum.getRhs(), bound);
-  auto minimum = value.getDefiningOp<affine::AffineMinOp>();
-  return minimum && llvm::any_of(minimum.getMap().getResults(), [&](AffineExpr expr) {
-           auto constant = dyn_cast<AffineConstantExpr>(expr);
-           return constant && constant.getValue() <= bound;
-         });
-}
-
-/// A step of more keys than its schedule's tile has, or of a number of them that nothing bounds.
-bool foldsManyTiles(Operation *op) {
-  auto step = dyn_cast<OnlineStepOp>(op);
-  if (!step || !step.getSchedule())
-    return false;
-  int64_t keyTile = step.getSchedule()->getKeyTile(), keys = getStaticSize(op, DimKind::Key);
-  if (!ShapedType::isDynamic(keys))
-    return keys > keyTile;
-  if (!isa<RankedTensorType>(step.getKey().getType()))
-    return false; // bufferised: it was a tile before
-  unsigned key = getDomainPosition(op, DimKind::Key);
-  std::optional<unsigned> position = getMaps(op)[1].getResultPosition(getAffineDimExpr(key, op->getContext()));
-  Value source = getDestination(step.getKey());
-  SmallVector<OpFoldResult> sizes;
-  if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
-    sizes = slice.getMixedSizes();
-  else if (auto empty = source.getDefiningOp<tensor::EmptyOp>())
-    sizes = empty.getMixedSizes();
-  return !position || sizes.empty() || !isAtMost(sizes[*position], keyTile);
-}
-
 const Contract kContracts[] = {
     {"canonicalize",
      [](Operation *op) { return lacksScale(op) && ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)); },
@@ -97,10 +60,14 @@ const Contract kContracts[] = {
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<OnlineStepOp>(op);
-       return step && (!step.getSchedule() || getStaticSize(op, DimKind::Query) != step.getSchedule()->getQueryTile());
+       return step && !hasTileRows(step);
      },
      "the query rows of its schedule's tile after phase tile; run attn-tile"},
-    {"tile", foldsManyTiles,
+    {"tile",
+     [](Operation *op) {
+       auto step = dyn_cast<OnlineStepOp>(op);
+       return step && !hasTileKeys(step);
+     },
      "one key tile a step after phase tile, of at most as many keys as its schedule says; run attn-tile"},
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },

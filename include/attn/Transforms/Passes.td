@@ -355,8 +355,9 @@ def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {
     for Q of the next query tile, and for the bias and mask of the next key
     tile. Rows of a dense K go on in memory; those of a page end with it, so what
     finds it is cloned for the next round of the loop. The first rows of segments
-    are asked for in front of the loop. Steps that have prefetches, and those of
-    a GPU, stay as they are; nothing is rejected.
+    are asked for in front of the loop. A single tile without a loop asks for
+    its own V alone. Steps that have prefetches, those of a GPU and those of more
+    rows or keys than their schedule's tile stay as they are; nothing is rejected.
 
     ```mlir
     // after

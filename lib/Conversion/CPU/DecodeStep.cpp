@@ -19,6 +19,7 @@
 
 #include "DecodeStep.h"
 #include "ByteBuilder.h"
+#include "attn/Schedule/Schedule.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "llvm/Support/MathExtras.h"
@@ -54,7 +55,7 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
   numKeys = multiply(vb, getDomainSizes(b, step)[getNumBatchDims(step) + 1], keys.size());
   // The last block of keys may write up to one vector of scores beyond the last key.
   int64_t count = rows.getCount();
-  int64_t pitch = llvm::alignTo(getStaticKeys(*this).value_or(schedule.getKeyTile()), vb.lanes);
+  int64_t pitch = llvm::alignTo(getMaxTileKeys(step) * keys.size(), vb.lanes);
   scores = weights = vb.stackBuffer({count, pitch});
   if (usesPairs(*this))
     weights = vb.stackBuffer({count, pitch}, b.getBF16Type());

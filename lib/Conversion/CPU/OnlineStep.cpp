@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeStep.h"
+#include "attn/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
@@ -41,7 +42,7 @@ public:
     numLanes = domain[numBatch];
     numKeys = getDomainSizes(b, step)[numBatch + 1];
     keyCount = getValueOrCreateConstantIndexOp(b, loc, numKeys);
-    maxKeys = getConstantIntValue(numKeys).value_or(schedule.getKeyTile());
+    maxKeys = getMaxTileKeys(step);
     scoreWeight = step.getScoreWeight();
     headSize = domain[numBatch + 2];
     valueSize = domain[numBatch + 3];
@@ -348,10 +349,8 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
       return op.emitOpError("expected a tile of static size but for its keys; run attn-tile");
   if (!op.getMoreKeys().empty())
     return op.emitOpError("expected keys of one segment in a prefill tile, found ") << op.getMoreKeys().size() + 1;
-  // Scores of more keys than the schedule's tile have no buffer.
-  if (domain[numBatch + 1] > schedule.getKeyTile())
-    return op.emitOpError("expected at most ")
-           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+  if (failed(verifyTileKeys(op)))
+    return failure();
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     if (size != 1)
       return op.emitOpError("expected a tile of one batch index and head, found ") << size << "; run attn-tile";

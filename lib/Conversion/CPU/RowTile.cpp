@@ -6,6 +6,7 @@
 
 #include "RowTile.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Schedule/Schedule.h"
 
 using namespace mlir;
 using namespace attn;
@@ -135,9 +136,8 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
       return op.emitOpError(
           "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
   }
-  if (domain[numBatch + 1] > schedule.getKeyTile())
-    return op.emitOpError("expected at most ")
-           << schedule.getKeyTile() << " keys, those of the schedule's tile, found " << domain[numBatch + 1];
+  if (failed(verifyTileKeys(op)))
+    return failure();
   int64_t block = cast<DecodeAttr>(schedule).getKeyBlock(domain[numBatch] * (numBatch > 0 ? domain[numBatch - 1] : 1));
   int64_t segments = op.getKeySegments().size(), rows = domain[numBatch + 1];
   if (segments > 1 && (segments != block || ShapedType::isDynamic(rows)))
