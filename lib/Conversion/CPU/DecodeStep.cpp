@@ -197,7 +197,7 @@ LogicalResult attn::cpu::lowerDecodeStep(RewriterBase &rewriter, OnlineStepOp st
   VectorBuilder vb(rewriter, step.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType())));
   if (getStaticSize(step, DimKind::Key) != 0) {
     DecodeTile tile(vb, step);
-    LaneCode laneCode(vb, step, LaneAxis::Keys);
+    LaneCode laneCode(vb, ScoreFunctions::of(step), LaneAxis::Keys);
     emitStep(tile, laneCode);
   }
   rewriter.eraseOp(step);

@@ -15,16 +15,13 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneCode::LaneCode(VectorBuilder &vb, OnlineStepOp step, LaneAxis axis)
-    : vb(vb), step(step), axis(axis), scoreMod(vb, step.getScoreMod(), axis), maskMod(vb, step.getMaskMod(), axis),
-      weightMod(vb, step.getWeightMod(), axis) {
-  SmallVector<AffineMap> maps = getMaps(step);
-  unsigned next = 3;
-  if (step.getBias())
-    bias = {step.getBias(), maps[next++]};
-  if (step.getMask())
-    keep = {viewAsBytes(vb.b, vb.loc, step.getMask()), maps[next++]};
-  partial = step.getBias() || step.getMask() || !step.getMaskMod().empty() || !step.getScoreMod().empty();
+LaneCode::LaneCode(VectorBuilder &vb, const ScoreFunctions &functions, LaneAxis axis)
+    : vb(vb), functions(functions), axis(axis), scoreMod(vb, functions.scoreMod, axis),
+      maskMod(vb, functions.maskMod, axis), weightMod(vb, functions.weightMod, axis) {
+  if (Value memref = functions.bias.value)
+    bias = {memref, functions.bias.map};
+  if (Value memref = functions.mask.value)
+    keep = {viewAsBytes(vb.b, vb.loc, memref), functions.mask.map};
 }
 
 void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
@@ -41,10 +38,10 @@ Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
 Value LaneCode::modify(Value raw, Value key, unsigned v, Value mask) {
   Value s = raw;
   // s * scale
-  if (step.getScale())
-    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.splat(step.getScale()->convertToDouble()));
-  else if (step.getScaleValue())
-    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.broadcast(step.getScaleValue()));
+  if (functions.scale)
+    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.splat(*functions.scale));
+  else if (functions.scaleValue)
+    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.broadcast(functions.scaleValue));
   return scoreMod.isEmpty() ? s : scoreMod.evaluate(v, key, s, mask);
 }
 
@@ -53,11 +50,11 @@ static constexpr double kSmallRatio = 0.5;
 static constexpr double kSmallTanh[] = {0.0171349114, -0.052986034, 0.133247788, -0.333330694, 0.999999987};
 
 Values LaneCode::cap(ValueRange scores) {
-  if (!step.getSoftcap())
+  if (!functions.softcap)
     return Values(scores);
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
-  double cap = step.getSoftcap()->convertToDouble();
+  double cap = *functions.softcap;
   auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
   // times 1 / c: a division a score would cost as much as ten multiply-adds
   Values ratios = llvm::map_to_vector(scores, [&](Value s) { return multiply(s, vb.splat(1 / cap)); });
@@ -97,7 +94,7 @@ Value LaneCode::remove(Value s, Value key, unsigned v, Value mask) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   const double minusInf = -std::numeric_limits<double>::infinity();
-  Value removed = partial ? vb.splat(minusInf) : Value();
+  Value removed = isPartial() ? vb.splat(minusInf) : Value();
   // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
   if (bias.memref) {
     Value added = getDense(bias, key, queries[v], vb.elementType, mask);
@@ -121,7 +118,7 @@ Value LaneCode::modifyWeight(Value weight, Value key, unsigned v, Value mask) {
 /// A vector where the operand has the dimension that lanes are; otherwise a scalar for all of them.
 Value LaneCode::getDense(const Operand &operand, Value key, Value query, Type elementType, Value mask) {
   SmallVector<Value> domain(operand.map.getNumDims());
-  unsigned numBatch = getNumBatchDims(step), lanePosition = axis == LaneAxis::Queries ? numBatch : numBatch + 1;
+  unsigned numBatch = functions.numBatch, lanePosition = axis == LaneAxis::Queries ? numBatch : numBatch + 1;
   if (head)
     domain[numBatch - 1] = head;
   domain[numBatch] = query;

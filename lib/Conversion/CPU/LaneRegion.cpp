@@ -14,13 +14,13 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis)
+LaneRegion::LaneRegion(VectorBuilder &vb, Region *region, LaneAxis axis)
     : vb(vb), cloner(vb, /*loadsRows=*/axis == LaneAxis::Keys), region(region), axis(axis) {
-  if (region.empty())
+  if (isEmpty())
     return;
-  for (BlockArgument argument : region.getArguments())
+  for (BlockArgument argument : region->getArguments())
     late.insert(argument);
-  for (Operation &op : region.front().without_terminator()) {
+  for (Operation &op : region->front().without_terminator()) {
     auto index = dyn_cast<IndexOp>(op);
     bool isLate = (index && index.getKind() == IndexKind::Key) ||
                   llvm::any_of(op.getOperands(), [&](Value operand) { return late.contains(operand); });
@@ -32,11 +32,11 @@ LaneRegion::LaneRegion(VectorBuilder &vb, Region &region, LaneAxis axis)
 void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   prepared.clear();
   head = headOfTile;
-  if (region.empty())
+  if (isEmpty())
     return;
   for (Value query : queries) {
     IRMapping mapping;
-    for (Operation &op : region.front().without_terminator())
+    for (Operation &op : region->front().without_terminator())
       if (!late.contains(op.getResult(0)))
         emit(op, mapping, query, /*key=*/Value(), /*mask=*/Value());
     prepared.push_back(std::move(mapping));
@@ -46,11 +46,11 @@ void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
 Value LaneRegion::evaluate(unsigned v, Value key, Value argument, Value mask) {
   IRMapping mapping = prepared[v];
   if (argument)
-    mapping.map(region.getArgument(0), argument);
-  for (Operation &op : region.front().without_terminator())
+    mapping.map(region->getArgument(0), argument);
+  for (Operation &op : region->front().without_terminator())
     if (late.contains(op.getResult(0)))
       emit(op, mapping, /*query=*/Value(), key, mask);
-  return cloner.toVector(mapping.lookupOrDefault(cast<YieldOp>(region.front().getTerminator()).getValue()));
+  return cloner.toVector(mapping.lookupOrDefault(cast<YieldOp>(region->front().getTerminator()).getValue()));
 }
 
 void LaneRegion::emit(Operation &op, IRMapping &mapping, Value query, Value key, Value mask) {
@@ -82,7 +82,7 @@ LogicalResult attn::cpu::lowerClassifyTile(RewriterBase &rewriter, ClassifyTileO
   auto flags = VectorType::get({vb.lanes}, rewriter.getI1Type());
   Value none = arith::ConstantOp::create(rewriter, loc, DenseElementsAttr::get(flags, false));
   Value all = arith::ConstantOp::create(rewriter, loc, DenseElementsAttr::get(flags, true));
-  LaneRegion region(vb, op.getMaskMod());
+  LaneRegion region(vb, &op.getMaskMod());
   Values kept = vb.loop(op.getQueryTile(), vb.lanes, {none, all}, [&](Value lane, ValueRange outer) {
     region.prepare(lane);
     // Lanes beyond the last row keep what the others do.

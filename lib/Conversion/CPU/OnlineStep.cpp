@@ -29,7 +29,7 @@ const double kMinusInf = -std::numeric_limits<double>::infinity();
 class OnlineStepLowering {
 public:
   OnlineStepLowering(VectorBuilder &vb, OnlineStepOp step)
-      : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, step), numBatch(getNumBatchDims(step)),
+      : vb(vb), b(vb.b), loc(vb.loc), laneCode(vb, ScoreFunctions::of(step)), numBatch(getNumBatchDims(step)),
         schedule(cast<PrefillAttr>(*step.getSchedule())), prefetches(vb, step) {
     SmallVector<AffineMap> maps = getMaps(step);
     query = {step.getQuery(), maps[0]};

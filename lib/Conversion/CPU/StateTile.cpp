@@ -221,7 +221,7 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, cast<FloatType>(getElementTypeOrSelf(op.getAcc().getType())));
   double minusInf = -std::numeric_limits<double>::infinity();
-  LaneRegion start(vb, op.getStart());
+  LaneRegion start(vb, &op.getStart());
   for (auto [memref, value] :
        {std::pair<Value, double>(op.getAcc(), 0.0), {op.getRowMax(), minusInf}, {op.getRowSum(), 0.0}}) {
     auto type = cast<MemRefType>(memref.getType());

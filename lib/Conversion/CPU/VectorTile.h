@@ -11,7 +11,7 @@
 #define ATTN_LIB_CONVERSION_CPU_VECTORTILE_H
 
 #include "attn/Conversion/Loops.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "attn/Target/TargetInfo.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -190,8 +190,9 @@ private:
 /// A region of scalars (mask_mod, score_mod …) evaluated on vectors of lanes (LaneRegion.cpp).
 class LaneRegion {
 public:
-  LaneRegion(VectorBuilder &vb, mlir::Region &region, LaneAxis axis = LaneAxis::Queries);
-  bool isEmpty() const { return region.empty(); }
+  /// `region` may be null or empty.
+  LaneRegion(VectorBuilder &vb, mlir::Region *region, LaneAxis axis = LaneAxis::Queries);
+  bool isEmpty() const { return !region || region->empty(); }
   /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
   /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
@@ -204,19 +205,19 @@ private:
 
   VectorBuilder &vb;
   LaneCloner cloner;
-  mlir::Region &region;
+  mlir::Region *region;
   LaneAxis axis;
   mlir::Value head;
   llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
   llvm::SmallVector<mlir::IRMapping> prepared;
 };
 
-/// Score modifications of a vector of scores: scale, score_mod, softcap, bias, masks (LaneCode.cpp).
+/// The score functions of an op on vectors of scores (LaneCode.cpp).
 class LaneCode {
 public:
-  LaneCode(VectorBuilder &vb, OnlineStepOp step, LaneAxis axis = LaneAxis::Queries);
-  /// True where a key may be removed or carry a bias: the guarded softmax is needed.
-  bool isPartial() const { return partial; }
+  LaneCode(VectorBuilder &vb, const ScoreFunctions &functions, LaneAxis axis = LaneAxis::Queries);
+  /// True where a key may be removed or have a score of -inf: the guarded softmax is needed.
+  bool isPartial() const { return functions.mayRemove(); }
   /// Starts a block: as LaneRegion::prepare.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
   /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
@@ -233,13 +234,12 @@ private:
                        mlir::Value mask);
 
   VectorBuilder &vb;
-  OnlineStepOp step;
+  ScoreFunctions functions;
   LaneAxis axis;
   LaneRegion scoreMod, maskMod, weightMod;
   llvm::SmallVector<mlir::Value> queries;
   mlir::Value head;
   Operand bias, keep;
-  bool partial;
 };
 
 /// dst[c][r] = r < rows ? src[r][c] : 0 (toLanes), or dst[r][c] = src[c][r] for r < rows: the transposes at the two
