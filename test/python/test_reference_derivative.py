@@ -51,6 +51,38 @@ def test_rules_of_the_derivative(rng, name):
     gradients_agree(*draw(SHAPE, np.float64), score_mod=score_mod, captured={"table": table})
 
 
+# Functions that are smooth, or whose kinks a random value does not meet, wherever they are composed.
+INNER = [
+    attn.tanh, attn.sin, attn.cos, abs, attn.sigmoid,
+    lambda x: attn.exp(attn.minimum(x, 1.0)), lambda x: attn.exp2(attn.tanh(x)), lambda x: attn.sqrt(1.0 + x * x),
+    lambda x: attn.log1p(abs(x)), lambda x: attn.log(2.0 + attn.sin(x)), lambda x: -x / (1.0 + x * x),
+]  # fmt: skip
+PAIRS = [
+    lambda x, y: x + y, lambda x, y: x - y, lambda x, y: attn.tanh(x) * y, attn.maximum, attn.minimum,
+    lambda x, y: x / (1.5 + attn.cos(y)), lambda x, y: attn.where(x > y, x * 0.5, attn.sin(y)),
+    lambda x, y: (1.0 + x * x) ** attn.tanh(y), lambda x, y: attn.clip(x, -0.7, attn.exp(attn.sin(y))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_compositions(seed):
+    table = np.random.default_rng(seed).uniform(-1, 1, (4, 7))
+
+    def score_mod(s, b, h, i, j):
+        rng = np.random.default_rng(seed)
+
+        def tree(depth):
+            if depth == 0:
+                return [s, table[h, j], s * table[h, i], 0.1 * (i - j)][rng.integers(4)]
+            if rng.random() < 0.4:
+                return INNER[rng.integers(len(INNER))](tree(depth - 1))
+            return PAIRS[rng.integers(len(PAIRS))](tree(depth - 1), tree(depth - 1))
+
+        return tree(4) + 0.3 * s + table[h, 0]
+
+    gradients_agree(*draw(SHAPE, np.float64, seed), score_mod=score_mod, captured={"table": table}, seed=seed)
+
+
 def of_score(function, score):
     """The derivative by the score at given scores, through the whole: one key each, and dlse of 1."""
     score = np.asarray(score, np.float64).reshape(1, 1, -1, 1)
