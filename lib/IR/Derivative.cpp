@@ -226,8 +226,7 @@ LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region 
   Region &region = holder->getRegion();
   Block *block = builder.createBlock(&region, region.end(), {type, type}, {loc, loc});
   Value score = block->getArgument(0);
-  auto clone = [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); };
-  Value result = inlineRegion(builder, scoreMod, score, clone).front();
+  Value result = inlineScoreRegion(builder, loc, scoreMod, score);
   YieldOp yield = YieldOp::create(builder, loc, result);
   IRRewriter rewriter(builder.getContext(), builder.getListener());
   simplify(rewriter, *holder);
@@ -291,15 +290,8 @@ void attn::foldSoftcap(OpBuilder &builder, Location loc, double cap, Type type, 
   Region given;
   given.takeBody(region);
   Block *block = builder.createBlock(&region, region.end(), {type}, {loc});
-  Value x = block->getArgument(0);
-  if (!given.empty()) {
-    Value argument = convertFloat(builder, loc, x, given.getArgument(0).getType());
-    x = inlineRegion(builder, given, argument, [&](IndexOp index) -> Value {
-          return builder.clone(*index)->getResult(0);
-        }).front();
-    x = convertFloat(builder, loc, x, type);
-  }
+  Number x{&builder, loc, inlineScoreRegion(builder, loc, given, block->getArgument(0))};
   // times 1 / cap, as kernels compute it
-  Number ratio = Number{&builder, loc, x} * Number{&builder, loc, x}.constant(1 / cap);
+  Number ratio = 1 / cap * x;
   YieldOp::create(builder, loc, (cap * apply<math::TanhOp>(ratio)).value);
 }

@@ -122,13 +122,7 @@ void attn::composeKvScale(OpBuilder &builder, Location loc, Value scale, ScaleOr
   auto multiply = [&] { x = arith::MulFOp::create(builder, loc, x, readScale(builder, loc, scale, type)); };
   if (order == ScaleOrder::BeforeRegion)
     multiply();
-  if (!given.empty()) {
-    Value argument = convertFloat(builder, loc, x, given.getArgument(0).getType());
-    x = inlineRegion(builder, given, argument, [&](IndexOp index) -> Value {
-          return builder.clone(*index)->getResult(0);
-        }).front();
-    x = convertFloat(builder, loc, x, type);
-  }
+  x = inlineScoreRegion(builder, loc, given, x);
   if (order == ScaleOrder::AfterRegion)
     multiply();
   YieldOp::create(builder, loc, x);

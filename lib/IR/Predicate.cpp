@@ -232,6 +232,14 @@ SmallVector<Value> attn::inlineRegion(OpBuilder &builder, Region &region, ValueR
                              [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
+Value attn::inlineScoreRegion(OpBuilder &builder, Location loc, Region &region, Value x) {
+  if (region.empty())
+    return x;
+  Value argument = convertFloat(builder, loc, x, region.getArgument(0).getType());
+  auto clone = [&](IndexOp index) -> Value { return builder.clone(*index)->getResult(0); };
+  return convertFloat(builder, loc, inlineRegion(builder, region, argument, clone).front(), x.getType());
+}
+
 void attn::buildPredicate(OpBuilder &builder, Operation *op, Region &region, Operation *domain) {
   Location loc = op->getLoc();
   OpBuilder::InsertionGuard guard(builder);

@@ -122,6 +122,9 @@ mlir::Value convertQuantised(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 /// `arguments` in that of the region's, and returns the yielded values.
 llvm::SmallVector<mlir::Value> inlineRegion(mlir::OpBuilder &builder, mlir::Region &region, mlir::ValueRange arguments,
                                             llvm::function_ref<mlir::Value(IndexOp)> getIndex);
+/// What a region of one score or weight, which may be empty, makes of `x`, in the type of `x`; inside of another
+/// region, which has the same positions.
+mlir::Value inlineScoreRegion(mlir::OpBuilder &builder, mlir::Location loc, mlir::Region &region, mlir::Value x);
 
 } // namespace attn
 
