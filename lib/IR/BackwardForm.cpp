@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -58,7 +59,7 @@ private:
       buildDropout(b, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(), regionType,
                    weightMod);
     if (op.getSoftcap())
-      foldSoftcap(regionType, op.getSoftcap()->convertToDouble());
+      composeSoftcap(regionType, op.getSoftcap()->convertToDouble());
     if (!op.getKeyScale())
       return;
     composeKvScale(b, loc, op.getKeyScale(), ScaleOrder::BeforeRegion, regionType, op.getScoreMod());
@@ -71,29 +72,22 @@ private:
   }
 
   /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds (1 - tanh(score_mod(t) / c)^2))
-  void foldSoftcap(Type regionType, double cap) {
+  void composeSoftcap(Type regionType, double cap) {
     OpBuilder::InsertionGuard guard(b);
-    Region mod, grad;
-    mod.takeBody(op.getScoreMod());
+    Region grad;
     grad.takeBody(op.getScoreGrad());
-    auto buildTanh = [&](Value score) -> Value {
-      Value x = mod.empty() ? score : inlineGiven(mod, score).front();
-      Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
-      return math::TanhOp::create(b, loc, ratio);
-    };
-    // In front of both: the region that they read is erased with this function.
-    Block *block = b.createBlock(&op.getScoreMod(), op.getScoreMod().end(), {regionType}, {loc});
-    Value tanh = buildTanh(block->getArgument(0));
-    YieldOp::create(b, loc,
-                    arith::MulFOp::create(b, loc, createFloatConstant(b, loc, regionType, cap), tanh).getResult());
-    block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
-    tanh = buildTanh(block->getArgument(0));
-    Value one = createFloatConstant(b, loc, regionType, 1);
+    Block *block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
+    Value x = block->getArgument(0), gradient = block->getArgument(1);
+    if (!op.getScoreMod().empty())
+      x = inlineGiven(op.getScoreMod(), x).front();
+    Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
+    Value tanh = math::TanhOp::create(b, loc, ratio), one = createFloatConstant(b, loc, regionType, 1);
     Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, tanh, tanh));
-    Value gradient = arith::MulFOp::create(b, loc, block->getArgument(1), slope);
+    gradient = arith::MulFOp::create(b, loc, gradient, slope);
     if (!grad.empty())
       gradient = inlineGiven(grad, {block->getArgument(0), gradient}).front();
     YieldOp::create(b, loc, gradient);
+    foldSoftcap(b, loc, cap, regionType, op.getScoreMod());
   }
 
   AffineMap getMap(StringRef name) {
@@ -153,8 +147,22 @@ private:
     step.getMaskMod().takeBody(op.getMaskMod());
     step.getScoreMod().takeBody(op.getScoreMod());
     step.getScoreGrad().takeBody(op.getScoreGrad());
+    for (auto [old, init] : llvm::zip(op.getDcaptures(), captures))
+      redirectAccumulations(step.getScoreGrad(), old, init);
     step.getQueryRanges().takeBody(op.getQueryRanges());
     return step;
+  }
+
+  /// What `region` adds to `old` goes to `init`, in the type of the sums.
+  void redirectAccumulations(Region &region, Value old, Value init) {
+    for (AccumulateOp op : region.getOps<AccumulateOp>()) {
+      if (op.getDestination() != old)
+        continue;
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(op);
+      op.getValueMutable().assign(convertFloat(b, loc, op.getValue(), type));
+      op.getDestinationMutable().assign(init);
+    }
   }
 
   /// Rounded to the type of the output.

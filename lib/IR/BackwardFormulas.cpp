@@ -9,8 +9,11 @@
 
 #include "BackwardFormulas.h"
 #include "FormulaSteps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <limits>
 
@@ -138,12 +141,65 @@ static Value buildScoreGradients(Formula &f, BackwardStepOp op, const BackwardMa
                    });
 }
 
-/// What one score adds to captured tensors: the ops of score_grad in a generic that has these as outputs, one element a
-/// score, which are written where the region says.
+/// score_grad without what it adds to captured tensors.
+static void cloneWithoutAccumulations(Region &region, Region &copy) {
+  IRMapping mapping;
+  region.cloneInto(&copy, mapping);
+  for (AccumulateOp op : llvm::make_early_inc_range(copy.front().getOps<AccumulateOp>()))
+    op.erase();
+}
+
+/// A loop over all scores, one after the other, that adds to captured tensors what score_grad says: where depends on
+/// what the region computes.
 static Values accumulateCaptures(Formula &f, BackwardStepOp op, Value products, Value gradients) {
-  if (op.getDcaptures().empty())
-    return {};
-  return {}; // filled in with attn.accumulate
+  OpBuilder &b = f.builder;
+  Location loc = f.loc;
+  Region &region = op.getScoreGrad();
+  if (op.getDcaptures().empty() || region.empty())
+    return Values(op.getDcaptures());
+  unsigned numLoops = f.numBatch + 2;
+  Values lowers(numLoops, arith::ConstantIndexOp::create(b, loc, 0)), uppers,
+      steps(numLoops, arith::ConstantIndexOp::create(b, loc, 1));
+  for (OpFoldResult size : ArrayRef(f.sizes).take_front(numLoops))
+    uppers.push_back(getValueOrCreateConstantIndexOp(b, loc, size));
+  auto getPosition = [&](OpBuilder &nested, IndexKind kind, ValueRange ivs) -> Value {
+    switch (kind) {
+    case IndexKind::Batch: return ivs[0];
+    case IndexKind::Head: return ivs[f.numBatch - 1];
+    case IndexKind::KvHead:
+      return affine::AffineApplyOp::create(nested, loc, getKvHeadMap(op), ValueRange{ivs[f.numBatch - 1]});
+    case IndexKind::Query: return ivs[f.numBatch];
+    default: return ivs[f.numBatch + 1];
+    }
+  };
+  auto addScore = [&](OpBuilder &nested, Location at, ValueRange ivs, ValueRange sums) {
+    IRMapping mapping;
+    Values captures(sums);
+    for (auto [argument, tensor] : llvm::zip(region.getArguments(), Values{products, gradients})) {
+      Value element = tensor::ExtractOp::create(nested, at, tensor, ivs);
+      mapping.map(argument, f.convert(nested, element, argument.getType()));
+    }
+    for (Operation &inner : region.front().without_terminator()) {
+      if (auto index = dyn_cast<IndexOp>(inner)) {
+        mapping.map(index.getResult(), getPosition(nested, index.getKind(), ivs));
+        continue;
+      }
+      auto accumulate = dyn_cast<AccumulateOp>(inner);
+      if (!accumulate) {
+        nested.clone(inner, mapping);
+        continue;
+      }
+      Value &sum = captures[llvm::find(op.getDcaptures(), accumulate.getDestination()) - op.getDcaptures().begin()];
+      Values position =
+          llvm::map_to_vector(accumulate.getIndices(), [&](Value index) { return mapping.lookupOrDefault(index); });
+      Value old = tensor::ExtractOp::create(nested, at, sum, position);
+      Value term = f.convert(nested, mapping.lookupOrDefault(accumulate.getValue()), old.getType());
+      sum = tensor::InsertOp::create(nested, at, arith::AddFOp::create(nested, at, old, term), sum, position);
+    }
+    return scf::ValueVector(captures.begin(), captures.end());
+  };
+  scf::LoopNest nest = scf::buildLoopNest(b, loc, lowers, uppers, steps, op.getDcaptures(), addScore);
+  return Values(nest.results);
 }
 
 Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
@@ -170,16 +226,19 @@ Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
     dbias = accumulateProduct(f, scoreGradients, tile, {}, {}, dbias, maps.dbias);
   // g = score_grad(t, ds)
   Value gradients = scoreGradients;
-  if (!op.getScoreGrad().empty())
-    gradients = f.generic({Query, Key}, {}, {products, scoreGradients, weights}, {tile, tile, tile},
-                          f.empty({Query, Key}), tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                            Type type = op.getScoreGrad().getArgument(0).getType();
-                            Value g =
-                                inlineRegion(b, op.getScoreGrad(), {f.convert(b, x[0], type), f.convert(b, x[1], type)},
-                                             [&](IndexOp index) { return f.getIndex(b, index); })
-                                    .front();
-                            return zeroWhere(b, loc, x[2], 0, f.convert(b, g, f.type));
-                          });
+  if (!op.getScoreGrad().empty()) {
+    Region grad;
+    cloneWithoutAccumulations(op.getScoreGrad(), grad);
+    Type type = grad.getArgument(0).getType();
+    gradients =
+        f.generic({Query, Key}, {}, {products, scoreGradients, weights}, {tile, tile, tile}, f.empty({Query, Key}),
+                  tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                    Values arguments = {f.convert(b, x[0], type), f.convert(b, x[1], type)};
+                    Value g =
+                        inlineRegion(b, grad, arguments, [&](IndexOp index) { return f.getIndex(b, index); }).front();
+                    return zeroWhere(b, loc, x[2], 0, f.convert(b, g, f.type));
+                  });
+  }
   Values captures = accumulateCaptures(f, op, products, scoreGradients);
   gradients = scale(gradients, tile);
   if (!op.getWeightMod().empty())

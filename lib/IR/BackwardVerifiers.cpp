@@ -31,6 +31,10 @@ template <typename OpTy> static LogicalResult verifyScoreGrad(OpTy op) {
            << (grad.empty() ? "score_mod alone; run attn-differentiate, or write score_grad" : "score_grad alone");
   if (grad.empty())
     return success();
+  for (AccumulateOp add : grad.getOps<AccumulateOp>())
+    if (!llvm::is_contained(op.getDcaptures(), add.getDestination()))
+      return op.emitOpError("C25: expected attn.accumulate into one of dcaptures, found it into another ")
+             << add.getDestination().getType();
   Type type = op.getScoreMod().getArgument(0).getType();
   return verifyScalarRegion(op, grad, "score_grad", {type, type}, type, "one float, the gradient of the score");
 }
@@ -57,6 +61,10 @@ template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accum
       failed(verifyType(op, op.getDquery(), "dquery", type, accumulation)) ||
       failed(verifyType(op, op.getDkey(), "dkey", isQuantised(key) ? accumulation : key, accumulation)) ||
       failed(verifyType(op, op.getDvalue(), "dvalue", isQuantised(key) ? accumulation : key, accumulation)) ||
+      llvm::any_of(op.getDcaptures(),
+                   [&](Value capture) {
+                     return failed(verifyType(op, capture, "a destination of dcaptures", accumulation, accumulation));
+                   }) ||
       (op.getDbias() && failed(verifyType(op, op.getDbias(), "dbias", getElement(op.getBias()), accumulation))))
     return failure();
   Type regionType = getAccumulationType(type);

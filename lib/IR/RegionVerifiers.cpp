@@ -23,6 +23,9 @@ static bool isCapturedRead(Operation &op, Region &region) {
 static bool isScalarOp(Operation &op, Region &region) {
   if (isCapturedRead(op, region) || isa<IndexOp>(op))
     return true;
+  // A region of gradients takes two arguments.
+  if (isa<AccumulateOp>(op))
+    return region.getNumArguments() == 2;
   bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
   bool isScalar = llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
   return isKnown && isScalar && isPure(&op);

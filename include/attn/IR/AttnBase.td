@@ -25,12 +25,14 @@ def Attn_Dialect : Dialect {
   let cppNamespace = "::attn";
   let summary = "attention: scores, masks, softmax, and the online form they fuse into";
   let description = [{
-    The dialect represents the forward pass of attention at three levels:
+    The dialect represents attention at three levels:
 
     * the textbook chain `scores`, `scale`, `softcap`, `mask`, `softmax`, `apply`, which materialises the score matrix;
     * `sdpa`, the whole of it as one operation: the mathematics, no schedule;
     * the online form `init_state`, `online_step`, `merge_states`, `finalize`, whose running state (acc, row max, row
       sum) accumulates the keys range by range.
+
+    The backward pass has two levels: `sdpa_backward`, and the ops `row_delta` and `backward_step` that it becomes.
 
     **Names.** `B` batch, `Hq`/`Hkv` query and key/value heads, `Sq`/`Sk` query
     and key lengths, `D` head size of Q and K, `Dv` head size of V.
