@@ -14,7 +14,6 @@
 #include "StepFormulas.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <limits>
@@ -40,24 +39,14 @@ Values decomposeScores(Formula &f, ScoresOp op) {
                     [](OpBuilder &, Location, ValueRange x) { return x[0]; })};
 }
 
-Values decomposeElementwise(Formula &f, Value input, Value output,
-                            function_ref<Value(OpBuilder &, Location, Value)> body) {
-  return {f.generic({Query, Key}, {}, {input}, {f.maps[0]}, output, f.maps[1],
-                    [&](OpBuilder &b, Location loc, ValueRange x) { return body(b, loc, x[0]); })};
-}
-
 Values decomposeMask(Formula &f, MaskOp op) {
+  auto functions = ScoreFunctions::of(op);
   Region predicate;
-  if (hasPredicate(op))
+  if (hasPredicate(op)) {
     buildPredicate(f.builder, op, predicate);
-  Values inputs(op->getOperands().take_front(f.maps.size() - 1));
-  return {f.generic({Query, Key}, {}, inputs, ArrayRef(f.maps).drop_back(), op.getOutput(), f.maps.back(),
-                    [&](OpBuilder &b, Location loc, ValueRange x) {
-                      unsigned next = 1;
-                      Value bias = op.getBias() ? x[next++] : Value();
-                      Value mask = op.getMask() ? x[next++] : Value();
-                      return maskElement(f, b, loc, x[0], bias, mask, predicate);
-                    })};
+    functions.maskMod = &predicate;
+  }
+  return {buildElementwise(f, functions)};
 }
 
 /// The score of a sink for a row of the generic being built: -inf beyond the number of queries.
@@ -107,8 +96,9 @@ Values decomposeDropout(Formula &f, DropoutOp op) {
   Region region;
   buildDropout(f.builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP().convertToDouble(), f.type,
                region);
-  return decomposeElementwise(f, op.getInput(), op.getOutput(),
-                              [&](OpBuilder &b, Location, Value x) { return modifyElement(f, b, x, region); });
+  ScoreFunctions functions;
+  functions.weightMod = &region;
+  return {buildElementwise(f, functions, evaluateWeight)};
 }
 
 Values decomposeApply(Formula &f, ApplyOp op) {
@@ -258,28 +248,14 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
         Values values = decomposeScores(f, op);
         return values.empty() ? FailureOr<Values>(failure()) : values;
       })
-      .Case<ScaleOp>([&](ScaleOp op) {
-        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location loc, Value x) {
-          return scaleElement(f, b, loc, x, op.getScaleValue(), op.getScale());
-        });
-      })
-      .Case<SoftcapOp>([&](SoftcapOp op) {
-        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location loc, Value x) {
-          return softcapElement(f, b, loc, x, op.getSoftcap().convertToDouble());
-        });
-      })
-      .Case<ModifyOp>([&](ModifyOp op) {
-        return decomposeElementwise(f, op.getInput(), op.getOutput(), [&](OpBuilder &b, Location, Value x) {
-          return modifyElement(f, b, x, op.getScoreMod());
-        });
-      })
+      .Case<ScaleOp, ModifyOp, SoftcapOp, MapScoresOp>(
+          [&](auto op) { return Values{buildElementwise(f, ScoreFunctions::of(op))}; })
       .Case<MaskOp>([&](auto op) { return decomposeMask(f, op); })
       .Case<DropoutOp>([&](auto op) { return decomposeDropout(f, op); })
       .Case<SoftmaxOp>([&](auto op) { return decomposeSoftmax(f, op); })
       .Case<ApplyOp>([&](auto op) { return decomposeApply(f, op); })
       .Case<InitStateOp>([&](auto op) { return decomposeInitState(f, op); })
       .Case<ProductOp>([&](auto op) { return decomposeProduct(f, op); })
-      .Case<MapScoresOp>([&](auto op) { return decomposeMapScores(f, op); })
       .Case<RowMaxOp>([&](auto op) { return decomposeRowMax(f, op); })
       .Case<RescaleOp>([&](auto op) { return decomposeRescale(f, op); })
       .Case<WeightsOp>([&](auto op) { return decomposeWeights(f, op); })

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -99,8 +100,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
   if (auto schedule = step.getSchedule())
     instruction = InstructionAttr::get(b.getContext(), schedule->getInfo().instruction);
   std::optional<int64_t> keys = getConstantIntValue(domain.sizes[getDomainPosition(step, Key)]);
-  bool isPartial = step.getBias() || step.getMask() || !step.getMaskMod().empty() || !step.getScoreMod().empty() ||
-                   keys.value_or(0) == 0;
+  bool isPartial = ScoreFunctions::of(step).mayRemove() || keys.value_or(0) == 0;
   bool isScaled = isScaleAll(step);
   FloatAttr scale = step.getScaleAttr() && !step.getScale()->isExactlyValue(1) ? step.getScaleAttr() : FloatAttr();
 

@@ -51,44 +51,25 @@ Value attn::buildApply(Formula &f, Value weights, AffineMap weightsMap, Value va
                    });
 }
 
-Value attn::scaleElement(Formula &f, OpBuilder &b, Location loc, Value x, Value scaleValue,
-                         std::optional<APFloat> scale) {
-  Value factor =
-      scaleValue ? f.convert(b, scaleValue, f.type) : createFloatConstant(b, loc, f.type, scale->convertToDouble());
-  return arith::MulFOp::create(b, loc, x, factor);
+Value FormulaPosition::load(const ScoreOperand &operand) {
+  for (auto [i, map] : llvm::enumerate(f.maps))
+    if (f.op->getOperand(i) == operand.value && map == operand.map)
+      return elements[i];
+  llvm_unreachable("an operand of the op");
 }
 
-Value attn::softcapElement(Formula &f, OpBuilder &b, Location loc, Value x, double cap) {
-  Value c = createFloatConstant(b, loc, f.type, cap);
-  Value ratio = arith::DivFOp::create(b, loc, x, c);
-  return arith::MulFOp::create(b, loc, c, math::TanhOp::create(b, loc, ratio));
+Value FormulaPosition::evaluate(Region &region, ValueRange arguments) {
+  return inlineRegion(b, region, arguments, [&](IndexOp index) { return f.getIndex(b, index); }).front();
 }
 
-Value attn::maskElement(Formula &f, OpBuilder &b, Location loc, Value x, Value bias, Value mask, Region &region) {
-  Value minusInf = createFloatConstant(b, loc, f.type, -kInfinity);
-  if (bias) {
-    Value isRemoved = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, bias, minusInf);
-    x = arith::SelectOp::create(b, loc, isRemoved, minusInf, arith::AddFOp::create(b, loc, x, bias));
-  }
-  // A packed tile holds its booleans as bytes.
-  if (mask && !mask.getType().isInteger(1)) {
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(mask.getType()));
-    mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, mask, zero);
-  }
-  if (mask)
-    x = arith::SelectOp::create(b, loc, mask, x, minusInf);
-  if (region.empty())
-    return x;
-  Value keep = inlineRegion(b, region, {}, [&](IndexOp index) { return f.getIndex(b, index); }).front();
-  return arith::SelectOp::create(b, loc, keep, x, minusInf);
-}
-
-Value attn::modifyElement(Formula &f, OpBuilder &b, Value x, Region &region) {
-  if (region.empty())
-    return x;
-  Value argument = f.convert(b, x, region.getArgument(0).getType());
-  Value result = inlineRegion(b, region, argument, [&](IndexOp index) { return f.getIndex(b, index); }).front();
-  return f.convert(b, result, f.type);
+Value attn::buildElementwise(Formula &f, const ScoreFunctions &functions,
+                             function_ref<Value(ScorePosition &, const ScoreFunctions &, Value)> evaluate) {
+  size_t numInputs = f.maps.size() - 1;
+  return f.generic({Query, Key}, {}, f.op->getOperands().take_front(numInputs), ArrayRef(f.maps).drop_back(),
+                   f.op->getOperand(numInputs), f.maps.back(), [&](OpBuilder &b, Location loc, ValueRange x) {
+                     FormulaPosition at(f, b, loc, x);
+                     return evaluate(at, functions, x[0]);
+                   });
 }
 
 Value attn::guardedExp(Formula &f, OpBuilder &b, Location loc, Value x, Value m) {

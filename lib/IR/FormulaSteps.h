@@ -8,6 +8,7 @@
 #define ATTN_LIB_IR_FORMULASTEPS_H
 
 #include "Formula.h"
+#include "attn/IR/ScoreFunctions.h"
 
 namespace attn {
 
@@ -19,19 +20,23 @@ mlir::Value buildScores(Formula &f, mlir::Value query, mlir::AffineMap queryMap,
 mlir::Value buildApply(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value value,
                        mlir::AffineMap valueMap, mlir::Value output, mlir::AffineMap outputMap);
 
-/// x * scale, where the scale is an attribute or a value.
-mlir::Value scaleElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value scaleValue,
-                         std::optional<llvm::APFloat> scale);
+/// Where the body of a generic is, for score functions; `elements` are those of the op's inputs.
+class FormulaPosition : public ScorePosition {
+public:
+  FormulaPosition(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange elements)
+      : ScorePosition(b, loc, f.type), f(f), elements(elements) {}
+  mlir::Value load(const ScoreOperand &operand) override;
+  mlir::Value evaluate(mlir::Region &region, mlir::ValueRange arguments) override;
 
-/// c * tanh(x / c)
-mlir::Value softcapElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, double cap);
+private:
+  Formula &f;
+  mlir::ValueRange elements;
+};
 
-/// (x + bias), or -inf where a bias of -inf, the boolean mask or the region removes the key
-mlir::Value maskElement(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value bias,
-                        mlir::Value mask, mlir::Region &region);
-
-/// score_mod or weight_mod of x, in the type that the region is written in
-mlir::Value modifyElement(Formula &f, mlir::OpBuilder &b, mlir::Value x, mlir::Region &region);
+/// The score functions of an op on a tensor of scores, its first operand, or of weights.
+mlir::Value buildElementwise(
+    Formula &f, const ScoreFunctions &functions,
+    llvm::function_ref<mlir::Value(ScorePosition &, const ScoreFunctions &, mlir::Value)> evaluate = evaluateScore);
 
 /// (m == -inf) ? 0 : exp(x - m)
 mlir::Value guardedExp(Formula &f, mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value m);

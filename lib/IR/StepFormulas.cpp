@@ -13,8 +13,10 @@ using namespace attn;
 using enum DimKind;
 
 /// scale * s, where there is a scale
-static Value scaleScore(Formula &f, OpBuilder &b, Location loc, Value s, std::optional<APFloat> scale) {
-  return scale && !scale->isExactlyValue(1) ? scaleElement(f, b, loc, s, /*scaleValue=*/{}, scale) : s;
+static Value multiplyByScale(Formula &f, OpBuilder &b, Location loc, Value s, std::optional<APFloat> scale) {
+  if (!scale || scale->isExactlyValue(1))
+    return s;
+  return arith::MulFOp::create(b, loc, s, createFloatConstant(b, loc, f.type, scale->convertToDouble()));
 }
 
 Values attn::decomposeProduct(Formula &f, ProductOp op) {
@@ -34,30 +36,13 @@ Values attn::decomposeProduct(Formula &f, ProductOp op) {
       [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[1], x[0]); })};
 }
 
-Values attn::decomposeMapScores(Formula &f, MapScoresOp op) {
-  Values inputs(op->getOperands().take_front(f.maps.size() - 1));
-  return {f.generic({Query, Key}, {}, inputs, ArrayRef(f.maps).drop_back(), op.getOutput(), f.maps.back(),
-                    [&](OpBuilder &b, Location loc, ValueRange x) {
-                      unsigned next = 1;
-                      Value bias = op.getBias() ? x[next++] : Value();
-                      Value mask = op.getMask() ? x[next++] : Value();
-                      Value s = x[0];
-                      if (op.getScale() || op.getScaleValue())
-                        s = scaleElement(f, b, loc, s, op.getScaleValue(), op.getScale());
-                      s = modifyElement(f, b, s, op.getScoreMod());
-                      if (op.getSoftcap())
-                        s = softcapElement(f, b, loc, s, op.getSoftcap()->convertToDouble());
-                      return maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
-                    })};
-}
-
 Values attn::decomposeRowMax(Formula &f, RowMaxOp op) {
   // n = max(m, scale * s_j) over j
   Value max = f.generic({Query}, {}, {op.getRowMax()}, {f.maps[1]}, op.getOutput(), f.maps[2],
                         [](OpBuilder &, Location, ValueRange x) { return x[0]; });
   return {f.generic({Query, Key}, {Key}, {op.getScores()}, {f.maps[0]}, max, f.maps[2],
                     [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                      return arith::MaximumFOp::create(b, loc, x[1], scaleScore(f, b, loc, x[0], op.getScale()));
+                      return arith::MaximumFOp::create(b, loc, x[1], multiplyByScale(f, b, loc, x[0], op.getScale()));
                     })};
 }
 
@@ -82,19 +67,21 @@ Values attn::decomposeWeights(Formula &f, WeightsOp op) {
   // p = (m == -inf) ? 0 : exp(scale * s - m)
   Value weights = f.generic({Query, Key}, {}, {op.getScores(), op.getRowMax()}, {f.maps[0], f.maps[1]}, op.getOutput(),
                             f.maps[2], [&](OpBuilder &b, Location loc, ValueRange x) {
-                              return guardedExp(f, b, loc, scaleScore(f, b, loc, x[0], op.getScale()), x[1]);
+                              return guardedExp(f, b, loc, multiplyByScale(f, b, loc, x[0], op.getScale()), x[1]);
                             });
   // l' = l + sum_j p
   Value sum = buildRowSum(f, weights, f.maps[2], op.getRowSum(), f.maps[3]);
   if (op.getWeightMod().empty())
     return {weights, sum};
+  auto functions = ScoreFunctions::of(op);
   // p' = (p == 0) ? 0 : weight_mod(p): what the region reads for a removed key (a scale beyond the lengths) may be no
   // number
   weights = f.generic({Query, Key}, {}, {weights}, {f.maps[2]}, f.empty({Query, Key}), f.getMap({Query, Key}),
                       [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
                         Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(x[0].getType()));
                         Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
-                        Value modified = modifyElement(f, b, x[0], op.getWeightMod());
+                        FormulaPosition at(f, b, loc, x);
+                        Value modified = evaluateWeight(at, functions, x[0]);
                         return arith::SelectOp::create(b, loc, isZero, zero, modified);
                       });
   if (f.getMap({Query, Key}) == f.maps[2])

@@ -12,7 +12,6 @@
 namespace attn {
 
 Values decomposeProduct(Formula &f, ProductOp op);
-Values decomposeMapScores(Formula &f, MapScoresOp op);
 Values decomposeRowMax(Formula &f, RowMaxOp op);
 Values decomposeRescale(Formula &f, RescaleOp op);
 Values decomposeWeights(Formula &f, WeightsOp op);

@@ -1,7 +1,8 @@
 //===- ScoreFunctions.h - what happens to scores and weights ----*- C++ -*-===//
 //
-// The score functions of an op: scale, score_mod, softcap, bias and masks of each
-// score, weight_mod of each weight.
+// The score functions of an op, and the one evaluator of them: its formulas and
+// their order are those of the reference, of vectors of lanes on a CPU and of the
+// threads of a GPU. A target says how it reads, and how it runs a region.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,31 +31,75 @@ struct ScoreFunctions {
   ScoreOperand bias, mask;
   mlir::Region *maskMod = nullptr, *weightMod = nullptr;
 
-  /// Those of an op that has them by the names of attn.online_step; it may do without weight_mod.
+  /// Those that `op` has, by the names of attn.online_step.
   template <typename OpTy> static ScoreFunctions of(OpTy op);
 
   /// True where a key may be removed, or have a score of -inf.
   bool mayRemove() const { return bias.value || mask.value || maskMod || scoreMod; }
 };
 
+/// A score or weight at its position, or a vector of them: what a target makes of the parts of score functions there.
+/// Without overrides, elements are scalars of `type`, and functions are exact.
+class ScorePosition {
+public:
+  ScorePosition(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type) : b(b), loc(loc), type(type) {}
+  virtual ~ScorePosition() = default;
+
+  /// A bias in the type of scores; a mask as flags or bytes.
+  virtual mlir::Value load(const ScoreOperand &operand) = 0;
+  /// What a region yields, in the type that it is written in.
+  virtual mlir::Value evaluate(mlir::Region &region, mlir::ValueRange arguments) = 0;
+  /// A number, or a float of the kernel, in the type of scores.
+  virtual mlir::Value getConstant(double value);
+  virtual mlir::Value broadcast(mlir::Value scalar) { return convert(scalar, type); }
+  /// Floats as those of another type.
+  virtual mlir::Value convert(mlir::Value x, mlir::Type to);
+  /// c tanh(s / c)
+  virtual mlir::Value cap(mlir::Value score, double c);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Type type;
+};
+
+/// scale * s, then score_mod, softcap, bias, mask and mask_mod of it.
+mlir::Value evaluateScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
+/// weight_mod(p)
+mlir::Value evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, mlir::Value weight);
+
+/// What stands in front of the softcap of evaluateScore, and what behind it, for those who cap several vectors at once.
+mlir::Value scaleScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
+mlir::Value maskScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
+
+/// tanh(x) / x for |x| up to kSmallRatio, a polynomial in `square`, x²: relative error 1.3e-8.
+constexpr double kSmallRatio = 0.5;
+mlir::Value buildSmallTanhRatio(mlir::Value square, llvm::function_ref<mlir::Value(double)> getConstant,
+                                llvm::function_ref<mlir::Value(mlir::Value, mlir::Value, mlir::Value)> multiplyAdd);
+
 template <typename OpTy> ScoreFunctions ScoreFunctions::of(OpTy op) {
   ScoreFunctions functions;
   functions.numBatch = getNumBatchDims(op);
-  if (op.getScale())
-    functions.scale = op.getScale()->convertToDouble();
-  functions.scaleValue = op.getScaleValue();
-  if (op.getSoftcap())
-    functions.softcap = op.getSoftcap()->convertToDouble();
   llvm::SmallVector<mlir::AffineMap> maps = getMaps(op);
   // No operand without a map stands in front of them.
   auto withMap = [&](mlir::MutableOperandRange range) {
     return range.empty() ? ScoreOperand() : ScoreOperand{range[0].get(), maps[range[0].getOperandNumber()]};
   };
-  functions.bias = withMap(op.getBiasMutable());
-  functions.mask = withMap(op.getMaskMutable());
+  auto toNumber = [](mlir::FloatAttr attr) { return attr ? std::optional(attr.getValueAsDouble()) : std::nullopt; };
   auto orNull = [](mlir::Region &region) { return region.empty() ? nullptr : &region; };
-  functions.scoreMod = orNull(op.getScoreMod());
-  functions.maskMod = orNull(op.getMaskMod());
+  if constexpr (requires { op.getScaleAttr(); })
+    functions.scale = toNumber(op.getScaleAttr());
+  if constexpr (requires { op.getScaleValue(); })
+    functions.scaleValue = op.getScaleValue();
+  if constexpr (requires { op.getScoreMod(); })
+    functions.scoreMod = orNull(op.getScoreMod());
+  if constexpr (requires { op.getSoftcapAttr(); })
+    functions.softcap = toNumber(op.getSoftcapAttr());
+  if constexpr (requires { op.getBiasMutable(); })
+    functions.bias = withMap(op.getBiasMutable());
+  if constexpr (requires { op.getMaskMutable(); })
+    functions.mask = withMap(op.getMaskMutable());
+  if constexpr (requires { op.getMaskMod(); })
+    functions.maskMod = orNull(op.getMaskMod());
   if constexpr (requires { op.getWeightMod(); })
     functions.weightMod = orNull(op.getWeightMod());
   return functions;

@@ -1,4 +1,4 @@
-//===- LaneCode.cpp - scale, softcap, bias and masks on vectors of scores -===//
+//===- LaneCode.cpp - the score functions on vectors of lanes -------------===//
 //
 // A vector holds the scores of one key for query rows, or of one query row for
 // keys.
@@ -9,19 +9,16 @@
 
 #include "VectorTile.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include <limits>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-LaneCode::LaneCode(VectorBuilder &vb, const ScoreFunctions &functions, LaneAxis axis)
-    : vb(vb), functions(functions), axis(axis), scoreMod(vb, functions.scoreMod, axis),
-      maskMod(vb, functions.maskMod, axis), weightMod(vb, functions.weightMod, axis) {
-  if (Value memref = functions.bias.value)
-    bias = {memref, functions.bias.map};
-  if (Value memref = functions.mask.value)
-    keep = {viewAsBytes(vb.b, vb.loc, memref), functions.mask.map};
+LaneCode::LaneCode(VectorBuilder &vb, const ScoreFunctions &given, LaneAxis axis)
+    : vb(vb), functions(given), axis(axis), scoreMod(vb, given.scoreMod, axis), maskMod(vb, given.maskMod, axis),
+      weightMod(vb, given.weightMod, axis) {
+  if (Value &mask = functions.mask.value)
+    mask = viewAsBytes(vb.b, vb.loc, mask);
 }
 
 void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
@@ -31,23 +28,50 @@ void LaneCode::prepare(ArrayRef<Value> newQueries, Value newHead) {
     region->prepare(queries, head);
 }
 
+/// Key `key`, or the keys from it on, of number `v` of the block.
+class LaneCode::Position : public ScorePosition {
+public:
+  Position(LaneCode &code, Value key, unsigned v, Value mask)
+      : ScorePosition(code.vb.b, code.vb.loc, code.vb.elementType), code(code), key(key), v(v), mask(mask) {}
+
+  Value load(const ScoreOperand &operand) override { return code.loadDense(operand, key, code.queries[v], mask); }
+  Value evaluate(Region &region, ValueRange arguments) override {
+    LaneRegion &lanes = &region == code.functions.maskMod    ? code.maskMod
+                        : &region == code.functions.scoreMod ? code.scoreMod
+                                                             : code.weightMod;
+    return lanes.evaluate(v, key, arguments.empty() ? Value() : arguments.front(), mask);
+  }
+  Value getConstant(double value) override { return code.vb.splat(value); }
+  Value broadcast(Value scalar) override { return code.vb.broadcast(code.vb.convert(scalar, type)); }
+  Value convert(Value x, Type to) override { return code.vb.convert(x, to); }
+  Value cap(Value score, double) override { return code.cap(score).front(); }
+
+private:
+  LaneCode &code;
+  Value key;
+  unsigned v;
+  Value mask;
+};
+
 Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
-  return remove(cap(modify(raw, key, v, mask)).front(), key, v, mask);
+  Position at(*this, key, v, mask);
+  return evaluateScore(at, functions, raw);
 }
 
 Value LaneCode::modify(Value raw, Value key, unsigned v, Value mask) {
-  Value s = raw;
-  // s * scale
-  if (functions.scale)
-    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.splat(*functions.scale));
-  else if (functions.scaleValue)
-    s = arith::MulFOp::create(vb.b, vb.loc, s, vb.broadcast(functions.scaleValue));
-  return scoreMod.isEmpty() ? s : scoreMod.evaluate(v, key, s, mask);
+  Position at(*this, key, v, mask);
+  return scaleScore(at, functions, raw);
 }
 
-/// tanh(x) / x for |x| up to kSmallRatio: minimax in x^2, relative error 1.3e-8; highest degree first.
-static constexpr double kSmallRatio = 0.5;
-static constexpr double kSmallTanh[] = {0.0171349114, -0.052986034, 0.133247788, -0.333330694, 0.999999987};
+Value LaneCode::remove(Value score, Value key, unsigned v, Value mask) {
+  Position at(*this, key, v, mask);
+  return maskScore(at, functions, score);
+}
+
+Value LaneCode::modifyWeight(Value weight, Value key, unsigned v, Value mask) {
+  Position at(*this, key, v, mask);
+  return evaluateWeight(at, functions, weight);
+}
 
 Values LaneCode::cap(ValueRange scores) {
   if (!functions.softcap)
@@ -81,42 +105,18 @@ Values LaneCode::cap(ValueRange scores) {
   b.setInsertionPointToStart(branch.elseBlock());
   Values small;
   for (auto [s, ratio] : llvm::zip(scores, ratios)) {
-    Value square = multiply(ratio, ratio), polynomial = vb.splat(kSmallTanh[0]);
-    for (double coefficient : ArrayRef(kSmallTanh).drop_front())
-      polynomial = vb.multiplyAdd(polynomial, square, vb.splat(coefficient));
-    small.push_back(multiply(s, polynomial));
+    Value tanhRatio = buildSmallTanhRatio(
+        multiply(ratio, ratio), [&](double value) { return vb.splat(value); },
+        [&](Value x, Value y, Value z) { return vb.multiplyAdd(x, y, z); });
+    small.push_back(multiply(s, tanhRatio));
   }
   scf::YieldOp::create(b, loc, small);
   return Values(branch.getResults());
 }
 
-Value LaneCode::remove(Value s, Value key, unsigned v, Value mask) {
-  OpBuilder &b = vb.b;
-  Location loc = vb.loc;
-  const double minusInf = -std::numeric_limits<double>::infinity();
-  Value removed = isPartial() ? vb.splat(minusInf) : Value();
-  // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
-  if (bias.memref) {
-    Value added = getDense(bias, key, queries[v], vb.elementType, mask);
-    s = vb.select(vb.isEqual(added, minusInf), removed, arith::AddFOp::create(b, loc, s, added));
-  }
-  // keep ? s : -inf
-  if (keep.memref) {
-    Value bytes = getDense(keep, key, queries[v], b.getI8Type(), mask);
-    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(bytes.getType()));
-    s = vb.select(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, zero), s, removed);
-  }
-  if (!maskMod.isEmpty())
-    s = vb.select(maskMod.evaluate(v, key, Value(), mask), s, removed);
-  return s;
-}
-
-Value LaneCode::modifyWeight(Value weight, Value key, unsigned v, Value mask) {
-  return weightMod.isEmpty() ? weight : weightMod.evaluate(v, key, weight, mask);
-}
-
 /// A vector where the operand has the dimension that lanes are; otherwise a scalar for all of them.
-Value LaneCode::getDense(const Operand &operand, Value key, Value query, Type elementType, Value mask) {
+Value LaneCode::loadDense(const ScoreOperand &given, Value key, Value query, Value mask) {
+  Operand operand{given.value, given.map};
   SmallVector<Value> domain(operand.map.getNumDims());
   unsigned numBatch = functions.numBatch, lanePosition = axis == LaneAxis::Queries ? numBatch : numBatch + 1;
   if (head)
@@ -124,17 +124,11 @@ Value LaneCode::getDense(const Operand &operand, Value key, Value query, Type el
   domain[numBatch] = query;
   domain[numBatch + 1] = key;
   Values indices = operand.getIndices(vb, domain);
-  auto convert = [&](Value value) -> Value {
-    Type type = getElementTypeOrSelf(value.getType());
-    if (!type.isInteger(1))
-      return vb.convert(value, elementType);
-    Type to = elementType;
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      to = vector.clone(elementType);
-    return arith::ExtUIOp::create(vb.b, vb.loc, to, value);
+  auto widen = [&](Value x) {
+    return isa<FloatType>(getElementTypeOrSelf(x.getType())) ? vb.convert(x, vb.elementType) : x;
   };
   if (operand.map.isFunctionOfDim(lanePosition))
-    return convert(operand.isInnermost(lanePosition) ? vb.loadMasked(operand.memref, indices, mask)
-                                                     : vb.loadStrided(operand, lanePosition, domain, mask));
-  return vb.broadcast(convert(memref::LoadOp::create(vb.b, vb.loc, operand.memref, indices)));
+    return widen(operand.isInnermost(lanePosition) ? vb.loadMasked(operand.memref, indices, mask)
+                                                   : vb.loadStrided(operand, lanePosition, domain, mask));
+  return vb.broadcast(widen(memref::LoadOp::create(vb.b, vb.loc, operand.memref, indices)));
 }

@@ -230,8 +230,8 @@ public:
   mlir::Value modifyWeight(mlir::Value weight, mlir::Value key, unsigned v, mlir::Value mask = {});
 
 private:
-  mlir::Value getDense(const Operand &operand, mlir::Value key, mlir::Value query, mlir::Type elementType,
-                       mlir::Value mask);
+  class Position;
+  mlir::Value loadDense(const ScoreOperand &operand, mlir::Value key, mlir::Value query, mlir::Value mask);
 
   VectorBuilder &vb;
   ScoreFunctions functions;
@@ -239,7 +239,6 @@ private:
   LaneRegion scoreMod, maskMod, weightMod;
   llvm::SmallVector<mlir::Value> queries;
   mlir::Value head;
-  Operand bias, keep;
 };
 
 /// dst[c][r] = r < rows ? src[r][c] : 0 (toLanes), or dst[r][c] = src[c][r] for r < rows: the transposes at the two

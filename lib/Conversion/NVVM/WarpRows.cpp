@@ -187,7 +187,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
   ScoreTile tile = *scores;
   if (scale && !wb.instruction.takesNarrow)
     shiftLargeRows(wb, tile, *rows);
-  ScorePositions positions(wb, op, tile);
+  ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
   Values sums, subtracted;
   for (auto [i, row] : llvm::enumerate(rows->rows)) {
     sums.push_back(state->sum.get(wb, i));
@@ -200,9 +200,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
                            : wb.mulf(wb.subf(s, subtracted[row]), wb.real(kLog2e));
     Value weight = wb.exp2(exponent);
     sums[row] = wb.addf(sums[row], weight);
-    if (!op.getWeightMod().empty())
-      weight = wb.convert(positions.evaluate(op.getWeightMod(), row, key, weight), wb.b.getF32Type());
-    tile.values[i] = weight;
+    tile.values[i] = positions.evaluateWeight(row, key, weight);
   });
   for (auto [row, sum] : llvm::enumerate(sums))
     state->sum.set(wb, row, sum);

@@ -16,8 +16,6 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-static const double kMinusInf = -std::numeric_limits<double>::infinity();
-
 ScoreTile::ScoreTile(WarpBuilder &wb, Operation *op) : fragments(wb.warpRows / kFragmentRows), block(op->getBlock()) {
   OpFoldResult count = getDomainSizes(wb.b, op)[getDomainPosition(op, DimKind::Key)];
   // Of a known number of keys, no more than the depths of the second product that they reach into.
@@ -36,14 +34,17 @@ void ScoreTile::forEach(WarpBuilder &wb, function_ref<void(size_t i, int64_t row
              wb.add(wb.multiply(wb.quadLane, 2), keyBlock * kBlockColumns + element % 2));
 }
 
-ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile,
-                               ArrayRef<const GlobalView *> dense)
-    : wb(wb), tileRows(wb, op), keyCount(tile.keyCount) {
+ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile, const ScoreFunctions &functions)
+    : wb(wb), functions(functions), tileRows(wb, op), keyCount(tile.keyCount) {
+  for (auto [view, operand] : {std::pair(&bias, functions.bias), {&mask, functions.mask}})
+    if (operand.value)
+      *view = GlobalView(wb, operand.value, operand.map);
   unsigned queryDim = tileRows.numBatch;
   for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
     Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
     auto [head, query] = tileRows.split(wb, row);
-    for (const GlobalView *view : dense)
+    // Rows beyond those of operands with less of them than the tile count as the last one.
+    for (const GlobalView *view : {&bias, &mask})
       if (*view && query && view->getStride(queryDim) && view->getStaticSize(queryDim) != tileRows.queries) {
         query = wb.minimum(query, wb.add(view->getSize(wb, queryDim), -1));
         break;
@@ -52,48 +53,76 @@ ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &
   }
 }
 
-Value ScorePositions::clampKey(Value key) { return keyCount ? wb.minimum(key, wb.add(keyCount, -1)) : key; }
+/// Of the thread's row `row`, and a key.
+class ScorePositions::Position : public ScorePosition {
+public:
+  Position(const ScorePositions &all, int64_t row, Value key)
+      : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), row(all.rows[row]), key(key) {
+  }
 
-Value ScorePositions::evaluate(Region &region, int64_t row, Value key, ValueRange arguments) {
+  Value load(const ScoreOperand &operand) override;
+  Value evaluate(Region &region, ValueRange arguments) override;
+  Value cap(Value score, double c) override;
+
+private:
+  /// Keys that are not there read what the last one reads.
+  Value clampKey() { return all.keyCount ? wb.minimum(key, wb.add(all.keyCount, -1)) : key; }
+
+  WarpBuilder &wb;
+  const ScorePositions &all;
+  const Row &row;
+  Value key;
+};
+
+Value ScorePositions::Position::load(const ScoreOperand &operand) {
+  const GlobalView &view = operand.value == all.functions.bias.value ? all.bias : all.mask;
+  unsigned queryDim = all.tileRows.numBatch;
+  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, row.query}, {queryDim + 1, clampKey()}};
+  if (row.head)
+    indices.push_back({queryDim - 1, row.head});
+  Type elementType = view.getElementType();
+  Value address = view.getAddress(wb, view.getOffset(wb, indices));
+  // A boolean is a byte in memory.
+  Type loaded = elementType.isInteger(1) ? wb.b.getI8Type() : elementType;
+  return convert(wb.load(loaded, address, view.getElementBytes()), type);
+}
+
+Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
   bool readsMemory = false;
   region.walk([&](memref::LoadOp) { readsMemory = true; });
-  if (readsMemory)
-    key = clampKey(key);
+  Value keyOrLast = readsMemory ? clampKey() : key;
   return evaluateRegion(wb, region, arguments, [&](IndexOp index) -> Value {
     switch (index.getKind()) {
-    case IndexKind::Key: return key;
-    case IndexKind::Query: return rows[row].query;
-    case IndexKind::Head: return rows[row].head;
+    case IndexKind::Key: return keyOrLast;
+    case IndexKind::Query: return row.query;
+    case IndexKind::Head: return row.head;
     default: return Value();
     }
   });
 }
 
-Value ScorePositions::load(const GlobalView &view, int64_t row, Value key) {
-  unsigned queryDim = tileRows.numBatch;
-  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, rows[row].query}, {queryDim + 1, clampKey(key)}};
-  if (rows[row].head)
-    indices.push_back({queryDim - 1, rows[row].head});
-  Type type = view.getElementType();
-  Value address = view.getAddress(wb, view.getOffset(wb, indices));
-  return wb.load(type.isInteger(1) ? Type(wb.b.getI8Type()) : type, address, view.getElementBytes());
+/// tanh x = 1 - 2 / (2^(2 x log2 e) + 1): 2^x overflows to inf and underflows to 0, where tanh is 1, -1. Near 0 the
+/// difference cancels.
+Value ScorePositions::Position::cap(Value score, double c) {
+  Value ratio = wb.mulf(score, wb.real(1 / c));
+  Value square = wb.mulf(ratio, ratio);
+  Value tanhRatio = buildSmallTanhRatio(
+      square, [&](double value) { return wb.real(value); }, [&](Value x, Value y, Value z) { return wb.fma(x, y, z); });
+  Value power = wb.exp2(wb.mulf(ratio, wb.real(2 * std::numbers::log2e)));
+  Value quotient = arith::DivFOp::create(b, loc, wb.real(2), wb.addf(power, wb.real(1)));
+  Value large = wb.mulf(wb.subf(wb.real(1), quotient), wb.real(c));
+  Value isSmall = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, square, wb.real(kSmallRatio * kSmallRatio));
+  return wb.select(isSmall, wb.mulf(score, tanhRatio), large);
 }
 
-/// c tanh(s / c), tanh x = 1 - 2 / (2^(2 x log2 e) + 1): 2^x overflows to inf and underflows to 0, where tanh is 1, -1.
-/// Near 0 the difference cancels: there, as on the CPU, a polynomial in x^2 (relative error 1.3e-8).
-static Value applySoftcap(WarpBuilder &wb, Value score, double cap) {
-  static constexpr double kSmallRatio = 0.5;
-  static constexpr double kSmallTanh[] = {0.0171349114, -0.052986034, 0.133247788, -0.333330694, 0.999999987};
-  Value ratio = wb.mulf(score, wb.real(1 / cap));
-  Value square = wb.mulf(ratio, ratio), polynomial = wb.real(kSmallTanh[0]);
-  for (double coefficient : ArrayRef(kSmallTanh).drop_front())
-    polynomial = wb.fma(polynomial, square, wb.real(coefficient));
-  Value power = wb.exp2(wb.mulf(ratio, wb.real(2 * std::numbers::log2e)));
-  Value quotient = arith::DivFOp::create(wb.b, wb.loc, wb.real(2), wb.addf(power, wb.real(1)));
-  Value large = wb.mulf(wb.subf(wb.real(1), quotient), wb.real(cap));
-  Value isSmall =
-      arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::OLT, square, wb.real(kSmallRatio * kSmallRatio));
-  return wb.select(isSmall, wb.mulf(score, polynomial), large);
+Value ScorePositions::evaluateScore(int64_t row, Value key, Value score) const {
+  Position at(*this, row, key);
+  return attn::evaluateScore(at, functions, score);
+}
+
+Value ScorePositions::evaluateWeight(int64_t row, Value key, Value weight) const {
+  Position at(*this, row, key);
+  return attn::evaluateWeight(at, functions, weight);
 }
 
 LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
@@ -101,40 +130,12 @@ LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {
   if (!input)
     return failure();
   ScoreTile tile = *input;
-  SmallVector<AffineMap> maps = getMaps(op);
-  unsigned next = 1;
-  GlobalView bias, mask;
-  if (op.getBias())
-    bias = GlobalView(wb, op.getBias(), maps[next++]);
-  if (op.getMask())
-    mask = GlobalView(wb, op.getMask(), maps[next++]);
-  ScorePositions positions(wb, op, tile, {&bias, &mask});
-  Type f32 = wb.b.getF32Type();
-  Value removed = wb.real(kMinusInf);
+  ScorePositions positions(wb, op, tile, ScoreFunctions::of(op));
   tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
     Value &s = tile.values[i];
-    if (op.getScaleValue())
-      s = wb.mulf(s, wb.convert(op.getScaleValue(), f32));
-    else if (op.getScale() && !op.getScale()->isExactlyValue(1))
-      s = wb.mulf(s, wb.real(op.getScale()->convertToDouble()));
-    if (!op.getScoreMod().empty())
-      s = wb.convert(positions.evaluate(op.getScoreMod(), row, key, s), f32);
-    if (op.getSoftcap())
-      s = applySoftcap(wb, s, op.getSoftcap()->convertToDouble());
-    // s + bias, and -inf for a bias of -inf whatever s is: such a key is removed, a NaN in it reaches nothing
-    if (bias) {
-      Value added = wb.convert(positions.load(bias, row, key), f32);
-      s = wb.select(wb.isEqual(added, kMinusInf), removed, wb.addf(s, added));
-    }
-    if (mask) {
-      Value kept = positions.load(mask, row, key);
-      Value zero = arith::ConstantOp::create(wb.b, wb.loc, wb.b.getZeroAttr(kept.getType()));
-      s = wb.select(arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::ne, kept, zero), s, removed);
-    }
-    if (!op.getMaskMod().empty())
-      s = wb.select(positions.evaluate(op.getMaskMod(), row, key, {}), s, removed);
+    s = positions.evaluateScore(row, key, s);
     if (tile.hasPadding)
-      s = wb.select(wb.isLess(key, tile.keyCount), s, removed);
+      s = wb.select(wb.isLess(key, tile.keyCount), s, wb.real(-std::numeric_limits<double>::infinity()));
   });
   tile.hasPadding = false;
   scoreTiles[op.getOutput()] = tile;

@@ -17,7 +17,7 @@
 #ifndef ATTN_LIB_CONVERSION_NVVM_WARPTILE_H
 #define ATTN_LIB_CONVERSION_NVVM_WARPTILE_H
 
-#include "attn/IR/Attn.h"
+#include "attn/IR/ScoreFunctions.h"
 #include "attn/Target/BlockLayout.h"
 #include "attn/Target/TargetInfo.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -330,27 +330,25 @@ bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
-/// Where the scores of a thread are, for the regions that ask (WarpScores.cpp).
+/// Where the scores of a thread are, for the score functions of `op` (WarpScores.cpp).
 class ScorePositions {
 public:
-  /// Rows beyond those of `dense`, operands with less of them than the tile, count as the last one.
-  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile,
-                 llvm::ArrayRef<const GlobalView *> dense = {});
-  /// What `region` yields for the thread's row `row` and a key.
-  mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value key, mlir::ValueRange arguments);
-  /// The element of a dense operand.
-  mlir::Value load(const GlobalView &view, int64_t row, mlir::Value key);
+  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions);
+  /// What becomes of a score or a weight of the thread's row `row` and a key.
+  mlir::Value evaluateScore(int64_t row, mlir::Value key, mlir::Value score) const;
+  mlir::Value evaluateWeight(int64_t row, mlir::Value key, mlir::Value weight) const;
 
 private:
+  class Position;
   struct Row {
     mlir::Value head, query; ///< i32, within what the operands have
   };
-  /// Keys that are not there read what the last one reads.
-  mlir::Value clampKey(mlir::Value key);
 
   WarpBuilder &wb;
+  ScoreFunctions functions;
   TileRows tileRows;
   mlir::Value keyCount;
+  GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
 };
 
