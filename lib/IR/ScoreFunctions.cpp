@@ -39,7 +39,12 @@ Value attn::evaluateScore(ScorePosition &at, const ScoreFunctions &functions, Va
 }
 
 Value attn::evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, Value weight) {
-  return modify(at, functions.weightMod, weight);
+  if (!functions.weightMod)
+    return weight;
+  // (p == 0) ? 0 : weight_mod(p): what the region reads for a removed key (a scale beyond the lengths) may be no number
+  Value zero = at.getConstant(0);
+  Value isZero = arith::CmpFOp::create(at.b, at.loc, arith::CmpFPredicate::OEQ, weight, zero);
+  return arith::SelectOp::create(at.b, at.loc, isZero, zero, modify(at, functions.weightMod, weight));
 }
 
 Value attn::scaleScore(ScorePosition &at, const ScoreFunctions &functions, Value score) {

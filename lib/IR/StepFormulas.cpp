@@ -74,15 +74,11 @@ Values attn::decomposeWeights(Formula &f, WeightsOp op) {
   if (op.getWeightMod().empty())
     return {weights, sum};
   auto functions = ScoreFunctions::of(op);
-  // p' = (p == 0) ? 0 : weight_mod(p): what the region reads for a removed key (a scale beyond the lengths) may be no
-  // number
+  // p' = weight_mod(p)
   weights = f.generic({Query, Key}, {}, {weights}, {f.maps[2]}, f.empty({Query, Key}), f.getMap({Query, Key}),
                       [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                        Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(x[0].getType()));
-                        Value isZero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[0], zero);
                         FormulaPosition at(f, b, loc, x);
-                        Value modified = evaluateWeight(at, functions, x[0]);
-                        return arith::SelectOp::create(b, loc, isZero, zero, modified);
+                        return evaluateWeight(at, functions, x[0]);
                       });
   if (f.getMap({Query, Key}) == f.maps[2])
     return {weights, sum};

@@ -199,6 +199,22 @@ def test_nothing_beyond_the_length_is_used(sq, kind):
 
 
 @parametrize_kind
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16], ids=["f32", "bf16"])
+@pytest.mark.parametrize("sq", [1, 4, 113])
+def test_scales_of_a_removed_key_are_not_used(sq, dtype, kind):
+    """0 times a scale that is no number is not 0: the weight of such a key stays 0 whatever its scale."""
+    tensors, options = quantised(Shape(sq, 203, 59, 80, hq=4, hkv=2), kind, "token", dtype)
+    keep = np.ones((1, 1, 1, 203), bool)
+    keep[..., [5, 202]] = False
+    plain = {name: scale.copy() for name, scale in options.items()}
+    for scale in options.values():
+        scale[..., [5, 202]] = np.nan
+    for mask in (dict(mask=keep), dict(mask_mod=lambda b, h, i, j: (j != 5) & (j != 202))):
+        found = attn.sdpa(*tensors, **options, **mask, return_lse=True)
+        compare(found, reference.sdpa, *tensors, **plain, mask=keep, return_lse=True)
+
+
+@parametrize_kind
 @parametrize_scales
 @pytest.mark.parametrize("sq", [1, 19])
 def test_extreme_scales(sq, kind, scales):

@@ -64,7 +64,7 @@ public:
 
 /// scale * s, then score_mod, softcap, bias, mask and mask_mod of it.
 mlir::Value evaluateScore(ScorePosition &at, const ScoreFunctions &functions, mlir::Value score);
-/// weight_mod(p)
+/// weight_mod(p), and 0 for a weight of 0.
 mlir::Value evaluateWeight(ScorePosition &at, const ScoreFunctions &functions, mlir::Value weight);
 
 /// What stands in front of the softcap of evaluateScore, and what behind it, for those who cap several vectors at once.
