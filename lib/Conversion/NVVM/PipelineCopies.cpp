@@ -92,6 +92,7 @@ public:
       pipeline(*order);
       return success();
     }
+    moveBuffers();
     for (Step step : steps)
       fillTiles(step);
     return success();
@@ -144,10 +145,10 @@ private:
     for (Step other : steps)
       if (getRoot(other.scores.getLhs()) != packed)
         return other.scores.emitOpError("expected the tile of Q that the other products of the kernel have");
-    SmallVector<Value> tokens = moveBuffer(packed, query);
-    if (tokens.size() != 1)
-      return step.scores.emitOpError("expected Q to be packed once, found ") << tokens.size() << " times";
-    queryToken = tokens.front();
+    moveBuffer(packed, query);
+    if (fills.size() != 1)
+      return step.scores.emitOpError("expected Q to be packed once, found ") << fills.size() << " times";
+    queryToken = cast<CopyOp>(fills.pop_back_val()).getToken();
     return success();
   }
 
@@ -162,30 +163,29 @@ private:
     return memref::SubViewOp::create(b, kernel.getLoc(), tile, offsets, sizes, strides);
   }
 
-  /// What reads and writes `buffer` has `tile` instead; packs become copies. The tokens of these.
-  SmallVector<Value> moveBuffer(Value buffer, Value tile) {
+  /// What reads and writes `buffer` has `tile` instead; packs become copies.
+  void moveBuffer(Value buffer, Value tile) {
     Operation *allocation = buffer.getDefiningOp();
     b.setInsertionPoint(allocation);
     SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, allocation->getLoc(), buffer);
-    SmallVector<Value> tokens;
-    replaceViews(buffer, getPart(tile, sizes), tokens);
+    replaceViews(buffer, getPart(tile, sizes));
     b.eraseOp(allocation);
-    return tokens;
   }
 
-  void replaceViews(Value from, Value to, SmallVector<Value> &tokens) {
+  void replaceViews(Value from, Value to) {
     for (OpOperand &use : llvm::make_early_inc_range(from.getUses())) {
       Operation *user = use.getOwner();
       b.setInsertionPoint(user);
       if (auto view = dyn_cast<memref::SubViewOp>(user)) {
         Value moved = memref::SubViewOp::create(b, view.getLoc(), to, view.getMixedOffsets(), view.getMixedSizes(),
                                                 view.getMixedStrides());
-        replaceViews(view, moved, tokens);
+        replaceViews(view, moved);
         b.eraseOp(view);
         continue;
       }
       auto pack = dyn_cast<PackOp>(user);
-      isGathered |= isa<GatherPagesOp>(user);
+      if (isa<GatherPagesOp>(user))
+        fills.push_back(user);
       // Whoever reads what the tile held has to be done. Q is the first of all.
       if (isa<GatherPagesOp>(user) || (pack && to != query))
         gpu::BarrierOp::create(b, user->getLoc());
@@ -194,7 +194,7 @@ private:
         continue;
       }
       // Rows beyond those of the input become 0, to the end of the tile.
-      tokens.push_back(
+      fills.push_back(
           CopyOp::create(b, pack.getLoc(), pack.getInput(), getRoot(to), /*first=*/Value(), pack.getMapsAttr()));
       b.eraseOp(pack);
     }
@@ -240,18 +240,32 @@ private:
     product.setMapsAttr(b.getAffineMapArrayAttr(maps));
   }
 
+  /// Where K and V were packed or gathered into buffers, the tiles take their place. Steps may share a buffer.
+  void moveBuffers() {
+    for (Step step : steps)
+      for (auto [operand, tile] : {std::pair(step.scores.getRhs(), key), std::pair(step.values.getRhs(), value)}) {
+        Value root = getRoot(operand);
+        if (isBuffer(root.getDefiningOp()) && root != tile)
+          moveBuffer(root, tile);
+      }
+  }
+
   /// Each step fills the tiles at its start.
   void fillTiles(Step step) {
     Location loc = step.scores.getLoc();
     Value keys = step.scores.getRhs(), values = step.values.getRhs();
-    isGathered = false;
     SmallVector<Value> arrived = {queryToken};
-    for (auto [operand, tile] : {std::pair(keys, key), std::pair(values, value)}) {
-      Value root = getRoot(operand);
-      if (!isBuffer(root.getDefiningOp()) || root == tile)
-        continue;
-      llvm::append_range(arrived, moveBuffer(root, tile));
-    }
+    bool isGathered = false;
+    // What fills a tile in front of this step, and of no other before.
+    llvm::erase_if(fills, [&](Operation *fill) {
+      Operation *ancestor = fill->getBlock()->findAncestorOpInBlock(*step.scores);
+      if (!ancestor || !fill->isBeforeInBlock(ancestor))
+        return false;
+      if (auto copy = dyn_cast<CopyOp>(fill))
+        arrived.push_back(copy.getToken());
+      isGathered |= isa<GatherPagesOp>(fill);
+      return true;
+    });
     bool copiesKeys = getRoot(step.scores.getRhs()) != key;
     bool copiesValues = getRoot(step.values.getRhs()) != value;
     b.setInsertionPoint(step.scores);
@@ -416,7 +430,7 @@ private:
   Type elementType;
   SmallVector<Step> steps;
   Value query, key, value, queryToken;                ///< tiles in shared memory; the copy of Q, which is one
-  bool isGathered = false;                            ///< K or V of the step
+  SmallVector<Operation *> fills;                     ///< of the tiles by packs and gathers, which no step has yet
   llvm::DenseMap<Operation *, AffineMap> operandMaps; ///< of K and V in global memory
   llvm::DenseMap<Operation *, Value> views;
 };

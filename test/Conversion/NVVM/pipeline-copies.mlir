@@ -40,3 +40,13 @@
 //      BYTES:   %[[V:.*]] = attn.copy {{.*}}xi8, {{.*}} outs(%{{.*}}xbf16, #gpu.address_space<workgroup>>)
 //      BYTES:   attn.wait %{{.*}}, %[[K]], %[[V]]{{$}}
 
+// The tile of the last keys had the buffer of the tiles before it: each step waits for its own copies.
+// REDEFINE: %{line} = 'b1 hq2 sq64 sk203 d64 bf16 kv=int8 kvscale=head'
+// RUN: %{steps} | FileCheck %s --check-prefix=TAIL
+//      TAIL: scf.for
+//      TAIL:   %[[K:.*]] = attn.copy {{.*}}memref<1x1x64x64xi8
+//      TAIL:   %[[V:.*]] = attn.copy {{.*}}memref<1x1x64x64xi8
+//      TAIL:   attn.wait %{{.*}}, %[[K]], %[[V]]{{$}}
+//      TAIL: %[[TAIL_K:.*]] = attn.copy {{.*}}memref<1x1x11x64xi8
+//      TAIL: %[[TAIL_V:.*]] = attn.copy {{.*}}memref<1x1x11x64xi8
+//      TAIL: attn.wait %{{[^,]*}}, %[[TAIL_V]], %[[TAIL_K]]{{$}}
