@@ -36,7 +36,8 @@ void Compiler::collectProducts() {
   for (Kernel &kernel : kernels)
     if (auto function = module->lookupSymbol<func::FuncOp>(kernel.name))
       function.walk([&](OnlineStepOp step) {
-        kernel.roundsToTF32 |= step.getSchedule() && step.getSchedule()->getInfo().roundsInputs;
+        if (step.getSchedule() && step.getSchedule()->getInfo().inputBits > 0)
+          kernel.inputBits = step.getSchedule()->getInfo().inputBits;
       });
 }
 

@@ -38,7 +38,7 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
       return emitError() << "expected " << name << " to be a multiple of " << kFragment << ", found " << size
                          << "; write " << name << " = " << llvm::alignTo(size, kFragment);
   if (!instruction.getInfo().isForBlock)
-    return emitError() << "expected instruction to be mma, tf32 or fma, found "
+    return emitError() << "expected instruction to be " << joinInstructions(&InstructionInfo::isForBlock) << ", found "
                        << stringifyInstruction(instruction.getValue())
                        << "; write instruction = mma for inputs of 16 bits, else instruction = fma";
   if (!sharedKeys && queryTile > warpRows * warps)

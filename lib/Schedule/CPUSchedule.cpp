@@ -131,8 +131,8 @@ LogicalResult PrefillAttr::verify(EmitError emitError, int64_t queryTile, int64_
     return failure();
   const InstructionInfo &info = instruction.getInfo();
   if (!info.isForPrefill)
-    return emitError() << "expected instruction to be fma, pairs or amx, found "
-                       << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
+    return emitError() << "expected instruction to be " << joinInstructions(&InstructionInfo::isForPrefill)
+                       << ", found " << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
   if (keyTile % info.keyMultiple != 0)
     return emitError() << "expected key_tile to be a multiple of " << info.keyMultiple
                        << " with instruction = " << stringifyInstruction(instruction.getValue()) << ", found "
@@ -181,7 +181,7 @@ LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t
     return emitError() << "expected block_queries to be at most the lanes, " << lanes << ", both powers of two, found "
                        << blockQueries << "; write block_queries = 1";
   if (!instruction.getInfo().isForDecode)
-    return emitError() << "expected instruction to be fma, pairs or bytes, found "
+    return emitError() << "expected instruction to be " << joinInstructions(&InstructionInfo::isForDecode) << ", found "
                        << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
   return verifySplit(emitError, splitKeys, keyTile);
 }

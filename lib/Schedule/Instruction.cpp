@@ -9,6 +9,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Schedule/Schedule.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -19,17 +20,24 @@ static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayo
 
 /// In the order of the enumeration.
 static constexpr InstructionInfo kInfos[] = {
-    // instruction, prefill, decode, block, depth, narrow, rounds, Q, V, keys, partial tiles
-    {Instruction::FMA, true, true, true, 1, false, false, kRows, kRows, 1, Instruction::FMA},
-    {Instruction::Pairs, true, true, false, 2, true, false, kPairs, kPairs, 1, Instruction::Pairs},
-    {Instruction::Bytes, false, true, false, 4, false, false, kRows, kRows, 1, Instruction::Bytes},
-    {Instruction::AMX, true, false, false, 32, true, false, kPairs, kColumns, TargetInfo::kTileDepth,
-     Instruction::Pairs},
-    {Instruction::MMA, false, false, true, 16, true, false, kRows, kRows, 1, Instruction::MMA},
-    {Instruction::TF32, false, false, true, 8, false, true, kRows, kRows, 1, Instruction::TF32},
+    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, partial tiles
+    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, Instruction::FMA},
+    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, Instruction::Pairs},
+    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, Instruction::Bytes},
+    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs},
+    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::MMA},
+    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, Instruction::TF32},
 };
 
 const InstructionInfo &InstructionAttr::getInfo() const { return kInfos[static_cast<size_t>(getValue())]; }
+
+std::string attn::joinInstructions(bool InstructionInfo::*isForKind) {
+  SmallVector<StringRef> names;
+  for (const InstructionInfo &info : kInfos)
+    if (info.*isForKind)
+      names.push_back(stringifyInstruction(info.instruction));
+  return llvm::join(ArrayRef(names).drop_back(), ", ") + " or " + names.back().str();
+}
 
 bool attn::hasScoreWeight(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
@@ -94,7 +102,7 @@ static LogicalResult verifyBytes(Operation *op, int64_t keyTile) {
   return success();
 }
 
-/// True if the head sizes of an op are whole AMX tiles.
+/// True if the head sizes of an op are whole tiles of a tile instruction.
 static bool hasWholeTiles(Operation *op) {
   return getStaticSize(op, DimKind::HeadSize) % TargetInfo::kTileDepth == 0 &&
          getStaticSize(op, DimKind::ValueSize) % TargetInfo::kTileDepth == 0;

@@ -54,6 +54,12 @@ static int64_t getNumSegments(const TileShape &s) {
   return rows <= decode.getBlockQueries() && isWalked && getKeyTile(s) % block == 0 ? block : 1;
 }
 
+int64_t attn::getTileSize(const TileShape &s, unsigned dim) {
+  return dim == s.queryPos() ? getQueryTile(s)
+         : dim == s.keyPos() ? getKeyTile(s)
+                             : *getConstantIntValue(s.domainSizes[dim]);
+}
+
 /// Rows of each segment that a step takes. Where tiles of pages prefetch the next one, its distance is the keys of a
 /// tile.
 int64_t attn::getSegmentRows(const TileShape &s) {

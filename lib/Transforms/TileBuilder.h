@@ -52,6 +52,8 @@ struct BlockMap {
 
 inline int64_t getQueryTile(const TileShape &s) { return s.schedule.getQueryTile(); }
 inline int64_t getKeyTile(const TileShape &s) { return s.schedule.getKeyTile(); }
+/// Of a dimension of the step that is no batch dimension: the schedule's query or key tile, else all of it.
+int64_t getTileSize(const TileShape &s, unsigned dim);
 /// Query heads of a tile: 1, or in a decode tile those that share the schedule's heads of K.
 inline int64_t getHeadsPerTile(const TileShape &s) { return s.headsPerStep * s.schedule.getKvHeads(); }
 inline bool isDecode(const TileShape &s) { return s.schedule.sharesKeys(); }

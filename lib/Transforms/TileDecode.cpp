@@ -78,7 +78,7 @@ private:
 
   /// The dimensions of acc or of a row statistic after those of the batch: query rows, and value columns.
   SmallVector<OpFoldResult> getTail(unsigned part) {
-    SmallVector<OpFoldResult> tail = {b.getIndexAttr(shape.schedule.getQueryTile())};
+    SmallVector<OpFoldResult> tail = {b.getIndexAttr(getTileSize(shape, shape.queryPos()))};
     if (part == 0)
       tail.push_back(shape.domainSizes[shape.numBatch + 3]);
     return tail;
@@ -113,7 +113,7 @@ private:
     states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, InsertFn insert) {
       TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), /*split=*/ivs.back());
       SmallVector<Value> query = packQuery(b, shape, at);
-      // A sink counts once: it starts the merge.
+      // What rows start with counts once, in the merge.
       TileState state = foldKeys(b, shape, at, BlockMap(), query, initState(b, shape, at, init, /*withStart=*/false));
       for (unsigned part = 0; part < 3; ++part)
         insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), ivs.drop_back()));

@@ -94,9 +94,7 @@ Value attn::emptyTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned> dims,
   if (s.numBatch > 0 && llvm::is_contained(dims, s.queryPos()))
     shape.back() = getHeadsPerTile(s);
   for (unsigned dim : dims)
-    shape.push_back(dim == s.queryPos() ? getQueryTile(s)
-                    : dim == s.keyPos() ? getKeyTile(s)
-                                        : *getConstantIntValue(s.domainSizes[dim]));
+    shape.push_back(getTileSize(s, dim));
   return tensor::EmptyOp::create(b, loc, shape, type);
 }
 
@@ -147,7 +145,7 @@ Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value
   // Register kernels that are narrower than a tile walk down columns of Q^T.
   auto prefill = dyn_cast<PrefillAttr>(s.schedule);
   bool isPadded = operand == s.step.getQuery() && prefill && !usesPairs(s) &&
-                  prefill.getBlockVectors() * prefill.getLanes() < getQueryTile(s);
+                  prefill.getBlockVectors() * prefill.getLanes() < getTileSize(s, s.queryPos());
   Value target = isPadded ? emptyPaddedTile(b, s, to, type) : emptyTile(b, s, to, type);
   if (llvm::is_contained(to, s.keyPos()))
     target = sliceKeys(b, s, at, target, s.numBatch + (llvm::find(to, s.keyPos()) - to.begin()));
@@ -178,7 +176,7 @@ static bool canReadPages(const TileShape &s, GatherPagesOp gather, AffineMap map
   // Pages that a prefill kernel of a CPU would have to widen are gathered, which widens them.
   bool isRead =
       isRowMajor(s) || type == (usesPairs(s) ? BFloat16Type::get(s.step.getContext()) : getAccumulationType(type));
-  return isRead && gather.getPageSize() % getKeyTile(s) == 0 && visitsOnly(s.step, gather, map);
+  return isRead && gather.getPageSize() % getTileSize(s, s.keyPos()) == 0 && visitsOnly(s.step, gather, map);
 }
 
 /// True where K or V is gathered from its pages, which widens it: a decode kernel then finds the other one widened too.
@@ -317,7 +315,7 @@ void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at,
   // Lanes beyond the last row read what the last row reads: a captured tensor ends there.
   bool readsRows = false;
   to.walk([&](tensor::ExtractOp) { readsRows = true; });
-  if (readsRows && !isConstantIntValue(at.rows, getQueryTile(s))) {
+  if (readsRows && !isConstantIntValue(at.rows, getTileSize(s, s.queryPos()))) {
     Value lastRow = b.createOrFold<arith::SubIOp>(loc, at.endQuery, index(b, loc, 1));
     lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(b, loc, 0));
     SmallVector<IndexOp> queries;

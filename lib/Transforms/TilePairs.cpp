@@ -27,13 +27,8 @@ AffineMap attn::getPairMap(const TileShape &s, unsigned numDims, unsigned paired
 Value attn::packPairs(OpBuilder &b, const TileShape &s, const TilePosition &at, Value rows, AffineMap map,
                       unsigned paired, unsigned other) {
   Location loc = s.step.getLoc();
-  auto getTileSize = [&](unsigned dim) {
-    return dim == s.queryPos() ? getQueryTile(s)
-           : dim == s.keyPos() ? getKeyTile(s)
-                               : *getConstantIntValue(s.domainSizes[dim]);
-  };
   SmallVector<int64_t> shape(s.numBatch, 1);
-  shape.append({int64_t(llvm::divideCeil(getTileSize(paired), 2)), getTileSize(other), 2});
+  shape.append({int64_t(llvm::divideCeil(getTileSize(s, paired), 2)), getTileSize(s, other), 2});
   Value target = tensor::EmptyOp::create(b, loc, shape, s.rowType);
   bool pairsRows = paired == s.keyPos();
   if (pairsRows)
@@ -58,7 +53,7 @@ ScheduleAttr attn::packValue(OpBuilder &b, const TileShape &s, const TilePositio
                              OpFoldResult count) {
   AffineMap rowMap = getRowMap(s, map, s.valuePos());
   const InstructionInfo &info = s.schedule.getInfo();
-  if (info.valueLayout == OperandLayout::Columns && isConstantIntValue(count, getKeyTile(s))) {
+  if (info.valueLayout == OperandLayout::Columns && isConstantIntValue(count, getTileSize(s, s.keyPos()))) {
     value = packColumns(b, s, at, value, rowMap);
     map = getTileMap(s, {s.valuePos(), s.keyPos()});
     return s.schedule;

@@ -17,12 +17,12 @@ using namespace attn::driver;
 /// For f32 and f64 the tolerance is that of docs/Semantics.md. For 16 bits, that page compares with the same
 /// mathematics in the low type; here three roundings to that type are allowed, of the weights, of the output and of the
 /// reference's output: 3/2 of its epsilon.
-static double getTypeTolerance(NpyType type, bool roundsScores, bool roundsToTF32) {
+static double getTypeTolerance(NpyType type, bool roundsScores, bool roundsInputs) {
   switch (type) {
   case NpyType::Float64: return 1e-12;
   case NpyType::BFloat16: return 1.5 / (1 << 7);
   case NpyType::Float16: return 1.5 / (1 << 10);
-  default: return roundsToTF32 ? 1e-3 : roundsScores ? 1e-4 : 1e-5;
+  default: return roundsInputs ? 1e-3 : roundsScores ? 1e-4 : 1e-5;
   }
 }
 
@@ -36,7 +36,7 @@ static bool roundsScores(ArrayRef<NpyArray> arguments) {
 }
 
 double driver::getTolerance(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyArray> arguments) {
-  return getTypeTolerance(output.type, roundsScores(arguments), kernel.roundsToTF32);
+  return getTypeTolerance(output.type, roundsScores(arguments), kernel.inputBits > 0);
 }
 
 namespace {

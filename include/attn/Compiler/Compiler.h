@@ -95,7 +95,7 @@ struct Kernel {
   std::string path;                     ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
   /// The words of its only attn.sdpa; empty where there is none or more than one.
   WordValues words;
-  bool roundsToTF32 = false;       ///< its products take f32 with 11 bits (instruction = tf32)
+  int64_t inputBits = 0;           ///< of f32 significands that its products take; 0 for all (InstructionInfo)
   bool isGpu = false;              ///< its entries take a workspace and a stream
   std::vector<GpuLaunch> launches; ///< of GPU targets, from phase nvvm on
   /// Of a library: the problem line, and the words of it that a call names.

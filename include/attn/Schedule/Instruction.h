@@ -8,6 +8,7 @@
 #define ATTN_SCHEDULE_INSTRUCTION_H
 
 #include <cstdint>
+#include <string>
 
 namespace attn {
 
@@ -24,11 +25,14 @@ struct InstructionInfo {
   bool isForPrefill, isForDecode, isForBlock; ///< the kinds of kernels that have it
   int64_t depth;                              ///< products that it accumulates into one sum
   bool takesNarrow;                           ///< multiplies elements of Q's type; those of others are widened first
-  bool roundsInputs;                          ///< of f32, to tf32
+  int64_t inputBits;                          ///< of an f32 significand that it rounds to; 0 for all
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
   int64_t keyMultiple;                        ///< it multiplies whole key tiles, multiples of so many keys
   Instruction forPartialTiles;                ///< what multiplies others
 };
+
+/// The names of the instructions of a kind of kernel, as "fma, pairs or bytes".
+std::string joinInstructions(bool InstructionInfo::*isForKind);
 
 } // namespace attn
 

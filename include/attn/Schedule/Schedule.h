@@ -34,12 +34,13 @@ constexpr int64_t kMaxPrefillStackBytes = 1024 * 1024, kMaxDecodeStackBytes = 51
 /// True if a decode tile of an sdpa or online_step may have `kvHeads` heads of K: it divides the number of heads, and
 /// all of them visit the same keys.
 bool canShareKeyLoop(mlir::Operation *op, int64_t kvHeads);
-/// True for a step of the query rows of its schedule's tile, or of no more keys than that has. False without a schedule.
+/// True for a step of the query rows of its schedule's tile, or of no more keys than that has. False without a
+/// schedule.
 bool hasTileRows(OnlineStepOp step);
 bool hasTileKeys(OnlineStepOp step);
 /// The most keys of a tile, each segment's where it has several.
 int64_t getMaxTileKeys(OnlineStepOp step);
-/// An error for more keys than the tile has: their scores have no buffer.
+/// An error for more keys than the tile has, whose scores have no buffer, or fewer where the instruction needs all.
 mlir::LogicalResult verifyTileKeys(OnlineStepOp step);
 /// True for additive scores.
 bool hasScoreWeight(mlir::Operation *op);

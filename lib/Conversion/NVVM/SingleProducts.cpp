@@ -25,7 +25,7 @@ namespace {
 class SingleProducts : public Products {
 public:
   SingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
-      : Products(wb, query, key, value), usesTensorCores(wb.instruction.roundsInputs) {}
+      : Products(wb, query, key, value), usesTensorCores(wb.instruction.inputBits > 0) {}
 
   Values multiplyKeys(int64_t keyBlocks) override {
     Values zeros(fragments * keyBlocks * kFragmentElements, wb.real(0));
@@ -135,10 +135,6 @@ private:
             vector::ExtractOp::create(wb.b, wb.loc, vector, ArrayRef<int64_t>{1})};
   }
 
-  Value round(Value x) {
-    return NVVM::ConvertFloatToTF32Op::create(wb.b, wb.loc, wb.b.getI32Type(), x, NVVM::FPRoundingMode::RNA);
-  }
-
   /// S += eight columns of Q times those of K.
   void multiplyChunkPair(Value chunk, int64_t keyBlocks, Values &scores) {
     Value low = wb.add(wb.multiply(chunk, kChunkFloats), wb.quadLane), high = wb.add(low, kChunkFloats);
@@ -146,10 +142,10 @@ private:
       Values a;
       for (Value depth : {low, high})
         for (int64_t half = 0; half < kThreadRows; ++half)
-          a.push_back(round(loadElement(query, getRow(fragment, half), depth)));
+          a.push_back(wb.roundToFragment(loadElement(query, getRow(fragment, half), depth)));
       for (int64_t block = 0; block < keyBlocks; ++block) {
         Value row = wb.add(wb.quad, block * kBlockColumns);
-        Values b = {round(loadElement(key, row, low)), round(loadElement(key, row, high))};
+        Values b = {wb.roundToFragment(loadElement(key, row, low)), wb.roundToFragment(loadElement(key, row, high))};
         auto part =
             MutableArrayRef(scores).slice((fragment * keyBlocks + block) * kFragmentElements, kFragmentElements);
         llvm::copy(wb.multiplyFragments(wb.b.getF32Type(), a, b, ValueRange(ArrayRef<Value>(part))), part.begin());
@@ -163,10 +159,12 @@ private:
     SmallVector<Values> a(fragments);
     for (int64_t fragment = 0; fragment < fragments; ++fragment)
       for (int64_t element : {0, 2, 1, 3})
-        a[fragment].push_back(round(weights[(fragment * keyBlocks + block) * kFragmentElements + element]));
+        a[fragment].push_back(
+            wb.roundToFragment(weights[(fragment * keyBlocks + block) * kFragmentElements + element]));
     for (int64_t valueBlock = 0; valueBlock < getValueBlocks(); ++valueBlock) {
       Value column = wb.add(wb.quad, valueBlock * kBlockColumns);
-      Values b = {round(loadElement(value, keyRow, column)), round(loadElement(value, wb.add(keyRow, 1), column))};
+      Values b = {wb.roundToFragment(loadElement(value, keyRow, column)),
+                  wb.roundToFragment(loadElement(value, wb.add(keyRow, 1), column))};
       for (int64_t fragment = 0; fragment < fragments; ++fragment) {
         Values acc;
         for (int64_t element = 0; element < kFragmentElements; ++element)

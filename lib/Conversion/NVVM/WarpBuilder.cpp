@@ -117,6 +117,10 @@ Values WarpBuilder::loadMatrices(Value pointer, bool isTransposed) {
   return unpack(b, loc, matrices);
 }
 
+Value WarpBuilder::roundToFragment(Value x) {
+  return NVVM::ConvertFloatToTF32Op::create(b, loc, b.getI32Type(), x, NVVM::FPRoundingMode::RNA);
+}
+
 Values WarpBuilder::multiplyFragments(Type type, ValueRange a, ValueRange bOperand, ValueRange acc) {
   auto kind = type.isBF16() ? NVVM::MMATypes::bf16 : type.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::tf32;
   auto cast = [&](ValueRange registers) {

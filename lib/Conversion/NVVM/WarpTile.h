@@ -107,9 +107,11 @@ public:
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);
   void store(mlir::Value value, mlir::Value pointer, unsigned alignment);
 
+  /// An f32 as the products take it.
+  mlir::Value roundToFragment(mlir::Value x);
   /// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8.
   Values loadMatrices(mlir::Value pointer, bool isTransposed);
-  /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of tf32 where it is f32.
+  /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of f32 that roundToFragment has rounded.
   Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);
 
   /// if (condition) body(); null is true.
