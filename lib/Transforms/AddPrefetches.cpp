@@ -263,7 +263,7 @@ void PrefetchBuilder::addSegments(DecodeAttr schedule, Contraction product) {
   }
   if (distance == 0)
     return;
-  int64_t rounds = distance / schedule.getKeyTile();
+  int64_t rounds = distance / std::max<int64_t>(rows, 1);
   bool isShort = count == 1 && !isInterleaved && rounds >= kShortPageRounds;
   if (!isKey && !isShort && !isInterleaved)
     return create(*source, zero, zero, rows, columns, product);

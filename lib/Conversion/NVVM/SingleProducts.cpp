@@ -1,10 +1,10 @@
 //===- SingleProducts.cpp - products of f32 -------------------------------===//
 //
 // By multiply-adds, each thread for its own elements of the accumulator; or,
-// where the schedule asks for it, by m16n8k8 of tf32, which rounds the inputs to
-// 11 bits. The order of the depth is free, and the same for A and B: with key
-// 2 t for k = t and key 2 t + 1 for k = t + 4, the accumulator S is the A operand
-// of the second product as it lies.
+// where the schedule asks for it, by m16n8k8 of rounded inputs (roundToFragment).
+// The order of the depth is free, and the same for A and B: with key 2 t for k = t
+// and key 2 t + 1 for k = t + 4, the accumulator S is the A operand of the second
+// product as it lies.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
