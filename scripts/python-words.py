@@ -18,7 +18,7 @@ def rows() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     text = re.sub(r"^(//|#|  ATTN).*", "", TABLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     text = re.sub(r"^ATTN_\w+\((\w+),", r'row("\1",', text, flags=re.MULTILINE)
-    text = re.sub(r"\.(\w+) = (\w+)", r"\1 = name('\2')", text)
+    text = re.sub(r"\.(\w+) = ([\w:]+)", r"\1 = name('\2')", text)
     text = re.sub(r"\.(\w+) = \"", r'\1 = "', text)
     values = {"true": True}
     names = {

@@ -40,7 +40,7 @@ typedef enum attn_status {
 /* What the text given to attn_compile is. */
 typedef enum attn_source_kind {
   ATTN_SOURCE_MLIR = 0,    /* an IR file: every public function becomes a kernel */
-  ATTN_SOURCE_PROBLEM = 1, /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right" */
+  ATTN_SOURCE_PROBLEM = 1, /* one problem line, as "b2 hq8 hkv2 sq113 sk203 d64 f32" */
   ATTN_SOURCE_ONNX = 2 /* a serialised ONNX model, for attn_compile_bytes: a kernel an Attention node, or the graph */
 } attn_source_kind;
 

@@ -41,7 +41,7 @@ MLIR_CAPI_EXPORTED void mlirRegisterAttnPasses(void);
 /* Ops. */
 
 /** An attn.sdpa that stands nowhere yet. `lse` may be null; the results are as many as `output` and `lse` are tensors.
- * All else is set on the op, as mlirOperationSetAttributeByName(op, "causal", …). */
+ * All else is set on the op, as mlirOperationSetAttributeByName(op, "scale", …). */
 MLIR_CAPI_EXPORTED MlirOperation mlirAttnSdpaCreate(MlirLocation location, MlirValue query, MlirValue key,
                                                     MlirValue value, MlirValue output, MlirValue lse);
 

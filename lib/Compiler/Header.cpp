@@ -83,11 +83,11 @@ static std::string printSum(StringRef x, int64_t n) {
 }
 
 /// The key on the diagonal of query i.
-static StringRef getDiagonal(const Kernel &kernel) {
+static std::string getDiagonal(const Kernel &kernel) {
   switch (kernel.words.getAlignment().value_or(Alignment::TopLeft)) {
   case Alignment::TopLeft: return "i";
   case Alignment::BottomRight: return "i + Sk - Sq";
-  case Alignment::Offset: return "i + causal_offset[b]";
+  case Alignment::Offset: return ("i + " + getOffset().argument + "[b]").str();
   }
   llvm_unreachable("all alignments are handled");
 }
@@ -102,18 +102,17 @@ static void writeWords(raw_ostream &os, const Kernel &kernel) {
 
 /// Which keys query i keeps, whose place among the keys is i + off: a condition for each mask, on j.
 static void writeMask(raw_ostream &os, const Kernel &kernel) {
-  StringRef diagonal = getDiagonal(kernel);
-  std::string operand = diagonal == "i" ? "i" : ("(" + diagonal + ")").str();
+  std::string diagonal = getDiagonal(kernel), operand = diagonal == "i" ? "i" : "(" + diagonal + ")";
   SmallVector<std::string> conditions;
   for (const WordInfo &word : getWords()) {
     if (!kernel.words.has(word.word))
       continue;
     auto add = [&](const std::string &condition) { conditions.push_back((word.token + ": " + condition).str()); };
-    if (const auto *window = kernel.words.get<Window>(word.word)) {
-      if (window->left)
-        add("j >= " + printSum(diagonal, -*window->left));
-      if (window->right)
-        add("j <= " + printSum(diagonal, *window->right));
+    if (const auto *bounds = kernel.words.get<KeyBounds>(word.word)) {
+      if (bounds->left)
+        add("j >= " + printSum(diagonal, -*bounds->left));
+      if (bounds->right)
+        add("j <= " + printSum(diagonal, *bounds->right));
     }
     if (!word.condition.empty())
       add(formatv(false, word.condition.data(), printWordValue(kernel.words[word.word]), diagonal, operand));

@@ -41,13 +41,13 @@ static json::Value toJSON(const GpuLaunch &launch) {
   return object;
 }
 
-/// A word under its name; of a window, each side. Null where the kernel does without.
+/// A word under its name; of bounds, each side. Null where the kernel does without.
 static void addConvention(json::Object &conventions, const WordInfo &word, const WordValue &value) {
   auto orNull = [](std::optional<int64_t> bound) { return bound ? json::Value(*bound) : json::Value(nullptr); };
   if (word.form == WordForm::Bounds) {
-    Window window = std::holds_alternative<Window>(value) ? std::get<Window>(value) : Window();
-    conventions[(word.name + "_left").str()] = orNull(window.left);
-    conventions[(word.name + "_right").str()] = orNull(window.right);
+    KeyBounds bounds = std::holds_alternative<KeyBounds>(value) ? std::get<KeyBounds>(value) : KeyBounds();
+    conventions[(word.name + "_left").str()] = orNull(bounds.left);
+    conventions[(word.name + "_right").str()] = orNull(bounds.right);
     return;
   }
   conventions[word.name] = nullptr;

@@ -111,7 +111,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
                                    domain.restrict({Query, Key, HeadSize}, {maps[0], maps[1], tileMap}));
   scores = domain.getResult(product, 0, scores);
 
-  // s = scale, score_mod, softcap, bias and masks of it
+  // s = the score functions and masks of it
   if (!isScaled || step.getMask() || !step.getMaskMod().empty()) {
     SmallVector<AffineMap> mapMaps = {tileMap};
     for (AffineMap map : {biasMap, maskMap})

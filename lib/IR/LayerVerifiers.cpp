@@ -144,22 +144,9 @@ LogicalResult MultiHeadOp::verify() {
            << heads << " and " << kvHeads;
   if (failed(verifyProjections(*this)))
     return failure();
-  Attribute causal = getCausalAttr();
-  auto isOffset = [](Attribute attribute) {
-    auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(attribute);
-    return alignment && alignment.getValue() == CausalAlignment::Offset;
-  };
-  if (causal && !isa<UnitAttr, CausalAlignmentAttr>(causal))
-    return emitOpError("C5: expected causal alone, #attn.causal<top_left> or #attn.causal<bottom_right>, found ")
-           << causal;
-  if (isOffset(causal) || isOffset(getAlignAttr()))
-    return emitOpError("C14: expected no alignment #attn.causal<offset>, as there is no causal_offset");
   Type accumulation = getAccumulationType(getElementTypeOrSelf(getX().getType()));
   if (failed(verifyScale(*this, /*value=*/{}, getScale(), accumulation)) ||
       failed(verifySoftcap(*this, getSoftcap(), accumulation)))
     return failure();
-  if (getAlignAttr() && (causal || !getWindowAttr()))
-    return emitOpError("C12: expected align only for a window without causal, found it ")
-           << (causal ? "beside causal" : "without a window");
-  return success();
+  return verifySpelledOutMask(*this);
 }

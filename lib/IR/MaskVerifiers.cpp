@@ -1,7 +1,7 @@
 //===- MaskVerifiers.cpp - constraints of what removes keys ---------------===//
 //
 // Causal alignments, windows, chunks, lengths, packed sequences and boolean
-// masks: what attn.mask and attn.sdpa share.
+// masks: what attn.mask, attn.sdpa and attn.multi_head share.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 
 #include "Verifiers.h"
 #include "attn/IR/Words.h"
+#include <array>
 
 using namespace mlir;
 using namespace attn;
@@ -106,14 +107,17 @@ LogicalResult attn::verifyPerBatch(Operation *op, Value operand, StringRef name,
                                            << (excess ? " and one more" : "") << ", found " << found;
 }
 
+/// True where the diagonal of `op` lies by an operand.
+template <typename OpTy> static bool hasOffsetAlignment(OpTy op) {
+  return llvm::any_of(std::array<Attribute, 2>{op.getCausalAttr(), op.getAlignAttr()}, [](Attribute attribute) {
+    auto alignment = dyn_cast_or_null<CausalAlignmentAttr>(attribute);
+    return alignment && alignment.getValue() == CausalAlignment::Offset;
+  });
+}
+
 /// C13, C14 of sdpa and mask.
 template <typename OpTy> static LogicalResult verifySpelledOutOperands(OpTy op) {
-  auto isOffset = [](std::optional<Attribute> attribute) {
-    auto alignment = attribute ? dyn_cast_or_null<CausalAlignmentAttr>(*attribute) : CausalAlignmentAttr();
-    return alignment && alignment.getValue() == CausalAlignment::Offset;
-  };
-  std::optional<Attribute> align = op.getAlignAttr() ? std::optional<Attribute>(op.getAlignAttr()) : std::nullopt;
-  if ((isOffset(op.getCausal()) || isOffset(align)) != bool(op.getCausalOffset()))
+  if (hasOffsetAlignment(op) != bool(op.getCausalOffset()))
     return op.emitOpError("C14: expected causal_offset(%v) beside the alignment #attn.causal<offset>, found ")
            << (op.getCausalOffset() ? "causal_offset" : "the alignment") << " alone";
   if (failed(verifyPerBatch(op, op.getQLengths(), "q_lengths")) ||
@@ -131,6 +135,20 @@ template <typename OpTy> static LogicalResult verifySpelledOut(OpTy op) {
 LogicalResult attn::verifySpelledOutMask(MaskOp op) { return verifySpelledOut(op); }
 LogicalResult attn::verifySpelledOutMask(SdpaOp op) { return verifySpelledOut(op); }
 LogicalResult attn::verifySpelledOutMask(SdpaBackwardOp op) { return verifySpelledOut(op); }
+
+/// Its queries and keys are the same rows, so every alignment but an offset is the same.
+LogicalResult attn::verifySpelledOutMask(MultiHeadOp op) {
+  Attribute causal = op.getCausalAttr();
+  if (causal && !isa<UnitAttr, CausalAlignmentAttr>(causal))
+    return op.emitOpError("C5: expected causal alone, #attn.causal<top_left> or #attn.causal<bottom_right>, found ")
+           << causal;
+  if (hasOffsetAlignment(op))
+    return op.emitOpError("C14: expected no alignment #attn.causal<offset>, as there is no causal_offset");
+  if (op.getAlignAttr() && (causal || !hasPlacedWord(op)))
+    return op.emitOpError("C12: expected align only for a window without causal, found it ")
+           << (causal ? "beside causal" : "without a window");
+  return success();
+}
 
 template <typename OpTy> static LogicalResult verifySequences(OpTy op) {
   if (!op.getCuSeqlensQ())

@@ -39,7 +39,8 @@ static FloatAttr getStaticScale(SdpaOp op) {
   return Builder(op.getContext()).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
 }
 
-/// What becomes of the scores and of the weights in the step: regions of `op` with dropout and the factors of K and V.
+/// What becomes of the scores and of the weights in the step: regions of `op` with its words and the factors of K and
+/// V.
 static void takeScoreRegions(OpBuilder &builder, SdpaOp op, Type stateType, Region &scoreMod, Region &weightMod) {
   if (op.getDropoutP())
     buildDropout(builder, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(),

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "attn/IR/Words.h"
 
 using namespace mlir;
 using namespace attn;
@@ -222,18 +223,13 @@ struct Spelling {
 };
 
 Spelling getSpelling(StringRef name) {
+  for (const WordInfo &word : getWords())
+    if (llvm::is_contained(llvm::split(word.elsewhere, ", "), name))
+      return {word.name, word.assembly};
   return llvm::StringSwitch<Spelling>(name)
-      .Cases({"is_causal", "causal_mask", "use_causal_mask", "unidirectional"},
-             {"causal", "write causal = #attn.causal<top_left> or #attn.causal<bottom_right>"})
-      .Cases({"window_size", "sliding_window", "local_window_size"},
-             {"window", "write window = #attn.window<left = 127, right = 0>"})
-      .Cases({"softmax_scale", "sm_scale", "attn_scale"}, {"scale", "write scale = 0.125 : f64"})
-      .Cases({"logits_soft_cap", "logit_softcap"}, {"softcap", "write softcap = 30.0 : f64"})
-      .Cases({"dropout", "dropout_rate"},
-             {"dropout_p", "write dropout_p = 0.1 : f64, beside dropout(…) with its seed and offset"})
-      .Cases({"num_heads", "num_attention_heads"}, {"heads", "write heads = 8 : i64"})
-      .Case("num_kv_heads", {"kv_heads", "write kv_heads = 2 : i64"})
-      .Cases({"layout", "input_layout", "qkv_format"}, {"maps", "write maps, one for each shaped operand"})
+      .Cases({"num_heads", "num_attention_heads"}, {"heads", "heads = 8 : i64"})
+      .Case("num_kv_heads", {"kv_heads", "kv_heads = 2 : i64"})
+      .Cases({"layout", "input_layout", "qkv_format"}, {"maps", "maps, one for each shaped operand"})
       .Default({});
 }
 
@@ -252,7 +248,7 @@ LogicalResult attn::verifyAttributes(Operation *op) {
     InFlightDiagnostic diag = op->emitOpError("expected only attributes that ")
                               << op->getName() << " has, found '" << name << "'; ";
     if (Spelling spelling = getSpelling(name); hasAttribute(op, spelling.attribute))
-      return diag << spelling.text;
+      return diag << "write " << spelling.text;
     StringRef nearest = getNearestAttribute(op->getContext(), name);
     if (nearest == name)
       return diag << "remove it";

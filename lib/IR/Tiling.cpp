@@ -14,6 +14,7 @@
 #include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/State.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -41,13 +42,12 @@ AffineMap getSliceMap(OpOperand &operand, ArrayRef<AffineMap> maps) {
   };
   if (auto step = dyn_cast<OnlineStepOp>(op))
     return isOne(step.getMoreKeysMutable()) ? maps[1] : isOne(step.getMoreValuesMutable()) ? maps[2] : AffineMap();
+  const WordInfo *word = findWord(operand);
   if (auto sdpa = dyn_cast<SdpaOp>(op))
-    return isOne(sdpa.getKeyScaleMutable()) || isOne(sdpa.getValueScaleMutable()) ? getKvScaleMap(sdpa) : AffineMap();
-  auto softmax = dyn_cast<SoftmaxOp>(op);
-  if (!softmax)
+    return word && word->shape == WordShape::PerKey ? getKvScaleMap(sdpa) : AffineMap();
+  if (!word || !isa<SoftmaxOp>(op))
     return {};
-  // A sink a head, a length a batch index.
-  unsigned position = isOne(softmax.getSinkMutable()) ? getNumBatchDims(op) - 1 : 0;
+  unsigned position = word->shape == WordShape::PerHead ? getNumBatchDims(op) - 1 : 0;
   return AffineMap::get(maps.front().getNumDims(), 0, {getAffineDimExpr(position, op->getContext())}, op->getContext());
 }
 

@@ -11,7 +11,7 @@
 
 namespace attn {
 
-/// True where a tile is all batch dimensions, rows and keys: all that a mask, a length, a sink or dropout may ask for.
+/// True where a tile is all batch dimensions, rows and keys: all that a word may ask for.
 bool isWholeProblem(mlir::Operation *op, llvm::ArrayRef<mlir::OpFoldResult> offsets,
                     llvm::ArrayRef<mlir::OpFoldResult> sizes);
 

@@ -29,10 +29,11 @@ mlir::LogicalResult verifyScale(mlir::Operation *op, mlir::Value value, std::opt
 
 /// C8: of booleans, true = attend; bytes in a packed tile.
 mlir::LogicalResult verifyMask(mlir::Operation *op, mlir::Value mask);
-/// C5, C12, C13, C14: causal, window, chunk and alignment, lengths and causal_offset.
+/// C5, C12, C13, C14: mask sugar.
 mlir::LogicalResult verifySpelledOutMask(MaskOp op);
 mlir::LogicalResult verifySpelledOutMask(SdpaOp op);
 mlir::LogicalResult verifySpelledOutMask(SdpaBackwardOp op);
+mlir::LogicalResult verifySpelledOutMask(MultiHeadOp op);
 /// C13, C15: packed sequences.
 mlir::LogicalResult verifyPacked(SdpaOp op);
 mlir::LogicalResult verifyPacked(SdpaBackwardOp op);

@@ -39,17 +39,33 @@ using namespace attn;
 // Operands
 //===----------------------------------------------------------------------===//
 
-SmallVector<std::pair<const WordInfo *, Value>> attn::getWordOperands(Operation *op) {
-  SmallVector<std::pair<const WordInfo *, Value>> operands;
+static SmallVector<std::pair<const WordInfo *, OpOperand *>> findWordOperands(Operation *op) {
+  SmallVector<std::pair<const WordInfo *, OpOperand *>> operands;
   auto add = [&]<typename OpTy>(OpTy typed) {
 #define ATTN_OPERAND(NAME, ...)                                                                                        \
-  if constexpr (has_operand_##NAME<OpTy>)                                                                              \
-    for (Value value : typed.getODSOperands(OpTy::odsIndex_##NAME))                                                    \
-      operands.push_back({&getWord(Word::NAME), value});
+  if constexpr (has_operand_##NAME<OpTy>) {                                                                            \
+    auto [first, count] = typed.getODSOperandIndexAndLength(OpTy::odsIndex_##NAME);                                    \
+    for (OpOperand &operand : op->getOpOperands().slice(first, count))                                                 \
+      operands.push_back({&getWord(Word::NAME), &operand});                                                            \
+  }
 #include "attn/Support/Words.def"
   };
   TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp, SdpaBackwardOp>(add).Default([](Operation *) {});
   return operands;
+}
+
+SmallVector<std::pair<const WordInfo *, Value>> attn::getWordOperands(Operation *op) {
+  SmallVector<std::pair<const WordInfo *, Value>> operands;
+  for (auto [word, operand] : findWordOperands(op))
+    operands.push_back({word, operand->get()});
+  return operands;
+}
+
+const WordInfo *attn::findWord(OpOperand &operand) {
+  for (auto [word, found] : findWordOperands(operand.getOwner()))
+    if (found == &operand)
+      return word;
+  return nullptr;
 }
 
 bool attn::hasPlacedWord(Operation *op) {
@@ -102,8 +118,8 @@ std::optional<WordValue> attn::readWord(NamedAttribute note) {
       return parseWordValue(*word, stringifyCausalAlignment(alignment.getValue()));
     return std::nullopt;
   case WordForm::Bounds:
-    if (auto window = dyn_cast_or_null<WindowAttr>(value))
-      return Window{window.getLeft(), window.getRight()};
+    if (auto bounds = dyn_cast_or_null<WindowAttr>(value))
+      return KeyBounds{bounds.getLeft(), bounds.getRight()};
     return std::nullopt;
   case WordForm::Integer:
     if (auto number = dyn_cast_or_null<IntegerAttr>(value))

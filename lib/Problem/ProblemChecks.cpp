@@ -68,14 +68,18 @@ llvm::Error ProblemParser::checkKeyTypes() {
   return llvm::Error::success();
 }
 
-/// A window without causal says where its diagonal ends, unless the lengths are equal; an alignment is for a window.
+/// A word that is placed says where its diagonal ends, unless the lengths are equal; an alignment is for such a word.
 llvm::Error ProblemParser::checkAlignment() {
   const WordValues &words = problem.words;
-  if (words.has(Word::align) && words.has(Word::causal))
-    return error(wordOf("align"), "expected align only without causal, which says the alignment itself; leave it out");
-  if (words.has(Word::align) && !words.hasPlaced())
-    return error(wordOf("align"),
-                 "expected align only with a " + joinPlacedWords() + ", found none; write causal=... or window=...");
+  if (words.has(Word::align)) {
+    for (const WordInfo &word : getWords())
+      if (word.form == WordForm::Aligned && word.word != Word::align && words.has(word.word))
+        return error(wordOf("align"), llvm::formatv("expected align only without {0}, which says the alignment itself; "
+                                                    "leave it out",
+                                                    word.token));
+    if (!words.hasPlaced())
+      return error(wordOf("align"), "expected align only with a " + joinPlacedWords() + ", found none; leave it out");
+  }
   if (!words.hasPlaced() || words.getAlignment())
     return llvm::Error::success();
   StringRef name =
@@ -120,9 +124,10 @@ llvm::Error ProblemParser::checkPages() {
       return error(wordOf("pages"), "expected pages only with paged, found none; write paged=16 or the like");
     return llvm::Error::success();
   }
-  if (!problem.words.has(Word::kv_lengths))
-    return error(wordOf("paged"), "expected kv_lengths with paged, which say what of the pages is in use; write "
-                                  "kv_lengths as well");
+  if (const WordInfo &lengths = getLengths(WordCounts::Keys); !problem.words.has(lengths.word))
+    return error(wordOf("paged"), llvm::formatv("expected {0} with paged, which say what of the pages is in use; write "
+                                                "{0} as well",
+                                                lengths.token));
   if (problem.hq == Problem::kDynamic)
     return error(wordOf("hq"), "expected numbers of heads with paged, whose pages hold a known number of them, found "
                                "'hq?'; write a number as hq8");

@@ -172,11 +172,11 @@ TypedValue IRPrinter::addEmpty(StringRef name, const TypedValue &like) {
 /// The rows of a cache one after the other, (batch, head, row, column).
 void IRPrinter::addPages(TypedValue &view, StringRef cache) {
   TypedValue empty = addEmpty(view.name, view);
-  const TypedValue &table = *find("block_table"), &lengths = *find("kv_lengths");
-  line(formatv("%{0} = attn.gather_pages ins(%{1}, %block_table : {2}, {3}) lengths(%kv_lengths : {4})\n"
-               "      outs(%{5} : {6}) {{page_layout = #attn.page_layout<{7}>} -> {6}",
-               view.name, cache, find(cache)->type, table.type, lengths.type, empty.name, view.type,
-               problem.paged->isHeadMajor ? "hnd" : "nhd"));
+  StringRef lengths = getLengths(WordCounts::Keys).argument;
+  line(formatv("%{0} = attn.gather_pages ins(%{1}, %block_table : {2}, {3}) lengths(%{4} : {5})\n"
+               "      outs(%{6} : {7}) {{page_layout = #attn.page_layout<{8}>} -> {7}",
+               view.name, cache, find(cache)->type, find("block_table")->type, lengths, find(lengths)->type, empty.name,
+               view.type, problem.paged->isHeadMajor ? "hnd" : "nhd"));
 }
 
 /// (batch, row, head * column) as (batch, row, head, column): a view.

@@ -45,10 +45,10 @@ static StringRef printLayout(Problem::Layout layout) {
 bool Problem::hasArgument(const WordInfo &word) const {
   switch (word.stands) {
   case WordStands::ByToken: return words.has(word.word);
+  case WordStands::BesideWord: return words.has(word.beside);
   case WordStands::BesideOffset: return hasOffset();
   case WordStands::WherePacked: return layout == Layout::Varlen;
   case WordStands::BesideQuantised: return isQuantised();
-  case WordStands::BesideDropout: return words.has(Word::dropout_p);
   case WordStands::InIROnly: return false;
   }
   llvm_unreachable("all cases are handled");

@@ -40,6 +40,14 @@ const WordInfo *attn::findWord(StringRef name) {
   return found == std::end(kWords) ? nullptr : found;
 }
 
+const WordInfo &attn::getLengths(WordCounts counts) {
+  return *llvm::find_if(kWords, [&](const WordInfo &word) { return word.counts == counts && word.stands == ByToken; });
+}
+
+const WordInfo &attn::getOffset() {
+  return *llvm::find_if(kWords, [](const WordInfo &word) { return word.stands == BesideOffset; });
+}
+
 std::string attn::joinPlacedWords() {
   auto placed = llvm::make_filter_range(kWords, [](const WordInfo &word) { return word.isPlaced; });
   return llvm::join(llvm::map_range(placed, [](const WordInfo &word) { return word.token; }), " or ");
@@ -75,15 +83,15 @@ static std::optional<Alignment> parseAlignment(StringRef text) {
 }
 
 /// L,R with either left out where that side is unbounded.
-static std::optional<Window> parseWindow(StringRef text) {
+static std::optional<KeyBounds> parseBounds(StringRef text) {
   if (text.count(',') != 1)
     return std::nullopt;
-  Window window;
+  KeyBounds bounds;
   auto [left, right] = text.split(',');
-  for (auto [side, bound] : {std::pair(left, &window.left), std::pair(right, &window.right)})
+  for (auto [side, bound] : {std::pair(left, &bounds.left), std::pair(right, &bounds.right)})
     if (!side.empty() && !(*bound = parseSize(side, 0, kMaxWindowBound)))
       return std::nullopt;
-  return window;
+  return bounds;
 }
 
 static std::optional<double> parseReal(StringRef text, WordForm form) {
@@ -117,7 +125,7 @@ std::optional<WordValue> attn::parseWordValue(const WordInfo &word, StringRef te
   switch (word.form) {
   case None: return std::nullopt;
   case Aligned: return toValue(parseAlignment(text));
-  case Bounds: return toValue(parseWindow(text));
+  case Bounds: return toValue(parseBounds(text));
   case Integer: return toValue(parseSize(text, word.minimum));
   case Positive:
   case Real:
@@ -155,9 +163,9 @@ struct TextPrinter {
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(bool) const { return ""; }
   std::string operator()(Alignment alignment) const { return printAlignment(alignment).str(); }
-  std::string operator()(const Window &window) const {
+  std::string operator()(const KeyBounds &bounds) const {
     auto print = [](std::optional<int64_t> bound) { return bound ? std::to_string(*bound) : std::string(); };
-    return print(window.left) + "," + print(window.right);
+    return print(bounds.left) + "," + print(bounds.right);
   }
   std::string operator()(int64_t number) const { return std::to_string(number); }
   std::string operator()(double real) const { return printReal(real); }
@@ -172,9 +180,9 @@ struct AttributePrinter : TextPrinter {
     return ("#attn.causal<" + printAlignment(alignment) + ">").str();
   }
   /// With the sides that are bounded.
-  std::string operator()(const Window &window) const {
+  std::string operator()(const KeyBounds &bounds) const {
     llvm::SmallVector<std::string> sides;
-    for (auto [name, bound] : {std::pair("left", window.left), {"right", window.right}})
+    for (auto [name, bound] : {std::pair("left", bounds.left), {"right", bounds.right}})
       if (bound)
         sides.push_back(name + (" = " + std::to_string(*bound)));
     return "#attn.window<" + llvm::join(sides, ", ") + ">";

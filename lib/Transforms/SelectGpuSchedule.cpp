@@ -51,7 +51,7 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
   const std::pair<bool, TileChoice> cases[] = {
       {!info.takesNarrow, {16, 4, 32, "without tensor cores each product is an instruction"}},
       {isPlain && headSize <= (isMasked ? 96 : 128), {32, 4, keyTile, "the registers hold two fragments of rows"}},
-      {isLarge, {16, 8, 32, "a large head, dropout or a mask takes the registers of scores"}},
+      {isLarge, {16, 8, 32, "a large head, weight_mod or a mask takes the registers of scores"}},
       {true, {16, 8, 64, "the registers hold one fragment of rows"}},
   };
   return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;

@@ -57,7 +57,7 @@ static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t num
   return llvm::formatv(": {0} full, {1} partial, {2} skipped per head", full, partial, skipped).str();
 }
 
-/// True where the end of the keys that a tile of queries visits depends on which queries these are: causal masks.
+/// True where the end of the keys that a tile of queries visits depends on which queries these are.
 static bool visitsMoreKeysLater(OnlineStepOp step) {
   if (step.getKeyRanges().empty())
     return false;

@@ -81,7 +81,7 @@ TilePosition getDecodeTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRa
 /// behind it its bytes, where products take those.
 llvm::SmallVector<mlir::Value> packQuery(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at);
 /// The empty state of the tile: acc (batch…, value, query), of a decode tile (batch…, query, value), max and sum
-/// (batch…, query). A sink starts it where `withStart` says so.
+/// (batch…, query). What the rows start with is in it where `withStart` says so.
 TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, InitStateOp init,
                     bool withStart = true);
 /// Accumulates every key that the tile visits into `state`.

@@ -34,7 +34,7 @@ static Shares getShares(const Problem &problem) {
   double sk = std::max<int64_t>(problem.sk, 1);
   std::optional<int64_t> left, right;
   const auto *causal = problem.words.get<Alignment>(Word::causal);
-  if (const auto *window = problem.words.get<Window>(Word::window)) {
+  if (const auto *window = problem.words.get<KeyBounds>(Word::window)) {
     left = window->left;
     right = causal ? 0 : window->right;
   }

@@ -126,7 +126,7 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
     O^T += V^T P^T are register kernels whose broadcast operand is read straight
     from K and V; the softmax runs down the rows of S^T lane by lane, so there
     is no horizontal reduction; exp is a polynomial of 2^x. A predicate, a
-    boolean mask, a bias and a softcap are lane-wise code on the scores.
+    boolean mask, a bias and the score functions are lane-wise code on the scores.
 
     Takes `attn.pack`, `attn.init_state`, `attn.online_step` and
     `attn.finalize` on memrefs with static tile sizes, as `attn-tile` and
@@ -159,7 +159,7 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
 def LowerElementwiseToVectorPass : Pass<"attn-lower-elementwise-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower elementwise linalg and row reductions on memrefs to loops over vectors";
   let description = [{
-    Lowers the steps of a chain that runs materialised (scale, masks, softmax, dropout) and a user's own elementwise
+    Lowers the steps of a chain that runs materialised (scale, masks, softmax) and a user's own elementwise
     ops. Lanes are the innermost dimension of the result, or the dimension that a sum or a maximum reduces. Values that
     do not depend on the lanes stay scalar. A read whose lanes do not lie side by side is a gather. Lanes beyond the
     last element have a mask. A large op outside of parallel loops becomes an `scf.forall`.

@@ -21,17 +21,16 @@ namespace attn {
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> decompose(mlir::OpBuilder &builder, mlir::Operation *op,
                                                           mlir::Type computeType);
 
-/// True where `op` spells a mask out in attributes or operands (causal, window, lengths, sink …); and where it does or
-/// holds a mask_mod region.
+/// True where `op` has mask sugar, or words of what its rows start with; and where it does or holds a mask_mod region.
 bool hasSpelledOutMask(mlir::Operation *op);
 bool hasPredicate(mlir::Operation *op);
 
 /// Fills the empty `region` with the conjunction of the spelled-out masks of `op` (sdpa or mask) and its mask_mod. This
-/// is the only place that knows what causal means; a new kind of spelled-out mask is a few lines in it. Numbers of
+/// is the only place that knows what mask sugar means; a new word is a few lines in it. Numbers of
 /// queries and keys that are dynamic are those of `domain`, an op that has the same and outlives `op`; null for `op`.
 void buildPredicate(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Region &region,
                     mlir::Operation *domain = nullptr);
-/// Fills the empty `region` with what the rows of a sdpa with a sink or start region start with, in `type`.
+/// Fills the empty `region` with what the rows of a sdpa start with, by a word or a region, in `type`.
 void buildStart(mlir::OpBuilder &builder, SdpaOp op, mlir::Region &region, mlir::Type type);
 /// Fills the empty `region` with dropout as a function of a weight of `type` (Dropout.cpp).
 void buildDropout(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Value seed, mlir::Value offset, double p,
@@ -52,8 +51,8 @@ mlir::AffineMap getKvScaleMap(SdpaOp op);
 /// Puts the regions that stand for the spelled-out masks of `op` into `target` (`op` itself or a copy of it) and takes
 /// the spelled-out forms away.
 void expandSpelledOutMasks(mlir::OpBuilder &builder, mlir::Operation *op, mlir::Operation *target);
-/// Writes the alignment of a causal mask, window or chunk of a sdpa or mask that has none, where its numbers of queries
-/// and keys, which were known to be equal, no longer are.
+/// Writes the alignment of the mask sugar of a sdpa or mask that has none, where its numbers of queries and keys, which
+/// were known to be equal, no longer are.
 void spellOutAlignment(mlir::Operation *op);
 /// Copies spelled-out masks of an attn.mask to an attn.sdpa.
 void copySpelledOutMasks(MaskOp from, SdpaOp to);

@@ -109,8 +109,8 @@ mlir::Value createSlice(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// Verifies C1, C2, C3, C7 and C11: ranks, sizes and forms of all shaped operands.
 mlir::LogicalResult verifyStructure(mlir::Operation *op);
 
-/// No attribute that has the name of one of attn's, or nearly, and is not one of this op, as `causal` on scores: it
-/// would change nothing.
+/// No attribute that has the name of one of attn's, or nearly, and is not one of this op: it would
+/// change nothing.
 mlir::LogicalResult verifyAttributes(mlir::Operation *op);
 
 /// The type that products of `elementType` are accumulated in: f64 for f64, otherwise f32.

@@ -14,6 +14,8 @@ namespace attn {
 
 /// The operands of a sdpa, or of a step of the chain, that are words and that it has.
 llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir::Operation *op);
+/// The word that an operand of such an op is; null where it is none.
+const WordInfo *findWord(mlir::OpOperand &operand);
 
 /// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as text, which stock
 /// tools can read; units for its operands.

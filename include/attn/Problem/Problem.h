@@ -1,7 +1,7 @@
 //===- Problem.h - one attention problem, as a line of text -----*- C++ -*-===//
 //
 // A problem line names one case for tests, benchmarks and the driver:
-// `b2 hq8 hkv2 sq113 sk203 d64 f32 causal=bottom_right bias=1,8,113,203 out=lse`.
+// `b2 hq8 hkv2 sq113 sk203 d64 f32 bias=1,8,113,203 out=lse`.
 // It is parsed, printed in its canonical form, and written as an IR file.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -42,7 +42,7 @@ struct Problem {
   KvElement kv = KvElement::Same;
   /// The scales k_scale and v_scale of quantised k and v: f32 [hkv], or [b, hkv, sk] for one a token.
   bool hasTokenScales = false;
-  /// causal, window, lengths … (Words.def)
+  /// Those of Words.def.
   WordValues words;
   /// K and V in pages of `size` rows: (page, row, head, column), or (page, head, row, column) where head-major.
   struct Paged {
@@ -90,9 +90,9 @@ std::string printProblem(const Problem &problem);
 /// Its first line: what a report shows.
 std::string printProblemLine(const Problem &problem);
 
-/// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, bias,
-/// mask, sink, q_lengths, kv_lengths, k_scale, v_scale, causal_offset, cu_seqlens_q, cu_seqlens_k, block_table, seed,
-/// offset, captures, results out, lse, weights, each only where the problem has it, named by `attn.name` attributes.
+/// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, those
+/// of Words.def, block_table, captures, results out, lse, weights, each only where the problem has it, named by
+/// `attn.name` attributes.
 /// Weights are returned by the unfused chain with scores in f32 (f64).
 std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 

@@ -37,7 +37,7 @@ enum class WordElement : uint8_t { OfQuery, Accumulation, Bool, I32, I64, F32 };
 /// What an operand of integers counts for each sequence.
 enum class WordCounts : uint8_t { Nothing, Queries, Keys };
 /// When an operand is an argument of a problem: where its own token stands, or what else asks for it.
-enum class WordStands : uint8_t { ByToken, BesideOffset, WherePacked, BesideQuantised, BesideDropout, InIROnly };
+enum class WordStands : uint8_t { ByToken, BesideWord, BesideOffset, WherePacked, BesideQuantised, InIROnly };
 
 /// A row of Words.def.
 struct WordInfo {
@@ -46,14 +46,17 @@ struct WordInfo {
   WordKind kind;
   WordForm form = WordForm::None;
   int64_t minimum = 0;
-  llvm::StringLiteral token = "";   ///< of problem lines
-  llvm::StringLiteral what = "";    ///< completes "expected …"
-  llvm::StringLiteral example = ""; ///< completes "write …"
+  llvm::StringLiteral token = "";     ///< of problem lines
+  llvm::StringLiteral what = "";      ///< completes "expected …"
+  llvm::StringLiteral example = "";   ///< completes "write …"
+  llvm::StringLiteral elsewhere = ""; ///< what other systems call it, separated by commas
+  llvm::StringLiteral assembly = "";  ///< completes "write …" in IR
   llvm::StringLiteral argument = "";
   WordShape shape = WordShape::Other;
   WordElement element = WordElement::OfQuery;
   WordCounts counts = WordCounts::Nothing;
   WordStands stands = WordStands::ByToken;
+  Word beside = Word{};               ///< the word that brings it with it
   llvm::StringLiteral notPacked = ""; ///< why it does not stand with packed sequences; empty where it does
   llvm::StringLiteral sentence = "";  ///< of a header, with {0} for the value
   llvm::StringLiteral condition = ""; ///< of a header, on j; {0} is the value, {1} the key on the diagonal
@@ -67,14 +70,18 @@ llvm::ArrayRef<WordInfo> getWords();
 const WordInfo &getWord(Word word);
 /// The word of that name; null where there is none.
 const WordInfo *findWord(llvm::StringRef name);
-/// The tokens of the words that an alignment places, as "window or chunk".
+/// The lengths of the sequences, of queries or of keys.
+const WordInfo &getLengths(WordCounts counts);
+/// The operand that says where the diagonal lies for Alignment::Offset.
+const WordInfo &getOffset();
+/// The tokens of the words that an alignment places, joined by "or".
 std::string joinPlacedWords();
 
 enum class Alignment : uint8_t { TopLeft, BottomRight, Offset };
 /// Inclusive; a side of nullopt is unbounded.
-struct Window {
+struct KeyBounds {
   std::optional<int64_t> left, right;
-  bool operator==(const Window &) const = default;
+  bool operator==(const KeyBounds &) const = default;
 };
 /// Sizes over (batch, head, query, key), each 1 or that of the problem.
 using ScoreShape = std::array<int64_t, 4>;
@@ -84,7 +91,7 @@ constexpr int64_t kDynamicSize = -1;
 constexpr ScoreShape kFullScoreShape = {-2, -2, -2, -2};
 
 /// `true` is that of an operand that is there.
-using WordValue = std::variant<std::monostate, bool, Alignment, Window, int64_t, double, ScoreShape>;
+using WordValue = std::variant<std::monostate, bool, Alignment, KeyBounds, int64_t, double, ScoreShape>;
 
 /// The words that a problem or a kernel has, with their values.
 class WordValues {

@@ -22,7 +22,7 @@ def ExpandLayersPass : Pass<"attn-expand-layers", "::mlir::func::FuncOp"> {
     additive with W_q and W_k, additive scores of projected rows. Products are
     accumulated as scores are, and rounded once.
 
-    Queries and keys of `attn.multi_head` are the same rows, so all alignments are equal. A causal mask or a window
+    Queries and keys of `attn.multi_head` are the same rows, so all alignments are equal. Mask sugar
     without an alignment gets `top_left`.
 
     Rejects nothing; ops on memrefs are left alone.

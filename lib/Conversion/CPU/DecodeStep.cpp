@@ -3,7 +3,7 @@
 // Few rows q_r, and many keys: lanes are columns of K and V.
 //   s[r][j] = q_r . k_j, lane by lane, the lanes added up for a block of rows
 //             times keys at once; then, row by row over vectors of keys,
-//   scale, score_mod, softcap, bias and masks; m', alpha, p = 2^((s - m') log2 e), l'
+//   scores with their functions and masks; m', alpha, p = 2^((s - m') log2 e), l'
 //   acc[r][:] = alpha acc[r][:] + sum_j p[r][j] v_j
 // K and V are widened as they are loaded; each row of them is read once for all
 // rows of the tile.

@@ -1,7 +1,7 @@
 //===- OnlineStep.cpp - one key tile folded into the state of a query tile ===//
 //
 // The transposed tile, for each block of lanes:
-//   S^T = K Q^T, with scale, softcap, bias and masks applied as rows are stored
+//   S^T = K Q^T, with the score functions applied as rows are stored
 //   m' = max(m, rows), alpha = 2^((m - m') log2 e)
 //   P^T = 2^((S^T - m') log2 e), l' = alpha l + sum of rows
 // and then O^T = alpha O^T + V^T P^T. The maximum is subtracted before the

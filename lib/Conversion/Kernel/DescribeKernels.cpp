@@ -54,8 +54,9 @@ StringRef getUnmappedRole(Operation *op, Value value) {
              {append.getBlockTable(), "block_table"},
              {append.getOutput(), "cache"}};
   else if (auto gather = dyn_cast<GatherPagesOp>(op))
-    roles = {
-        {gather.getCache(), "cache"}, {gather.getBlockTable(), "block_table"}, {gather.getLengths(), "kv_lengths"}};
+    roles = {{gather.getCache(), "cache"},
+             {gather.getBlockTable(), "block_table"},
+             {gather.getLengths(), getLengths(WordCounts::Keys).argument}};
   else if (isa<ScoresOp>(op))
     return "weight";
   for (auto [operand, role] : roles)

@@ -6,7 +6,7 @@
 
 #include "KernelChecks.h"
 #include "attn/Conversion/Kernels.h"
-#include "attn/IR/Attn.h"
+#include "attn/IR/Words.h"
 
 using namespace mlir;
 using namespace attn;
@@ -69,9 +69,13 @@ LogicalResult attn::checkDynamicSizes(func::FuncOp function) {
       return WalkResult::interrupt();
     }
     auto sdpa = dyn_cast<SdpaOp>(op);
-    if (sdpa && sdpa.getCuSeqlensQ() && sdpa.getCausalOffset() && ShapedType::isDynamic(domain[0])) {
-      op->emitOpError("expected a static number of sequences with causal_offset, found a dynamic one; write one more "
-                      "than it as the size of cu_seqlens_q");
+    if (!sdpa || !sdpa.getCuSeqlensQ() || !ShapedType::isDynamic(domain[0]))
+      return WalkResult::advance();
+    for (auto [word, list] : getWordOperands(op)) {
+      if (word->shape != WordShape::PerBatch)
+        continue;
+      op->emitOpError("expected a static number of sequences with ")
+          << word->name << ", found a dynamic one; write one more than it as the size of cu_seqlens_q";
       return WalkResult::interrupt();
     }
     return WalkResult::advance();

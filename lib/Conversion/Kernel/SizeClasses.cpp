@@ -92,7 +92,7 @@ SizeClasses::Domain SizeClasses::addIndexedOp(Operation *op, ValueRange operands
   return domain;
 }
 
-/// Lengths and offsets, one a batch index; sinks, one a head; prefix sums, one more than sequences.
+/// Words of one element a batch index or a head; prefix sums, one more than sequences.
 void SizeClasses::addLists(Operation *op, Domain &domain) {
   for (auto [word, list] : getWordOperands(op)) {
     if (word->shape == WordShape::PerBatch)
