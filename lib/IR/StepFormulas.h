@@ -7,7 +7,7 @@
 #ifndef ATTN_LIB_IR_STEPFORMULAS_H
 #define ATTN_LIB_IR_STEPFORMULAS_H
 
-#include "FormulaSteps.h"
+#include "FormulaParts.h"
 
 namespace attn {
 

@@ -1,11 +1,11 @@
-//===- FormulaSteps.h - what several ops are decomposed into ----*- C++ -*-===//
+//===- FormulaParts.h - what several ops are decomposed into ----*- C++ -*-===//
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LIB_IR_FORMULASTEPS_H
-#define ATTN_LIB_IR_FORMULASTEPS_H
+#ifndef ATTN_LIB_IR_FORMULAPARTS_H
+#define ATTN_LIB_IR_FORMULAPARTS_H
 
 #include "Formula.h"
 #include "attn/IR/ScoreFunctions.h"
@@ -59,4 +59,4 @@ mlir::Value buildLse(Formula &f, mlir::Value max, mlir::AffineMap maxMap, mlir::
 
 } // namespace attn
 
-#endif // ATTN_LIB_IR_FORMULASTEPS_H
+#endif // ATTN_LIB_IR_FORMULAPARTS_H

@@ -1,4 +1,4 @@
-//===- FormulaSteps.cpp - what several ops are decomposed into ------------===//
+//===- FormulaParts.cpp - what several ops are decomposed into ------------===//
 //
 // Bodies and contractions, as linalg over parts of the domain of the op that a
 // Formula is for.
@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "FormulaSteps.h"
+#include "FormulaParts.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
