@@ -147,8 +147,8 @@ Values emitRegisterKernel(VectorBuilder &vb, int64_t rows, int64_t vectors, mlir
                           llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
                           llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine combine = {});
 
-/// sums = left right by a tile instruction, or sums += left right where `isAdded`: `left` holds rows of bf16, `right` pairs of
-/// them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
+/// sums = left right by a tile instruction, or sums += left right where `isAdded`: `left` holds rows of bf16, `right`
+/// pairs of them (pair, 2 · column + 0 or 1), `sums` rows of f32; matrices of static size (TileProducts.cpp).
 void emitTileProduct(VectorBuilder &vb, mlir::Value left, mlir::Value right, mlir::Value sums, bool isAdded);
 /// The matrix of two dimensions of an operand's domain; its others have size 1.
 mlir::Value getMatrix(VectorBuilder &vb, const Operand &operand, unsigned row, unsigned column);
