@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what attn needs, makes build/venv, configures the release preset and builds in it what users run: tools,
 # libraries, the plugin. `scripts/setup.sh TARGET…` builds these targets of ninja instead: `all` is everything.
+#   --frameworks   makes build/frameworks too, an environment with PyTorch, JAX and transformers (4 minutes, 6 GB)
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -50,20 +51,22 @@ install_packages() {
   fi
 }
 
-# The requirements stand in pyproject.toml alone; the copy in build/venv says which of them are installed.
+# make_venv FOLDER GROUP…: an environment with the dependencies of pyproject.toml and of these of its groups. The
+# requirements stand there alone; the copy in the environment says which of them are installed.
 make_venv() {
-  local python=build/venv/bin/python stamp=build/venv/requirements.txt wanted
+  local folder=$1 python=$1/bin/python stamp=$1/requirements.txt wanted
+  shift
   if ! [[ -x $python ]]; then
-    python3 -m venv build/venv
+    python3 -m venv "$folder"
   fi
   wanted=$("$python" -c '
-import tomllib
+import sys, tomllib
 project = tomllib.load(open("pyproject.toml", "rb"))["project"]
-print(*project["dependencies"], *sum(project["optional-dependencies"].values(), []), sep="\n")')
-  if [[ $wanted != "$(cat $stamp 2>/dev/null)" ]]; then
-    echo "$wanted" >$stamp.new
-    "$python" -m pip install --quiet --disable-pip-version-check --requirement $stamp.new
-    mv $stamp.new $stamp
+print(*project["dependencies"], *sum((project["optional-dependencies"][x] for x in sys.argv[1:]), []), sep="\n")' "$@")
+  if [[ $wanted != "$(cat "$stamp" 2>/dev/null)" ]]; then
+    echo "$wanted" >"$stamp.new"
+    "$python" -m pip install --quiet --disable-pip-version-check --requirement "$stamp.new"
+    mv "$stamp.new" "$stamp"
   fi
   echo "$PWD/python" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/attn.pth"
 }
@@ -80,6 +83,22 @@ build_release() {
   ninja -C build/release -j "$((jobs < max_jobs ? jobs : max_jobs))" "${targets[@]}"
 }
 
+with_frameworks=false
+targets=()
+for argument in "$@"; do
+  case "$argument" in
+    --frameworks) with_frameworks=true ;;
+    --*)
+      echo "error: expected --frameworks or targets of ninja, found '$argument'" >&2
+      exit 2
+      ;;
+    *) targets+=("$argument") ;;
+  esac
+done
+
 install_packages
-make_venv
-build_release "$@"
+make_venv build/venv plot test wheel lint mlir
+if $with_frameworks; then
+  make_venv build/frameworks frameworks
+fi
+build_release "${targets[@]}"
