@@ -29,6 +29,9 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("The reference of serving", "reference", ["paged_sdpa", "kv_append", "merge"]),
     ("The reference of layers", "reference", ["multi_head", "multi_head_backward"]),
     ("Pictures", "plot", ["weights", "tiles"]),
+    ("PyTorch", "torch/_sdpa", ["sdpa"]),
+    ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
+    ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {
@@ -38,6 +41,9 @@ PREFIXES = {
     "_packed": "attn.reference.",
     "reference": "attn.reference.",
     "plot": "attn.plot.",
+    "torch/_sdpa": "attn.torch.",
+    "torch/_flex": "attn.torch.",
+    "torch/_transformers": "attn.torch.",
 }
 WIDTH = 100
 INTERNAL = {"on_arrays", "new_shapes", "in_order"}  # methods for other modules of the package

@@ -102,11 +102,15 @@ def explains_arguments(function: Callable[P, R]) -> Callable[P, R]:
                     _tensor.refuse_tracer(name, x)
             raise
 
-    call.__doc__ = (function.__doc__ or "").replace(
-        "{words}", "\n      ".join(f"{name}: {meaning}" for name, meaning in _words.MEANINGS.items())
-    )
+    call.__doc__ = with_words(function.__doc__)
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+def with_words(docstring: str | None) -> str:
+    """The docstring with what each word of the table means in the place of {words}."""
+    lines = "\n      ".join(f"{name}: {meaning}" for name, meaning in _words.MEANINGS.items())
+    return (docstring or "").replace("{words}", lines)
 
 
 def unknown_keyword(function: str, name: str) -> TypeError:

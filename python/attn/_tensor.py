@@ -86,8 +86,8 @@ def without_gradient(name: str, value: Any) -> Any:
         return value
     if sys.modules["torch"].is_grad_enabled():
         raise TypeError(
-            f"expected {name} to be a tensor that requires no gradient, found one that does: attn has no backward "
-            "pass yet; for inference, call it under torch.no_grad()"
+            f"expected {name} to be a tensor that requires no gradient, found one that does, which attn.torch.sdpa "
+            "records for its tensors alone; write that, or for inference call it under torch.no_grad()"
         )
     return value.detach()
 

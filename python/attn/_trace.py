@@ -40,7 +40,7 @@ class Traced(NamedTuple):
 
 
 def trace(
-    score_mod: Callable[..., Any] | None,
+    score_mod: Callable[..., Any] | Traced | None,
     mask_mod: Callable[..., Any] | None,
     scores: Iterable[int],
     element: str = "f32",
@@ -50,7 +50,7 @@ def trace(
     """Traces one call's functions.
 
     Args:
-      score_mod: score_mod(score, b, h, i, j) → score, or None.
+      score_mod: score_mod(score, b, h, i, j) → score, or None; or the regions of both functions.
       mask_mod: mask_mod(b, h, i, j) → predicate, or None.
       scores: the shape of the scores (B, Hq, Sq, Sk): the indices run below it.
       element: the type of the score, "f32" or "f64".
@@ -61,6 +61,8 @@ def trace(
       TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
       ValueError: it indexes a captured array at positions that may be outside.
     """
+    if isinstance(score_mod, Traced):  # as attn.torch has them: traced before
+        return score_mod
     if score_mod is None and mask_mod is None:
         return Traced()
     for label, size in zip(INDICES, scores, strict=True):

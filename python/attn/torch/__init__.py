@@ -1,0 +1,13 @@
+"""attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
+
+`sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention;
+`register_transformers` makes attn an attention implementation of Hugging Face transformers. docs/Training.md goes from
+the formula of the gradient to a training loop.
+"""
+
+from attn.torch import _batches  # noqa: F401 - registers vmap and autocast
+from attn.torch._flex import flex_attention
+from attn.torch._sdpa import sdpa
+from attn.torch._transformers import register_transformers
+
+__all__ = ["flex_attention", "register_transformers", "sdpa"]

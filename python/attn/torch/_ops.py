@@ -1,0 +1,163 @@
+"""The operators `attn::sdpa` and `attn::sdpa_backward` of PyTorch: what they run, and all that PyTorch asks of one.
+
+Their arguments are tensors and constants alone, so that graphs of torch.compile and torch.export hold them as they are:
+functions are there as the text of their regions and the arrays that these read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+import attn
+from attn import _trace, _words
+
+KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
+# Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
+DIFFERENTIABLE = ("q", "k", "v", "bias", "sink")
+SECOND_ORDER = (
+    "expected a gradient of first order of attn::sdpa, found one of second order: attn::sdpa_backward has no gradient "
+    "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
+)
+NO_BOUND = -1  # of a window: None
+
+
+class Call(NamedTuple):
+    """The arguments of a call, in the order of the schema."""
+
+    q: torch.Tensor
+    k: torch.Tensor
+    v: torch.Tensor
+    captures: list[torch.Tensor]
+    bias: torch.Tensor | None = None
+    mask: torch.Tensor | None = None
+    sink: torch.Tensor | None = None
+    q_lengths: torch.Tensor | None = None
+    kv_lengths: torch.Tensor | None = None
+    offsets: torch.Tensor | None = None
+    seeds: torch.Tensor | None = None
+    scale: float | None = None
+    causal: str | None = None
+    align: str | None = None
+    dropout: float | None = None
+    regions: str = ""
+    dynamic: bool = False
+    words: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, arguments: tuple[Any, ...]) -> Call:
+        """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
+        fixed, words = len(cls._fields) - 1, len(_words.FORMS)
+        given = tuple(arguments[fixed:])
+        return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
+
+    def flat(self) -> tuple[Any, ...]:
+        """The arguments, the words one by one."""
+        return (*self[:-1], *(self.words or (None,) * len(_words.FORMS)))
+
+    def options(self) -> dict[str, Any]:
+        """The keywords of `attn.sdpa` beside q, k and v."""
+        words = dict(zip(_words.FORMS, self.words, strict=True))
+        for name, form in _words.FORMS.items():
+            if form == "Bounds" and words[name] is not None:
+                words[name] = tuple(None if bound == NO_BOUND else bound for bound in words[name])
+        named = {name: getattr(self, name) for name in ("bias", "mask", "sink", "q_lengths", "kv_lengths", "scale")}
+        named |= {"causal": self.causal, "align": self.align}
+        if self.offsets is not None:  # causal or align is a word for where they go
+            named["causal" if self.causal is not None else "align"] = self.offsets
+        if self.dropout is not None:
+            seed, offset = self.seeds.tolist()
+            named["dropout"] = (self.dropout, seed, offset)
+        if self.regions:
+            arrays = tuple(x.detach().numpy() for x in self.captures)
+            named["score_mod"] = _trace.Traced(self.regions, arrays)
+        return {name: x for name, x in {**named, **words}.items() if x is not None} | {"dynamic": self.dynamic}
+
+
+TENSORS = "Tensor q, Tensor k, Tensor v, Tensor[] captures"
+INPUTS = "Tensor? bias=None, Tensor? mask=None, Tensor? sink=None, Tensor? q_lengths=None, Tensor? kv_lengths=None, "
+INPUTS += "Tensor? offsets=None, Tensor? seeds=None, float? scale=None, str? causal=None, "
+INPUTS += 'str? align=None, float? dropout=None, str regions="", bool dynamic=False'
+INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
+
+
+def _lse_type(q: torch.Tensor) -> torch.dtype:
+    return torch.float64 if q.dtype == torch.float64 else torch.float32
+
+
+def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    call = Call.of(arguments)
+    out, lse = attn.sdpa(call.q, call.k, call.v, **call.options(), return_lse=True)
+    return out, lse
+
+
+def _run_backward(
+    dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
+) -> list[torch.Tensor]:
+    call, wanted = Call.of(arguments), tuple(grad.split(","))
+    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=wanted, **call.options())
+    return [found[name] for name in wanted]
+
+
+sdpa = torch.library.custom_op(
+    "attn::sdpa", _run, mutates_args=(), schema=f"({TENSORS}, {INPUTS}) -> (Tensor out, Tensor lse)"
+)
+sdpa_backward = torch.library.custom_op(
+    "attn::sdpa_backward",
+    _run_backward,
+    mutates_args=(),
+    schema=f"(Tensor dout, Tensor out, Tensor lse, Tensor? dlse, str grad, {TENSORS}, {INPUTS}) -> Tensor[]",
+)
+
+
+@sdpa.register_fake
+def _shapes(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    q, _, v = arguments[:3]
+    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=_lse_type(q))
+
+
+@sdpa_backward.register_fake
+def _shapes_backward(
+    dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
+) -> list[torch.Tensor]:
+    call = Call.of(arguments)
+    return [torch.empty_like(getattr(call, name), memory_format=torch.contiguous_format) for name in grad.split(",")]
+
+
+def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
+    """Keeps what the backward needs: the arguments, out and lse."""
+    call = Call.of(inputs)
+    tensors = {name: x for name, x in zip(Call._fields, call, strict=True) if isinstance(x, torch.Tensor)}
+    ctx.save_for_backward(*output, *call.captures, *tensors.values())
+    ctx.names, ctx.constants = list(tensors), call._replace(captures=[], **dict.fromkeys(tensors))
+    ctx.captures = len(call.captures)
+    ctx.set_materialize_grads(False)
+
+
+def differentiate(
+    ctx: Any, dout: torch.Tensor | None, dlse: torch.Tensor | None, backward: Any = None
+) -> tuple[Any, ...]:
+    """The gradients of all arguments, by `attn::sdpa_backward` or what calls it."""
+    out, lse, *saved = ctx.saved_tensors
+    captures, tensors = saved[: ctx.captures], saved[ctx.captures :]
+    call = ctx.constants._replace(captures=captures, **dict(zip(ctx.names, tensors, strict=True)))
+    needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
+    wanted = [name for name in DIFFERENTIABLE if needed.get(name)]
+    if dout is None:
+        dout = torch.zeros_like(out)
+    run = backward or sdpa_backward
+    found = run(dout, out, lse, dlse, ",".join(wanted), *call.flat()) if wanted else []
+    grads = dict(zip(wanted, found, strict=True))
+    result = [grads.get(name) for name in Call._fields[:-1]]
+    result[Call._fields.index("captures")] = [None] * ctx.captures
+    return (*result, *[None] * len(_words.FORMS))
+
+
+def refuse_second_order(ctx: Any, *grads: Any) -> None:
+    """The gradient of the backward: there is none."""
+    raise RuntimeError(SECOND_ORDER)
+
+
+sdpa.register_autograd(differentiate, setup_context=remember)
+sdpa_backward.register_autograd(refuse_second_order)

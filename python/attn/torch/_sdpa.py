@@ -1,0 +1,159 @@
+"""`attn.torch.sdpa`: the signature of PyTorch's F.scaled_dot_product_attention over the operator `attn::sdpa`."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import torch
+
+from attn import _checks, _words
+from attn._words import Words
+from attn.torch import _functions, _regions
+from attn.torch._ops import NO_BOUND, Call
+
+Tensor = torch.Tensor
+
+
+def sdpa(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    causal: str | Tensor | None = None,
+    align: str | Tensor | None = None,
+    bias: Tensor | None = None,
+    sink: Tensor | None = None,
+    q_lengths: Any = None,
+    kv_lengths: Any = None,
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    return_lse: bool = False,
+    dynamic: bool = False,
+    **words: Unpack[Words],
+) -> Tensor | tuple[Tensor, Tensor]:
+    """PyTorch's F.scaled_dot_product_attention by kernels of attn, forward and backward, and what attn has beyond it.
+
+    It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast, inference mode and
+    torch.func.vmap. out and lse have gradients of first order.
+
+    Args:
+      query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type.
+      attn_mask: bool, true = attend, or floats that are added to the scores; broadcasts to (…, Hq, Sq, Sk). Floats have
+        a gradient where they require one.
+      dropout_p: how many weights are dropped, drawn from PyTorch's generator; also outside of training, as there.
+      is_causal: a query sees the keys j ≤ i, aligned at the top left; not beside attn_mask.
+      scale: factor on Q·Kᵀ; None for 1/√D.
+      enable_gqa: Hq may be a multiple of Hkv.
+      causal, align: as in `attn.sdpa`, for other alignments; causal may stand beside attn_mask.
+      bias: floats that are added to the scores, beside an attn_mask of bool.
+      sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only; has a gradient.
+      q_lengths, kv_lengths: integers, one an entry of the batch (…).
+      score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have no gradient, and may require none.
+      return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
+      dynamic: one kernel for all batches and lengths.
+      {words}
+
+    Returns:
+      out (…, Hq, Sq, Dv), or (out, lse).
+
+    Raises:
+      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses.
+    """
+    if query.dim() < 2:
+        raise ValueError(f"expected query of rank 2 or more (…, length, head size), found shape {tuple(query.shape)}")
+    if is_causal and (attn_mask is not None or causal is not None):
+        other = "attn_mask" if causal is None else "causal"
+        raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
+    if not words.keys() <= _words.FORMS.keys():
+        raise _checks.unknown_keyword("attn.torch.sdpa", min(words.keys() - _words.FORMS.keys()))
+    lead, q = query.shape[:-3], _rank_4(query)
+    k, v = _rank_4(key), _rank_4(value)
+    if q.shape[1] != k.shape[1] and not enable_gqa:
+        raise ValueError(
+            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
+            "heads of queries that share one of keys"
+        )
+    mask = None
+    if attn_mask is not None:
+        broadcast = _mask_rank_4(attn_mask, lead)
+        if attn_mask.dtype == torch.bool:
+            mask = broadcast
+        elif bias is None:
+            bias = broadcast.to(q.dtype) if attn_mask.dtype == torch.float32 else broadcast
+        else:
+            raise ValueError("expected one of bias and an attn_mask of floats, found both; add them")
+    causal = "top_left" if is_causal else causal
+    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+    regions, captures = "", []
+    if score_mod is not None or mask_mod is not None:
+        if dynamic:
+            raise ValueError("expected score_mod and mask_mod without dynamic, found both; leave dynamic out")
+        regions, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
+    call = Call(
+        q,
+        k,
+        v,
+        captures,
+        bias=bias,
+        mask=mask,
+        sink=sink,
+        q_lengths=_integers(q_lengths),
+        kv_lengths=_integers(kv_lengths),
+        offsets=_integers(offsets),
+        seeds=_seeds(dropout_p),
+        scale=scale,
+        causal=_alignment(causal),
+        align=_alignment(align),
+        dropout=dropout_p if dropout_p else None,
+        regions=regions,
+        dynamic=dynamic,
+        words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]),
+    )
+    out, lse = _functions.call(call.flat())
+    out = out if query.dim() == 4 else out.reshape(*query.shape[:-1], v.shape[3])
+    if not return_lse:
+        return out
+    return out, lse if query.dim() == 4 else lse.reshape(query.shape[:-1])
+
+
+sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
+
+
+def _rank_4(x: Tensor) -> Tensor:
+    """A view (B, H, S, D): leading dimensions are one batch, missing ones 1."""
+    if x.dim() == 4:
+        return x
+    return x[(None,) * (4 - x.dim())] if x.dim() < 4 else x.flatten(0, -4)
+
+
+def _mask_rank_4(mask: Tensor, lead: torch.Size) -> Tensor:
+    """A mask that broadcasts to (…, H, Sq, Sk) as one of rank 4."""
+    if mask.dim() <= 4 and len(lead) <= 1:
+        return mask[(None,) * (4 - mask.dim())]
+    mask = mask[(None,) * (3 + len(lead) - mask.dim())]
+    return mask.expand(*lead, *mask.shape[len(lead) :]).flatten(0, -4)
+
+
+def _integers(value: Any) -> Tensor | None:
+    return None if value is None else torch.as_tensor(value)
+
+
+def _alignment(value: Any) -> str | None:
+    """A word for where a diagonal lies; of offsets any, to say whose they are."""
+    return value if value is None or isinstance(value, str) else "top_left"
+
+
+def _seeds(dropout_p: float) -> Tensor | None:
+    """Seed and offset of a call with dropout."""
+    return torch.randint(2**62, (2,)) if dropout_p else None
+
+
+def _word(form: str, value: Any) -> Any:
+    if form != "Bounds" or value is None:
+        return value
+    return [NO_BOUND if bound is None else bound for bound in value]
