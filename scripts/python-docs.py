@@ -32,6 +32,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
+    ("JAX", "jax", ["sdpa"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {
@@ -41,6 +42,7 @@ PREFIXES = {
     "_packed": "attn.reference.",
     "reference": "attn.reference.",
     "plot": "attn.plot.",
+    "jax": "attn.jax.",
     "torch/_sdpa": "attn.torch.",
     "torch/_flex": "attn.torch.",
     "torch/_transformers": "attn.torch.",

@@ -102,8 +102,7 @@ def refuse_tracer(name: str, value: Any) -> None:
     if jax is not None and isinstance(value, jax.core.Tracer):
         raise TypeError(
             f"expected {name} to have its values, found a {_kind(value)} of JAX, which has none (under jax.jit, grad "
-            "or vmap); call attn outside of these, or under jit and vmap by jax.pure_callback; for grad, attn has no "
-            "backward pass yet"
+            "or vmap); write attn.jax.sdpa inside of these, or call attn outside of them"
         )
 
 

@@ -47,3 +47,28 @@ def sdpa_backward(q, k, v, out, lse, dout, *, dlse=None, grad=("q", "k", "v"), d
     result["v"] = np.einsum("bhij,bhie->bhje", dropped, a["dout"]).reshape(*shape[:-1], a["v"].shape[-1]).sum(2)
     like = {**dict(q=q, k=k, v=v), **{n: options[n] for n in ("bias", "sink") if n in options}}
     return {n: _tensor.like(result[n].astype(_tensor.as_array(n, like[n]).dtype), q) for n in grad}
+
+
+def run_in_jax(run):
+    """attn.jax._run, whose backward calls are what the function above returns."""
+    import jax
+
+    def call(what, *arrays):
+        if not what.grad:
+            return run(what, *arrays)
+        named = what.named(arrays)
+        out, lse, dout, *dlse = arrays[len(arrays) - 3 - what.has_dlse :]
+        options = dict(what.options)
+
+        def compute(given, results):
+            given = dict(given)
+            offsets = given.pop("offsets", None)
+            words = {n: offsets if x == "offsets" else x for n, x in options.items() if n != "layout"}
+            found = sdpa_backward(**given, **words, **results, grad=what.grad)
+            return tuple(found[n] for n in what.grad)
+
+        results = {"out": out, "lse": lse, "dout": dout} | ({"dlse": dlse[0]} if dlse else {})
+        types = tuple(jax.ShapeDtypeStruct(named[n].shape, named[n].dtype) for n in what.grad)
+        return jax.pure_callback(compute, types, named, results)
+
+    return call

@@ -97,7 +97,7 @@ def _run_backward(
 ) -> list[torch.Tensor]:
     call, wanted = Call.of(arguments), tuple(grad.split(","))
     found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=wanted, **call.options())
-    return [found[name] for name in wanted]
+    return [found[name].to(getattr(call, name).dtype) for name in wanted]  # of a sink attn has float32
 
 
 sdpa = torch.library.custom_op(

@@ -1,0 +1,286 @@
+"""attn for JAX: attention under jit, grad and vmap, as a custom call of XLA that runs the kernel where the arrays lie.
+
+`sdpa` traces to one custom call, forward and backward. The handler is in libattn (lib/CAPI/Xla.cpp); a kernel is
+compiled when a function is traced. docs/Training.md has an example.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import functools
+import hashlib
+from typing import Any, NamedTuple, Unpack
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from attn import _checks, _kernel, _library, _tensor, _trace, _words, api
+from attn._types import MaskMod, ScoreMod
+from attn._words import Words
+
+TARGET = "attn_call"
+# The tensors of a call in the order of a kernel's arguments, and those that have a gradient.
+TENSORS = ("q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "offsets")
+DIFFERENTIABLE = ("q", "k", "v", "bias", "sink")
+SHARED = ("bias", "mask")  # of size 1 in the place of the batch, for all of it
+SECOND_ORDER = (
+    "expected a gradient of first order of attn.jax.sdpa, found one of second order: its backward has no gradient of "
+    "its own; write the attention by jax.numpy where such gradients are needed"
+)
+
+
+class _Call(NamedTuple):
+    """All of a call but its arrays."""
+
+    names: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...]
+    regions: str = ""
+    grad: tuple[str, ...] = ()
+    has_dlse: bool = False
+
+    def named(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
+        """The tensors by name; what is captured stands behind them."""
+        return dict(zip(self.names, arrays, strict=False))
+
+
+def sdpa(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    *,
+    scale: float | None = None,
+    causal: str | jax.Array | None = None,
+    align: str | jax.Array | None = None,
+    bias: jax.Array | None = None,
+    mask: jax.Array | None = None,
+    sink: jax.Array | None = None,
+    q_lengths: jax.Array | None = None,
+    kv_lengths: jax.Array | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    layout: str = "bhsd",
+    return_lse: bool = False,
+    **words: Unpack[Words],
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """`attn.sdpa` on arrays of JAX on the CPU, with gradients; inside jax.jit, jax.grad and jax.vmap and outside.
+
+    Args:
+      q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), of one float type.
+      scale, causal, align, bias, mask, sink: as in `attn.sdpa`; bias and sink have gradients.
+      q_lengths, kv_lengths: integers (B,); the kernel refuses those that are negative or too large when it runs.
+      score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have values, and no gradient.
+      layout: "bhsd", or "bshd" as jax.nn.dot_product_attention has it.
+      return_lse: return lse (B, Hq, Sq) too; it has a gradient.
+      {words}
+
+    Returns:
+      out in the layout and type of q, or (out, lse).
+
+    Raises:
+      TypeError, ValueError, CompileError: as `attn.sdpa`.
+      NotImplementedError: a gradient of second order.
+    """
+    if not words.keys() <= _words.FORMS.keys():
+        raise _checks.unknown_keyword("attn.jax.sdpa", min(words.keys() - _words.FORMS.keys()))
+    if layout not in ("bhsd", "bshd"):
+        raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
+    _register()
+    given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
+    tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
+    if sink is not None:
+        tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
+    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": offsets}
+    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
+    options = {"scale": scale, "layout": layout, **_checks.words(words)}
+    options |= {name: x if x is None or isinstance(x, str) else "offsets" for name, x in _pairs(causal, align)}
+    regions = _trace.Traced()
+    if score_mod is not None or mask_mod is not None:
+        sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
+        keys = tensors["k"].shape[2 if layout == "bhsd" else 1]
+        element = "f64" if tensors["q"].dtype == np.float64 else "f32"
+        regions = _trace.trace(score_mod, mask_mod, (*sizes, keys), element)
+    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
+    out, lse = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
+    return (out, lse) if _checks.flag("return_lse", return_lse) else out
+
+
+sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
+
+
+def _pairs(causal: Any, align: Any) -> tuple[tuple[str, Any], ...]:
+    return (("causal", causal), ("align", align))
+
+
+def _score_type(dtype: Any) -> Any:
+    return np.float64 if dtype == np.float64 else np.float32
+
+
+def _constant(array: Any) -> jax.Array:
+    """A captured array; of integers of 64 bits JAX has none unless it is told so."""
+    made = jnp.asarray(array)
+    if made.dtype != array.dtype:
+        raise TypeError(f"expected captured arrays of a type that JAX has, found {array.dtype}; write int32 ones")
+    return made
+
+
+# The gradient: one custom_vjp for out and lse, whose backward is a custom call as the forward is.
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _differentiable(call: _Call, arrays: tuple[Any, ...]) -> Any:
+    return _operator(call)(*arrays)
+
+
+def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
+    values = tuple(x.value for x in arrays)
+    wanted = {name: () for name, x in call.named(arrays).items() if name in DIFFERENTIABLE and x.perturbed}
+    out, lse = _differentiable(call, values)  # another order of gradient comes to its own error
+    return (out, lse), (values, out, lse, wanted)
+
+
+def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
+    values, out, lse, wanted = saved
+    dout, dlse = cotangents
+    has_dlse = not isinstance(dlse, jax.custom_derivatives.SymbolicZero)
+    if isinstance(dout, jax.custom_derivatives.SymbolicZero):
+        dout = jnp.zeros_like(out)
+    # In the order of the arguments, whatever order a dictionary has.
+    names = tuple(name for name in call.names if name in wanted)
+    grads: dict[str, Any] = {}
+    if names:
+        back = call._replace(grad=names, has_dlse=has_dlse)
+        found = _first_order(back, (*values, out, lse, dout, *([dlse] if has_dlse else [])))
+        grads = dict(zip(names, found, strict=True))
+    named = [grads.get(name) for name in call.names]
+    return ((*named, *[None] * (len(values) - len(named))),)
+
+
+_differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _first_order(call: _Call, arrays: tuple[Any, ...]) -> Any:
+    return _operator(call)(*arrays)
+
+
+def _refuse(call: _Call, *_: Any) -> Any:
+    raise NotImplementedError(SECOND_ORDER)
+
+
+_first_order.defvjp(lambda call, arrays: (_first_order(call, arrays), None), _refuse)
+
+
+# The custom call, and vmap: a new dimension goes into the batch, or each of its entries is a call of its own.
+
+
+@functools.cache
+def _operator(call: _Call) -> Any:
+    """The function of arrays that a call is: a custom call, with a rule for vmap."""
+    operator = jax.custom_batching.custom_vmap(functools.partial(_run, call))
+
+    def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
+        folded = _fold(call, size, is_batched, arrays)
+        if folded is None:
+            results = _each(operator, is_batched, arrays)
+        else:
+            results = [x.reshape(size, x.shape[0] // size, *x.shape[1:]) for x in operator(*folded)]
+            own = dict(zip(call.grad, results, strict=False))
+            if "bias" in own:  # it was expanded to the batch
+                batch, at = arrays[call.names.index("bias")].shape[is_batched[call.names.index("bias")]], "bias"
+                if batch < own[at].shape[1]:
+                    results[call.grad.index(at)] = own[at].sum(1, keepdims=True)
+        results = tuple(results)
+        return results, tuple(True for _ in results)
+
+    operator.def_vmap(rule)
+    return operator
+
+
+def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
+    """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
+    named, batched = call.named(arrays), call.named(tuple(is_batched))
+    if "attn.index batch" in call.regions or batched.get("sink") or "sink" in call.grad:
+        return None
+    batch = named["q"].shape[1 if batched["q"] else 0]
+    captures = len(arrays) - len(call.names) - ((3 + call.has_dlse) if call.grad else 0)
+    result = []
+    for n, (x, has_dim) in enumerate(zip(arrays, is_batched, strict=True)):
+        name = call.names[n] if n < len(call.names) else None
+        is_captured = len(call.names) <= n < len(call.names) + captures
+        is_shared = name in SHARED and name not in call.grad and not has_dim and x.shape[0] == 1
+        if is_captured or is_shared or name == "sink":
+            result.append(x)
+            continue
+        entries = x if has_dim else jnp.broadcast_to(x, (size, *x.shape))
+        entries = jnp.broadcast_to(entries, (size, batch, *entries.shape[2:]))
+        result.append(entries.reshape(size * batch, *entries.shape[2:]))
+    return result
+
+
+def _each(operator: Any, is_batched: list[bool], arrays: tuple[Any, ...]) -> Any:
+    def one(entry: list[Any]) -> Any:
+        entries = iter(entry)
+        return operator(*[next(entries) if has_dim else x for x, has_dim in zip(arrays, is_batched, strict=True)])
+
+    return jax.lax.map(one, [x for x, has_dim in zip(arrays, is_batched, strict=True) if has_dim])
+
+
+def _run(call: _Call, *arrays: Any) -> Any:
+    """The custom call of a kernel that is compiled for these shapes."""
+    kernel, name = _compile(call, tuple((x.shape, np.dtype(x.dtype)) for x in arrays))
+    shapes = kernel.new_shapes(list(arrays))
+    types = [
+        jax.ShapeDtypeStruct(tuple(shape), _tensor.dtype(x["dtype"]))
+        for shape, x in zip(shapes, kernel.outputs, strict=True)
+    ]
+    return tuple(jax.ffi.ffi_call(TARGET, types)(*arrays, kernel=name))
+
+
+@functools.cache
+def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tuple[_kernel.Kernel, str]:
+    """The kernel of a call, and the name that the handler has it by.
+
+    It is kept for ever, as are the programs that XLA has compiled with its name.
+    """
+    named = call.named(tuple(np.broadcast_to(np.zeros((), dtype), shape) for shape, dtype in types))
+    options = dict(call.options)
+    offsets = named.pop("offsets", None)
+    for name in ("causal", "align"):
+        if options.get(name) == "offsets":
+            options[name] = offsets
+    if "kv_lengths" in named:  # no value is known: alignments are not one, as those of lengths that differ
+        named["kv_lengths"] = np.full_like(named["kv_lengths"], min(1, named["k"].shape[_lengths_dim(options)]))
+    q, k, v = (named.pop(name) for name in "qkv")
+    problem, _ = api.prepare(q, k, v, **named, **options, return_lse=not call.grad)
+    if call.grad:
+        problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
+    source, _ = api.traced(problem, problem.sizes.scores, _trace.Traced(call.regions), None, dynamic=False)
+    kernel = _kernel.compile(source, "host", name="sdpa_backward" if call.grad else None)
+    name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
+    _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
+    return kernel, name
+
+
+def _lengths_dim(options: dict[str, Any]) -> int:
+    return 2 if options["layout"] == "bhsd" else 1
+
+
+@functools.cache
+def _register() -> None:
+    """Registers the handler with JAX, once.
+
+    Raises:
+      ImportError: libattn was built without it.
+    """
+    library = _library.load()
+    if not hasattr(library, "attn_xla_call"):
+        raise ImportError(
+            "expected libattn with attn_xla_call, which attn.jax calls, found one that was built without jaxlib's "
+            "headers; run scripts/setup.sh, or install attn from its wheel"
+        )
+    library.attn_xla_register.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_char_p]
+    library.attn_xla_register.restype = None
+    jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(library.attn_xla_call), platform="cpu")

@@ -1,0 +1,222 @@
+"""attn.jax: the custom call outside and inside of jit, gradients, vmap, and what it refuses."""
+
+import gradient
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+import attn
+import attn.jax as aj
+
+jax.config.update("jax_enable_x64", True)
+if attn.sdpa_backward is gradient.sdpa_backward:
+    aj._run = gradient.run_in_jax(aj._run)
+
+SHAPES = ((2, 4, 5, 3), (2, 2, 7, 3), (2, 2, 7, 6))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20251125)
+
+
+def draw(rng, shapes=SHAPES, dtype=np.float64):
+    return [jnp.asarray(rng.standard_normal(shape).astype(dtype)) for shape in shapes]
+
+
+def textbook(q, k, v, bias=0.0, kept=True, scale=None):
+    """Attention by jax.numpy: out and lse."""
+    group = q.shape[1] // k.shape[1]
+    k, v = (jnp.repeat(x, group, axis=1) for x in (k, v))
+    s = jnp.einsum("bhid,bhjd->bhij", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale) + bias
+    s = jnp.where(kept, s, -jnp.inf)
+    return jnp.einsum("bhij,bhje->bhie", jax.nn.softmax(s), v), jax.nn.logsumexp(s, axis=-1)
+
+
+CASES = {
+    "plain": lambda rng: {},
+    "scale": lambda rng: {"scale": 0.3},
+    "causal": lambda rng: {"causal": "bottom_right"},
+    "offsets": lambda rng: {"causal": jnp.asarray([1, 3])},
+    "window": lambda rng: {"window": (2, 1), "align": "top_left"},
+    "softcap": lambda rng: {"softcap": 2.0},
+    "bias": lambda rng: {"bias": jnp.asarray(rng.standard_normal((1, 4, 5, 7)))},
+    "sink": lambda rng: {"sink": jnp.asarray(rng.standard_normal(4))},
+    "mask": lambda rng: {"mask": jnp.asarray(rng.random((2, 1, 5, 7)) > 0.4)},
+    "lengths": lambda rng: {"q_lengths": jnp.asarray([5, 2]), "kv_lengths": jnp.asarray([7, 4])},
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request, rng):
+    return CASES[request.param](rng)
+
+
+def test_it_is_the_reference_with_and_without_jit(case, rng):
+    inputs = draw(rng)
+    call = lambda *x: aj.sdpa(*x, return_lse=True, **case)  # noqa: E731
+    given = {n: np.asarray(x) if isinstance(x, jax.Array) else x for n, x in case.items()}
+    expected = attn.reference.sdpa(*map(np.asarray, inputs), return_lse=True, **given)
+    for found in (call(*inputs), jax.jit(call)(*inputs)):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_other_types_and_layouts(dtype, rng):
+    q, k, v = draw(rng, dtype=dtype)
+    out, lse = jax.jit(lambda *x: aj.sdpa(*x, return_lse=True))(q, k, v)
+    assert (out.dtype, lse.dtype) == (dtype, np.float32)
+    np.testing.assert_array_equal(out, attn.sdpa(*map(np.asarray, (q, k, v))))
+    swapped = aj.sdpa(*(x.swapaxes(1, 2) for x in (q, k, v)), layout="bshd")
+    np.testing.assert_array_equal(swapped.swapaxes(1, 2), out)
+
+
+def test_gradients_are_those_of_central_differences(case, rng):
+    arrays = draw(rng)
+    names = [n for n in case if n in ("bias", "sink")]
+
+    def call(q, k, v, *others):
+        out, lse = aj.sdpa(q, k, v, return_lse=True, **{**case, **dict(zip(names, others, strict=True))})
+        return out, jnp.where(jnp.isinf(lse), 0.0, lse)
+
+    check_grads(call, (*arrays, *(case[n] for n in names)), order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
+    check_grads(jax.jit(call), (*arrays, *(case[n] for n in names)), order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 1)])
+def test_gradients_are_those_of_the_textbook(which, rng):
+    """Of out, of lse, and of both; and no more is computed than is asked for."""
+    q, k, v = draw(rng)
+    bias = jnp.asarray(rng.standard_normal((1, 4, 5, 7)))
+
+    def loss(function, q, bias):
+        results = function(q, k, v, bias)
+        return sum(jnp.sum(jnp.sin(results[n])) for n in which)
+
+    found = jax.grad(lambda *x: loss(lambda q, k, v, b: aj.sdpa(q, k, v, bias=b, return_lse=True), *x), (0, 1))(q, bias)
+    expected = jax.grad(lambda *x: loss(textbook, *x), (0, 1))(q, bias)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
+
+
+VMAPPED = {
+    "all": ((0, 0, 0, 0, None), {}),
+    "queries alone, at the end": ((4, None, None, None, None), {}),
+    "keys, and a bias of each": ((None, 1, None, 1, None), {}),
+    "sinks": ((None, None, 0, None, 0), {}),
+    "lengths": ((0, None, None, None, None), {"kv_lengths": jnp.asarray([3, 7])}),
+    "mask": ((0, None, 0, None, None), {"mask": jnp.arange(35).reshape(1, 1, 5, 7) % 3 > 0}),
+}
+
+
+@pytest.mark.parametrize("name", VMAPPED)
+def test_vmap_is_a_call_for_each_entry(name, rng):
+    dims, options = VMAPPED[name]
+    shapes = (*SHAPES, (1, 4, 5, 7), (4,))
+    arrays = [
+        rng.standard_normal(shape if dim is None else (3, *shape)) for shape, dim in zip(shapes, dims, strict=True)
+    ]
+    arrays = [jnp.asarray(x if not dim else np.moveaxis(x, 0, dim)) for x, dim in zip(arrays, dims, strict=True)]
+
+    def call(q, k, v, bias, sink):
+        return aj.sdpa(q, k, v, bias=bias, sink=sink, return_lse=True, **options)
+
+    def gradients(*inputs):
+        return jax.grad(lambda *x: sum(jnp.sum(jnp.sin(y)) for y in call(*x)), range(5))(*inputs)
+
+    for function in (call, gradients):
+        each = [
+            function(*(x if dim is None else jnp.take(x, n, axis=dim) for x, dim in zip(arrays, dims, strict=True)))
+            for n in range(3)
+        ]
+        expected = [jnp.stack(x) for x in zip(*each, strict=True)]
+        for mapped in (jax.vmap(function, dims), jax.jit(jax.vmap(function, dims))):
+            for x, y in zip(mapped(*arrays), expected, strict=True):
+                np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
+
+
+def test_a_region_that_reads_the_batch_is_called_for_each_entry(rng):
+    q, k, v = draw(rng)
+    table = np.arange(4.0)
+
+    def call(q):
+        return aj.sdpa(
+            q, k, v, score_mod=lambda s, b, h, i, j: s + table[h] * b * j, mask_mod=lambda b, h, i, j: j <= i
+        )
+
+    queries = jnp.stack([q, 2 * q, -q])
+    expected = jnp.stack([call(x) for x in queries])
+    np.testing.assert_allclose(jax.vmap(call)(queries), expected, rtol=1e-12)
+    j, i = np.arange(7), np.arange(5)[:, None]
+    bias = table[:, None, None] * np.arange(2)[:, None, None, None] * j
+    np.testing.assert_allclose(call(q), textbook(q, k, v, bias, j <= i)[0], rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "shapes", [((0, 2, 3, 4),) * 3, ((2, 2, 3, 4), (2, 2, 0, 4), (2, 2, 0, 4)), ((1, 1, 0, 4),) * 3]
+)
+def test_nothing_in_a_dimension(shapes, rng):
+    arrays = draw(rng, shapes)
+    out, lse = jax.jit(lambda *x: aj.sdpa(*x, return_lse=True))(*arrays)
+    assert out.shape == arrays[0].shape
+    assert not np.asarray(out).any()
+    assert (lse == -np.inf).all()
+
+
+def test_it_is_one_custom_call_that_names_its_kernel(rng):
+    arrays = draw(rng)
+    lowered = jax.jit(lambda *x: aj.sdpa(*x)).lower(*arrays)
+    assert lowered.as_text().count("stablehlo.custom_call") == 1
+    assert f"custom_call @{aj.TARGET}" in lowered.as_text()
+    np.testing.assert_array_equal(lowered.compile()(*arrays), aj.sdpa(*arrays))
+
+
+def test_a_length_that_is_too_large_is_refused_when_it_runs(rng):
+    q, k, v = draw(rng)
+    with pytest.raises(Exception, match=r"expected .*kv_lengths|kv_lengths.* expected"):
+        jax.block_until_ready(jax.jit(lambda n: aj.sdpa(q, k, v, kv_lengths=n))(jnp.asarray([3, 8])))
+
+
+def test_a_kernel_of_another_process_is_an_error():
+    """As a program that XLA kept on disk would name it."""
+    call = jax.ffi.ffi_call(aj.TARGET, [jax.ShapeDtypeStruct((1,), np.float32)])
+    aj._register()
+    with pytest.raises(Exception, match="expected a kernel of attn that this process has compiled, found 'another'"):
+        jax.block_until_ready(call(jnp.zeros(1, np.float32), kernel="another"))
+
+
+def test_second_order_is_refused_with_the_reason(rng):
+    q, k, v = draw(rng)
+    first = jax.grad(lambda q: aj.sdpa(q, k, v).sum())
+    with pytest.raises(NotImplementedError, match=r"expected a gradient of first order of attn\.jax\.sdpa"):
+        jax.grad(lambda q: first(q).sum())(q)
+
+
+def test_a_captured_tracer_is_refused_and_not_left_without_gradient(rng):
+    q, k, v = draw(rng)
+
+    def loss(slopes):
+        return aj.sdpa(q, k, v, score_mod=lambda s, b, h, i, j: s - slopes[h] * (i - j)).sum()
+
+    with pytest.raises(TypeError, match="expected slopes to have its values, found a"):
+        jax.grad(loss)(jnp.ones(4))
+    assert np.isfinite(loss(jnp.ones(4)))
+
+
+MISTAKES = {
+    "a keyword": ({"is_causal": True}, r"attn.jax.sdpa\(\) has no keyword 'is_causal'; write causal="),
+    "a layout": ({"layout": "bsd"}, 'expected layout to be "bhsd" or "bshd", found \'bsd\''),
+    "type of a bias": ({"bias": jnp.zeros((1, 1, 5, 7), np.float32)}, "expected bias to have the type of q"),
+    "a window of lengths": ({"window": (2, 1), "kv_lengths": jnp.asarray([7, 4])}, "expected align for a window"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_says_what_to_write(name, rng):
+    options, message = MISTAKES[name]
+    with pytest.raises((TypeError, ValueError), match=message):
+        jax.jit(lambda *x: aj.sdpa(*x, **options))(*draw(rng))
