@@ -120,10 +120,12 @@ def test_what_is_not_contiguous():
     assert_close(run(at.sdpa, [q, k, v], **options), run(F.scaled_dot_product_attention, [q, k, v], **options))
 
 
-def test_lse_and_the_words_of_attn():
+@pytest.mark.parametrize("window", [(4, 1), (None, 2), (3, None), (0, 0)])
+@pytest.mark.parametrize("placed", ["causal", "align"])
+def test_lse_and_the_words_of_attn(placed, window):
     """What PyTorch has no word for, beside the reference in NumPy."""
     q, k, v = (x.detach() for x in draw(((2, 4, 9, 8), (2, 2, 12, 8), (2, 2, 12, 8)), torch.float64))
-    options = {"window": (4, 1), "causal": "bottom_right", "softcap": 3.0, "sink": torch.randn(4).double()}
+    options = {"window": window, placed: "bottom_right", "softcap": 3.0, "sink": torch.randn(4).double()}
     lengths = {"q_lengths": [9, 3], "kv_lengths": [12, 0]}
     found = at.sdpa(q, k, v, enable_gqa=True, return_lse=True, **options, **lengths)
     expected = attn.reference.sdpa(q.numpy(), k.numpy(), v.numpy(), return_lse=True, **options, **lengths)

@@ -186,8 +186,21 @@ def test_vmap_is_a_call_for_each_entry(name):
     assert_same(torch.func.vmap(call, in_dims=dims)(*inputs), looped(call))
     if "score_mod" in options:
         return
-    grad = torch.func.grad(loss, argnums=(0, 1, 2, 3, 4))
+    grad = torch.func.grad(loss, argnums=tuple(range(4 if dims[4] is None else 5)))  # of sinks it is not one call
     assert_same(torch.func.vmap(grad, in_dims=dims)(*inputs), looped(grad))
+
+
+def test_vmap_of_the_operator_of_the_backward_keeps_the_shape_of_a_bias():
+    """Autograd would sum what is too large; who calls the operator has no autograd."""
+    call = Call(*qkv(grad=False), [], bias=draw(1, HQ, SQ, SK, grad=False))
+    out, lse = sdpa(*call.flat())
+    douts = torch.randn(3, *out.shape, dtype=out.dtype)
+
+    def backward(dout):
+        return sdpa_backward(dout, out, lse, None, "q,bias", *call.flat())
+
+    expected = [torch.stack(x) for x in zip(*map(backward, douts), strict=True)]
+    assert_same(torch.func.vmap(backward)(douts), expected)
 
 
 def test_vmap_of_the_backward_alone_is_a_jacobian():
