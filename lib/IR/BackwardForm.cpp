@@ -54,7 +54,8 @@ private:
 
   /// Softcap and the scale of K become part of score_mod and score_grad, dropout and the scale of V of weight_mod.
   void takeScoreRegions(Region &weightMod) {
-    Type regionType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+    // The reference may have narrowed the operands again, not the regions.
+    Type regionType = op.getScoreMod().empty() ? type : op.getScoreMod().getArgument(0).getType();
     if (op.getDropoutP())
       buildDropout(b, op, op.getDropoutSeed(), op.getDropoutOffset(), op.getDropoutP()->convertToDouble(), regionType,
                    weightMod);

@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardFormulas.h"
-#include "FormulaSteps.h"
+#include "FormulaParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -101,24 +101,41 @@ struct BackwardMaps {
 };
 } // namespace
 
+namespace {
+/// Where the body of a generic over products is, whose bias and mask are `bias` and `mask`.
+class BackwardPosition : public FormulaPosition {
+public:
+  BackwardPosition(Formula &f, OpBuilder &b, Location loc, BackwardStepOp op, Value bias = {}, Value mask = {})
+      : FormulaPosition(f, b, loc, {}), op(op), bias(bias), mask(mask) {}
+  Value load(const ScoreOperand &operand) override { return operand.value == op.getBias() ? bias : mask; }
+
+private:
+  BackwardStepOp op;
+  Value bias, mask;
+};
+} // namespace
+
 /// p = exp(s - lse), and 0 where the key is removed or the row is empty.
-static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value scores) {
+static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value products) {
   AffineMap tile = f.getMap({Query, Key});
-  Values inputs = {scores, op.getLse()};
-  SmallVector<AffineMap> inputMaps = {tile, maps.lse};
-  for (auto [operand, map] : {std::pair(op.getBias(), maps.bias), std::pair(op.getMask(), maps.mask)})
+  // In the order of score functions: their first operand, bias and mask.
+  Values inputs = {products};
+  SmallVector<AffineMap> inputMaps = {tile};
+  for (auto [operand, map] :
+       {std::pair(op.getBias(), maps.bias), std::pair(op.getMask(), maps.mask), std::pair(op.getLse(), maps.lse)})
     if (operand) {
       inputs.push_back(operand);
       inputMaps.push_back(map);
     }
+  auto functions = ScoreFunctions::of(op);
   return f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), tile,
                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     unsigned next = 2;
+                     unsigned next = 1;
                      Value bias = op.getBias() ? x[next++] : Value(), mask = op.getMask() ? x[next++] : Value();
-                     Value s = modifyElement(f, b, x[0], op.getScoreMod());
-                     s = maskElement(f, b, loc, s, bias, mask, op.getMaskMod());
-                     Value p = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, s, x[1]));
-                     return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, x[1], -kInfinity, p));
+                     BackwardPosition at(f, b, loc, op, bias, mask);
+                     Value s = evaluateScore(at, functions, x[0]), lse = x[next];
+                     Value p = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, s, lse));
+                     return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, lse, -kInfinity, p));
                    });
 }
 
@@ -126,7 +143,9 @@ static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMap
 static Value modifyWeight(Formula &f, OpBuilder &b, Location loc, BackwardStepOp op, Value weight, Value x) {
   if (op.getWeightMod().empty())
     return x;
-  return zeroWhere(b, loc, weight, 0, modifyElement(f, b, x, op.getWeightMod()));
+  BackwardPosition at(f, b, loc, op);
+  Value argument = f.convert(b, x, op.getWeightMod().getArgument(0).getType());
+  return zeroWhere(b, loc, weight, 0, f.convert(b, at.evaluate(op.getWeightMod(), argument), f.type));
 }
 
 /// ds = p * (weight_mod(dw) - delta)
@@ -205,18 +224,20 @@ static Values accumulateCaptures(Formula &f, BackwardStepOp op, Value products, 
 Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
   BackwardMaps maps(op, f.maps);
   AffineMap tile = f.getMap({Query, Key});
-  auto scale = [&](Value x, AffineMap map) {
-    if (!op.getScale() && !op.getScaleValue())
-      return x;
-    return f.generic({Query, Key}, {}, {x}, {map}, f.empty({Query, Key}), tile,
-                     [&](OpBuilder &b, Location loc, ValueRange e) {
-                       return scaleElement(f, b, loc, e[0], op.getScaleValue(), op.getScale());
+  auto scale = [&](Value x) {
+    return f.generic({Query, Key}, {}, {x}, {tile}, f.empty({Query, Key}), tile,
+                     [&](OpBuilder &b, Location loc, ValueRange e) -> Value {
+                       BackwardPosition at(f, b, loc, op);
+                       ScoreFunctions factor;
+                       factor.scale = ScoreFunctions::of(op).scale;
+                       factor.scaleValue = op.getScaleValue();
+                       return scaleScore(at, factor, e[0]);
                      });
   };
-  // t = scale * q k^T, p = exp(s(t) - lse)
+  // p = exp(s(q k^T) - lse), t = scale * q k^T
   Value products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
-  products = scale(products, tile);
   Value weights = buildProbabilities(f, op, maps, products);
+  products = scale(products);
   // dw = dout v^T, ds = p (z dw - delta)
   Value weightGradients =
       accumulateProduct(f, op.getDout(), maps.dout, op.getValue(), maps.value, f.filled({Query, Key}, 0), tile);
@@ -240,7 +261,7 @@ Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
                   });
   }
   Values captures = accumulateCaptures(f, op, products, scoreGradients);
-  gradients = scale(gradients, tile);
+  gradients = scale(gradients);
   if (!op.getWeightMod().empty())
     weights =
         f.generic({Query, Key}, {}, {weights}, {tile}, f.empty({Query, Key}), tile,

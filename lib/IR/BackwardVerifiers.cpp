@@ -116,6 +116,9 @@ LogicalResult BackwardStepOp::verify() {
   if (failed(verifyBackward(*this, type)))
     return failure();
   Type regionType = getAccumulationType(getElement(getQuery()));
+  if (!getWeightMod().empty() && getWeightMod().getNumArguments() == 1 &&
+      getWeightMod().getArgument(0).getType() == type)
+    regionType = type;
   return verifyScalarRegion(*this, getWeightMod(), "weight_mod", regionType, regionType,
                             "one float of the type that it takes");
 }
