@@ -140,11 +140,11 @@ private:
     if (dbias)
       all.push_back(dbias);
     llvm::append_range(all, captures);
-    auto step =
-        BackwardStepOp::create(b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(),
-                               op.getValue(), op.getLse(), op.getDout(), delta, op.getBias(), op.getMask(), inits[0],
-                               inits[1], inits[2], dbias, captures, op.getCuSeqlensQ(), op.getCuSeqlensK(), scaleValue,
-                               scale, b.getAffineMapArrayAttr(stepMaps), op.getScheduleAttr());
+    auto step = BackwardStepOp::create(
+        b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(), op.getValue(), op.getLse(),
+        op.getDout(), delta, op.getBias(), op.getMask(), inits[0], inits[1], inits[2], dbias, captures,
+        op.getCuSeqlensQ(), op.getCuSeqlensK(), scaleValue,
+        /*transposed=*/ValueRange(), scale, b.getAffineMapArrayAttr(stepMaps), op.getScheduleAttr());
     step.getMaskMod().takeBody(op.getMaskMod());
     step.getScoreMod().takeBody(op.getScoreMod());
     step.getScoreGrad().takeBody(op.getScoreGrad());

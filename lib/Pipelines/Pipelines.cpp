@@ -74,10 +74,8 @@ static void buildFusePhase(OpPassManager &pm, const PhaseOptions &) {
 static void buildFallbackPhase(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.isGpu())
     pm.addNestedPass<func::FuncOp>(createTileChainPass({options.flash.target}));
-  ReferenceOptions reference;
-  reference.chainOnly = true;
-  reference.failOnFallback = options.flash.failOnFallback;
-  buildReferencePhase(pm, reference);
+  pm.addNestedPass<func::FuncOp>(createLowerToReferencePass(
+      {/*computeType=*/"", /*chainOnly=*/true, options.flash.failOnFallback, options.isGpu()}));
   addVerification(pm, Phase::Fallback);
 }
 
@@ -112,7 +110,7 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
   if (isF64)
     pm.addNestedPass<func::FuncOp>(createWidenFloatsPass({options.f64Outputs}));
   pm.addNestedPass<func::FuncOp>(
-      createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback}));
+      createLowerToReferencePass({options.computeType, options.chainOnly, options.failOnFallback, /*gpu=*/false}));
   if (isF64)
     pm.addNestedPass<func::FuncOp>(createConvertElementwiseToLinalgPass()); // casts of tensors
 }

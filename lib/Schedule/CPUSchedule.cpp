@@ -40,6 +40,8 @@ LogicalResult attn::verifySplit(EmitError emitError, int64_t splitKeys, int64_t 
 }
 
 LogicalResult attn::verifyTiledOp(Operation *op) {
+  if (isa<SdpaBackwardOp, BackwardStepOp>(op))
+    return op->emitOpError("schedule: expected that of a backward kernel; write #attn.backward<…>");
   if (ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)) ||
       ShapedType::isDynamic(getStaticSize(op, DimKind::ValueSize)))
     return op->emitOpError("cannot be tiled: expected static head sizes, found dynamic ones");
@@ -94,7 +96,7 @@ static LogicalResult verifyStack(Operation *op, ScheduleAttr schedule, int64_t r
          << schedule.getKeyTile() << " that need " << bytes << "; write smaller ones";
 }
 
-static LogicalResult verifyCPUTarget(Operation *op, ScheduleAttr schedule, Type sum, const TargetInfo &target) {
+LogicalResult attn::verifyCPUTarget(Operation *op, ScheduleAttr schedule, Type sum, const TargetInfo &target) {
   if (target.gpu)
     return op->emitOpError("schedule: expected one of a block of warps on target ")
            << target.name << ", found " << schedule << "; write #attn.block<…>";

@@ -23,6 +23,9 @@ mlir::LogicalResult verifyNumbers(EmitError emitError, llvm::ArrayRef<NumberFiel
 mlir::LogicalResult verifySplit(EmitError emitError, int64_t splitKeys, int64_t keyTile);
 /// An error if no schedule can tile `op`.
 mlir::LogicalResult verifyTiledOp(mlir::Operation *op);
+/// An error if the target is no CPU, or has other vectors of `sum`.
+mlir::LogicalResult verifyCPUTarget(mlir::Operation *op, ScheduleAttr schedule, mlir::Type sum,
+                                    const TargetInfo &target);
 /// What an op must be for a schedule whose tile has all query rows of the heads that share a head of K.
 mlir::LogicalResult verifySharedKeys(mlir::Operation *op, int64_t queryTile, llvm::StringRef other);
 

@@ -68,6 +68,18 @@ void attn::analyzeMask(RewriterBase &rewriter, SdpaOp op) {
                .str();
 }
 
+void attn::analyzeMask(RewriterBase &rewriter, SdpaBackwardOp op) {
+  rewriter.setInsertionPoint(op);
+  rewriter.modifyOpInPlace(op, [&] {
+    if (hasSpelledOutMask(op))
+      expandSpelledOutMasks(rewriter, op, op);
+    Region ranges;
+    buildRanges(rewriter, op.getLoc(), op.getMaskMod(), RangeAxis::Queries, getStaticSize(op, DimKind::Query),
+                getStaticSize(op, DimKind::Key), op.getMask() || op.getBias(), ranges);
+    op.getQueryRanges().takeBody(ranges);
+  });
+}
+
 /// A remark for each tile of `keyTile` keys.
 static void reportQueryRanges(RewriterBase &rewriter, SdpaOp op, int64_t keyTile) {
   int64_t numQueries = getStaticSize(op, DimKind::Query), numKeys = getStaticSize(op, DimKind::Key);
@@ -103,6 +115,13 @@ struct AnalyzeMaskPass : public attn::impl::AnalyzeMaskPassBase<AnalyzeMaskPass>
     });
     IRRewriter rewriter(&getContext());
     for (SdpaOp op : ops)
+      analyzeMask(rewriter, op);
+    SmallVector<SdpaBackwardOp> gradients;
+    getOperation().walk([&](SdpaBackwardOp op) {
+      if (op.getQueryRanges().empty())
+        gradients.push_back(op);
+    });
+    for (SdpaBackwardOp op : gradients)
       analyzeMask(rewriter, op);
     if (queryRanges > 0)
       getOperation().walk([&](SdpaOp op) { reportQueryRanges(rewriter, op, queryRanges); });

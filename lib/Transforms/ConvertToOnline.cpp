@@ -32,6 +32,18 @@ FailureOr<FinalizeOp> attn::convertToOnline(RewriterBase &rewriter, SdpaOp op) {
   return finalize;
 }
 
+LogicalResult attn::convertToOnline(RewriterBase &rewriter, SdpaBackwardOp op) {
+  if (!isa<RankedTensorType>(op.getOutput().getType()))
+    return op.emitOpError("expected tensors, found memrefs; run attn-memref-to-tensor");
+  rewriter.setInsertionPoint(op);
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  FailureOr<SmallVector<Value>> results = buildBackwardForm(rewriter, op, type);
+  if (failed(results))
+    return op.emitOpError("expected a scale where the head size is dynamic; write scale = … or scale_value(…)");
+  rewriter.replaceOp(op, *results);
+  return success();
+}
+
 namespace {
 struct ConvertToOnlinePass : public attn::impl::ConvertToOnlinePassBase<ConvertToOnlinePass> {
   void runOnOperation() override {
@@ -40,8 +52,16 @@ struct ConvertToOnlinePass : public attn::impl::ConvertToOnlinePassBase<ConvertT
       if (isa<RankedTensorType>(op.getOutput().getType()))
         ops.push_back(op);
     });
+    SmallVector<SdpaBackwardOp> gradients;
+    getOperation().walk([&](SdpaBackwardOp op) {
+      if (isa<RankedTensorType>(op.getOutput().getType()))
+        gradients.push_back(op);
+    });
     IRRewriter rewriter(&getContext());
     for (SdpaOp op : ops)
+      if (failed(convertToOnline(rewriter, op)))
+        return signalPassFailure();
+    for (SdpaBackwardOp op : gradients)
       if (failed(convertToOnline(rewriter, op)))
         return signalPassFailure();
   }

@@ -131,6 +131,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
       // What is prefetched or packed for an instruction is no part of the formulas.
       getOperation().walk([](PrefetchOp op) { op.erase(); });
       getOperation().walk([](OnlineStepOp op) { op.getQueryBytesMutable().clear(); });
+      getOperation().walk([](BackwardStepOp op) { op.getTransposedMutable().clear(); });
       getOperation().walk([](PackBytesOp op) {
         if (op->use_empty())
           op.erase();
@@ -216,11 +217,18 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
   }
 
   /// sdpa, what the later phases of the flash path have made of it, and whatever is on memrefs already.
-  static bool belongsToFlashPath(Operation *op) {
+  bool belongsToFlashPath(Operation *op) {
     if (isa<PackOp>(op) || !isa<RankedTensorType>(op->getOperand(0).getType()))
       return true;
     if (isa<SdpaOp>(op)) // without columns of V, all that a kernel has is lse
       return getStaticSize(op, DimKind::ValueSize) != 0;
+    if (isa<SdpaBackwardOp>(op))
+      return !gpu && hasBackwardKernel(op);
+    if (auto step = dyn_cast<BackwardStepOp>(op))
+      return step.getSchedule().has_value();
+    if (isa<RowDeltaOp>(op))
+      return llvm::any_of(op->getUsers(),
+                          [&](Operation *user) { return isa<BackwardStepOp>(user) && belongsToFlashPath(user); });
     if (isa<GatherPagesOp>(op))
       return llvm::none_of(op->getUsers(), readsDenseRows);
     if (auto step = dyn_cast<OnlineStepOp>(op))

@@ -154,7 +154,17 @@ struct SelectSchedulePass : public attn::impl::SelectSchedulePassBase<SelectSche
       emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << printSchedule(*schedule);
       return WalkResult::advance();
     });
-    if (result.wasInterrupted())
+    WalkResult backward = getOperation().walk([&](SdpaBackwardOp op) {
+      if (op.getSchedule())
+        return WalkResult(op.getSchedule()->verifyFor(op, &*info));
+      FailureOr<ScheduleAttr> schedule = selectBackwardSchedule(op, *info);
+      if (failed(schedule))
+        return WalkResult::interrupt();
+      op.setScheduleAttr(*schedule);
+      emitRemark(op, RemarkOutcome::Analysis, "schedule-selected") << printSchedule(*schedule);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted() || backward.wasInterrupted())
       signalPassFailure();
   }
 };

@@ -175,9 +175,17 @@ struct TilePass : public attn::impl::TilePassBase<TilePass> {
       if (op->getNumResults() > 0 && !isTiled(op))
         ops.push_back(op);
     });
+    SmallVector<BackwardStepOp> gradients;
+    getOperation().walk([&](BackwardStepOp op) {
+      if (op->getNumResults() > 0 && op.getTransposed().empty())
+        gradients.push_back(op);
+    });
     IRRewriter rewriter(&getContext());
     for (FinalizeOp op : ops)
       if (failed(tileOnlineForm(rewriter, op)))
+        return signalPassFailure();
+    for (BackwardStepOp op : gradients)
+      if (failed(tileBackwardStep(rewriter, op)))
         return signalPassFailure();
   }
 };

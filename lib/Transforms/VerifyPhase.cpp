@@ -51,12 +51,26 @@ const Contract kContracts[] = {
        return sdpa && sdpa.getKeyRanges().empty();
      },
      "key ranges after phase analyze-mask; run attn-analyze-mask"},
-    {"analyze-mask", [](Operation *op) { return isa<SdpaOp>(op) && hasSpelledOutMask(op); },
+    {"analyze-mask", [](Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && hasSpelledOutMask(op); },
      "no spelled-out mask after phase analyze-mask; run attn-analyze-mask"},
-    {"select-schedule", [](Operation *op) { return isa<SdpaOp>(op) && !op->hasAttr("schedule"); },
+    {"analyze-mask",
+     [](Operation *op) {
+       auto gradients = dyn_cast<SdpaBackwardOp>(op);
+       return gradients && gradients.getQueryRanges().empty();
+     },
+     "query ranges after phase analyze-mask; run attn-analyze-mask"},
+    {"select-schedule", [](Operation *op) { return isa<SdpaOp, SdpaBackwardOp>(op) && !op->hasAttr("schedule"); },
      "a schedule after phase select-schedule; run attn-select-schedule"},
     {"online", [](Operation *op) { return isa<SdpaOp>(op); },
      "no attn.sdpa after phase online; run attn-convert-to-online"},
+    {"online", [](Operation *op) { return isa<SdpaBackwardOp>(op); },
+     "no attn.sdpa_backward after phase online; run attn-convert-to-online"},
+    {"tile",
+     [](Operation *op) {
+       auto step = dyn_cast<BackwardStepOp>(op);
+       return isa<RowDeltaOp>(op) || (step && step.getTransposed().empty());
+     },
+     "one tile of queries and keys a backward step after phase tile; run attn-tile"},
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<OnlineStepOp>(op);

@@ -120,7 +120,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
   let description = [{
     With the formulas of `attn.sdpa_backward`, `delta` from `attn.row_delta`, and `z_ij` the factor that `weight_mod`,
     which is linear, multiplies a weight by: adds to dquery, dkey, dvalue and dbias. It is additive in queries, keys and
-    heads: the order of steps changes rounding only.
+    heads: the order of steps changes rounding only. `transposed` is K and V of a tile once more, as (head, key) and (value,
+    key), 0 behind the last key: `attn-tile` packs them so that keys are the lanes of vectors.
 
     Domain: (batch…, query, key, head, value).
 
@@ -144,8 +145,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
                        Attn_Shaped:$dquery, Attn_Shaped:$dkey, Attn_Shaped:$dvalue, Optional<Attn_Shaped>:$dbias,
                        Variadic<Attn_Shaped>:$dcaptures, Optional<Attn_Shaped>:$cu_seqlens_q,
                        Optional<Attn_Shaped>:$cu_seqlens_k, Optional<AnyFloat>:$scale_value,
-                       OptionalAttr<F64Attr>:$scale, OptionalAttr<AffineMapArrayAttr>:$maps,
-                       OptionalAttr<Attn_ScheduleAttr>:$schedule);
+                       Variadic<Attn_Shaped>:$transposed, OptionalAttr<F64Attr>:$scale,
+                       OptionalAttr<AffineMapArrayAttr>:$maps, OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
                         MaxSizedRegion<1>:$weight_mod, MaxSizedRegion<1>:$query_ranges);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -155,6 +156,7 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
+        (`transposed` `(` $transposed^ `:` type($transposed) `)`)?
         `outs` `(` $dquery `,` $dkey `,` $dvalue `:` type($dquery) `,` type($dkey) `,` type($dvalue) `)`
         (`dbias` `(` $dbias^ `:` type($dbias) `)`)? (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)? attr-dict
         (`score_mod` $score_mod^)? (`score_grad` $score_grad^)? (`mask_mod` $mask_mod^)? (`weight_mod` $weight_mod^)?

@@ -42,6 +42,11 @@ bool hasTileKeys(OnlineStepOp step);
 int64_t getMaxTileKeys(OnlineStepOp step);
 /// An error for more keys than the tile has, whose scores have no buffer, or fewer where the instruction needs all.
 mlir::LogicalResult verifyTileKeys(OnlineStepOp step);
+/// Why `op`, a sdpa_backward or backward_step, has no kernel on a CPU, as an error says it; empty where it has one.
+std::string explainNoBackwardKernel(mlir::Operation *op);
+inline bool hasBackwardKernel(mlir::Operation *op) { return explainNoBackwardKernel(op).empty(); }
+/// Bytes of a thread's stack for a backward tile: Q and dout, G and P, K, V and their gradients.
+int64_t getBackwardStackBytes(mlir::Operation *op, int64_t queryTile, int64_t keyTile, int64_t panelKeys);
 /// True for additive scores.
 bool hasScoreWeight(mlir::Operation *op);
 /// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel.

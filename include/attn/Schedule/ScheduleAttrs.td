@@ -96,6 +96,29 @@ def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
   }];
 }
 
+def Attn_BackwardAttr : Attn_Schedule<"Backward", "backward"> {
+  let summary = "schedule of a CPU kernel for gradients, whose lanes are keys";
+  let description = [{
+    `query_tile` rows of Q and `key_tile` keys make one tile. The loop over key tiles is the outer one: the gradients of
+    K and V of a tile stay in the cache, that of Q is added to in memory. The register kernels of the five products hold
+    `block_rows` rows times `block_vectors` vectors of `lanes` keys (in the product with K, columns) as accumulators. So
+    many keys are a panel, of which `key_tile` has a whole number.
+
+    ```mlir
+    #attn.backward<query_tile = 96, key_tile = 128, lanes = 8, block_rows = 6, block_vectors = 2>
+    ```
+  }];
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
+                        "int64_t":$block_vectors);
+  let extraClassDeclaration = [{
+    /// Keys of a panel.
+    int64_t getPanelKeys() const { return getBlockVectors() * getLanes(); }
+    const InstructionInfo &getInfo() const { return InstructionAttr::getFMA(getContext()).getInfo(); }
+    ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
+    ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
+  }];
+}
+
 def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
   let summary = "schedule of a GPU kernel: a block of warps has a tile";
   let description = [{

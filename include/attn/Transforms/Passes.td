@@ -403,7 +403,8 @@ def LowerToReferencePass : Pass<"attn-lower-to-reference", "::mlir::func::FuncOp
                         "Type of the intermediates: f32, f64, or empty for the accumulation type of each op">,
                  Option<"chainOnly", "chain-only", "bool", "false", "Leave attn.sdpa to the flash path">,
                  Option<"failOnFallback", "fail-on-fallback", "bool", "false",
-                        "With chain-only, an error where an op falls back">];
+                        "With chain-only, an error where an op falls back">,
+                 Option<"gpu", "gpu", "bool", "false", "With chain-only, lower the gradients, which have no GPU kernel">];
 }
 
 def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {

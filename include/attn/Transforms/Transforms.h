@@ -31,9 +31,14 @@ void populateFusePatterns(mlir::RewritePatternSet &patterns);
 
 /// Replaces the spelled-out masks of `op` by a mask_mod region and attaches its key ranges.
 void analyzeMask(mlir::RewriterBase &rewriter, SdpaOp op);
+/// The same, with the ranges of queries of a key tile.
+void analyzeMask(mlir::RewriterBase &rewriter, SdpaBackwardOp op);
 
 /// The schedule that the policy chooses for `op`; an error for an element type without kernels.
 mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target);
+
+/// That of the gradients.
+mlir::FailureOr<ScheduleAttr> selectBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
 
 /// The one for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
@@ -54,8 +59,14 @@ mlir::FailureOr<ScheduleAttr> overrideSchedule(SdpaOp op, llvm::StringRef text, 
 /// memrefs, or has no scale.
 mlir::FailureOr<FinalizeOp> convertToOnline(mlir::RewriterBase &rewriter, SdpaOp op);
 
+/// Replaces `op` by row_delta and a backward_step over all queries and keys.
+mlir::LogicalResult convertToOnline(mlir::RewriterBase &rewriter, SdpaBackwardOp op);
+
 /// Tiles the online form that ends in `finalize`; returns the results of the loop that has taken its place.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
+
+/// Tiles a backward_step over all queries and keys; returns the results of the loop that has taken its place.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp step);
 
 /// A remark of category attn, in the function around `op`.
 enum class RemarkOutcome { Passed, Missed, Analysis };

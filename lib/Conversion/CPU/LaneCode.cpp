@@ -58,6 +58,14 @@ Value LaneCode::apply(Value raw, Value key, unsigned v, Value mask) {
   return evaluateScore(at, functions, raw);
 }
 
+Value LaneCode::scale(Value raw) {
+  Position at(*this, {}, 0, {});
+  ScoreFunctions factor;
+  factor.scale = functions.scale;
+  factor.scaleValue = functions.scaleValue;
+  return scaleScore(at, factor, raw);
+}
+
 Value LaneCode::modify(Value raw, Value key, unsigned v, Value mask) {
   Position at(*this, key, v, mask);
   return scaleScore(at, functions, raw);

@@ -43,10 +43,9 @@ void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   }
 }
 
-Value LaneRegion::evaluate(unsigned v, Value key, Value argument, Value mask) {
+Value LaneRegion::evaluate(unsigned v, Value key, ValueRange arguments, Value mask) {
   IRMapping mapping = prepared[v];
-  if (argument)
-    mapping.map(region->getArgument(0), argument);
+  mapping.map(region->getArguments(), arguments);
   for (Operation &op : region->front().without_terminator())
     if (late.contains(op.getResult(0)))
       emit(op, mapping, /*query=*/Value(), key, mask);
@@ -92,7 +91,7 @@ LogicalResult attn::cpu::lowerClassifyTile(RewriterBase &rewriter, ClassifyTileO
     Value isRow = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, row, vb.broadcast(op.getRows()));
     Value noRow = arith::XOrIOp::create(rewriter, loc, isRow, all);
     return vb.loop(vb.index(0), op.getKeys(), 1, outer, [&](Value key, ValueRange inner) {
-      Value keep = region.evaluate(0, key, Value());
+      Value keep = region.evaluate(0, key, {});
       Value any = arith::OrIOp::create(rewriter, loc, inner[0], arith::AndIOp::create(rewriter, loc, keep, isRow));
       Value every = arith::AndIOp::create(rewriter, loc, inner[1], arith::OrIOp::create(rewriter, loc, keep, noRow));
       return Values{any, every};

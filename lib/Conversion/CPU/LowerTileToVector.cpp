@@ -128,6 +128,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
               .Case<PrefetchOp>([&](auto op) { return cpu::lowerPrefetch(rewriter, op, *info); })
               .Case<InitStateOp>([&](auto op) { return cpu::lowerInitState(rewriter, op, *info); })
               .Case<OnlineStepOp>([&](auto op) { return cpu::lowerOnlineStep(rewriter, op, *info); })
+              .Case<BackwardStepOp>([&](auto op) { return cpu::lowerBackwardStep(rewriter, op, *info); })
               .Case<GatherPagesOp>([&](auto op) { return cpu::lowerGatherPages(rewriter, op, *info); })
               .Case<KvAppendOp>([&](auto op) { return cpu::lowerKvAppend(rewriter, op); })
               .Case<ClassifyTileOp>([&](auto op) { return cpu::lowerClassifyTile(rewriter, op, *info); })

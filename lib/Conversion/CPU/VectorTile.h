@@ -196,9 +196,9 @@ public:
   /// Evaluates what depends on neither key nor argument, for each of `queries`: the first of a vector of query rows, or
   /// the row whose keys the lanes are. `head` is the head in the tile, null for the only one.
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
-  /// What the region yields for number `v` of those; `key` and `argument` may be null where it has none. The key is
+  /// What the region yields for number `v` of those; `key` may be null where it has none. The key is
   /// the first of a vector where lanes are keys; only lanes of `mask` read memory then, where it is given.
-  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::Value argument, mlir::Value mask = {});
+  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::ValueRange arguments, mlir::Value mask = {});
 
 private:
   void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
@@ -222,6 +222,8 @@ public:
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
   /// The scores of key `key`, or of the keys from it on, for number `v` of the block; `mask` as in LaneRegion.
   mlir::Value apply(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
+  /// Times the scale.
+  mlir::Value scale(mlir::Value raw);
   /// Its three steps, for those who have several vectors at once: scale and score_mod; softcap; bias and masks.
   mlir::Value modify(mlir::Value raw, mlir::Value key, unsigned v, mlir::Value mask = {});
   Values cap(mlir::ValueRange scores);
@@ -264,6 +266,7 @@ void populateLaneMathPatterns(mlir::RewritePatternSet &patterns);
 mlir::LogicalResult lowerPack(mlir::RewriterBase &rewriter, PackOp op, const TargetInfo &target);
 mlir::LogicalResult lowerInitState(mlir::RewriterBase &rewriter, InitStateOp op, const TargetInfo &target);
 mlir::LogicalResult lowerOnlineStep(mlir::RewriterBase &rewriter, OnlineStepOp op, const TargetInfo &target);
+mlir::LogicalResult lowerBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp op, const TargetInfo &target);
 mlir::LogicalResult lowerPackBytes(mlir::RewriterBase &rewriter, PackBytesOp op, const TargetInfo &target);
 /// Of what is asked for at once, beside no product.
 mlir::LogicalResult lowerPrefetch(mlir::RewriterBase &rewriter, PrefetchOp op, const TargetInfo &target);

@@ -1,0 +1,46 @@
+//===- SelectBackwardSchedule.cpp - the tile of a backward kernel ---------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Transforms/Transforms.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// With so many vector registers, a register kernel has twice the rows.
+static constexpr int64_t kManyRegisters = 32;
+/// Rows and vectors of a register kernel: 12 sums, 2 vectors of a panel, and a scalar in all lanes of one.
+static constexpr int64_t kBlockRows = 6, kBlockVectors = 2;
+/// The best tile of a sweep on 16 registers (shared/GRADIENTS.md): 16 blocks of rows, 8 panels of keys.
+static constexpr int64_t kQueryTile = 96, kKeyTile = 128;
+
+/// As many positions as there are, in whole blocks, at most `most`.
+static int64_t getTile(int64_t size, int64_t block, int64_t most) {
+  int64_t tile = std::max(block, most / block * block);
+  return ShapedType::isDynamic(size) ? tile : std::clamp<int64_t>(llvm::alignTo(size, block), block, tile);
+}
+
+FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+  if (std::string reason = explainNoBackwardKernel(op); !reason.empty())
+    return op.emitOpError("has no kernel: ") << reason << "; run attn-lower-to-reference";
+  if (target.gpu)
+    return op.emitOpError("has no kernel on target ") << target.name << "; run attn-lower-to-reference";
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  int64_t lanes = target.getLanes(type.getIntOrFloatBitWidth()), panel = lanes * kBlockVectors;
+  int64_t rows = target.vectorRegisters >= kManyRegisters ? 2 * kBlockRows : kBlockRows;
+  int64_t queryTile = getTile(getStaticSize(op, DimKind::Query), rows, kQueryTile),
+          keyTile = getTile(getStaticSize(op, DimKind::Key), panel, kKeyTile);
+  // Large heads: smaller tiles, which a thread's stack holds.
+  auto fits = [&] { return getBackwardStackBytes(op, queryTile, keyTile, panel) <= kMaxPrefillStackBytes; };
+  while (!fits() && keyTile > panel)
+    keyTile -= panel;
+  while (!fits() && queryTile > rows)
+    queryTile -= rows;
+  auto schedule = ScheduleAttr(BackwardAttr::get(op.getContext(), queryTile, keyTile, lanes, rows, kBlockVectors));
+  if (failed(schedule.verifyFor(op, &target)))
+    return failure();
+  return schedule;
+}

@@ -1,0 +1,505 @@
+//===- TileBackward.cpp - attn-tile of the gradients ----------------------===//
+//
+// Before: a backward_step over all queries and keys, with a schedule. After: one
+// scf.forall over batch dimensions and heads of K. A task goes through its key
+// tiles, in them through the heads of Q that share the head of K, in them through
+// the query tiles that query_ranges visit. The gradients of K and V of a tile stay
+// in the cache as (column, key); that of Q is added to where it lies. A task owns
+// all that it adds to, so sums have one order for every number of threads.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+
+/// Rows of tiles are a cache line longer: columns of them then fall on all sets of the first-level cache.
+static constexpr int64_t kLineBytes = 64;
+
+namespace {
+
+using Position = SmallVector<OpFoldResult>;
+
+/// The part of an operand in a tile, without batch dimensions, and its map over (query, key, head, value).
+struct Part {
+  Value source, value;
+  AffineMap map;
+  Slice slice;
+};
+
+/// The tensors that a task adds to: those of Q, of the bias (may be null), and of K and V; the last two of a key tile
+/// are as (column, key).
+struct Sums {
+  Value query, bias, key, value;
+  SmallVector<Value> getAll() const {
+    SmallVector<Value> all = {query, key, value};
+    if (bias)
+      all.push_back(bias);
+    return all;
+  }
+  static Sums of(ValueRange all) { return {all[0], all.size() > 3 ? all[3] : Value(), all[1], all[2]}; }
+};
+
+class BackwardTiles {
+public:
+  BackwardTiles(RewriterBase &b, BackwardStepOp step)
+      : b(b), loc(step.getLoc()), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
+        sizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
+        type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))) {
+    for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
+      maps[spec.name] = map;
+    if (numBatch == 0)
+      return;
+    for (AffineExpr expr : maps["dkey"].getResults())
+      if (expr.isFunctionOfDim(numBatch - 1)) {
+        auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+        groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+      }
+  }
+
+  SmallVector<Value> build() {
+    Position bounds(ArrayRef(sizes).take_front(numBatch));
+    if (numBatch > 0) // without a head of its own, a task has all of them
+      bounds.back() = groupSize ? affine::makeComposedFoldedAffineApply(
+                                      b, loc, b.getAffineDimExpr(0).floorDiv(groupSize), {sizes[numBatch - 1]})
+                                : OpFoldResult(b.getIndexAttr(1));
+    else
+      bounds.push_back(b.getIndexAttr(1));
+    SmallVector<Value> inits = {step.getDquery(), step.getDkey(), step.getDvalue()};
+    if (step.getDbias())
+      inits.push_back(step.getDbias());
+    auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
+    b.setInsertionPointToStart(forall.getBody());
+    task.assign(sizes.size(), b.getIndexAttr(0));
+    taskSizes = sizes;
+    for (unsigned i = 0; i < numBatch; ++i) {
+      task[i] = forall.getInductionVars()[i];
+      taskSizes[i] = b.getIndexAttr(1);
+    }
+    if (numBatch > 0) {
+      task[numBatch - 1] =
+          affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * groupSize, {task[numBatch - 1]});
+      taskSizes[numBatch - 1] = groupSize ? OpFoldResult(b.getIndexAttr(groupSize)) : sizes[numBatch - 1];
+    }
+    SmallVector<Slice> slices;
+    SmallVector<Value> parts;
+    static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
+    for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs())) {
+      slices.push_back(getOperandSlice(b, loc, maps[name], task, taskSizes));
+      parts.push_back(createSlice(b, loc, whole, slices.back()));
+    }
+    SmallVector<Value> results = buildKeyTiles(Sums::of(parts)).getAll();
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    for (auto [result, whole, slice] : llvm::zip(results, forall.getRegionIterArgs(), slices))
+      tensor::ParallelInsertSliceOp::create(b, loc, result, whole, slice.offsets, slice.sizes, slice.strides);
+    return SmallVector<Value>(forall.getResults());
+  }
+
+private:
+  Value toIndex(OpFoldResult value) { return toValue(b, loc, value); }
+  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
+  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
+
+  /// `operand`, or the task's part of it, at `offsets` of it.
+  Part getPart(Value operand, StringRef name, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> partSizes) {
+    AffineMap map = maps[name];
+    Part part{operand, {}, {}, getOperandSlice(b, loc, map, offsets, partSizes)};
+    SmallVector<int64_t> shape;
+    SmallVector<AffineExpr> exprs;
+    for (auto [expr, size] : llvm::zip(map.getResults(), part.slice.sizes))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && dim.getPosition() >= numBatch) {
+        shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
+        exprs.push_back(b.getAffineDimExpr(dim.getPosition() - numBatch));
+      }
+    part.map = AffineMap::get(4, 0, exprs, b.getContext());
+    auto partType = RankedTensorType::get(shape, getElementTypeOrSelf(operand.getType()));
+    part.value = tensor::ExtractSliceOp::create(b, loc, partType, operand, part.slice.offsets, part.slice.sizes,
+                                                part.slice.strides);
+    return part;
+  }
+
+  Value insert(const Part &part, Value value) {
+    return tensor::InsertSliceOp::create(b, loc, value, part.source, part.slice.offsets, part.slice.sizes,
+                                         part.slice.strides);
+  }
+
+  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns.
+  Value createSpace(int64_t rows, int64_t columns, OpFoldResult usedRows, OpFoldResult usedColumns) {
+    int64_t line = kLineBytes / (type.getWidth() / 8);
+    Value space =
+        tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{rows, int64_t(llvm::alignTo(columns, line)) + line}, type);
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+    return tensor::ExtractSliceOp::create(b, loc, space, ArrayRef<OpFoldResult>{zero, zero}, {usedRows, usedColumns},
+                                          {one, one});
+  }
+
+  AffineMap getRowMap() { return b.getMultiDimIdentityMap(2); }
+  /// From a map over (query, key, head, value) to one over (row, column).
+  AffineMap getRowMap(AffineMap map, unsigned row, unsigned column) {
+    SmallVector<AffineExpr> dims(4, b.getAffineConstantExpr(0));
+    dims[row] = b.getAffineDimExpr(0);
+    dims[column] = b.getAffineDimExpr(1);
+    return map.replaceDimsAndSymbols(dims, {}, 2, 0);
+  }
+
+  /// Rows of a tile in the type of the sums, one after the other; 0 where `lse`, one of each row, is -inf: what a row
+  /// without keys holds reaches no sum.
+  Value copyRows(const Part &rows, unsigned row, unsigned column, Value space, Value lse = {}) {
+    SmallVector<Value> inputs = {rows.value};
+    SmallVector<AffineMap> copyMaps = {getRowMap(rows.map, row, column)};
+    if (lse) {
+      inputs.push_back(lse);
+      copyMaps.push_back(AffineMap::get(2, 0, b.getAffineDimExpr(0)));
+    }
+    copyMaps.push_back(getRowMap());
+    SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
+    auto build = [&](OpBuilder &nested, Location at, ValueRange x) {
+      Value element = convertFloat(nested, at, x[0], type);
+      if (lse) {
+        Value none = createFloatConstant(nested, at, x[1].getType(), -std::numeric_limits<double>::infinity());
+        Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[1], none);
+        element = arith::SelectOp::create(nested, at, isEmpty, createFloatConstant(nested, at, type, 0), element);
+      }
+      linalg::YieldOp::create(nested, at, element);
+    };
+    return linalg::GenericOp::create(b, loc, space.getType(), inputs, space, copyMaps, parallel, build).getResult(0);
+  }
+
+  /// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
+  Value transposeRows(const Part &rows, unsigned column, int64_t columns) {
+    Value space =
+        createSpace(columns, schedule.getKeyTile(), b.getIndexAttr(columns), b.getIndexAttr(schedule.getKeyTile()));
+    AffineMap target = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
+    return PackOp::create(b, loc, space.getType(), rows.value, space,
+                          b.getAffineMapArrayAttr({getRowMap(rows.map, 1, column), target}))
+        ->getResult(0);
+  }
+
+  /// The gradient of a key tile, (column, key), into its place.
+  Value writeRows(Value sums, Value whole, StringRef name, unsigned column, const Position &at,
+                  ArrayRef<OpFoldResult> tileSizes) {
+    Part part = getPart(whole, name, at, tileSizes);
+    AffineMap source = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
+    SmallVector<AffineMap> copyMaps = {source, getRowMap(part.map, 1, column)};
+    SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
+    int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(0);
+    if (columns % kPackedColumns == 0 && part.map.getResults().back() == b.getAffineDimExpr(column) &&
+        getElementTypeOrSelf(whole.getType()) == type) {
+      // Columns are the rows of attn.pack: whole vectors of them.
+      AffineMap packed = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
+      Value written =
+          PackOp::create(b, loc, part.value.getType(), sums, part.value, b.getAffineMapArrayAttr({getRowMap(), packed}))
+              ->getResult(0);
+      return insert(part, written);
+    }
+    Value written = linalg::GenericOp::create(b, loc, part.value.getType(), sums, part.value, copyMaps, parallel,
+                                              [&](OpBuilder &nested, Location where, ValueRange x) {
+                                                linalg::YieldOp::create(nested, where, x[0]);
+                                              })
+                        .getResult(0);
+    return insert(part, written);
+  }
+
+  /// The indices of `region` in the positions of a tile.
+  void cloneRegion(Region &from, Region &to, const Position &at, Operation *before) {
+    if (from.empty())
+      return;
+    IRMapping mapping;
+    from.cloneInto(&to, mapping);
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<IndexOp> indices;
+    to.walk([&](IndexOp index) { indices.push_back(index); });
+    for (IndexOp index : indices) {
+      bool isKey = llvm::is_contained({IndexKind::Key, IndexKind::FirstKey, IndexKind::EndKey}, index.getKind());
+      if (!isKey && index.getKind() != IndexKind::Query) {
+        b.setInsertionPoint(before);
+        index.getResult().replaceAllUsesWith(evaluate(index, at));
+        index.erase();
+        continue;
+      }
+      b.setInsertionPoint(before);
+      Value offset = toIndex(at[isKey ? numBatch + 1 : numBatch]);
+      b.setInsertionPointAfter(index);
+      auto shifted = arith::AddIOp::create(b, loc, index, offset);
+      index.getResult().replaceAllUsesExcept(shifted, shifted);
+    }
+  }
+
+  /// The batch index or head of a tile.
+  Value evaluate(IndexOp index, const Position &at) {
+    switch (index.getKind()) {
+    case IndexKind::Batch: return toIndex(at[0]);
+    case IndexKind::Head: return toIndex(at[numBatch - 1]);
+    case IndexKind::KvHead: return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {at[numBatch - 1]});
+    default: llvm_unreachable("no index of a task");
+    }
+  }
+
+  /// [lower, upper) of the keys that a query visits: no others are read.
+  std::pair<Value, Value> getVisitedKeys() {
+    Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
+    bool isByHead = false;
+    step.getMaskMod().walk(
+        [&](IndexOp op) { isByHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead; });
+    if (step.getMaskMod().empty() || (isByHead && groupSize != 1))
+      return {lower, upper};
+    Region ranges;
+    {
+      OpBuilder::InsertionGuard guard(b);
+      buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys, getStaticSize(step, DimKind::Query),
+                  getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges);
+    }
+    SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
+      if (op.getKind() == IndexKind::FirstQuery)
+        return index(b, loc, 0);
+      return op.getKind() == IndexKind::EndQuery ? toIndex(sizes[numBatch]) : evaluate(op, task);
+    });
+    lower = max(visited[0], lower);
+    return {lower, max(lower, min(visited[1], upper))};
+  }
+
+  SmallVector<Value> createLoop(Value lower, Value upper, int64_t by, ValueRange state,
+                                function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    return attn::createLoop(b, loc, lower, upper, by, TileState(state),
+                            [&](Value at, TileState carried) { return TileState(body(at, carried)); });
+  }
+
+  Sums buildKeyTiles(Sums sums) {
+    auto [lower, upper] = getVisitedKeys();
+    int64_t keyTile = schedule.getKeyTile();
+    std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+    bool isWhole = first && last && (*last - *first) % keyTile == 0;
+    return Sums::of(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
+      Sums whole = Sums::of(carried);
+      OpFoldResult count = b.getIndexAttr(keyTile);
+      if (!isWhole)
+        count = min(index(b, loc, keyTile), b.createOrFold<arith::SubIOp>(loc, upper, key));
+      return buildKeyTile(key, count, whole).getAll();
+    }));
+  }
+
+  Sums buildKeyTile(Value firstKey, OpFoldResult count, Sums whole) {
+    Position at = task, tileSizes(sizes.size(), b.getIndexAttr(1));
+    std::copy(sizes.begin() + numBatch, sizes.end(), tileSizes.begin() + numBatch);
+    at[numBatch + 1] = firstKey;
+    tileSizes[numBatch + 1] = count;
+    headSize = *getConstantIntValue(sizes[numBatch + 2]);
+    valueSize = *getConstantIntValue(sizes[numBatch + 3]);
+    int64_t keyTile = schedule.getKeyTile();
+    Part key = getPart(step.getKey(), "key", at, tileSizes), value = getPart(step.getValue(), "value", at, tileSizes);
+    keyRows = copyRows(key, 1, 2, createSpace(keyTile, headSize, count, b.getIndexAttr(headSize)));
+    valueRows = value;
+    if (getElementTypeOrSelf(value.value.getType()) != type) { // as K: they have one type
+      valueRows.value = copyRows(value, 1, 3, createSpace(keyTile, valueSize, count, b.getIndexAttr(valueSize)));
+      valueRows.map = AffineMap::get(4, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(3)}, b.getContext());
+    }
+    transposed = {transposeRows(key, 2, headSize), transposeRows(value, 3, valueSize)};
+    Value zero = createFloatConstant(b, loc, type, 0);
+    auto createSums = [&](int64_t columns) {
+      return linalg::FillOp::create(b, loc, zero, createSpace(columns, keyTile, b.getIndexAttr(columns), count))
+          .getResult(0);
+    };
+    Sums sums = whole;
+    sums.key = createSums(headSize);
+    sums.value = createSums(valueSize);
+    auto buildHead = [&](Value inTask, Sums carried) {
+      head = inTask;
+      if (numBatch > 0)
+        at[numBatch - 1] = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
+                                                                 {task[numBatch - 1], OpFoldResult(inTask)});
+      return buildQueryTiles(at, tileSizes, count, carried);
+    };
+    Value zeroIndex = index(b, loc, 0);
+    if (numBatch == 0 || groupSize == 1)
+      sums = buildHead(zeroIndex, sums);
+    else
+      sums = Sums::of(
+          createLoop(zeroIndex, toIndex(taskSizes[numBatch - 1]), 1, sums.getAll(),
+                     [&](Value inTask, ValueRange carried) { return buildHead(inTask, Sums::of(carried)).getAll(); }));
+    // In the task's part of the gradients: one head of K.
+    Position inTask(sizes.size(), b.getIndexAttr(0));
+    inTask[numBatch + 1] = firstKey;
+    whole.query = sums.query;
+    whole.bias = sums.bias;
+    whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
+    whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
+    return whole;
+  }
+
+  /// Partial tiles, which evaluate the predicate, up to the first query that keeps all keys; full ones; partial ones.
+  Sums buildQueryTiles(Position at, Position tileSizes, OpFoldResult count, Sums sums) {
+    Value numQueries = toIndex(sizes[numBatch]), zero = index(b, loc, 0);
+    if (step.getQueryRanges().empty())
+      return buildTiles(at, tileSizes, zero, numQueries, hasFunctions(), sums);
+    Value firstKey = toIndex(at[numBatch + 1]), endKey = add(b, loc, firstKey, toIndex(count));
+    SmallVector<Value> bounds = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp op) -> Value {
+      if (op.getKind() == IndexKind::FirstKey)
+        return firstKey;
+      return op.getKind() == IndexKind::EndKey ? endKey : evaluate(op, at);
+    });
+    auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
+    Value lower = isConstant(bounds[0], 0) ? bounds[0] : max(bounds[0], zero);
+    Value upper = isConstant(bounds[1], kNoBound) ? numQueries : min(bounds[1], numQueries);
+    if (isConstant(bounds[3], 0))
+      return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/true, sums);
+    if (!isConstant(bounds[2], 0)) {
+      Value full = min(max(bounds[2], lower), max(lower, upper));
+      sums = buildTiles(at, tileSizes, lower, full, /*isPartial=*/true, sums);
+      lower = full;
+    }
+    if (isConstant(bounds[3], kNoBound))
+      return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/false, sums);
+    Value end = max(lower, min(bounds[3], upper));
+    sums = buildTiles(at, tileSizes, lower, end, /*isPartial=*/false, sums);
+    return buildTiles(at, tileSizes, end, upper, /*isPartial=*/true, sums);
+  }
+
+  bool hasFunctions() { return !step.getMaskMod().empty() || step.getBias() || step.getMask(); }
+
+  Sums buildTiles(const Position &at, const Position &tileSizes, Value lower, Value upper, bool isPartial, Sums sums) {
+    int64_t queryTile = schedule.getQueryTile();
+    return Sums::of(createLoop(lower, upper, queryTile, sums.getAll(), [&](Value query, ValueRange carried) {
+      Position tileAt = at, partSizes = tileSizes;
+      tileAt[numBatch] = query;
+      partSizes[numBatch] = min(index(b, loc, queryTile), b.createOrFold<arith::SubIOp>(loc, upper, query));
+      return buildStep(tileAt, partSizes, isPartial, Sums::of(carried)).getAll();
+    }));
+  }
+
+  Sums buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums) {
+    OpFoldResult rows = tileSizes[numBatch];
+    int64_t queryTile = schedule.getQueryTile();
+    Part query = getPart(step.getQuery(), "query", at, tileSizes),
+         dout = getPart(step.getDout(), "dout", at, tileSizes), lse = getPart(step.getLse(), "lse", at, tileSizes),
+         delta = getPart(step.getDelta(), "delta", at, tileSizes);
+    auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
+      return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns)), lse.value);
+    };
+    Value queryRows = createRows(query, 2, headSize), doutRows = createRows(dout, 3, valueSize);
+    // In the task's part of the gradients.
+    Position inTask(sizes.size(), b.getIndexAttr(0));
+    inTask[numBatch] = at[numBatch];
+    inTask[numBatch + 1] = at[numBatch + 1];
+    if (numBatch > 0)
+      inTask[numBatch - 1] = head;
+    Part dquery = getPart(sums.query, "dquery", inTask, tileSizes), bias, mask, dbias;
+    auto getMap = [&](std::initializer_list<unsigned> dims) {
+      return AffineMap::get(4, 0, llvm::map_to_vector(dims, [&](unsigned d) { return b.getAffineDimExpr(d); }),
+                            b.getContext());
+    };
+    SmallVector<AffineMap> stepMaps = {getMap({0, 2}), getMap({1, 2}), valueRows.map,
+                                       lse.map,        getMap({0, 3}), delta.map};
+    if (step.getBias()) {
+      bias = getPart(step.getBias(), "bias", at, tileSizes);
+      stepMaps.push_back(bias.map);
+    }
+    if (step.getMask()) {
+      mask = getPart(step.getMask(), "mask", at, tileSizes);
+      stepMaps.push_back(mask.map);
+    }
+    stepMaps.append({dquery.map, getMap({2, 1}), getMap({3, 1})});
+    SmallVector<Value> inits = {dquery.value, sums.key, sums.value};
+    if (sums.bias) {
+      dbias = getPart(sums.bias, "dbias", inTask, tileSizes);
+      stepMaps.push_back(dbias.map);
+      inits.push_back(dbias.value);
+    }
+    auto tiled = BackwardStepOp::create(
+        b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows, valueRows.value, lse.value, doutRows,
+        delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value,
+        /*dcaptures=*/ValueRange(), /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(),
+        transposed, step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
+    if (isPartial) {
+      cloneRegion(step.getMaskMod(), tiled.getMaskMod(), at, tiled);
+      buildPanelRanges(tiled, at);
+    }
+    cloneRegion(step.getScoreMod(), tiled.getScoreMod(), at, tiled);
+    cloneRegion(step.getScoreGrad(), tiled.getScoreGrad(), at, tiled);
+    cloneRegion(step.getWeightMod(), tiled.getWeightMod(), at, tiled);
+    sums.query = insert(dquery, tiled->getResult(0));
+    sums.key = tiled->getResult(1);
+    sums.value = tiled->getResult(2);
+    if (sums.bias)
+      sums.bias = insert(dbias, tiled->getResult(3));
+    return sums;
+  }
+
+  /// The ranges in rows of the tile, for its panels of keys; none where every row visits every key.
+  void buildPanelRanges(BackwardStepOp tiled, const Position &at) {
+    Region &ranges = step.getQueryRanges();
+    if (ranges.empty())
+      return;
+    auto yielded = cast<YieldOp>(ranges.front().getTerminator()).getValues();
+    if (getConstantIntValue(yielded[0]) == 0 && getConstantIntValue(yielded[1]) == kNoBound)
+      return;
+    cloneRegion(ranges, tiled.getQueryRanges(), at, tiled);
+    OpBuilder::InsertionGuard guard(b);
+    Value firstQuery = toIndex(at[numBatch]);
+    Operation *yield = tiled.getQueryRanges().front().getTerminator();
+    b.setInsertionPoint(yield);
+    for (OpOperand &bound : yield->getOpOperands())
+      bound.set(arith::SubIOp::create(b, loc, bound.get(), firstQuery));
+  }
+
+  /// Columns that attn.pack moves in whole vectors of every target.
+  static constexpr int64_t kPackedColumns = 16;
+
+  RewriterBase &b;
+  Location loc;
+  BackwardStepOp step;
+  BackwardAttr schedule;
+  Position sizes;
+  unsigned numBatch;
+  FloatType type;
+  llvm::StringMap<AffineMap> maps;
+  int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
+  Position task, taskSizes;
+  // Of the key tile and head under way.
+  int64_t headSize = 0, valueSize = 0;
+  Value keyRows, head;
+  Part valueRows;
+  SmallVector<Value> transposed;
+};
+
+} // namespace
+
+/// The rows' sums are linalg, in front of the tiles.
+static LogicalResult decomposeDelta(RewriterBase &rewriter, Value delta) {
+  auto row = delta.getDefiningOp<RowDeltaOp>();
+  if (!row)
+    return success();
+  rewriter.setInsertionPoint(row);
+  FailureOr<SmallVector<Value>> values = decompose(rewriter, row, /*computeType=*/Type());
+  if (failed(values))
+    return row.emitOpError("has no form in linalg");
+  rewriter.replaceOp(row, *values);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step) {
+  if (!step.getSchedule())
+    return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.backward<…>");
+  if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)) ||
+      failed(decomposeDelta(rewriter, step.getDelta())))
+    return failure();
+  rewriter.setInsertionPoint(step);
+  emitRemark(step, RemarkOutcome::Passed, "tiled")
+      << llvm::formatv("gradients in tiles of {0} queries and {1} keys", step.getSchedule()->getQueryTile(),
+                       step.getSchedule()->getKeyTile())
+             .str();
+  // Nothing is added to.
+  bool isEmpty = llvm::is_contained(ArrayRef(getStaticDomain(step)), 0);
+  SmallVector<Value> results = isEmpty ? SmallVector<Value>(cast<DestinationStyleOpInterface>(*step).getDpsInits())
+                                       : BackwardTiles(rewriter, step).build();
+  rewriter.replaceOp(step, results);
+  return results;
+}

@@ -1,0 +1,55 @@
+// RUN: attn-opt %s --attn-select-schedule=target=x86-64-v3 --split-input-file --verify-diagnostics
+
+func.func @forward_schedule(%q: tensor<4x16xf32>, %l: tensor<4xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) {
+  // expected-error @below {{schedule: expected that of a backward kernel; write #attn.backward<…>}}
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4xf32>, tensor<4x16xf32>)
+      outs(%q, %q, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>)
+      {schedule = #attn.prefill<query_tile = 8, key_tile = 16, lanes = 8, block_rows = 4, block_vectors = 1>}
+      -> tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+func.func @backward_schedule(%q: tensor<4x16xf32>) -> tensor<4x16xf32> {
+  // expected-error @below {{schedule: expected one of a forward kernel}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) outs(%q : tensor<4x16xf32>)
+      {schedule = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2>}
+      -> tensor<4x16xf32>
+  return %r : tensor<4x16xf32>
+}
+
+// -----
+
+func.func @lanes(%q: tensor<4x16xf32>, %l: tensor<4xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) {
+  // expected-error @below {{schedule: expected lanes to be 8, those of a vector of 'f32' on target x86-64-v3}}
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4xf32>, tensor<4x16xf32>)
+      outs(%q, %q, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>)
+      {schedule = #attn.backward<query_tile = 6, key_tile = 16, lanes = 4, block_rows = 6, block_vectors = 2>}
+      -> tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+func.func @stack(%q: tensor<4x1024xf32>, %l: tensor<4xf32>) -> (tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>) {
+  // expected-error @below {{schedule: expected query_tile and key_tile of at most 1048576 bytes of a tile, found 96 and 128}}
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4xf32>, tensor<4x1024xf32>)
+      outs(%q, %q, %q : tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>)
+      {schedule = #attn.backward<query_tile = 96, key_tile = 128, lanes = 8, block_rows = 6, block_vectors = 2>}
+      -> tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x1024xf32>, tensor<4x1024xf32>, tensor<4x1024xf32>
+}
+
+// -----
+
+// expected-error @below {{expected key_tile to be a multiple of the 16 keys of a panel, found 40; write key_tile = 48}}
+#s = #attn.backward<query_tile = 6, key_tile = 40, lanes = 8, block_rows = 6, block_vectors = 2>
+
+// -----
+
+// expected-error @below {{expected block_rows times block_vectors to be at most 128, found 100 times 2; write block_rows = 6, block_vectors = 2}}
+#s = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 100, block_vectors = 2>
