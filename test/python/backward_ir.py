@@ -30,6 +30,8 @@ def backward(
     regions: str = "",
     dbias: tuple[int, ...] | None = None,
     sums: str = "",
+    captures: tuple[tuple[str, tuple[int, ...], str], ...] = (),
+    text: str = "",
 ) -> str:
     """A function of q, k, v, out, lse, dout and the operands of `clauses` that returns dq, dk, dv, and dbias if given.
 
@@ -41,6 +43,8 @@ def backward(
       regions: behind them.
       dbias: the shape of the bias, if its gradient is asked for.
       sums: the type of lse; that of the accumulation if it is empty.
+      captures: further arguments of the function, for regions and `text`.
+      text: further clauses of the op, behind `clauses`.
     """
     b, hq, hkv, sq, sk, d, dv = sizes
     wide = sums or ("f64" if dtype == "f64" else "f32")
@@ -59,6 +63,10 @@ def backward(
         names.append(name)
         types.append(tensor(shape, element) if shape else element)
         lines.append(f"      {name}(%{name} : {types[-1]})")
+    for name, shape, element in captures:
+        names.append(name)
+        types.append(tensor(shape, element) if shape else element)
+    lines += [f"      {text}"] if text else []
     results = [tensor(q, dtype), tensor(k, dtype), tensor(v, dtype)]
     outs = [f"      outs(%e0, %e1, %e2 : {', '.join(results)})"]
     if dbias:

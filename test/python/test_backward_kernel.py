@@ -1,5 +1,6 @@
 """Kernels of attn.sdpa_backward against the specification."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -37,6 +38,9 @@ SIZES = {
 }
 
 
+TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+
+
 def problem(sizes, dtype=np.float32, **options):
     """q, k, v, out, lse, dout, and the options that the reference takes."""
     rng = np.random.default_rng(1)
@@ -47,17 +51,20 @@ def problem(sizes, dtype=np.float32, **options):
     return q, k, v, out.astype(dtype), lse.astype(np.float64 if dtype == np.float64 else np.float32), dout
 
 
-def check(sizes, attributes="", options=None, dtype=np.float32, clauses=(), regions="", grad=("q", "k", "v"), more=()):
-    """Compiles, runs, and compares all gradients."""
+def check(
+    sizes, attributes="", options=None, dtype="f32", grad=("q", "k", "v"), arrays=None, more=(), given=None, **ir
+):
+    """Compiles, runs, and compares all gradients. `given` is what the reference of the backward pass has besides."""
     options = options or {}
-    arrays = problem(sizes, dtype, **options)
-    expected = attn.reference.sdpa_backward(*arrays, grad=grad, **options)
-    dbias = next((shape for name, shape, _ in clauses if name == "bias"), None) if "bias" in grad else None
-    text = backward(sizes, "f64" if dtype == np.float64 else "f32", clauses, attributes, regions, dbias)
+    arrays = arrays or problem(sizes, TYPES[dtype], **options)
+    expected = attn.reference.sdpa_backward(*arrays, grad=grad, **options, **(given or {}))
+    text = backward(sizes, dtype, attributes=attributes, **ir)
     kernel = attn.compile(text, fail_on_fallback=True, cache=False)
     found = kernel(*arrays, *more)
     for name, array in zip(grad, found, strict=True):
-        assert_close(array, expected[name], dtype, f"d{name}")
+        # Sums of f32 are rounded once: twice the error of that is what 16 bits may have.
+        low = expected[name].astype(TYPES[dtype]).astype(np.float64) if dtype in ("bf16", "f16") else None
+        assert_close(array, expected[name], TYPES[dtype], f"d{name}", low)
     return found
 
 
@@ -73,11 +80,143 @@ def test_sizes(name, mask):
 
 
 @pytest.mark.parametrize("mask", ["full", "top_left"])
-def test_f64(mask):
-    check(ODD, *MASKS[mask], dtype=np.float64)
+@pytest.mark.parametrize("dtype", ["f64", "bf16", "f16"])
+def test_types(mask, dtype):
+    check(ODD, *MASKS[mask], dtype=dtype)
 
 
 def test_no_keys():
     dq, dk, dv = check(Sizes(2, 2, 1, 5, 0, 8, 8))
     assert not dq.any()
     assert dk.size == dv.size == 0
+
+
+LENGTHS = {"kv_lengths": [150, 0], "q_lengths": [100, 113]}
+
+
+@pytest.mark.parametrize("fill", [0.5, np.nan])
+def test_lengths(fill):
+    """What lies beyond lengths reaches nothing, NaN included."""
+    q, k, v, out, lse, dout = problem(ODD, **LENGTHS)
+    for x, name in ((q, "q_lengths"), (out, "q_lengths"), (dout, "q_lengths"), (k, "kv_lengths"), (v, "kv_lengths")):
+        for b, length in enumerate(LENGTHS[name]):
+            x[b, :, length:] = fill
+    dout[1] = fill  # rows without keys
+    clauses = (("q_lengths", (2,), "i32"), ("kv_lengths", (2,), "i32"))
+    more = [np.array(LENGTHS[name], np.int32) for name, _, _ in clauses]
+    dq, dk, dv = check(ODD, "", LENGTHS, arrays=(q, k, v, out, lse, dout), more=more, clauses=clauses)
+    assert not dq[0, :, 100:].any()
+    assert not dk[0, :, 150:].any()
+    assert not dv[1].any()
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 113, 203), (2, 4, 1, 203), (2, 4, 113, 1)])
+@pytest.mark.parametrize("mask", ["full", "top_left"])
+def test_bias_and_its_gradient(shape, mask):
+    """With a gradient of lse: without it, that of a bias for all keys of a row is 0."""
+    attributes, options = MASKS[mask]
+    rng = np.random.default_rng(2)
+    bias, dlse = rng.standard_normal(shape).astype(np.float32), rng.standard_normal((2, 4, 113)).astype(np.float32)
+    bias[0, 0, 0, 0] = -np.inf
+    clauses = (("dlse", dlse.shape, "f32"), ("bias", shape, "f32"))
+    grad, options = ("q", "k", "v", "bias"), {**options, "bias": bias}
+    check(ODD, attributes, options, grad=grad, more=[dlse, bias], given={"dlse": dlse}, clauses=clauses, dbias=shape)
+
+
+def test_bias_of_all_heads():
+    bias = np.random.default_rng(2).standard_normal((1, 1, 113, 203)).astype(np.float32)
+    check(ODD, "", {"bias": bias}, more=[bias], clauses=(("bias", bias.shape, "f32"),))
+
+
+def test_mask():
+    """A row without keys among others."""
+    mask = np.random.default_rng(2).random((2, 1, 113, 203)) < 0.5
+    mask[:, :, 7] = False
+    dq, _, _ = check(ODD, "", {"mask": mask}, more=[mask], clauses=(("mask", mask.shape, "i1"),))
+    assert not dq[:, :, 7].any()
+
+
+@pytest.mark.parametrize("mask", ["full", "bottom_right"])
+def test_softcap(mask):
+    attributes, options = MASKS[mask]
+    check(ODD, ", ".join(filter(None, [attributes, "softcap = 1.5 : f64"])), {**options, "softcap": 1.5})
+
+
+REGIONS = """score_mod {
+  ^bb0(%s: f32):
+    %h = attn.index head : index
+    %i = attn.index query : index
+    %j = attn.index key : index
+    %a = tensor.extract %slopes[%h] : tensor<4xf32>
+    %t = tensor.extract %table[%j] : tensor<203xf32>
+    %d = arith.subi %i, %j : index
+    %n = arith.index_cast %d : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    %p = arith.mulf %a, %f : f32
+    %w = arith.mulf %t, %s : f32
+    %r = arith.subf %w, %p : f32
+    attn.yield %r : f32
+  } score_grad {
+  ^bb0(%s: f32, %ds: f32):
+    %j = attn.index key : index
+    %t = tensor.extract %table[%j] : tensor<203xf32>
+    %g = arith.mulf %t, %ds : f32
+    attn.yield %g : f32
+  }"""
+
+
+@pytest.mark.parametrize("mask", ["full", "top_left"])
+def test_regions_with_captures(mask):
+    attributes, options = MASKS[mask]
+    slopes, table = 2.0 ** -np.arange(1.0, 5.0, dtype=np.float32), np.linspace(0.5, 1.5, 203, dtype=np.float32)
+    options = {**options, "score_mod": lambda s, b, h, i, j: table[j] * s - slopes[h] * (i - j)}
+    captures = (("slopes", (4,), "f32"), ("table", (203,), "f32"))
+    check(ODD, attributes, options, more=[slopes, table], captures=captures, regions=REGIONS)
+
+
+def test_dropout():
+    keys = (0.25, 7, 3)
+    q, k, v, _, lse, dout = problem(ODD)
+    out = attn.reference.sdpa(q, k, v, dropout=keys).astype(np.float32)
+    captures = (("seed", (), "i64"), ("offset", (), "i64"))
+    check(
+        ODD,
+        "dropout_p = 0.25 : f64",
+        arrays=(q, k, v, out, lse, dout),
+        more=[7, 3],
+        given={"dropout": keys},
+        captures=captures,
+        text="dropout(%seed, %offset : i64, i64)",
+    )
+
+
+def test_gradient_of_lse():
+    dlse = np.random.default_rng(3).standard_normal((2, 4, 113)).astype(np.float32)
+    check(ODD, "", more=[dlse], given={"dlse": dlse}, clauses=(("dlse", dlse.shape, "f32"),))
+
+
+def test_threads_give_the_same_bits():
+    arrays, kernel = problem(ODD), attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False)
+    before = attn.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3, 7):
+            attn.set_num_threads(threads)
+            results.append([x.tobytes() for x in kernel(*arrays)])
+    finally:
+        attn.set_num_threads(before)
+    assert all(x == results[0] for x in results)
+
+
+def test_what_has_no_kernel_falls_back():
+    shape = (1, 4, 113, 203)
+    text = backward(ODD, clauses=(("bias", shape, "f32"),), dbias=shape)
+    with pytest.raises(attn.CompileError) as error:
+        attn.compile(text, fail_on_fallback=True, cache=False)
+    assert "falls back to the materialised path" in error.value.diagnostics
+    bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    arrays = problem(ODD, bias=bias)
+    grad = ("q", "k", "v", "bias")
+    expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
+    for name, array in zip(grad, attn.compile(text, cache=False)(*arrays, bias), strict=True):
+        assert_close(array, expected[name], np.float32, f"d{name}")
