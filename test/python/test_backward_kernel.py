@@ -6,7 +6,7 @@ import pytest
 
 import attn
 from backward_ir import Sizes, backward
-from helpers import assert_close
+from helpers import assert_close, assert_within
 
 ODD = Sizes(2, 4, 2, 113, 203, 59, 80)
 
@@ -220,3 +220,51 @@ def test_what_has_no_kernel_falls_back():
     expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
     for name, array in zip(grad, attn.compile(text, cache=False)(*arrays, bias), strict=True):
         assert_close(array, expected[name], np.float32, f"d{name}")
+
+
+DYNAMIC = """func.func @backward(%q: tensor<?x4x?x59xf32>, %k: tensor<?x2x?x59xf32>, %v: tensor<?x2x?x80xf32>,
+    %out: tensor<?x4x?x80xf32>, %lse: tensor<?x4x?xf32>, %dout: tensor<?x4x?x80xf32>)
+    -> (tensor<?x4x?x59xf32>, tensor<?x2x?x59xf32>, tensor<?x2x?x80xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tensor.dim %q, %c0 : tensor<?x4x?x59xf32>
+  %i = tensor.dim %q, %c2 : tensor<?x4x?x59xf32>
+  %j = tensor.dim %k, %c2 : tensor<?x2x?x59xf32>
+  %e0 = tensor.empty(%b, %i) : tensor<?x4x?x59xf32>
+  %e1 = tensor.empty(%b, %j) : tensor<?x2x?x59xf32>
+  %e2 = tensor.empty(%b, %j) : tensor<?x2x?x80xf32>
+  %r:3 = attn.sdpa_backward
+      ins(%q, %k, %v, %out, %lse, %dout : tensor<?x4x?x59xf32>, tensor<?x2x?x59xf32>, tensor<?x2x?x80xf32>,
+          tensor<?x4x?x80xf32>, tensor<?x4x?xf32>, tensor<?x4x?x80xf32>)
+      outs(%e0, %e1, %e2 : tensor<?x4x?x59xf32>, tensor<?x2x?x59xf32>, tensor<?x2x?x80xf32>)
+      {causal = #attn.causal<bottom_right>} -> tensor<?x4x?x59xf32>, tensor<?x2x?x59xf32>, tensor<?x2x?x80xf32>
+  return %r#0, %r#1, %r#2 : tensor<?x4x?x59xf32>, tensor<?x2x?x59xf32>, tensor<?x2x?x80xf32>
+}
+"""
+
+
+def test_sizes_at_run_time():
+    kernel = attn.compile(DYNAMIC, fail_on_fallback=True, cache=False)
+    for b, sq, sk in [(2, 113, 203), (1, 203, 113), (1, 1, 1), (3, 0, 5), (2, 5, 0), (0, 5, 5)]:
+        arrays = problem(Sizes(b, 4, 2, sq, sk, 59, 80), causal="bottom_right")
+        expected = attn.reference.sdpa_backward(*arrays, causal="bottom_right")
+        scale = max(np.abs(x).max(initial=0) for x in expected.values())
+        for name, array in zip("qkv", kernel(*arrays), strict=True):
+            assert_within(2e-5 * scale, array, expected[name], f"d{name}")
+
+
+def test_layout_bshd():
+    """Heads beside each other, by maps."""
+    heads = "affine_map<(b, h, i, j, d, e) -> (b, {}, h{}, {})>"
+    places = [("i", "", "d"), ("j", " floordiv 2", "d"), ("j", " floordiv 2", "e"), ("i", "", "e")]
+    q, k, v, o = (heads.format(row, group, column) for row, group, column in places)
+    lse = "affine_map<(b, h, i, j, d, e) -> (b, h, i)>"
+    text = backward(ODD, attributes=f"maps = [{', '.join([q, k, v, o, lse, o, q, k, v])}]")
+    for shape in ("113x59", "203x59", "203x80", "113x80"):
+        for count in (2, 4):
+            text = text.replace(f"<2x{count}x{shape}xf32>", f"<2x{shape.replace('x', f'x{count}x')}xf32>")
+    arrays = problem(ODD)
+    expected = attn.reference.sdpa_backward(*arrays)
+    given = [np.ascontiguousarray(np.swapaxes(x, 1, 2)) if x.ndim == 4 else x for x in arrays]
+    for name, array in zip("qkv", attn.compile(text, fail_on_fallback=True, cache=False)(*given), strict=True):
+        assert_close(np.swapaxes(array, 1, 2), expected[name], np.float32, f"d{name}")
