@@ -226,10 +226,12 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       return failure();
     return Values(finalize->getResults());
   }
-  if (auto backward = dyn_cast<SdpaBackwardOp>(op); backward && !backward.getCuSeqlensQ())
-    return buildBackwardForm(builder, backward,
-                             computeType ? computeType
-                                         : getAccumulationType(getElementTypeOrSelf(backward.getQuery().getType())));
+  if (auto backward = dyn_cast<SdpaBackwardOp>(op)) {
+    if (backward.getCuSeqlensQ())
+      return padSequences(builder, backward);
+    Type type = computeType ? computeType : getAccumulationType(getElementTypeOrSelf(backward.getQuery().getType()));
+    return buildBackwardForm(builder, backward, type);
+  }
   if (getPackedSequences(op))
     return failure();
   if (auto step = dyn_cast<OnlineStepOp>(op))

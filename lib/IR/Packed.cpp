@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "BackwardFormulas.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,8 +17,6 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
-
-using Values = SmallVector<Value>;
 
 Value extractIndex(OpBuilder &b, Location loc, Value tensor, ValueRange position) {
   Value element = tensor::ExtractOp::create(b, loc, tensor, position);
@@ -58,7 +57,7 @@ Value isLess(OpBuilder &b, Location loc, Value x, Value y) {
 
 class Padder {
 public:
-  Padder(OpBuilder &builder, SdpaOp op) : b(builder), loc(op.getLoc()), op(op), sizes(getDomainSizes(builder, op)) {}
+  Padder(OpBuilder &builder, Operation *op) : b(builder), loc(op->getLoc()), sizes(getDomainSizes(builder, op)) {}
 
   /// (sequence, head, row, column) of a packed (row, head, column).
   Value pad(Value packed, AffineMap map, Value sequences, OpFoldResult rows) {
@@ -76,6 +75,19 @@ public:
     });
   }
 
+  /// (sequence, head, row) of a packed (head, row).
+  Value padRows(Value packed, Value sequences, OpFoldResult rows) {
+    Type type = getElementTypeOrSelf(packed.getType());
+    SmallVector<OpFoldResult> shape = {sizes[0], tensor::getMixedSize(b, loc, packed, 0), rows};
+    return generate(b, loc, shape, type, [&](OpBuilder &nested, Location at, ValueRange ivs) {
+      Value first = extractIndex(nested, at, sequences, ivs[0]), row = arith::AddIOp::create(nested, at, first, ivs[2]);
+      return guard(nested, at, isLess(nested, at, row, getEnd(nested, at, sequences, ivs[0])), type,
+                   [&](OpBuilder &inside) -> Value {
+                     return tensor::ExtractOp::create(inside, at, packed, ValueRange{ivs[1], row});
+                   });
+    });
+  }
+
   /// cu_seqlens[b + 1] - cu_seqlens[b] as i32.
   Value getLengths(Value sequences) {
     return generate(b, loc, sizes[0], b.getI32Type(), [&](OpBuilder &nested, Location at, ValueRange ivs) -> Value {
@@ -86,15 +98,15 @@ public:
   }
 
   /// The rows of each sequence, put one after the other into `output`; `headFirst` for (head, row).
-  Value unpad(Value padded, Value output, bool headFirst) {
+  Value unpad(Value padded, Value output, Value sequences, bool headFirst) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
     Value count = getValueOrCreateConstantIndexOp(b, loc, sizes[0]);
     auto type = cast<RankedTensorType>(output.getType());
     return scf::ForOp::create(
                b, loc, zero, count, one, output,
                [&](OpBuilder &nested, Location at, Value sequence, ValueRange carried) {
-                 Value first = extractIndex(nested, at, op.getCuSeqlensQ(), sequence);
-                 Value end = getEnd(nested, at, op.getCuSeqlensQ(), sequence);
+                 Value first = extractIndex(nested, at, sequences, sequence);
+                 Value end = getEnd(nested, at, sequences, sequence);
                  auto rows = scf::ForOp::create(
                      nested, at, first, end, one, carried[0],
                      [&](OpBuilder &inner, Location, Value row, ValueRange state) {
@@ -144,9 +156,22 @@ private:
 
   OpBuilder &b;
   Location loc;
-  SdpaOp op;
   SmallVector<OpFoldResult> sizes;
 };
+
+/// The default map of heads that are shared and dynamic would not share them: those of the packed op do.
+void shareHeads(OpBuilder &builder, Operation *op, Operation *padded) {
+  padded->removeAttr("maps");
+  SmallVector<AffineMap> maps = getMaps(op), paddedMaps = getMaps(padded);
+  for (auto [i, spec] : llvm::enumerate(getOperandSpecs(padded))) {
+    if (spec.role != OperandRole::SharedHead)
+      continue;
+    SmallVector<AffineExpr> exprs(paddedMaps[i].getResults());
+    exprs[1] = maps[i].getResult(1);
+    paddedMaps[i] = AffineMap::get(maps[i].getNumDims(), 0, exprs, op->getContext());
+  }
+  padded->setAttr("maps", builder.getAffineMapArrayAttr(paddedMaps));
+}
 
 } // namespace
 
@@ -176,7 +201,6 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
     types.push_back(lse.getType());
   for (auto [result, type] : llvm::zip_equal(padded->getResults(), types))
     result.setType(type);
-  padded.removeMapsAttr();
   padded.getQueryMutable().assign(query);
   padded.getKeyMutable().assign(key);
   padded.getValueMutable().assign(value);
@@ -187,19 +211,69 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
   padded.getKvLengthsMutable().assign(keyLengths);
-  // The default map of heads that are shared and dynamic would not share them.
-  SmallVector<AffineMap> paddedMaps = getMaps(padded);
-  unsigned numDims = maps[0].getNumDims();
-  for (unsigned i : {1u, 2u}) {
-    SmallVector<AffineExpr> exprs(paddedMaps[i].getResults());
-    exprs[1] = maps[i].getResult(1);
-    paddedMaps[i] = AffineMap::get(numDims, 0, exprs, op.getContext());
-  }
-  padded.setMapsAttr(builder.getAffineMapArrayAttr(paddedMaps));
+  shareHeads(builder, op, padded);
 
-  Values results = {padder.unpad(padded->getResult(0), op.getOutput(), /*headFirst=*/false)};
+  Values results = {padder.unpad(padded->getResult(0), op.getOutput(), op.getCuSeqlensQ(), /*headFirst=*/false)};
   if (lse)
-    results.push_back(padder.unpad(padded->getResult(1), op.getLse(), /*headFirst=*/true));
+    results.push_back(padder.unpad(padded->getResult(1), op.getLse(), op.getCuSeqlensQ(), /*headFirst=*/true));
+  return results;
+}
+
+FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
+  Location loc = op.getLoc();
+  Padder padder(builder, op);
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<OpFoldResult> sizes = getDomainSizes(builder, op);
+  OpFoldResult rows = sizes[2], keys = sizes[3];
+  Value ofQueries = op.getCuSeqlensQ(), ofKeys = op.getCuSeqlensK();
+  Value query = padder.pad(op.getQuery(), maps[0], ofQueries, rows);
+  Value key = padder.pad(op.getKey(), maps[1], ofKeys, keys);
+  Value value = padder.pad(op.getValue(), maps[2], ofKeys, keys);
+  Value output = padder.pad(op.getOutput(), maps[3], ofQueries, rows);
+  Value dout = padder.pad(op.getDout(), maps[5], ofQueries, rows);
+  if (!query || !key || !value || !output || !dout)
+    return failure();
+  auto createEmpty = [&](Value packed, OpFoldResult length) -> Value {
+    SmallVector<OpFoldResult> shape = {sizes[0], tensor::getMixedSize(builder, loc, packed, 1), length,
+                                       tensor::getMixedSize(builder, loc, packed, 2)};
+    return tensor::EmptyOp::create(builder, loc, shape, getElementTypeOrSelf(packed.getType()));
+  };
+  Value gradients[] = {createEmpty(op.getDquery(), rows), createEmpty(op.getDkey(), keys),
+                       createEmpty(op.getDvalue(), keys)};
+  Value lse = padder.padRows(op.getLse(), ofQueries, rows);
+  Value dlse = op.getDlse() ? padder.padRows(op.getDlse(), ofQueries, rows) : Value();
+  Value queryLengths = padder.getLengths(ofQueries), keyLengths = padder.getLengths(ofKeys);
+
+  IRMapping mapping;
+  auto padded = cast<SdpaBackwardOp>(builder.clone(*op, mapping));
+  for (auto [result, gradient] : llvm::zip(padded->getResults(), gradients))
+    result.setType(gradient.getType());
+  padded.getQueryMutable().assign(query);
+  padded.getKeyMutable().assign(key);
+  padded.getValueMutable().assign(value);
+  padded.getOutputMutable().assign(output);
+  padded.getLseMutable().assign(lse);
+  padded.getDoutMutable().assign(dout);
+  if (dlse)
+    padded.getDlseMutable().assign(dlse);
+  padded.getDqueryMutable().assign(gradients[0]);
+  padded.getDkeyMutable().assign(gradients[1]);
+  padded.getDvalueMutable().assign(gradients[2]);
+  padded.getCuSeqlensQMutable().clear();
+  padded.getCuSeqlensKMutable().clear();
+  padded.getQLengthsMutable().assign(queryLengths);
+  padded.getKvLengthsMutable().assign(keyLengths);
+  shareHeads(builder, op, padded);
+
+  // Rows behind the last sequence have gradients too: 0.
+  Values results(padded->getResults());
+  Value outputs[] = {op.getDquery(), op.getDkey(), op.getDvalue()};
+  for (auto [i, destination] : llvm::enumerate(outputs)) {
+    Type type = getElementTypeOrSelf(destination.getType());
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    Value zeros = linalg::FillOp::create(builder, loc, zero, destination).getResult(0);
+    results[i] = padder.unpad(padded->getResult(i), zeros, i == 0 ? ofQueries : ofKeys, /*headFirst=*/false);
+  }
   return results;
 }
 
