@@ -1,8 +1,8 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
 // attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
-// attn.schedule and attn.name are discardable attributes that later phases and
-// the emitted header trust. Each may also come out of a file, so the dialect
+// attn.schedule, attn.kind, attn.pair, attn.grad and attn.name are discardable
+// attributes that later phases and the emitted header trust. Each may also come out of a file, so the dialect
 // verifies their form here. They are dictionaries, not attributes of the dialect:
 // a stock mlir-translate, which does not know it, reads what attn-to-llvm makes.
 //
@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallSet.h"
@@ -162,6 +163,18 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!isa<UnitAttr>(value) || !op->hasAttr(kArgumentsAttr))
       return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "
                                         << value;
+  } else if (attribute.getName() == kGradAttr) {
+    auto names = dyn_cast<ArrayAttr>(value);
+    if (!names || names.empty() || !llvm::all_of(names, llvm::IsaPred<StringAttr, IntegerAttr>) ||
+        !isa<FunctionOpInterface>(op))
+      return op->emitError("expected ") << kGradAttr << " on a function, an array of names or numbers of its "
+                                        << "arguments, as [\"q\", \"k\"], found " << value;
+  } else if (attribute.getName() == kKindAttr) {
+    auto kind = dyn_cast<StringAttr>(value);
+    if (!kind || !llvm::is_contained({"forward", "backward"}, kind.getValue()) ||
+        !isa_and_nonnull<StringAttr>(op->getAttr(kPairAttr)))
+      return op->emitError("expected ") << kKindAttr << " to be \"forward\" or \"backward\" beside a name as "
+                                        << kPairAttr << ", found " << value;
   } else if (attribute.getName() == kScheduleAttr) {
     if (!isa<BlockAttr>(value))
       return op->emitError("expected ") << kScheduleAttr << " to be a schedule, #attn.block<…>, found " << value;

@@ -47,6 +47,7 @@ static void addCanonicalization(OpPassManager &pm, const FlashOptions &options) 
   pm.addNestedPass<func::FuncOp>(createImportForeignPass());
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
+  pm.addPass(createDifferentiatePass()); // each of the two functions is a kernel
   // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
   if (options.kernels)
     pm.addPass(createDescribeKernelsPass({options.allFunctions}));

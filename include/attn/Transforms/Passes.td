@@ -121,6 +121,35 @@ def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect"];
 }
 
+def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "the forward and the backward pass of functions that ask for gradients";
+  let description = [{
+    Of a function with `attn.grad = ["q", "k", …]`, names (`attn.name`) or numbers of arguments, makes two:
+
+    * `NAME_forward` is the function itself, which returns the log-sum-exp too;
+    * `NAME_backward` takes its arguments, `out`, `lse` and the cotangent `dout`, and returns the gradients in the order
+      of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument.
+
+    Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias and sink of
+    `attn.sdpa` have gradients. Reshapes between arguments, the op and results are undone. A chain is fused first.
+
+    Rejects, with the reason: functions that are more than one attention and reshapes; chains that do not fuse; pages
+    and `attn.kv_append`; gradients of integers and booleans; arguments that are several operands; `score_mod`.
+
+    ```mlir
+    // before
+    func.func @f(%q: … {attn.name = "q"}, %k: …, %v: …) -> … attributes {attn.grad = ["q"]} {
+      %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) -> …
+    // after
+    func.func @f_forward(%q: …, %k: …, %v: …) -> (…, …) attributes {attn.kind = "forward", attn.pair = "f"} {
+      %o, %lse = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) lse(%empty : …) -> …
+    func.func @f_backward(%q: …, %k: …, %v: …, %o: …, %lse: …, %do: …) -> … attributes {attn.kind = "backward", …} {
+      %dq, %dk, %dv = attn.sdpa_backward ins(%q, %k, %v, %o, %lse, %do : …) outs(…) -> …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect", "::mlir::func::FuncDialect"];
+}
+
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse the textbook chain into attn.sdpa";
   let description = [{

@@ -1,0 +1,81 @@
+// RUN: attn-opt %s --attn-differentiate | FileCheck %s
+
+// lse is a result of the forward pass, and no cotangent of it is an argument, as the function did not return it.
+// CHECK-LABEL: func.func @plain_forward(
+// CHECK-SAME:    -> (tensor<2x4x8xf32>, tensor<2x4xf32> {attn.name = "lse"})
+// CHECK-SAME:    attributes {attn.kind = "forward", attn.pair = "plain"}
+// CHECK:         %[[OUT:.*]]:2 = attn.sdpa
+// CHECK:         return %[[OUT]]#0, %[[OUT]]#1
+// CHECK-LABEL: func.func @plain_backward(
+// CHECK-SAME:    %[[Q:.*]]: tensor<2x4x16xf32> {attn.name = "q"}, %[[K:.*]]: tensor<1x6x16xf32> {attn.name = "k"},
+// CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32>, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
+// CHECK-SAME:    %[[LSE:.*]]: tensor<2x4xf32> {attn.name = "lse"}, %[[DO:.*]]: tensor<2x4x8xf32> {attn.name = "dout"})
+// CHECK-SAME:    -> (tensor<1x6x16xf32> {attn.name = "dk"}, tensor<2x4x16xf32> {attn.name = "dq"})
+// CHECK-SAME:    attributes {attn.kind = "backward", attn.pair = "plain"}
+// CHECK:         %[[GRADIENTS:.*]]:3 = attn.sdpa_backward ins(%[[Q]], %[[K]], %[[V]], %[[O]], %[[LSE]], %[[DO]] :
+// CHECK:         causal = #attn.causal<bottom_right>
+// CHECK:         return %[[GRADIENTS]]#1, %[[GRADIENTS]]#0
+func.func @plain(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<1x6x16xf32> {attn.name = "k"},
+                 %v: tensor<1x6x8xf32>, %o: tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+    attributes {attn.grad = ["k", 0]} {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x4x16xf32>, tensor<1x6x16xf32>, tensor<1x6x8xf32>)
+      outs(%o : tensor<2x4x8xf32>) {causal = #attn.causal<bottom_right>} -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}
+
+// A chain, with a sink, a bias that has a gradient, and an lse of its own, whose cotangent is an argument.
+// CHECK-LABEL: func.func @chain_forward(
+// CHECK:         attn.sdpa
+// CHECK-LABEL: func.func @chain_backward(
+// CHECK-SAME:    tensor<4xf32> {attn.name = "lse"}, %{{.*}}: tensor<4x8xf32> {attn.name = "dout"},
+// CHECK-SAME:    %[[DLSE:.*]]: tensor<4xf32> {attn.name = "dlse"})
+// CHECK-SAME:    -> (tensor<6xf32> {attn.name = "dbias"})
+// CHECK:         attn.sdpa_backward
+// CHECK-SAME:      dlse(%[[DLSE]] : tensor<4xf32>) bias(
+// CHECK-SAME:      dbias(
+func.func @chain(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
+                 %b: tensor<6xf32> {attn.name = "bias"}) -> (tensor<4x8xf32>, tensor<4xf32>)
+    attributes {attn.grad = ["bias"]} {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %l = tensor.empty() : tensor<4xf32>
+  %o = tensor.empty() : tensor<4x8xf32>
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %m = attn.mask ins(%s : tensor<4x6xf32>) bias(%b : tensor<6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p, %lse = attn.softmax ins(%m : tensor<4x6xf32>) outs(%e, %l : tensor<4x6xf32>, tensor<4xf32>)
+      -> tensor<4x6xf32>, tensor<4xf32>
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %lse : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// Heads side by side: the reshapes are undone.
+// CHECK-LABEL: func.func @reshaped_backward(
+// CHECK-SAME:    %[[Q:.*]]: tensor<4x32xf32> {attn.name = "q"}
+// CHECK-SAME:    -> (tensor<4x32xf32> {attn.name = "dq"})
+// CHECK-DAG:     tensor.expand_shape %[[Q]]
+// CHECK:         %[[GRADIENTS:.*]]:3 = attn.sdpa_backward
+// CHECK-SAME:      maps = [
+// CHECK:         %[[DQ:.*]] = tensor.collapse_shape %[[GRADIENTS]]#0 {{.*}} into tensor<4x32xf32>
+// CHECK:         return %[[DQ]]
+#rows = affine_map<(h, i, j, d, e) -> (i, h, d)>
+#keys = affine_map<(h, i, j, d, e) -> (j, h, d)>
+#values = affine_map<(h, i, j, d, e) -> (j, h, e)>
+#outs = affine_map<(h, i, j, d, e) -> (i, h, e)>
+func.func @reshaped(%q: tensor<4x32xf32> {attn.name = "q"}, %k: tensor<6x2x16xf32>, %v: tensor<6x2x8xf32>)
+    -> tensor<4x16xf32> attributes {attn.grad = ["q"]} {
+  %o = tensor.empty() : tensor<4x2x8xf32>
+  %heads = tensor.expand_shape %q [[0], [1, 2]] output_shape [4, 2, 16] : tensor<4x32xf32> into tensor<4x2x16xf32>
+  %r = attn.sdpa ins(%heads, %k, %v : tensor<4x2x16xf32>, tensor<6x2x16xf32>, tensor<6x2x8xf32>)
+      outs(%o : tensor<4x2x8xf32>) {maps = [#rows, #keys, #values, #outs]} -> tensor<4x2x8xf32>
+  %c = tensor.collapse_shape %r [[0], [1, 2]] : tensor<4x2x8xf32> into tensor<4x16xf32>
+  return %c : tensor<4x16xf32>
+}
+
+// Others stay as they are.
+// CHECK-LABEL: func.func @other(
+// CHECK-NOT:   @other_
+func.func @other(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>)
+    -> tensor<4x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
