@@ -64,13 +64,15 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   return Error::success();
 }
 
-/// Kernels with fewer dynamic sizes come first.
-static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, ArrayRef<Kernel> kernels) {
+/// Kernels with fewer dynamic sizes come first. `numbers` are those of the kernels' sources.
+static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, ArrayRef<size_t> numbers,
+                                              ArrayRef<Kernel> kernels) {
   MapVector<StringRef, LibraryGroup> groups;
-  for (auto [source, kernel] : zip_equal(sources, kernels)) {
-    LibraryGroup &group = groups[source.features];
-    group.features = source.features;
-    group.line = source.line;
+  for (auto [number, kernel] : zip_equal(numbers, kernels)) {
+    const BundleSource &source = sources[number];
+    LibraryGroup &group = groups[kernel.features];
+    group.features = kernel.features;
+    group.line = kernel.kind == "forward" ? source.forwardLine : source.line;
     group.kernels.push_back(&kernel);
   }
   std::vector<LibraryGroup> list;
@@ -124,6 +126,7 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
   }
   Bundle bundle;
   std::vector<std::string> objects, entries;
+  std::vector<size_t> numbers; // of the source of each kernel
   for (auto [i, part] : enumerate(parts)) {
     diagnostics << part.diagnostics;
     if (!part.isFine)
@@ -135,15 +138,17 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
       continue;
     entries.push_back(std::move(part.entries));
     for (Kernel &kernel : part.kernels) {
-      kernel.problem = sources[i / variants.size()].problem;
-      kernel.features = sources[i / variants.size()].features;
+      numbers.push_back(i / variants.size());
+      const BundleSource &from = sources[numbers.back()];
+      kernel.problem = from.problem;
+      kernel.features = kernel.kind == "forward" ? from.forwardFeatures : from.features;
       bundle.kernels.push_back(std::move(kernel));
     }
   }
   DispatcherSource source{variants, bundle.kernels, entries, options.library, {}};
   std::vector<LibraryGroup> groups;
   if (!options.library.empty()) {
-    groups = groupKernels(sources, bundle.kernels);
+    groups = groupKernels(sources, numbers, bundle.kernels);
     if (Error error = checkUnique(groups))
       return error;
     source.groups = groups;

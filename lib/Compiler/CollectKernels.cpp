@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Compiler.h"
+#include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 
 using namespace mlir;
@@ -18,10 +19,10 @@ void Compiler::noteKernels() {
   for (Operation &function : *module->getBody()) {
     if (!function.hasAttr(kArgumentsAttr) || function.hasAttr(kPathAttr))
       continue;
-    SmallVector<SdpaOp> ops;
+    SmallVector<Operation *> ops;
     function.walk([&](Operation *op) {
-      if (auto sdpa = dyn_cast<SdpaOp>(op))
-        ops.push_back(sdpa);
+      if (isa<SdpaOp, SdpaBackwardOp>(op))
+        ops.push_back(op);
       if (isChainOp(op))
         materialized.insert(&function);
     });
@@ -52,6 +53,10 @@ void Compiler::collectKernels() {
     kernel.isGpu = target.gpu.has_value();
     kernel.arguments = getKernelArguments(&function);
     kernel.sizes = getKernelSizes(&function);
+    if (auto kind = function.getAttrOfType<StringAttr>(kKindAttr)) {
+      kernel.kind = kind.str();
+      kernel.pair = function.getAttrOfType<StringAttr>(kPairAttr).str();
+    }
     kernel.path = function.getAttrOfType<StringAttr>(kPathAttr).str();
     for (NamedAttribute note : function.getAttrOfType<DictionaryAttr>(kConventionsAttr))
       kernel.words[findWord(note.getName())->word] = *readWord(note);

@@ -142,8 +142,13 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     os << ", int64_t by value\n";
   }
   os << " * Outputs must not overlap any other argument; inputs may overlap each other and are not written.\n *\n";
+  if (kernel.kind == "backward")
+    os << " * The gradients of " << kernel.pair
+       << "_forward, from its arguments, what it returned, and the cotangents of "
+       << "that.\n *\n";
   os << " * Conventions: heads of K and V are shared by contiguous groups of query heads; a row that keeps no key has\n"
-        " * output 0 (and lse -inf).";
+     << (kernel.kind == "backward" ? " * gradient 0 and adds to none, whatever its cotangents hold."
+                                   : " * output 0 (and lse -inf).");
   writeWords(os, kernel);
   writeMask(os, kernel);
   os << "\n * Safe to call from several threads at once.";

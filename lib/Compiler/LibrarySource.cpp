@@ -55,20 +55,17 @@ static bool isScoreSizes(StringRef token) {
                 [&](const WordInfo &word) { return word.form == WordForm::ScoreSizes && word.token == token; });
 }
 
-BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
-  BundleSource source;
-  source.problem = printProblemLine(problem);
-  source.name = "problem '" + source.problem + "'";
-  source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
+/// Features and line of a problem: of its only kernel, or of the backward one.
+static std::pair<std::string, std::string> getFeatures(const Problem &problem) {
   SmallVector<std::string> words = getFeatureWords(problem);
   // (batch, row, head * column) does not say how many heads there are.
   if (problem.layout == Problem::Layout::BSD)
     for (auto [name, size] : {std::pair("hq", problem.hq), {"hkv", problem.hkv}})
       words.push_back(name + printSize(size));
-  source.features = join(words, " ");
+  std::string features = join(words, " ");
   if (!isSaidByTensors(problem))
-    return source;
-  source.line = getSizePlaces(problem) + " {0}";
+    return {features, ""};
+  std::string line = getSizePlaces(problem) + " {0}";
   // Bias and mask are features; their shapes are those of tensors 3 and, after it, the next.
   unsigned argument = 3;
   for (std::string &word : words) {
@@ -76,8 +73,22 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
       word += formatv("={{{0}.0},{{{0}.1},{{{0}.2},{{{0}.3}", argument).str();
       ++argument;
     }
-    source.line += " " + word;
+    line += " " + word;
   }
+  return {features, line};
+}
+
+BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
+  BundleSource source;
+  source.problem = printProblemLine(problem);
+  source.name = "problem '" + source.problem + "'";
+  source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
+  std::tie(source.features, source.line) = getFeatures(problem);
+  Problem forward = problem;
+  forward.lse = true;
+  forward.grad.clear();
+  if (!problem.grad.empty())
+    std::tie(source.forwardFeatures, source.forwardLine) = getFeatures(forward);
   return source;
 }
 

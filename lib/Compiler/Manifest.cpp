@@ -76,7 +76,7 @@ static json::Value toJSON(const Kernel &kernel) {
   json::Object conventions{{"lse", "natural"},
                            {"mask", "true = attend"},
                            {"additive_minus_infinity", "removes the key"},
-                           {"empty_row", "out 0, lse -inf"},
+                           {"empty_row", kernel.kind == "backward" ? "all gradients 0" : "out 0, lse -inf"},
                            {"heads", "contiguous groups"}};
   for (const WordInfo &word : getWords())
     if (word.isAttribute() && word.form != WordForm::Probability)
@@ -95,6 +95,10 @@ static json::Value toJSON(const Kernel &kernel) {
     for (const GpuLaunch &launch : kernel.launches)
       launches.push_back(toJSON(launch));
     object["launches"] = std::move(launches);
+  }
+  if (!kernel.kind.empty()) {
+    object["kind"] = kernel.kind;
+    object["pair"] = kernel.pair;
   }
   if (!kernel.problem.empty()) {
     object["problem"] = kernel.problem;

@@ -144,6 +144,27 @@ llvm::Error ProblemParser::checkPages() {
   return llvm::Error::success();
 }
 
+/// What is differentiated is one attention on tensors, by arguments that are floats.
+llvm::Error ProblemParser::checkGradients() {
+  if (problem.grad.empty())
+    return llvm::Error::success();
+  if (problem.weights)
+    return error(wordOf("out"), "expected no weights with grad, found out=weights; write out=lse, or leave it out");
+  if (problem.paged)
+    return error(wordOf("paged"), "expected no pages with grad, which has no rule for them; leave one out");
+  llvm::SmallVector<StringRef> known = {"q"};
+  if (!problem.isQuantised())
+    known.append({"k", "v"});
+  for (Word word : {Word::bias, Word::sink})
+    if (problem.words.has(word))
+      known.push_back(getWord(word).argument);
+  for (StringRef name : problem.grad)
+    if (!llvm::is_contained(known, name))
+      return error(wordOf("grad"), llvm::formatv("expected one of {0}, found {1}, which has no gradient here",
+                                                 llvm::join(known, ", "), name));
+  return llvm::Error::success();
+}
+
 llvm::Error ProblemParser::checkScoreShape(StringRef name, const ScoreShape &shape) {
   const ScoreShape full = {problem.b, problem.hq, problem.sq, problem.sk};
   constexpr StringRef dims[] = {"batch", "head", "query", "key"};
@@ -203,6 +224,8 @@ llvm::Error ProblemParser::check() {
   if (llvm::Error failure = checkPacking())
     return failure;
   if (llvm::Error failure = checkPages())
+    return failure;
+  if (llvm::Error failure = checkGradients())
     return failure;
   for (const WordInfo &word : getWords())
     if (const auto *shape = problem.words.get<ScoreShape>(word.word))

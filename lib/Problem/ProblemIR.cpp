@@ -225,7 +225,10 @@ std::string IRPrinter::print(StringRef name) {
 
   std::string text = "// " + printProblemLine(problem) + "\n";
   text += ("func.func @" + name + "(").str() + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
-  text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ") {\n";
+  text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ")";
+  if (!problem.grad.empty())
+    text += " attributes {attn.grad = [\"" + llvm::join(problem.grad, "\", \"") + "\"]}";
+  text += " {\n";
   return text + body + "  return " + printOperands(results) + "\n}\n";
 }
 

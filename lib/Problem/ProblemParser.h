@@ -32,6 +32,7 @@ private:
   llvm::Error checkAlignment();
   llvm::Error checkPacking();
   llvm::Error checkPages();
+  llvm::Error checkGradients();
   llvm::Error checkScoreShape(llvm::StringRef name, const ScoreShape &shape);
   llvm::Error checkSizes();
   llvm::Error checkSize(llvm::StringRef name, llvm::ArrayRef<int64_t> shape);

@@ -83,6 +83,8 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("layout", printLayout(problem.layout).str());
   if (problem.lse || problem.weights)
     add("out", problem.lse && problem.weights ? "lse,weights" : problem.lse ? "lse" : "weights");
+  if (!problem.grad.empty())
+    add("grad", llvm::join(problem.grad, ","));
   return words;
 }
 

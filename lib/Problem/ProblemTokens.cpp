@@ -93,6 +93,15 @@ static bool storeOutputs(Problem &problem, StringRef value) {
   return true;
 }
 
+static bool storeGrad(Problem &problem, StringRef value) {
+  for (StringRef name : llvm::split(value, ',')) {
+    if (name.empty() || llvm::is_contained(problem.grad, name))
+      return false;
+    problem.grad.push_back(name.str());
+  }
+  return true;
+}
+
 static constexpr StringRef kElementTypes = "f32, f64, bf16 or f16";
 
 static constexpr ProblemToken kFirstTokens[] = {
@@ -117,6 +126,7 @@ static constexpr ProblemToken kLastTokens[] = {
     {"pages", Value, "a number of pages", "pages=24 or the like", storePages},
     {"layout", Value, "a layout", "layout=bhsd, layout=bshd, layout=bsd or layout=varlen", storeLayout},
     {"out", Value, "further outputs", "out=lse, out=weights or out=lse,weights", storeOutputs},
+    {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeGrad},
 };
 
 llvm::ArrayRef<ProblemToken> attn::getProblemTokens() {

@@ -71,7 +71,8 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
   if (!problem)
     return problem.takeError();
   Source source{"", line};
-  Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options);
+  StringRef name = problem->grad.empty() ? "" : "sdpa_backward"; // whose forward pass is a problem of its own
+  Expected<LoadedKernel> kernel = LoadedKernel::compile(source, command.options, name);
   if (!kernel)
     return kernel.takeError();
   const Kernel &description = kernel->getDescription();
@@ -97,7 +98,7 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
     CompileOptions options = command.options;
     options.unfused = true;
     options.schedule.clear();
-    Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options);
+    Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options, name);
     if (!compiled)
       return compiled.takeError();
     result.unfused = std::move(*compiled);

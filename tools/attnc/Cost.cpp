@@ -54,7 +54,9 @@ Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyA
   bool isPacked = problem.layout == Problem::Layout::Varlen;
   double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
   Cost cost;
-  cost.flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * (problem.d + problem.dv) * shares.scores;
+  // Backward: scores and their gradient, and the gradients of q, k and v.
+  int64_t columns = problem.grad.empty() ? problem.d + problem.dv : 3 * problem.d + 2 * problem.dv;
+  cost.flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * columns * shares.scores;
   cost.isDecode = problem.sq * (problem.hq / std::max<int64_t>(problem.hkv, 1)) <= kMaxDecodeRows;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     double bytes = double(getNpyTypeSize(array.type));

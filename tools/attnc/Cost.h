@@ -15,7 +15,9 @@
 namespace attn::driver {
 
 struct Cost {
-  double flops = 0; ///< of the two products: 4 B Hq Sq Sk D for D = Dv, times the share of the scores that exist
+  /// Of the two products: 4 B Hq Sq Sk D for D = Dv, times the share of the scores that exist; of the five of a
+  /// backward pass, 10 B Hq Sq Sk D.
+  double flops = 0;
   double bytes = 0; ///< of arguments and results, each once; of K and V what the queries may see
   /// Few rows of queries share each row of K: reading it is what takes the time.
   bool isDecode = false;

@@ -16,8 +16,35 @@ using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
 
-/// Runs one kernel; `reference` is null without --check.
-static int runKernel(const RunCommand &command, const LoadedKernel &kernel, const LoadedKernel *reference) {
+namespace {
+/// A forward kernel that has run, for the backward one of its pair.
+struct ForwardPass {
+  Kernel description;
+  std::vector<NpyArray> arguments;
+};
+} // namespace
+
+/// The dynamic sizes of a run, by name.
+static std::map<std::string, int64_t> getSizes(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+  std::map<std::string, int64_t> sizes;
+  for (auto [argument, array] : zip_equal(kernel.arguments, arguments))
+    for (auto [size, symbol] : zip_equal(array.shape, argument.symbols))
+      if (symbol >= 0)
+        sizes[kernel.sizes[symbol]] = size;
+  return sizes;
+}
+
+/// Moves what the forward pass took and returned to the arguments of the same names.
+static void takeArguments(ForwardPass &forward, const Kernel &backward, MutableArrayRef<NpyArray> arguments) {
+  for (auto [argument, array] : zip_equal(forward.description.arguments, forward.arguments))
+    for (auto [own, place] : zip_equal(backward.arguments, arguments))
+      if (!own.isOutput && own.name == argument.name)
+        place = std::move(array);
+}
+
+/// Runs one kernel; `reference` is null without --check. A forward pass is left in `forward`, and taken from there.
+static int runKernel(const RunCommand &command, const LoadedKernel &kernel, const LoadedKernel *reference,
+                     ForwardPass &forward) {
   const Kernel &description = kernel.getDescription();
   size_t numOutputs = count_if(description.arguments, [](const KernelArgument &argument) { return argument.isOutput; });
   if (!command.outputs.empty() && command.outputs.size() != numOutputs)
@@ -26,6 +53,8 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
   Expected<std::vector<NpyArray>> arguments = createArguments(description, command.arguments);
   if (!arguments)
     return reportError(arguments.takeError());
+  if (description.kind == "backward" && description.pair == forward.description.pair)
+    takeArguments(forward, description, *arguments);
   std::vector<NpyArray> expected;
   if (reference) {
     Expected<std::vector<NpyArray>> outputs = createOutputs(*reference, *arguments);
@@ -56,6 +85,8 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
   }
   if (Error error = files.keep())
     return reportError(std::move(error));
+  if (description.kind == "forward")
+    forward = {description, std::move(*arguments)};
   return isFine ? 0 : 1;
 }
 
@@ -65,8 +96,11 @@ static int runAll(const RunCommand &command, const LoadedKernel &loaded, const L
     if (none_of(loaded.getKernels(), [&](const Kernel &kernel) { return is_contained(kernel.sizes, name); }))
       return reportError(createStringError("expected --size of a dynamic size of a kernel, found '" + name + "'"));
   int result = 0;
+  ForwardPass forward;
   for (const Kernel &each : loaded.getKernels()) {
     RunCommand own = command;
+    if (each.kind == "backward" && each.pair == forward.description.pair)
+      own.arguments.sizes.merge(getSizes(forward.description, forward.arguments));
     std::erase_if(own.arguments.sizes, [&](const auto &size) { return !is_contained(each.sizes, size.first); });
     if (references)
       outs() << "kernel " << each.name << ":\n";
@@ -80,7 +114,7 @@ static int runAll(const RunCommand &command, const LoadedKernel &loaded, const L
         return reportError(found.takeError());
       reference = std::move(*found);
     }
-    result = std::max(result, runKernel(own, *kernel, reference ? &*reference : nullptr));
+    result = std::max(result, runKernel(own, *kernel, reference ? &*reference : nullptr, forward));
   }
   return result;
 }
@@ -103,5 +137,6 @@ int driver::run(const RunCommand &command) {
     reference = std::move(*compiled);
   }
   const LoadedKernel *found = reference ? &*reference : nullptr;
-  return isOne ? runKernel(command, *kernel, found) : runAll(command, *kernel, found);
+  ForwardPass none;
+  return isOne ? runKernel(command, *kernel, found, none) : runAll(command, *kernel, found);
 }

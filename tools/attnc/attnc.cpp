@@ -88,6 +88,9 @@ cl::opt<std::string> dumpPhases("dump-phases", cl::desc("write the IR after each
 cl::opt<bool> reference("reference", cl::desc("the materialised pipeline, intermediates in f64"), inCompile, inRun,
                         inCategory);
 
+cl::opt<bool> grad("grad", cl::desc("of problem lines: the gradients too, of q, k and v where the line says no other"),
+                   inRun, inBench, inCategory);
+
 // attnc INPUT -o OUT
 cl::opt<std::string> output("o", cl::desc("output file, - for standard output"), cl::value_desc("FILE"), inCompile,
                             inTune, inCategory);
@@ -182,6 +185,18 @@ CompileOptions getOptions() {
   return options;
 }
 
+/// The problem as it is given, or with --grad one that has gradients.
+Expected<std::string> getProblem(const std::string &line) {
+  if (!grad)
+    return line;
+  Expected<Problem> problem = parseProblem(line);
+  if (!problem)
+    return problem.takeError();
+  if (problem->grad.empty())
+    problem->grad = problem->isQuantised() ? std::vector<std::string>{"q"} : std::vector<std::string>{"q", "k", "v"};
+  return printProblem(*problem);
+}
+
 Expected<Source> getSource() {
   if (Error error = checkIsFile(inputFile, kCommands))
     return error;
@@ -190,7 +205,15 @@ Expected<Source> getSource() {
                              Twine(inputFile.empty() ? "neither" : "both"));
   if (problems.size() > 1)
     return createStringError("expected one --problem, found " + Twine(problems.size()));
-  return problems.empty() ? Source{inputFile, std::nullopt} : Source{"", problems.front()};
+  if (problems.empty() && grad)
+    return createStringError("expected --problem=LINE with --grad, found '" + inputFile +
+                             "'; write attn.grad = [\"q\", \"k\", \"v\"] on its function");
+  if (problems.empty())
+    return Source{inputFile, std::nullopt};
+  Expected<std::string> problem = getProblem(problems.front());
+  if (!problem)
+    return problem.takeError();
+  return Source{"", *problem};
 }
 
 /// What another --emit writes may not have the name of it by accident.
@@ -290,6 +313,12 @@ Expected<std::vector<std::string>> getLines() {
       return parsed.takeError();
     for (const Problem &problem : *parsed)
       lines.push_back(printProblem(problem));
+  }
+  for (std::string &line : lines) {
+    Expected<std::string> problem = getProblem(line);
+    if (!problem)
+      return problem.takeError();
+    line = *problem;
   }
   if (lines.empty() && !ceilings)
     return createStringError("expected --problem=LINE or --problems=FILE, found neither");

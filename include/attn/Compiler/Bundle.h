@@ -43,6 +43,8 @@ struct BundleSource {
   /// A problem of a library: its canonical line, the words of it that tensors do not say, and the line with
   /// placeholders that attn_library_group.line describes. Empty elsewhere.
   std::string problem, features, line;
+  /// The same of the forward pass, where the problem has gradients: it is that of a problem without, with lse.
+  std::string forwardFeatures, forwardLine;
 };
 
 /// The source of a library's kernel, whose C name begins with the library's.

@@ -93,6 +93,8 @@ struct Kernel {
   llvm::SmallVector<KernelArgument> arguments;
   llvm::SmallVector<std::string> sizes; ///< names of the dynamic sizes, which the plain entry takes last
   std::string path;                     ///< "flash", "reference", or "mixed" where an op of a chain could not be fused
+  /// Of a pair that attn-differentiate has made: "forward" or "backward", and the name of both; otherwise empty.
+  std::string kind, pair;
   /// The words of its only attn.sdpa; empty where there is none or more than one.
   WordValues words;
   int64_t inputBits = 0;           ///< of f32 significands that its products take; 0 for all (InstructionInfo)

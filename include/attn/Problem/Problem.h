@@ -56,6 +56,8 @@ struct Problem {
   Layout layout = Layout::BHSD;
   bool lse = false;
   bool weights = false;
+  /// Arguments whose gradients are asked for, of q, k, v, bias and sink: the problem is then two kernels.
+  std::vector<std::string> grad;
 
   /// What the text after the line holds: arguments that the regions read, and the regions with their braces, as MLIR.
   struct Capture {
@@ -94,6 +96,7 @@ std::string printProblemLine(const Problem &problem);
 /// of Words.def, block_table, captures, results out, lse, weights, each only where the problem has it, named by
 /// `attn.name` attributes.
 /// Weights are returned by the unfused chain with scores in f32 (f64).
+/// Where gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
 std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn
