@@ -44,6 +44,7 @@ class Problem:
     paged: tuple[int, str, int] | None = None
     lse: bool = False
     weights: bool = False
+    grad: tuple[str, ...] = ()
 
     @property
     def score_dtype(self) -> str:
@@ -79,6 +80,8 @@ class Problem:
         outputs = [name for name in ("lse", "weights") if getattr(self, name)]
         if outputs:
             words.append(f"out={','.join(outputs)}")
+        if self.grad:
+            words.append(f"grad={','.join(self.grad)}")
         return " ".join(words)
 
     def text(self, regions: str = "") -> str:

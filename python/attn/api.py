@@ -214,9 +214,9 @@ def traced(
     return problem.text(result.text), result.arrays
 
 
-def compiled(source: str, target: str) -> _kernel.Kernel:
-    """The kernel of a problem or an IR file, from the cache."""
-    return kernels.get((source, target), lambda: _kernel.compile(source, target))
+def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:
+    """The kernel of a problem or an IR file, that of this name or the first, from the cache."""
+    return kernels.get((source, target, name), lambda: _kernel.compile(source, target, name=name))
 
 
 def as_i32(value: Any) -> Array:

@@ -1,0 +1,116 @@
+"""The gradients of `attn.sdpa` by compiled kernels: `sdpa_backward` and `vjp`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attn import _checks, _cuda, _tensor, api
+from attn._types import Tensor, TensorT
+
+# What has a gradient: always, and where the call has it.
+ALWAYS = ("q", "k", "v")
+GIVEN = ("bias", "sink")
+# The keywords of attn.sdpa, but for what says how much it returns.
+OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, "return_lse", "return_weights"}
+
+
+def sdpa_backward(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    dout: Tensor,
+    *,
+    dlse: Tensor | None = None,
+    grad: Sequence[str] = ALWAYS,
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    dynamic: bool = False,
+    target: str = "host",
+    **options: Any,
+) -> dict[str, TensorT]:
+    """The gradients of Σ dout·out + Σ dlse·lse, where out and lse are what `attn.sdpa` returns, by a compiled kernel.
+
+    No score matrix is saved by the forward pass: scores are computed again, and weights from them and lse.
+
+    Args:
+      q, k, v: as for `attn.sdpa`, in its `layout`.
+      out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned.
+      dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
+      dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
+      grad: whose gradients: of "q", "k", "v", "bias" and "sink".
+      score_mod, mask_mod, dynamic, target: as for `attn.sdpa`.
+      options: the other keywords of `attn.sdpa`, as in the forward call, but for return_lse and return_weights.
+
+    Returns:
+      The gradients by name, in the order of `grad`, each of the shape and type of its input (a sink's in float32, or
+      float64 beside float64). Torch tensors if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0,
+      as have keys that no row keeps.
+
+    Raises:
+      TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
+      CompileError: the compiler refused the problem.
+    """
+    _check_keywords("sdpa_backward", options)
+    if _cuda.is_target(target):
+        raise ValueError(f"expected a processor as target of sdpa_backward, found {target}; leave it out")
+    names = _names(grad, options)
+    given = {"q": q, "k": k, "v": v}
+    arrays = [_tensor.as_array(name, x) for name, x in given.items()]
+    saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
+    problem, others = api.prepare(*arrays, **options)
+    problem = dataclasses.replace(problem, lse=dlse is not None, grad=names)
+    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
+    kernel = api.compiled(source, target, "sdpa_backward")
+    results = [_tensor.as_array(name, x) for name, x in saved.items()]
+    gradients = kernel.on_arrays([*arrays, *others, *captured, *results], q)
+    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+
+
+def vjp(
+    q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
+) -> tuple[Any, Callable[..., dict[str, TensorT]]]:
+    """`attn.sdpa`, and what takes a cotangent of its output to the gradients.
+
+    Args:
+      q, k, v: as for `attn.sdpa`; they must not change before the gradients are computed.
+      grad: as for `attn.sdpa_backward`.
+      return_lse: return (out, lse) in place of out.
+      options: the other keywords of `attn.sdpa`, but for return_weights.
+
+    Returns:
+      out, or (out, lse), and pullback(dout, dlse=None) → gradients by name, as `attn.sdpa_backward`.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
+    """
+    _check_keywords("vjp", options)
+    _names(grad, options)
+    out, lse = api.sdpa(q, k, v, return_lse=True, **options)
+
+    def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, TensorT]:
+        return sdpa_backward(q, k, v, out, lse, dout, dlse=dlse, grad=grad, **options)
+
+    return ((out, lse) if _checks.flag("return_lse", return_lse) else out), pullback
+
+
+def _check_keywords(function: str, options: dict[str, Any]) -> None:
+    unknown = options.keys() - OPTIONS
+    if unknown:
+        raise _checks.unknown_keyword(function, min(unknown))
+
+
+def _names(grad: Sequence[str], options: dict[str, Any]) -> tuple[str, ...]:
+    """The names of `grad`, each once, of what this call has."""
+    names = (grad,) if isinstance(grad, str) else tuple(grad)
+    known = (*ALWAYS, *(name for name in GIVEN if options.get(name) is not None))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"expected grad to name some of {', '.join(known)}, found {name!r}, which has no gradient")
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"expected grad to name one or more of {', '.join(known)}, each once, found {list(names)}")
+    return names
