@@ -162,10 +162,10 @@ def test_a_library_of_another_version_is_refused(monkeypatch, tmp_path):
 def test_a_kernel_is_compiled_once_by_racing_threads(monkeypatch):
     compiled = []
 
-    def slow(line, target):
+    def slow(line, target, name):
         compiled.append(line)
         time.sleep(0.05)
-        return _kernel.compile(line, target)
+        return _kernel.compile(line, target, name=name)
 
     api._plain_kernel.cache_clear()
     monkeypatch.setattr(api, "kernels", api.KernelCache())
