@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/Derivative.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "attn/Transforms/Passes.h"
@@ -203,8 +204,6 @@ private:
       if (isQuantised(getElementTypeOrSelf(getInput(input).getType())))
         return refuse() << "expected gradients of floats, found that of "
                         << getElementTypeOrSelf(getInput(input).getType()) << " asked for; leave it out";
-    if (!sdpa.getScoreMod().empty())
-      return refuse() << "expected no score_mod, whose derivative is not known";
     for (StringRef suffix : {"_forward", "_backward"})
       if (SymbolTable::lookupSymbolIn(function->getParentOp(), name + suffix.str()))
         return refuse() << "expected the name " << name << suffix << " to be free";
@@ -326,6 +325,10 @@ private:
       values.push_back(value);
     }
     SdpaBackwardOp op = createBackward(mapping, values);
+    if (!op.getScoreMod().empty() &&
+        failed(buildScoreGradient(b, op.getLoc(), op.getScoreMod(), op.getScoreGrad(), /*captures=*/ValueRange(),
+                                  /*destinations=*/ValueRange(), [&] { return refuse(); })))
+      return failure();
     SmallVector<Value> gradients;
     for (unsigned input : wanted) {
       Value gradient = getGradient(op, input);

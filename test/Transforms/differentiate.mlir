@@ -79,3 +79,29 @@ func.func @other(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>
       -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// A score_mod has its derivative beside it; what it reads is read there too.
+// CHECK-LABEL: func.func @modified_backward(
+// CHECK-SAME:    %[[SLOPES:[a-z0-9]+]]: tensor<2xf32> {attn.name = "slopes"}
+// CHECK:         attn.sdpa_backward
+// CHECK:         score_mod {
+// CHECK:         score_grad {
+// CHECK-NEXT:    ^bb0(%{{.*}}: f32, %[[DS:[a-z0-9]+]]: f32):
+// CHECK:           %[[SLOPE:.*]] = tensor.extract %[[SLOPES]]
+// CHECK:           %[[GRADIENT:.*]] = arith.mulf %[[DS]], %[[SLOPE]]
+// CHECK:           %[[SELECTED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[GRADIENT]]
+// CHECK:           attn.yield %[[SELECTED]]
+func.func @modified(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<2x6x16xf32>, %v: tensor<2x6x8xf32>,
+                    %slopes: tensor<2xf32> {attn.name = "slopes"}) -> tensor<2x4x8xf32>
+    attributes {attn.grad = ["q"]} {
+  %o = tensor.empty() : tensor<2x4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<2x4x16xf32>, tensor<2x6x16xf32>, tensor<2x6x8xf32>)
+      outs(%o : tensor<2x4x8xf32>) score_mod {
+  ^bb0(%score: f32):
+    %h = attn.index head : index
+    %slope = tensor.extract %slopes[%h] : tensor<2xf32>
+    %scaled = arith.mulf %score, %slope : f32
+    attn.yield %scaled : f32
+  } -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
+}

@@ -46,6 +46,7 @@ def words(rng, shape=SMALL):
     bias = rng.standard_normal((1, shape.hq, 1, shape.sk))
     holes = rng.standard_normal(shape.scores)
     holes[rng.random(shape.scores) < 0.3] = -np.inf
+    slopes = rng.standard_normal(shape.hq)
     lengths = {"q_lengths": [3, 7], "kv_lengths": [9, 4]}
     return {
         "nothing": {},
@@ -68,6 +69,8 @@ def words(rng, shape=SMALL):
             **{"sink": rng.standard_normal(shape.hq), "bias": bias, "softcap": 2.0, "causal": np.array([-2, 3])},
             **{**lengths, "grad": ("q", "k", "v", "bias", "sink")},
         },
+        "score_mod": {"score_mod": lambda s, b, h, i, j: s * attn.tanh(s) - slopes[h] * abs(i - j)},
+        "score_mod and softcap": {"score_mod": lambda s, b, h, i, j: attn.where(s > 0, s, 0.1 * s), "softcap": 1.5},
         "dropout": {"dropout": (0.3, 42, 1)},
     }
 
@@ -76,9 +79,8 @@ def words(rng, shape=SMALL):
 @pytest.mark.parametrize("name", words(np.random.default_rng(0)))
 def test_each_word(rng, name, dtype):
     options = words(rng)[name]
-    for key in ("bias",):
-        if key in options:
-            options[key] = options[key].astype(dtype)
+    if "bias" in options:
+        options["bias"] = options["bias"].astype(dtype)
     check(rng, draw(SMALL, dtype), **options)
 
 

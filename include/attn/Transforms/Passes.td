@@ -134,7 +134,8 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     `attn.sdpa` have gradients. Reshapes between arguments, the op and results are undone. A chain is fused first.
 
     Rejects, with the reason: functions that are more than one attention and reshapes; chains that do not fuse; pages
-    and `attn.kv_append`; gradients of integers and booleans; arguments that are several operands; `score_mod`.
+    and `attn.kv_append`; gradients of integers and booleans; arguments that are several operands; a `score_mod` with an op
+    that has no derivative.
 
     ```mlir
     // before
