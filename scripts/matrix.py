@@ -66,6 +66,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
     "out": ("", "lse", "weights", "lse,weights"),
+    "grad": ("", "q", "v,k", "q,k,v"),
 }
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
@@ -78,6 +79,7 @@ RARE = {
     "out": 0.7,
     "paged": 0.7,
     "window": 0.7,
+    "grad": 0.7,
 }
 LARGE_SIZE_SHARE = 0.3  # of draws of a size over 64 that stay: compile time counts, not run time
 
@@ -185,6 +187,13 @@ RULES = (
     Rule("pages only with paged", ("pages", "paged"), lambda case: bool(case["pages"] and not case["paged"])),
     Rule("kv_lengths with paged", ("paged", "kv_lengths"), lambda c: bool(c["paged"] and not c["kv_lengths"])),
     Rule("no weights with paged", ("paged", "out"), lambda case: bool(case["paged"] and "weights" in case["out"])),
+    Rule("no weights with grad", ("grad", "out"), lambda case: bool(case["grad"] and "weights" in case["out"])),
+    Rule("no pages with grad", ("grad", "paged"), lambda case: bool(case["grad"] and case["paged"])),
+    Rule(
+        "which has no gradient here",
+        ("grad", "kv"),
+        lambda case: is_quantised(case) and ("k" in case["grad"] or "v" in case["grad"]),
+    ),
     *(
         Rule(
             f"size 1 in the key dimension of {name} with paged and sk?",
@@ -231,6 +240,7 @@ def print_problem(case: Levels) -> str:
         "paged",
         "pages",
         "out",
+        "grad",
     ):
         words.append(f"{name}={case[name]}" if case[name] else "")
     for name in ("bias", "mask"):

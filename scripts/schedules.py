@@ -78,7 +78,8 @@ def pick(generator: random.Random, weights: dict[str, int]) -> str:
 def fits_gpu(problem: matrix.Levels) -> bool:
     """False where no GPU kernel is for it, whatever the schedule."""
     sizes = [int(problem[name] or problem["d"]) for name in ("d", "dv")]
-    return problem["element"] != "f64" and all(size % 8 == 0 for size in sizes)
+    has_kernel = problem["element"] != "f64" and not problem["grad"]
+    return has_kernel and all(size % 8 == 0 for size in sizes)
 
 
 def choose_decode(generator: random.Random, policy: Schedule, problem: matrix.Levels) -> Schedule:
