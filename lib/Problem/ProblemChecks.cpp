@@ -158,6 +158,8 @@ llvm::Error ProblemParser::checkGradients() {
   for (Word word : {Word::bias, Word::sink})
     if (problem.words.has(word))
       known.push_back(getWord(word).argument);
+  for (const Problem::Capture &capture : problem.captures)
+    known.push_back(capture.name);
   for (StringRef name : problem.grad)
     if (!llvm::is_contained(known, name))
       return error(wordOf("grad"), llvm::formatv("expected one of {0}, found {1}, which has no gradient here",

@@ -56,6 +56,12 @@ Value undoReshape(OpBuilder &b, Operation *reshape, Value value) {
 /// The inputs of sdpa that have gradients, in the order of these.
 enum Input : unsigned { OfQuery, OfKey, OfValue, OfBias, OfSink, NumInputs };
 
+/// True for a tensor of floats that an op of the region reads.
+bool isRead(Region &region, Value tensor) {
+  return isa<FloatType>(getElementTypeOrSelf(tensor.getType())) && isa<RankedTensorType>(tensor.getType()) &&
+         llvm::any_of(tensor.getUsers(), [&](Operation *user) { return region.isAncestor(user->getParentRegion()); });
+}
+
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp function)
@@ -135,7 +141,10 @@ private:
     return success();
   }
 
+  /// An input, or behind the last one a captured tensor.
   Value getInput(unsigned input) {
+    if (input >= NumInputs)
+      return captures[input - NumInputs];
     switch (input) {
     case OfQuery: return sdpa.getQuery();
     case OfKey: return sdpa.getKey();
@@ -158,6 +167,9 @@ private:
       if (Value input = getInput(i))
         if (auto argument = dyn_cast<BlockArgument>(getView(input).root))
           names.push_back(getName(argument));
+    for (BlockArgument argument : function.getArguments())
+      if (isRead(sdpa.getScoreMod(), argument) && !llvm::is_contained(names, getName(argument)))
+        names.push_back(getName(argument));
     return llvm::join(names, ", ");
   }
 
@@ -183,6 +195,10 @@ private:
       for (unsigned i = 0; i < NumInputs; ++i)
         if (Value input = getInput(i); input && getView(input).root == argument)
           inputs.push_back(i);
+      if (inputs.empty() && isRead(sdpa.getScoreMod(), argument)) {
+        inputs.push_back(NumInputs + captures.size());
+        captures.push_back(argument);
+      }
       if (inputs.empty())
         return refuse() << "expected one of " << joinNames() << ", found " << getName(argument)
                         << ", which has no gradient";
@@ -267,6 +283,12 @@ private:
   // Backward
   //===--------------------------------------------------------------------===//
 
+  /// Of the argument; that of a captured tensor is summed, and returned, in the type of the accumulation.
+  Type getGradientType(unsigned input) {
+    auto type = cast<RankedTensorType>(getView(getInput(input)).root.getType());
+    return input < NumInputs ? type : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
+  }
+
   /// True for a destination of a result: it is no input of the backward pass.
   bool isDestination(BlockArgument argument) {
     return isa<RankedTensorType>(argument.getType()) && !argument.use_empty() &&
@@ -297,7 +319,7 @@ private:
       add(lseType, "d" + lseName);
     SmallVector<Type> results;
     for (unsigned input : wanted)
-      results.push_back(getView(getInput(input)).root.getType());
+      results.push_back(getGradientType(input));
 
     b.setInsertionPointAfter(function);
     auto backward = func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(types, results));
@@ -326,8 +348,9 @@ private:
     }
     SdpaBackwardOp op = createBackward(mapping, values);
     if (!op.getScoreMod().empty() &&
-        failed(buildScoreGradient(b, op.getLoc(), op.getScoreMod(), op.getScoreGrad(), /*captures=*/ValueRange(),
-                                  /*destinations=*/ValueRange(), [&] { return refuse(); })))
+        failed(buildScoreGradient(b, op.getLoc(), op.getScoreMod(), op.getScoreGrad(),
+                                  llvm::map_to_vector(captures, [&](Value x) { return mapping.lookup(x); }),
+                                  op.getDcaptures(), [&] { return refuse(); })))
       return failure();
     SmallVector<Value> gradients;
     for (unsigned input : wanted) {
@@ -381,15 +404,22 @@ private:
       return output;
     };
     Value dbias = createOptional(OfBias), dsink = createOptional(OfSink);
+    SmallVector<Value> dcaptures;
+    for (Value capture : captures) {
+      Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+      dcaptures.push_back(
+          tensor::EmptyOp::create(b, sdpa.getLoc(), tensor::getMixedSizes(b, sdpa.getLoc(), map(capture)), type));
+    }
+    llvm::append_range(outputs, dcaptures);
     auto op = SdpaBackwardOp::create(
         b, sdpa.getLoc(), ValueRange(outputs).getTypes(), map(sdpa.getQuery()), map(sdpa.getKey()),
         map(sdpa.getValue()), values[0], values[1], values[2], returnsLse ? values[3] : Value(), map(sdpa.getBias()),
-        map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias, dsink, /*dcaptures=*/ValueRange(),
-        map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()),
-        map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), map(sdpa.getKeyScale()), map(sdpa.getValueScale()),
-        map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), map(sdpa.getScaleValue()), sdpa.getScaleAttr(),
-        sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(),
-        sdpa.getSoftcapAttr(), sdpa.getDropoutPAttr(), getBackwardMaps(), /*schedule=*/ScheduleAttr());
+        map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()),
+        map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()),
+        map(sdpa.getCuSeqlensK()), map(sdpa.getKeyScale()), map(sdpa.getValueScale()), map(sdpa.getDropoutSeed()),
+        map(sdpa.getDropoutOffset()), map(sdpa.getScaleValue()), sdpa.getScaleAttr(), sdpa.getCausalAttr(),
+        sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(), sdpa.getSoftcapAttr(),
+        sdpa.getDropoutPAttr(), getBackwardMaps(), /*schedule=*/ScheduleAttr());
     sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
     sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
     return op;
@@ -419,9 +449,10 @@ private:
     return b.getAffineMapArrayAttr(maps);
   }
 
-  /// The results are dq, dk, dv, then dbias and dsink where they stand.
+  /// The results are dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
   Value getGradient(SdpaBackwardOp op, unsigned input) {
-    return op->getResult(input == OfSink && !op.getDbias() ? unsigned(OfBias) : input);
+    unsigned numAbsent = (input > OfBias && !op.getDbias()) + (input > OfSink && !op.getDsink());
+    return op->getResult(input - numAbsent);
   }
 
   LogicalResult rename(func::FuncOp backward) {
@@ -440,8 +471,9 @@ private:
   std::string name;
   SdpaOp sdpa;
   int64_t outResult = -1, lseResult = -1;
-  bool returnsLse = false; ///< before lse is added: its cotangent is an argument
-  SmallVector<unsigned> wanted;
+  bool returnsLse = false;      ///< before lse is added: its cotangent is an argument
+  SmallVector<unsigned> wanted; ///< inputs, in the order of the results
+  SmallVector<Value> captures;  ///< those of score_mod among them
 };
 
 struct DifferentiatePass : public attn::impl::DifferentiatePassBase<DifferentiatePass> {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,14 +43,15 @@ def sdpa_backward(
       out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned.
       dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
       dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
-      grad: whose gradients: of "q", "k", "v", "bias" and "sink".
+      grad: whose gradients: of "q", "k", "v", "bias" and "sink", and of arrays of floats that score_mod reads, by the
+        names that it has for them.
       score_mod, mask_mod, dynamic, target: as for `attn.sdpa`.
       options: the other keywords of `attn.sdpa`, as in the forward call, but for return_lse and return_weights.
 
     Returns:
-      The gradients by name, in the order of `grad`, each of the shape and type of its input (a sink's in float32, or
-      float64 beside float64). Torch tensors if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0,
-      as have keys that no row keeps.
+      The gradients by name, in the order of `grad`, each of the shape and type of its input; those of a sink and of
+      what score_mod reads are float32, or float64 beside float64. Torch tensors if q is one, otherwise NumPy arrays.
+      Rows that keep no key have gradient 0, as have keys that no row keeps.
 
     Raises:
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
@@ -58,13 +60,14 @@ def sdpa_backward(
     _check_keywords("sdpa_backward", options)
     if _cuda.is_target(target):
         raise ValueError(f"expected a processor as target of sdpa_backward, found {target}; leave it out")
-    names = _names(grad, options)
+    names = (grad,) if isinstance(grad, str) else tuple(grad)
     given = {"q": q, "k": k, "v": v}
     arrays = [_tensor.as_array(name, x) for name, x in given.items()]
     saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
     problem, others = api.prepare(*arrays, **options)
     problem = dataclasses.replace(problem, lse=dlse is not None, grad=names)
     source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
+    _check_names(names, options, _captured(source))
     kernel = api.compiled(source, target, "sdpa_backward")
     results = [_tensor.as_array(name, x) for name, x in saved.items()]
     gradients = kernel.on_arrays([*arrays, *others, *captured, *results], q)
@@ -89,7 +92,8 @@ def vjp(
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
     _check_keywords("vjp", options)
-    _names(grad, options)
+    if options.get("score_mod") is None:
+        _check_names((grad,) if isinstance(grad, str) else tuple(grad), options)
     out, lse = api.sdpa(q, k, v, return_lse=True, **options)
 
     def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, TensorT]:
@@ -104,13 +108,17 @@ def _check_keywords(function: str, options: dict[str, Any]) -> None:
         raise _checks.unknown_keyword(function, min(unknown))
 
 
-def _names(grad: Sequence[str], options: dict[str, Any]) -> tuple[str, ...]:
-    """The names of `grad`, each once, of what this call has."""
-    names = (grad,) if isinstance(grad, str) else tuple(grad)
-    known = (*ALWAYS, *(name for name in GIVEN if options.get(name) is not None))
+def _captured(source: str) -> tuple[str, ...]:
+    """The names of the arrays that the functions of a problem read."""
+    line = source.partition("\n")[2].partition("\n")[0]
+    return tuple(re.findall(r"%(\w+) :", line)) if line.startswith("captures(") else ()
+
+
+def _check_names(names: tuple[str, ...], options: dict[str, Any], captured: tuple[str, ...] = ()) -> None:
+    """Each name once, of what this call has."""
+    known = (*ALWAYS, *(name for name in GIVEN if options.get(name) is not None), *captured)
     for name in names:
         if name not in known:
             raise ValueError(f"expected grad to name some of {', '.join(known)}, found {name!r}, which has no gradient")
     if not names or len(set(names)) < len(names):
         raise ValueError(f"expected grad to name one or more of {', '.join(known)}, each once, found {list(names)}")
-    return names

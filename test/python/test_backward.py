@@ -153,6 +153,20 @@ def test_every_element_is_written(rng):
     agree(dict(zip("qkv", targets, strict=True)), expected, q.dtype)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_captured_arrays(rng, dtype):
+    slopes = rng.standard_normal(4).astype(dtype)
+    table = rng.standard_normal((4, 12)).astype(dtype)
+
+    def modify(s, b, h, i, j):
+        return s - slopes[h] * abs(i - j) + table[h, attn.clip(j - i + 2, 0, 11)] * attn.tanh(s)
+
+    options = {"score_mod": modify, "causal": "bottom_right", "softcap": 3.0, "kv_lengths": [9, 0]}
+    check(rng, draw(SMALL, dtype), grad=("table", "q", "slopes"), **options)
+    with pytest.raises(ValueError, match=r"some of q, k, v, slopes, table, found 'other'"):
+        check(rng, draw(SMALL, dtype), grad=("other",), **options)
+
+
 def test_vjp(rng):
     arrays = draw(SMALL)
     options = {"sink": rng.standard_normal(4), "causal": "bottom_right"}

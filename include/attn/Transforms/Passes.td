@@ -131,7 +131,7 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
       of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument.
 
     Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias and sink of
-    `attn.sdpa` have gradients. Reshapes between arguments, the op and results are undone. A chain is fused first.
+    `attn.sdpa` have gradients, and tensors of floats that `score_mod` reads. Reshapes between arguments, the op and results are undone. A chain is fused first.
 
     Rejects, with the reason: functions that are more than one attention and reshapes; chains that do not fuse; pages
     and `attn.kv_append`; gradients of integers and booleans; arguments that are several operands; a `score_mod` with an op
