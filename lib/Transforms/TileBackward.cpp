@@ -14,6 +14,7 @@
 #include "TileBuilder.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -135,8 +136,9 @@ private:
   /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns.
   Value createSpace(int64_t rows, int64_t columns, OpFoldResult usedRows, OpFoldResult usedColumns) {
     int64_t line = kLineBytes / (type.getWidth() / 8);
-    Value space =
-        tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{rows, int64_t(llvm::alignTo(columns, line)) + line}, type);
+    auto spaceType = RankedTensorType::get({rows, int64_t(llvm::alignTo(columns, line)) + line}, type);
+    // No tensor.empty: CSE makes one of two, and of two destinations in it bufferisation makes one a buffer of its own.
+    Value space = bufferization::AllocTensorOp::create(b, loc, spaceType, /*dynamicSizes=*/ValueRange());
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
     return tensor::ExtractSliceOp::create(b, loc, space, ArrayRef<OpFoldResult>{zero, zero}, {usedRows, usedColumns},
                                           {one, one});

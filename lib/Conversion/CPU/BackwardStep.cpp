@@ -98,19 +98,21 @@ private:
     return Values(branch.getResults());
   }
 
-  /// body(first, rows) over [lower, upper): blocks of whole register kernels, then single rows.
+  /// body(first, rows) over [lower, upper): blocks of whole register kernels, then of powers of two, each once at most.
   void forEachRows(Value lower, Value upper, function_ref<void(Value, int64_t)> body) {
-    Value count = vb.subtract(upper, lower);
-    Value end = vb.add(lower, vb.subtract(count, vb.remainder(count, blockRows)));
-    vb.loop(lower, end, blockRows, {}, [&](Value first, ValueRange) {
-      body(first, blockRows);
-      return Values();
-    });
-    if (blockRows > 1)
-      vb.loop(end, upper, 1, {}, [&](Value first, ValueRange) {
-        body(first, 1);
+    auto emitBlocks = [&](int64_t rows) {
+      Value count = vb.subtract(upper, lower);
+      Value end = vb.add(lower, vb.subtract(count, vb.remainder(count, rows)));
+      vb.loop(lower, end, rows, {}, [&](Value first, ValueRange) {
+        body(first, rows);
         return Values();
       });
+      lower = end;
+    };
+    emitBlocks(blockRows);
+    for (int64_t rows = llvm::PowerOf2Ceil(blockRows) / 2; rows > 0; rows /= 2)
+      if (rows < blockRows)
+        emitBlocks(rows);
   }
 
   Value loadScalar(Value memref, ValueRange indices) { return memref::LoadOp::create(b, loc, memref, indices); }

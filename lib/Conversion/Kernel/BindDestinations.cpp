@@ -92,8 +92,13 @@ static void ownDestination(OpBuilder &b, Value result) {
     Value old = destination->get();
     b.setInsertionPoint(op);
     auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    auto isOther = [&](Operation *user) { return user != op && !isa<tensor::DimOp>(user); };
-    if (llvm::none_of(old.getUsers(), isOther) || isSlicedTile(old)) {
+    auto dps = dyn_cast<DestinationStyleOpInterface>(op);
+    auto isOther = [&](OpOperand &use) {
+      if (use.getOwner() == op) // another of its destinations
+        return &use != destination && (!dps || dps.isDpsInit(&use));
+      return !isa<tensor::DimOp>(use.getOwner());
+    };
+    if (llvm::none_of(old.getUses(), isOther) || isSlicedTile(old)) {
       value = old;
     } else if (Operation *start = old.getDefiningOp(); isa_and_nonnull<tensor::EmptyOp, linalg::FillOp>(start)) {
       destination->set(b.clone(*start)->getResult(0));
