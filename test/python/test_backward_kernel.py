@@ -129,10 +129,14 @@ def test_bias_of_all_heads():
 
 
 def test_mask():
-    """A row without keys among others."""
+    """A row without keys among others: what it holds reaches nothing, NaN included."""
     mask = np.random.default_rng(2).random((2, 1, 113, 203)) < 0.5
     mask[:, :, 7] = False
-    dq, _, _ = check(ODD, "", {"mask": mask}, more=[mask], clauses=(("mask", mask.shape, "i1"),))
+    arrays = problem(ODD, mask=mask)
+    for x in (arrays[0], arrays[3], arrays[5]):
+        x[:, :, 7] = np.nan
+    clauses = (("mask", mask.shape, "i1"),)
+    dq, _, _ = check(ODD, "", {"mask": mask}, arrays=arrays, more=[mask], clauses=clauses)
     assert not dq[:, :, 7].any()
 
 
