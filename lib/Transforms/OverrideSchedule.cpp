@@ -19,7 +19,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const TargetInfo &target) {
+template <typename OpTy> static FailureOr<ScheduleAttr> writeOver(OpTy op, StringRef text, const TargetInfo &target) {
   llvm::Expected<ScheduleAttr> schedule = parseSchedule(text, *op.getSchedule(), op.getContext());
   if (!schedule) {
     op.emitOpError("schedule: ") << llvm::toString(schedule.takeError());
@@ -30,6 +30,14 @@ FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const 
   return *schedule;
 }
 
+FailureOr<ScheduleAttr> attn::overrideSchedule(SdpaOp op, StringRef text, const TargetInfo &target) {
+  return writeOver(op, text, target);
+}
+
+template <typename OpTy> static bool hasOp(Operation *root) {
+  return root->walk([](OpTy) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 namespace {
 struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<OverrideSchedulePass> {
   using Base::Base;
@@ -38,16 +46,24 @@ struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<Overri
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
     if (failed(info))
       return signalPassFailure();
-    WalkResult result = getOperation().walk([&](SdpaOp op) {
+    auto change = [&](auto op) {
       if (!op.getSchedule())
         return WalkResult(op.emitOpError("expected a schedule to write over; run attn-select-schedule"));
-      FailureOr<ScheduleAttr> changed = overrideSchedule(op, schedule, *info);
+      FailureOr<ScheduleAttr> changed = writeOver(op, schedule, *info);
       if (failed(changed))
         return WalkResult::interrupt();
       op.setScheduleAttr(*changed);
       emitRemark(op, RemarkOutcome::Analysis, "schedule-overridden") << printSchedule(*changed);
       return WalkResult::advance();
-    });
+    };
+    // That of one direction is for ops of it, where there are both.
+    bool isBackward = StringRef(schedule).trim().starts_with("#attn.backward");
+    bool hasForward = hasOp<SdpaOp>(getOperation()), hasBackward = hasOp<SdpaBackwardOp>(getOperation());
+    WalkResult result = WalkResult::advance();
+    if (!isBackward || !hasBackward)
+      result = getOperation().walk([&](SdpaOp op) { return change(op); });
+    if (!result.wasInterrupted() && (isBackward || !hasForward))
+      result = getOperation().walk([&](SdpaBackwardOp op) { return change(op); });
     if (result.wasInterrupted())
       signalPassFailure();
   }

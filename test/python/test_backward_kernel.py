@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import attn
+import processor
 from backward_ir import Sizes, backward
 from helpers import assert_close, assert_within
 
@@ -52,14 +53,23 @@ def problem(sizes, dtype=np.float32, **options):
 
 
 def check(
-    sizes, attributes="", options=None, dtype="f32", grad=("q", "k", "v"), arrays=None, more=(), given=None, **ir
+    sizes,
+    attributes="",
+    options=None,
+    dtype="f32",
+    grad=("q", "k", "v"),
+    arrays=None,
+    more=(),
+    given=None,
+    target="host",
+    **ir,
 ):
     """Compiles, runs, and compares all gradients. `given` is what the reference of the backward pass has besides."""
     options = options or {}
     arrays = arrays or problem(sizes, TYPES[dtype], **options)
     expected = attn.reference.sdpa_backward(*arrays, grad=grad, **options, **(given or {}))
     text = backward(sizes, dtype, attributes=attributes, **ir)
-    kernel = attn.compile(text, fail_on_fallback=True, cache=False)
+    kernel = attn.compile(text, target, fail_on_fallback=True, cache=False)
     found = kernel(*arrays, *more)
     for name, array in zip(grad, found, strict=True):
         # Sums of f32 are rounded once: twice the error of that is what 16 bits may have.
@@ -83,6 +93,29 @@ def test_sizes(name, mask):
 @pytest.mark.parametrize("dtype", ["f64", "bf16", "f16"])
 def test_types(mask, dtype):
     check(ODD, *MASKS[mask], dtype=dtype)
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_targets(target, dtype):
+    processor.skip_unless_it_runs(target)
+    check(ODD, *MASKS["window"], dtype=dtype, target=target)
+
+
+SCHEDULES = [(7, 32, 3, 1), (5, 48, 5, 3), (200, 16, 1, 1), (24, 256, 8, 2)]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("mask", ["bottom_right", "window"])
+def test_schedules(schedule, mask):
+    """Tiles that no policy chooses: rows and keys that fill no block, one-row kernels."""
+    processor.skip_unless_it_runs("x86-64-v3")
+    attributes, options = MASKS[mask]
+    fields = ("query_tile", "key_tile", "block_rows", "block_vectors")
+    text = ", ".join(f"{name} = {x}" for name, x in zip(fields, schedule, strict=True))
+    text = text.replace("block_rows", "lanes = 8, block_rows")
+    attributes = f"{attributes}, schedule = #attn.backward<{text}>"
+    check(ODD, attributes, options, target="x86-64-v3")
 
 
 def test_no_keys():
