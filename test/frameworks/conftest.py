@@ -1,14 +1,11 @@
 """Settings of these tests: fresh seeds for each, and kernels are compiled and not found on disk."""
 
-import gradient
 import pytest
 import torch
 
 import attn
 
 attn.set_cache(enabled=False)
-if not hasattr(attn, "sdpa_backward"):
-    attn.sdpa_backward = gradient.sdpa_backward
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,5 @@
 """attn.jax: the custom call outside and inside of jit, gradients, vmap, and what it refuses."""
 
-import gradient
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -12,8 +11,6 @@ import attn
 import attn.jax as aj
 
 jax.config.update("jax_enable_x64", True)
-if attn.sdpa_backward is gradient.sdpa_backward:
-    aj._run = gradient.run_in_jax(aj._run)
 
 SHAPES = ((2, 4, 5, 3), (2, 2, 7, 3), (2, 2, 7, 6))
 
