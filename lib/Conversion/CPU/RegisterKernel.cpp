@@ -197,7 +197,10 @@ bool Operand::isInnermost(unsigned position) const {
   auto type = cast<MemRefType>(memref.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (map.getNumResults() == 0 || failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+  if (map.getNumResults() == 0 || failed(type.getStridesAndOffset(strides, offset)))
+    return false;
+  // One column may have any stride: nothing follows it.
+  if (strides.back() != 1 && type.getShape().back() != 1)
     return false;
   return map.getResults().back() == getAffineDimExpr(position, map.getContext());
 }
