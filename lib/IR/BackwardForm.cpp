@@ -15,6 +15,9 @@
 using namespace mlir;
 using namespace attn;
 
+/// Elements of the parts of a shared bias's gradient, at most: 256 MB in f32.
+static constexpr int64_t kMaxBiasParts = int64_t(1) << 26;
+
 namespace {
 
 using Values = SmallVector<Value>;
@@ -125,17 +128,60 @@ private:
     return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), init).getResult(0);
   }
 
+  /// The dimensions of the domain that a part of a shared bias has: the batch, and those of the bias.
+  SmallVector<unsigned> getPartDims() {
+    AffineMap map = getMap("dbias");
+    auto dims = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+    for (unsigned position : {numBatch, numBatch + 1})
+      if (map.isFunctionOfDim(position))
+        dims.push_back(position);
+    return dims;
+  }
+
+  /// Zeros for the gradient of the bias, and their map: of the bias itself, or a part for each batch index and head.
+  Value createBiasZeros(AffineMap &map) {
+    if (!op.getDbias())
+      return {};
+    map = getMap("dbias");
+    if (!hasBiasGradientParts(op))
+      return createZeros(op.getDbias());
+    SmallVector<OpFoldResult> sizes = getDomainSizes(b, op), shape;
+    for (unsigned position : getPartDims())
+      shape.push_back(sizes[position]);
+    map = AffineMap::getMultiDimMapWithTargets(sizes.size(), getPartDims(), op.getContext());
+    return createZeros(tensor::EmptyOp::create(b, loc, shape, type));
+  }
+
+  /// dbias = the sum of its parts.
+  Value sumBiasParts(Value parts) {
+    SmallVector<unsigned> dims = getPartDims();
+    AffineMap map = restrictDomain(getMap("dbias"), dims);
+    SmallVector<utils::IteratorType> iterators;
+    for (unsigned i = 0; i < dims.size(); ++i)
+      iterators.push_back(map.isFunctionOfDim(i) ? utils::IteratorType::parallel : utils::IteratorType::reduction);
+    Value zeros = createZeros(op.getDbias());
+    return linalg::GenericOp::create(b, loc, zeros.getType(), parts, zeros,
+                                     ArrayRef<AffineMap>{b.getMultiDimIdentityMap(dims.size()), map}, iterators,
+                                     [](OpBuilder &nested, Location at, ValueRange x) {
+                                       Value sum = arith::AddFOp::create(nested, at, x[1], x[0]);
+                                       linalg::YieldOp::create(nested, at, sum);
+                                     })
+        .getResult(0);
+  }
+
   BackwardStepOp buildStep(Value delta, FloatAttr scale, Value scaleValue) {
     Values inits;
     for (Value output : {op.getDquery(), op.getDkey(), op.getDvalue()})
       inits.push_back(createZeros(output));
-    Value dbias = createZeros(op.getDbias());
+    AffineMap biasMap;
+    Value dbias = createBiasZeros(biasMap);
     Values captures = llvm::map_to_vector(op.getDcaptures(), [&](Value output) { return createZeros(output); });
     SmallVector<AffineMap> stepMaps;
-    for (StringRef name :
-         {"query", "key", "value", "lse", "dout", "lse", "bias", "mask", "dquery", "dkey", "dvalue", "dbias"})
+    for (StringRef name : {"query", "key", "value", "lse", "dout", "lse", "bias", "mask", "dquery", "dkey", "dvalue"})
       if (AffineMap map = getMap(name))
         stepMaps.push_back(map);
+    if (biasMap)
+      stepMaps.push_back(biasMap);
     Values all = inits;
     if (dbias)
       all.push_back(dbias);
@@ -212,8 +258,10 @@ private:
     Values results, outputs = {op.getDquery(), op.getDkey(), op.getDvalue()};
     if (op.getDbias())
       outputs.push_back(op.getDbias());
-    for (auto [i, output] : llvm::enumerate(outputs))
-      results.push_back(round(step->getResult(i), output));
+    for (auto [i, output] : llvm::enumerate(outputs)) {
+      bool isPart = output == op.getDbias() && i == 3 && hasBiasGradientParts(op);
+      results.push_back(round(isPart ? sumBiasParts(step->getResult(i)) : step->getResult(i), output));
+    }
     if (op.getDsink())
       results.push_back(buildSinkGradient(delta));
     for (auto [i, output] : llvm::enumerate(op.getDcaptures()))
@@ -230,6 +278,28 @@ private:
 };
 
 } // namespace
+
+bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
+  if (!op.getDbias())
+    return false;
+  AffineMap map = getMaps(op).back();
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  bool isShared = false;
+  int64_t elements = 1;
+  for (unsigned position = 0; position < numBatch + 2; ++position) {
+    bool isHeld = map.isFunctionOfDim(position);
+    isShared |= position < numBatch && !isHeld && domain[position] != 1;
+    if (position >= numBatch && !isHeld)
+      continue;
+    if (ShapedType::isDynamic(domain[position]))
+      return false;
+    elements *= std::max<int64_t>(1, domain[position]);
+    if (elements > kMaxBiasParts)
+      return false;
+  }
+  return isShared;
+}
 
 FailureOr<SmallVector<Value>> attn::buildBackwardForm(OpBuilder &builder, SdpaBackwardOp op, Type type) {
   if (!isa<RankedTensorType>(op.getOutput().getType()))

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleVerifier.h"
+#include "attn/IR/Decompose.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -39,7 +40,7 @@ static AffineExpr getResultOf(AffineMap map, unsigned position) {
   return {};
 }
 
-template <typename OpTy> static std::string explain(OpTy op) {
+template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
   Type type = getElement(op.getQuery()), keyType = getElement(op.getKey());
   if (!isa<RankedTensorType>(op.getQuery().getType()))
     return "expected tensors, found memrefs";
@@ -72,8 +73,10 @@ template <typename OpTy> static std::string explain(OpTy op) {
         return isHead ? "expected the heads of Q to share those of K, V and their gradients alike"
                       : "expected K and V of each batch index of their own";
     }
-    if (maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1)
-      return "expected a bias of each batch index and head of its own where its gradient is asked for";
+    if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1)
+      return "expected a bias of each batch index and head of its own where its gradient is asked for, or static sizes "
+             "of "
+             "at most 2^26 elements";
   }
   if (maps["dquery"].getResults().back() != getDim(numBatch + 2))
     return "expected the columns of dquery to be its last dimension";
@@ -84,9 +87,9 @@ std::string attn::explainNoBackwardKernel(Operation *op) {
   if (auto sdpa = dyn_cast<SdpaBackwardOp>(op)) {
     if (sdpa.getKeyScale())
       return "expected no quantised K and V (kv_scale)";
-    return explain(sdpa);
+    return explain(sdpa, hasBiasGradientParts(sdpa));
   }
-  return explain(cast<BackwardStepOp>(op));
+  return explain(cast<BackwardStepOp>(op), /*hasOwnBias=*/false);
 }
 
 int64_t attn::getBackwardStackBytes(Operation *op, int64_t queryTile, int64_t keyTile, int64_t panelKeys) {
