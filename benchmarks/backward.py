@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Gradient kernels beside the forward kernel in the same rounds, one thread, CPU time: GFLOP/s as medians.
 
-A backward pass has five products, 10 pairs D; a forward pass two, 4 pairs D. --prototype is a library of
-shared/cpu_prototypes/backward/bwd.cpp, whose kernel joins the rounds.
+A backward pass has five products, 10 pairs D; a forward pass two, 4 pairs D. --prototype is a library with `bwd`, a
+kernel written by hand, which joins the rounds.
 """
 
 import argparse
