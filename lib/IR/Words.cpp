@@ -50,7 +50,8 @@ static SmallVector<std::pair<const WordInfo *, OpOperand *>> findWordOperands(Op
   }
 #include "attn/Support/Words.def"
   };
-  TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp, SdpaBackwardOp>(add).Default([](Operation *) {});
+  TypeSwitch<Operation *>(op).Case<SdpaOp, MaskOp, SoftmaxOp, DropoutOp, SdpaBackwardOp>(add).Default(
+      [](Operation *) {});
   return operands;
 }
 

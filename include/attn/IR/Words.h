@@ -17,8 +17,8 @@ llvm::SmallVector<std::pair<const WordInfo *, mlir::Value>> getWordOperands(mlir
 /// The word that an operand of such an op is; null where it is none.
 const WordInfo *findWord(mlir::OpOperand &operand);
 
-/// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as text, which stock
-/// tools can read; units for its operands.
+/// The words of a sdpa or sdpa_backward under their names: its attributes as they are, but those of the dialect as
+/// text, which stock tools can read; units for its operands.
 mlir::DictionaryAttr noteWords(mlir::Operation *op);
 /// The value of one entry of what noteWords gave; nullopt where it is none.
 std::optional<WordValue> readWord(mlir::NamedAttribute note);
