@@ -101,6 +101,7 @@ static void buildOnlinePhase(OpPassManager &pm, const PhaseOptions &) {
 static void buildTilePhase(OpPassManager &pm, const PhaseOptions &) {
   pm.addNestedPass<func::FuncOp>(createTilePass());
   pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(createCSEPass()); // of steps that are equal one is left, before they have prefetches
   pm.addNestedPass<func::FuncOp>(createAddPrefetchesPass());
   pm.addPass(createCSEPass());
   addVerification(pm, Phase::Tile);

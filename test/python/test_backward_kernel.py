@@ -245,17 +245,21 @@ def test_threads_give_the_same_bits():
     assert all(x == results[0] for x in results)
 
 
-def test_what_has_no_kernel_falls_back():
-    shape = (1, 4, 113, 203)
-    text = backward(ODD, clauses=(("bias", shape, "f32"),), dbias=shape)
+@pytest.mark.parametrize("line", ["layout=varlen", "layout=varlen causal=top_left window=3,0"])
+def test_what_has_no_kernel_falls_back(line):
     with pytest.raises(attn.CompileError) as error:
-        attn.compile(text, fail_on_fallback=True, cache=False)
+        attn.compile(f"b2 hq2 sq8 d4 f32 {line} grad=q,k,v", fail_on_fallback=True, cache=False)
     assert "falls back to the materialised path" in error.value.diagnostics
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 113, 203), (2, 1, 113, 203), (1, 1, 113, 203), (1, 1, 1, 203)])
+def test_gradient_of_a_shared_bias(shape):
+    text = backward(ODD, clauses=(("bias", shape, "f32"),), dbias=shape)
     bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
     arrays = problem(ODD, bias=bias)
     grad = ("q", "k", "v", "bias")
     expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
-    for name, array in zip(grad, attn.compile(text, cache=False)(*arrays, bias), strict=True):
+    for name, array in zip(grad, attn.compile(text, fail_on_fallback=True, cache=False)(*arrays, bias), strict=True):
         assert_close(array, expected[name], np.float32, f"d{name}")
 
 
