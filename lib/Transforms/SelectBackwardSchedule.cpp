@@ -14,7 +14,7 @@ using namespace attn;
 static constexpr int64_t kManyRegisters = 32;
 /// Rows and vectors of a register kernel: 12 sums, 2 vectors of a panel, and a scalar in all lanes of one.
 static constexpr int64_t kBlockRows = 6, kBlockVectors = 2;
-/// The best tile of a sweep on 16 registers (shared/GRADIENTS.md): 16 blocks of rows, 8 panels of keys.
+/// The best tile of a sweep on 16 registers: 16 blocks of rows, 8 panels of keys.
 static constexpr int64_t kQueryTile = 96, kKeyTile = 128;
 
 /// As many positions as there are, in whole blocks, at most `most`.
