@@ -4,12 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Decompose.h"
+#include "Formula.h"
 #include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -20,8 +19,6 @@ static constexpr int64_t kMaxBiasParts = int64_t(1) << 26;
 
 namespace {
 
-using Values = SmallVector<Value>;
-
 class BackwardForm {
 public:
   BackwardForm(OpBuilder &builder, SdpaBackwardOp op, Type type)
@@ -29,7 +26,7 @@ public:
 
   FailureOr<Values> build() {
     Value scaleValue = op.getScaleValue();
-    FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale();
+    FloatAttr scale = scaleValue ? FloatAttr() : getStaticScale(op);
     if (!scale && !scaleValue)
       return failure();
     if (scaleValue)
@@ -46,15 +43,6 @@ public:
   }
 
 private:
-  FloatAttr getStaticScale() {
-    if (FloatAttr scale = op.getScaleAttr())
-      return scale;
-    int64_t headSize = getStaticSize(op, DimKind::HeadSize);
-    if (ShapedType::isDynamic(headSize))
-      return {};
-    return b.getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
-  }
-
   /// Softcap and the scale of K become part of score_mod and score_grad, dropout and the scale of V of weight_mod.
   void takeScoreRegions(Region &weightMod) {
     // The reference may have narrowed the operands again, not the regions.
@@ -71,25 +59,21 @@ private:
     composeKvScale(b, loc, op.getValueScale(), ScaleOrder::AfterRegion, regionType, weightMod);
   }
 
-  Values inlineGiven(Region &region, ValueRange arguments) {
-    return inlineRegion(b, region, arguments, [&](IndexOp index) -> Value { return b.clone(*index)->getResult(0); });
-  }
-
   /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds (1 - tanh(score_mod(t) / c)^2))
   void composeSoftcap(Type regionType, double cap) {
     OpBuilder::InsertionGuard guard(b);
     Region grad;
     grad.takeBody(op.getScoreGrad());
     Block *block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
-    Value x = block->getArgument(0), gradient = block->getArgument(1);
-    if (!op.getScoreMod().empty())
-      x = inlineGiven(op.getScoreMod(), x).front();
+    Value gradient = block->getArgument(1), x = inlineScoreRegion(b, loc, op.getScoreMod(), block->getArgument(0));
     Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
     Value tanh = math::TanhOp::create(b, loc, ratio), one = createFloatConstant(b, loc, regionType, 1);
     Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, tanh, tanh));
     gradient = arith::MulFOp::create(b, loc, gradient, slope);
     if (!grad.empty())
-      gradient = inlineGiven(grad, {block->getArgument(0), gradient}).front();
+      gradient = inlineRegion(b, grad, {block->getArgument(0), gradient}, [&](IndexOp index) -> Value {
+                   return b.clone(*index)->getResult(0);
+                 }).front();
     YieldOp::create(b, loc, gradient);
     foldSoftcap(b, loc, cap, regionType, op.getScoreMod());
   }
@@ -259,7 +243,7 @@ private:
     if (op.getDbias())
       outputs.push_back(op.getDbias());
     for (auto [i, output] : llvm::enumerate(outputs)) {
-      bool isPart = output == op.getDbias() && i == 3 && hasBiasGradientParts(op);
+      bool isPart = i == 3 && hasBiasGradientParts(op);
       results.push_back(round(isPart ? sumBiasParts(step->getResult(i)) : step->getResult(i), output));
     }
     if (op.getDsink())

@@ -99,9 +99,7 @@ struct BackwardMaps {
   }
   AffineMap query, key, value, lse, dout, delta, bias, mask, dquery, dkey, dvalue, dbias;
 };
-} // namespace
 
-namespace {
 /// Where the body of a generic over products is, whose bias and mask are `bias` and `mask`.
 class BackwardPosition : public FormulaPosition {
 public:

@@ -17,6 +17,10 @@ namespace attn {
 using BodyFn = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::ValueRange)>;
 using Values = llvm::SmallVector<mlir::Value>;
 
+/// The factor of the scores of a sdpa or sdpa_backward as written, or the default, 1 / sqrt(D), D of Q and K; null
+/// where D is not known.
+mlir::FloatAttr getStaticScale(mlir::Operation *op);
+
 /// Builds linalg over a part of one op's iteration domain. Intermediate tensors hold (batch…, named dimensions…).
 class Formula {
 public:

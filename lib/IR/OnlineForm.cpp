@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Decompose.h"
+#include "Formula.h"
 #include "attn/IR/State.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
@@ -29,14 +29,13 @@ SmallVector<AffineMap> attn::getStateMaps(OnlineStepOp op) {
   return maps;
 }
 
-/// The factor of the scores as written, or the default, 1 / sqrt(D), D of Q and K; null where D is not known.
-static FloatAttr getStaticScale(SdpaOp op) {
-  if (FloatAttr scale = op.getScaleAttr())
+FloatAttr attn::getStaticScale(Operation *op) {
+  if (auto scale = op->getAttrOfType<FloatAttr>("scale"))
     return scale;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize);
   if (ShapedType::isDynamic(headSize))
     return nullptr;
-  return Builder(op.getContext()).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
+  return Builder(op->getContext()).getF64FloatAttr(1.0 / std::sqrt(static_cast<double>(headSize)));
 }
 
 /// What becomes of the scores and of the weights in the step: regions of `op` with its words and the factors of K and
