@@ -93,9 +93,10 @@ struct BackwardMaps {
       bias = maps[next++];
     if (op.getMask())
       mask = maps[next++];
-    dquery = maps[next], dkey = maps[next + 1], dvalue = maps[next + 2];
-    if (op.getDbias())
-      dbias = maps[next + 3];
+    for (auto [operand, map] : {std::pair(op.getDquery(), &dquery), std::pair(op.getDkey(), &dkey),
+                                std::pair(op.getDvalue(), &dvalue), std::pair(op.getDbias(), &dbias)})
+      if (operand)
+        *map = maps[next++];
   }
   AffineMap query, key, value, lse, dout, delta, bias, mask, dquery, dkey, dvalue, dbias;
 };
@@ -103,34 +104,38 @@ struct BackwardMaps {
 /// Where the body of a generic over products is, whose bias and mask are `bias` and `mask`.
 class BackwardPosition : public FormulaPosition {
 public:
-  BackwardPosition(Formula &f, OpBuilder &b, Location loc, BackwardStepOp op, Value bias = {}, Value mask = {})
-      : FormulaPosition(f, b, loc, {}), op(op), bias(bias), mask(mask) {}
-  Value load(const ScoreOperand &operand) override { return operand.value == op.getBias() ? bias : mask; }
+  BackwardPosition(Formula &f, OpBuilder &b, Location loc, Value biasOperand = {}, Value bias = {}, Value mask = {})
+      : FormulaPosition(f, b, loc, {}), biasOperand(biasOperand), bias(bias), mask(mask) {}
+  Value load(const ScoreOperand &operand) override { return operand.value == biasOperand ? bias : mask; }
 
 private:
-  BackwardStepOp op;
-  Value bias, mask;
+  Value biasOperand, bias, mask;
+};
+
+/// The products of an op, of Q and K and of dO and V, and their map, and the maps of what else it has.
+struct ScoreMatrices {
+  Value products, weightGradients;
+  AffineMap map, bias, mask, lse, delta;
 };
 } // namespace
 
 /// p = exp(s - lse), and 0 where the key is removed or the row is empty.
-static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value products) {
-  AffineMap tile = f.getMap({Query, Key});
+template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, const ScoreMatrices &matrices) {
   // In the order of score functions: their first operand, bias and mask.
-  Values inputs = {products};
-  SmallVector<AffineMap> inputMaps = {tile};
-  for (auto [operand, map] :
-       {std::pair(op.getBias(), maps.bias), std::pair(op.getMask(), maps.mask), std::pair(op.getLse(), maps.lse)})
+  Values inputs = {matrices.products};
+  SmallVector<AffineMap> inputMaps = {matrices.map};
+  for (auto [operand, map] : {std::pair(op.getBias(), matrices.bias), std::pair(op.getMask(), matrices.mask),
+                              std::pair(op.getLse(), matrices.lse)})
     if (operand) {
       inputs.push_back(operand);
       inputMaps.push_back(map);
     }
   auto functions = ScoreFunctions::of(op);
-  return f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), tile,
+  return f.generic({Query, Key}, {}, inputs, inputMaps, f.empty({Query, Key}), f.getMap({Query, Key}),
                    [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
                      unsigned next = 1;
                      Value bias = op.getBias() ? x[next++] : Value(), mask = op.getMask() ? x[next++] : Value();
-                     BackwardPosition at(f, b, loc, op, bias, mask);
+                     BackwardPosition at(f, b, loc, op.getBias(), bias, mask);
                      Value s = evaluateScore(at, functions, x[0]), lse = x[next];
                      Value p = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, s, lse));
                      return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, lse, -kInfinity, p));
@@ -138,21 +143,32 @@ static Value buildProbabilities(Formula &f, BackwardStepOp op, const BackwardMap
 }
 
 /// weight_mod of x, where the weight is not 0: what the region reads for a removed key may be no number.
-static Value modifyWeight(Formula &f, OpBuilder &b, Location loc, BackwardStepOp op, Value weight, Value x) {
-  if (op.getWeightMod().empty())
+static Value modifyWeight(Formula &f, OpBuilder &b, Location loc, Region &weightMod, Value weight, Value x) {
+  if (weightMod.empty())
     return x;
-  BackwardPosition at(f, b, loc, op);
-  Value argument = f.convert(b, x, op.getWeightMod().getArgument(0).getType());
-  return zeroWhere(b, loc, weight, 0, f.convert(b, at.evaluate(op.getWeightMod(), argument), f.type));
+  BackwardPosition at(f, b, loc);
+  Value argument = f.convert(b, x, weightMod.getArgument(0).getType());
+  return zeroWhere(b, loc, weight, 0, f.convert(b, at.evaluate(weightMod, argument), f.type));
+}
+
+/// p := weight_mod(p)
+template <typename OpTy> static Value modifyWeights(Formula &f, OpTy op, Value weights) {
+  if (op.getWeightMod().empty())
+    return weights;
+  AffineMap tile = f.getMap({Query, Key});
+  return f.generic(
+      {Query, Key}, {}, {weights}, {tile}, f.empty({Query, Key}), tile,
+      [&](OpBuilder &b, Location loc, ValueRange x) { return modifyWeight(f, b, loc, op.getWeightMod(), x[0], x[0]); });
 }
 
 /// ds = p * (weight_mod(dw) - delta)
-static Value buildScoreGradients(Formula &f, BackwardStepOp op, const BackwardMaps &maps, Value weights,
-                                 Value weightGradients) {
+template <typename OpTy>
+static Value buildScoreGradients(Formula &f, OpTy op, const ScoreMatrices &matrices, Value weights) {
   AffineMap tile = f.getMap({Query, Key});
-  return f.generic({Query, Key}, {}, {weights, weightGradients, op.getDelta()}, {tile, tile, maps.delta},
-                   f.empty({Query, Key}), tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                     Value dp = modifyWeight(f, b, loc, op, x[0], x[1]);
+  return f.generic({Query, Key}, {}, {weights, matrices.weightGradients, op.getDelta()},
+                   {tile, matrices.map, matrices.delta}, f.empty({Query, Key}), tile,
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Value dp = modifyWeight(f, b, loc, op.getWeightMod(), x[0], x[1]);
                      Value ds = arith::MulFOp::create(b, loc, x[0], arith::SubFOp::create(b, loc, dp, x[2]));
                      return zeroWhere(b, loc, x[0], 0, ds);
                    });
@@ -219,58 +235,93 @@ static Values accumulateCaptures(Formula &f, BackwardStepOp op, Value products, 
   return Values(nest.results);
 }
 
+/// scale * x, the scale of the scores of `op`
+template <typename OpTy> static Value multiplyByScale(Formula &f, OpTy op, Value x, AffineMap map) {
+  AffineMap tile = f.getMap({Query, Key});
+  ScoreFunctions factor;
+  factor.scale = ScoreFunctions::of(op).scale;
+  factor.scaleValue = op.getScaleValue();
+  return f.generic({Query, Key}, {}, {x}, {map}, f.empty({Query, Key}), tile,
+                   [&](OpBuilder &b, Location loc, ValueRange e) -> Value {
+                     BackwardPosition at(f, b, loc);
+                     return scaleScore(at, factor, e[0]);
+                   });
+}
+
+/// g = score_grad(t, ds), where p is not 0
+template <typename OpTy>
+static Value differentiateScores(Formula &f, OpTy op, Value products, Value gradients, Value weights) {
+  if (op.getScoreGrad().empty())
+    return gradients;
+  AffineMap tile = f.getMap({Query, Key});
+  Region grad;
+  cloneWithoutAccumulations(op.getScoreGrad(), grad);
+  Type type = grad.getArgument(0).getType();
+  return f.generic({Query, Key}, {}, {products, gradients, weights}, {tile, tile, tile}, f.empty({Query, Key}), tile,
+                   [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
+                     Values arguments = {f.convert(b, x[0], type), f.convert(b, x[1], type)};
+                     Value g =
+                         inlineRegion(b, grad, arguments, [&](IndexOp index) { return f.getIndex(b, index); }).front();
+                     return zeroWhere(b, loc, x[2], 0, f.convert(b, g, f.type));
+                   });
+}
+
 Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
   BackwardMaps maps(op, f.maps);
   AffineMap tile = f.getMap({Query, Key});
-  auto scale = [&](Value x) {
-    return f.generic({Query, Key}, {}, {x}, {tile}, f.empty({Query, Key}), tile,
-                     [&](OpBuilder &b, Location loc, ValueRange e) -> Value {
-                       BackwardPosition at(f, b, loc, op);
-                       ScoreFunctions factor;
-                       factor.scale = ScoreFunctions::of(op).scale;
-                       factor.scaleValue = op.getScaleValue();
-                       return scaleScore(at, factor, e[0]);
-                     });
-  };
   // p = exp(s(q k^T) - lse), t = scale * q k^T
-  Value products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
-  Value weights = buildProbabilities(f, op, maps, products);
-  products = scale(products);
+  ScoreMatrices matrices{{}, {}, tile, maps.bias, maps.mask, maps.lse, maps.delta};
+  matrices.products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
+  Value weights = buildProbabilities(f, op, matrices), products = multiplyByScale(f, op, matrices.products, tile);
   // dw = dout v^T, ds = p (z dw - delta)
-  Value weightGradients =
+  matrices.weightGradients =
       accumulateProduct(f, op.getDout(), maps.dout, op.getValue(), maps.value, f.filled({Query, Key}, 0), tile);
-  Value scoreGradients = buildScoreGradients(f, op, maps, weights, weightGradients);
+  Value scoreGradients = buildScoreGradients(f, op, matrices, weights);
   Value dbias = op.getDbias();
   if (dbias)
     dbias = accumulateProduct(f, scoreGradients, tile, {}, {}, dbias, maps.dbias);
-  // g = score_grad(t, ds)
-  Value gradients = scoreGradients;
-  if (!op.getScoreGrad().empty()) {
-    Region grad;
-    cloneWithoutAccumulations(op.getScoreGrad(), grad);
-    Type type = grad.getArgument(0).getType();
-    gradients =
-        f.generic({Query, Key}, {}, {products, scoreGradients, weights}, {tile, tile, tile}, f.empty({Query, Key}),
-                  tile, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-                    Values arguments = {f.convert(b, x[0], type), f.convert(b, x[1], type)};
-                    Value g =
-                        inlineRegion(b, grad, arguments, [&](IndexOp index) { return f.getIndex(b, index); }).front();
-                    return zeroWhere(b, loc, x[2], 0, f.convert(b, g, f.type));
-                  });
-  }
+  Value gradients = differentiateScores(f, op, products, scoreGradients, weights);
   Values captures = accumulateCaptures(f, op, products, scoreGradients);
-  gradients = scale(gradients);
-  if (!op.getWeightMod().empty())
-    weights =
-        f.generic({Query, Key}, {}, {weights}, {tile}, f.empty({Query, Key}), tile,
-                  [&](OpBuilder &b, Location loc, ValueRange x) { return modifyWeight(f, b, loc, op, x[0], x[0]); });
-  // dv += (p z)^T dout, dk += scale g^T q, dq += scale g k
-  Value dvalue = accumulateProduct(f, weights, tile, op.getDout(), maps.dout, op.getDvalue(), maps.dvalue);
-  Value dkey = accumulateProduct(f, gradients, tile, op.getQuery(), maps.query, op.getDkey(), maps.dkey);
-  Value dquery = accumulateProduct(f, gradients, tile, op.getKey(), maps.key, op.getDquery(), maps.dquery);
-  Values results = {dquery, dkey, dvalue};
+  gradients = multiplyByScale(f, op, gradients, tile);
+  weights = modifyWeights(f, op, weights);
+  // dq += scale g k, dk += scale g^T q, dv += (p z)^T dout
+  Values results;
+  if (Value dquery = op.getDquery())
+    results.push_back(accumulateProduct(f, gradients, tile, op.getKey(), maps.key, dquery, maps.dquery));
+  if (Value dkey = op.getDkey())
+    results.push_back(accumulateProduct(f, gradients, tile, op.getQuery(), maps.query, dkey, maps.dkey));
+  if (Value dvalue = op.getDvalue())
+    results.push_back(accumulateProduct(f, weights, tile, op.getDout(), maps.dout, dvalue, maps.dvalue));
   if (dbias)
     results.push_back(dbias);
   llvm::append_range(results, captures);
+  return results;
+}
+
+Values attn::decomposeScoreGradients(Formula &f, ScoreGradientsOp op) {
+  ScoreMatrices matrices{op.getScores(), op.getDweights(), f.maps[0], {}, {}, f.maps[1], {}};
+  for (auto [map, spec] : llvm::zip(f.maps, getOperandSpecs(op))) {
+    if (spec.name == "delta")
+      matrices.delta = map;
+    else if (spec.name == "bias")
+      matrices.bias = map;
+    else if (spec.name == "mask")
+      matrices.mask = map;
+  }
+  AffineMap tile = f.getMap({Query, Key});
+  auto copy = [&](Value x, Value output) {
+    return f.generic({Query, Key}, {}, {x}, {tile}, output, matrices.map,
+                     [](OpBuilder &, Location, ValueRange e) { return e[0]; });
+  };
+  Value weights = buildProbabilities(f, op, matrices);
+  Values results;
+  if (op.getWeights())
+    results.push_back(copy(modifyWeights(f, op, weights), op.getWeights()));
+  if (op.getGradients()) {
+    Value ds = buildScoreGradients(f, op, matrices, weights),
+          t = multiplyByScale(f, op, matrices.products, matrices.map);
+    Value gradients = multiplyByScale(f, op, differentiateScores(f, op, t, ds, weights), tile);
+    results.push_back(copy(gradients, op.getGradients()));
+  }
   return results;
 }

@@ -13,6 +13,7 @@ namespace attn {
 
 Values decomposeRowDelta(Formula &f, RowDeltaOp op);
 Values decomposeBackwardStep(Formula &f, BackwardStepOp op);
+Values decomposeScoreGradients(Formula &f, ScoreGradientsOp op);
 
 /// As for a sdpa, in terms of padded sequences (Packed.cpp); rows behind the last sequence have gradients of 0.
 mlir::FailureOr<Values> padSequences(mlir::OpBuilder &builder, SdpaBackwardOp op);

@@ -58,9 +58,11 @@ template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accum
                                 "i1 (true = keep)")) ||
       failed(verifyType(op, op.getDout(), "dout", type, accumulation)) ||
       failed(verifyType(op, op.getLse(), "lse", accumulation, getAccumulationType(type))) ||
-      failed(verifyType(op, op.getDquery(), "dquery", type, accumulation)) ||
-      failed(verifyType(op, op.getDkey(), "dkey", isQuantised(key) ? accumulation : key, accumulation)) ||
-      failed(verifyType(op, op.getDvalue(), "dvalue", isQuantised(key) ? accumulation : key, accumulation)) ||
+      (op.getDquery() && failed(verifyType(op, op.getDquery(), "dquery", type, accumulation))) ||
+      (op.getDkey() &&
+       failed(verifyType(op, op.getDkey(), "dkey", isQuantised(key) ? accumulation : key, accumulation))) ||
+      (op.getDvalue() &&
+       failed(verifyType(op, op.getDvalue(), "dvalue", isQuantised(key) ? accumulation : key, accumulation))) ||
       llvm::any_of(op.getDcaptures(),
                    [&](Value capture) {
                      return failed(verifyType(op, capture, "a destination of dcaptures", accumulation, accumulation));
@@ -121,4 +123,33 @@ LogicalResult BackwardStepOp::verify() {
     regionType = type;
   return verifyScalarRegion(*this, getWeightMod(), "weight_mod", regionType, regionType,
                             "one float of the type that it takes");
+}
+
+LogicalResult ScoreGradientsOp::verify() {
+  if (failed(verifyStructure(*this)))
+    return failure();
+  Type type = getElement(getScores());
+  if (!type.isF32() && !type.isF64())
+    return emitOpError("C4: expected scores to be f32 or f64, found ") << type;
+  for (auto [operand, name] : {std::pair(getDweights(), "dweights"), std::pair(getWeights(), "weights"),
+                               std::pair(getGradients(), "gradients")})
+    if (operand && getElement(operand) != type)
+      return emitOpError("C4: expected ")
+             << name << " to have element type " << type << ", found " << getElement(operand);
+  if (bool(getGradients()) != bool(getDweights()))
+    return emitOpError("expected dweights and delta where gradients stands, found ")
+           << (getGradients() ? "gradients alone" : "dweights alone");
+  SmallVector<AffineMap> maps = attn::getMaps(*this);
+  for (auto [map, spec] : llvm::zip(maps, getOperandSpecs(*this)))
+    if (llvm::is_contained({"dweights", "weights", "gradients"}, spec.name) && map != maps[0])
+      return emitOpError("C1: expected the map of scores for ") << spec.name << ", found another one";
+  Type index = IntegerType::get(getContext(), 1);
+  if (failed(verifyMask(*this, getMask())) || failed(verifyScale(*this, getScaleValue(), getScale(), type)) ||
+      failed(verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, index, "i1 (true = keep)")))
+    return failure();
+  for (auto [region, name] : {std::pair(&getScoreMod(), "score_mod"), std::pair(&getWeightMod(), "weight_mod")})
+    if (failed(verifyScalarRegion(*this, *region, name, type, type, "one float of the type that it takes")))
+      return failure();
+  return verifyScalarRegion(*this, getScoreGrad(), "score_grad", {type, type}, type,
+                            "one float, the gradient of the score");
 }

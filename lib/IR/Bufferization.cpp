@@ -90,8 +90,8 @@ void attn::registerBufferizationModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *ctx, AttnDialect *) {
     attachModels<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
                  OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp, ProductOp, MapScoresOp, RowMaxOp,
-                 RescaleOp, WeightsOp, SdpaBackwardOp, RowDeltaOp, BackwardStepOp, GatherPagesOp, KvAppendOp,
-                 MultiHeadOp>(ctx);
+                 RescaleOp, WeightsOp, SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, GatherPagesOp,
+                 KvAppendOp, MultiHeadOp>(ctx);
     PrefetchOp::attachInterface<PrefetchModel>(*ctx);
   });
 }

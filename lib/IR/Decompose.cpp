@@ -237,7 +237,7 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
   if (auto step = dyn_cast<OnlineStepOp>(op))
     return step.getMoreKeys().empty() ? decomposeStep(builder, step) : splitSegments(builder, step);
   bool hasState = isa<InitStateOp, MergeStatesOp, FinalizeOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
-                      RowDeltaOp, BackwardStepOp>(op);
+                      RowDeltaOp, BackwardStepOp, ScoreGradientsOp>(op);
   Value typed = TypeSwitch<Operation *, Value>(op)
                     .Case<ProductOp>([](auto product) { return product.getOutput(); })
                     .Case<RowDeltaOp, BackwardStepOp>([](auto row) { return row.getDelta(); })
@@ -263,6 +263,7 @@ FailureOr<SmallVector<Value>> attn::decompose(OpBuilder &builder, Operation *op,
       .Case<WeightsOp>([&](auto op) { return decomposeWeights(f, op); })
       .Case<RowDeltaOp>([&](auto op) { return decomposeRowDelta(f, op); })
       .Case<BackwardStepOp>([&](auto op) { return decomposeBackwardStep(f, op); })
+      .Case<ScoreGradientsOp>([&](auto op) { return decomposeScoreGradients(f, op); })
       .Case<MergeStatesOp>([&](auto op) { return decomposeMergeStates(f, op); })
       .Case<FinalizeOp>([&](auto op) { return decomposeFinalize(f, op); })
       .Case<PackOp>([&](auto op) { return decomposePack(f, op); })
@@ -295,4 +296,5 @@ ATTN_AGGREGATED_OP(WeightsOp)
 ATTN_AGGREGATED_OP(SdpaBackwardOp)
 ATTN_AGGREGATED_OP(RowDeltaOp)
 ATTN_AGGREGATED_OP(BackwardStepOp)
+ATTN_AGGREGATED_OP(ScoreGradientsOp)
 #undef ATTN_AGGREGATED_OP

@@ -8,10 +8,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Decompose.h"
+#include "StepDomain.h"
 #include "attn/IR/ScoreFunctions.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace attn;
@@ -20,61 +18,7 @@ using enum DimKind;
 
 namespace {
 
-/// What the ops of a step have in common: maps over parts of its domain; tiles that are tensors where the step is on
-/// tensors, and buffers where it is on memrefs.
-struct StepDomain {
-  StepDomain(OpBuilder &builder, OnlineStepOp step)
-      : b(builder), step(step), isOnTensors(isa<RankedTensorType>(step.getQuery().getType())),
-        type(getElementTypeOrSelf(step.getAcc().getType())), sizes(getDomainSizes(builder, step)) {}
-
-  SmallVector<unsigned> getPositions(ArrayRef<DimKind> dims) const {
-    auto positions = llvm::to_vector(llvm::seq<unsigned>(0, getNumBatchDims(step)));
-    for (DimKind kind : dims)
-      positions.push_back(getDomainPosition(step, kind));
-    return positions;
-  }
-  /// Of a tile (batch…, dims…), over the domain of the step.
-  AffineMap getMap(ArrayRef<DimKind> dims) const {
-    return AffineMap::getMultiDimMapWithTargets(sizes.size(), getPositions(dims), step.getContext());
-  }
-  /// The same maps over (batch…, dims…).
-  ArrayAttr restrict(ArrayRef<DimKind> dims, ArrayRef<AffineMap> maps) const {
-    SmallVector<unsigned> kept = getPositions(dims);
-    return b.getAffineMapArrayAttr(llvm::map_to_vector(maps, [&](AffineMap map) { return restrictDomain(map, kept); }));
-  }
-  Value createTile(ArrayRef<DimKind> dims) const {
-    auto shape = llvm::map_to_vector(getPositions(dims), [&](unsigned position) { return sizes[position]; });
-    if (isOnTensors)
-      return tensor::EmptyOp::create(b, step.getLoc(), shape, type);
-    auto [staticShape, dynamicSizes] = decomposeMixedValues(shape);
-    return memref::AllocaOp::create(b, step.getLoc(), MemRefType::get(staticShape, type), dynamicSizes);
-  }
-  /// A tile that takes the place of `tile`, which nobody reads any more: a buffer stays the same.
-  Value createTileAfter(Value tile, ArrayRef<DimKind> dims) const { return isOnTensors ? createTile(dims) : tile; }
-  SmallVector<Type> getResultTypes(ValueRange outputs) const {
-    return isOnTensors ? llvm::to_vector(outputs.getTypes()) : SmallVector<Type>();
-  }
-  /// What the output `output`, number `i` of `op`, is after it.
-  Value getResult(Operation *op, unsigned i, Value output) const { return isOnTensors ? op->getResult(i) : output; }
-
-  OpBuilder &b;
-  mutable OnlineStepOp step;
-  bool isOnTensors;
-  Type type;
-  SmallVector<OpFoldResult> sizes;
-};
-
 bool isPositive(const APFloat &x) { return !x.isNegative() && !x.isZero(); }
-
-bool usesKvHead(Region &region) {
-  return llvm::any_of(region.getOps<IndexOp>(), [](IndexOp index) { return index.getKind() == IndexKind::KvHead; });
-}
-
-/// The map from heads to heads of K, where `region` asks for it: the ops of scores have no K.
-AffineMapAttr getKvHead(OnlineStepOp step, ArrayRef<Region *> regions) {
-  bool isAsked = llvm::any_of(regions, [](Region *region) { return usesKvHead(*region); });
-  return isAsked ? AffineMapAttr::get(getKvHeadMap(step)) : AffineMapAttr();
-}
 
 /// True where scores are products times a positive constant, and keys are only removed: the constant may stand in the
 /// exponent, as it does not change which score is the largest.
@@ -89,7 +33,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
   if (getPackedSequences(step))
     return failure();
   Location loc = step.getLoc();
-  StepDomain domain(b, step);
+  StepDomain domain(b, step, getElementTypeOrSelf(step.getAcc().getType()));
   SmallVector<AffineMap> maps = getMaps(step);
   unsigned next = 3;
   AffineMap biasMap = step.getBias() ? maps[next++] : AffineMap(),
@@ -121,7 +65,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
     Value mapped = domain.createTileAfter(scores, {Query, Key});
     auto map = MapScoresOp::create(b, loc, domain.getResultTypes(mapped), scores, step.getBias(), step.getMask(),
                                    mapped, step.getScaleValue(), isScaled ? FloatAttr() : scale, step.getSoftcapAttr(),
-                                   getKvHead(step, {&step.getScoreMod(), &step.getMaskMod()}),
+                                   domain.getKvHead({&step.getScoreMod(), &step.getMaskMod()}),
                                    domain.restrict({Query, Key}, mapMaps));
     map.getMaskMod().takeBody(step.getMaskMod());
     map.getScoreMod().takeBody(step.getScoreMod());
@@ -145,7 +89,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
   // p = exp(s - n), l = l + sum_j p, p = weight_mod(p)
   Value tile = domain.createTileAfter(scores, {Query, Key});
   auto weights = WeightsOp::create(b, loc, domain.getResultTypes({tile, state[2]}), scores, newMax, tile, state[2],
-                                   inExponent, getKvHead(step, {&step.getWeightMod()}),
+                                   inExponent, domain.getKvHead({&step.getWeightMod()}),
                                    domain.restrict({Query, Key}, {tileMap, rowMap, tileMap, sumMap}));
   weights.getWeightMod().takeBody(step.getWeightMod());
   state[2] = domain.getResult(weights, 1, state[2]);

@@ -82,7 +82,9 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
 
 /// Of a backward op: those over the domain, and with them what has a shape of its own.
 template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsigned numOthers) {
-  unsigned numMapped = op.getDbias() ? 4 : 3;
+  unsigned numMapped = 0;
+  for (Value gradient : {op.getDquery(), op.getDkey(), op.getDvalue(), op.getDbias()})
+    numMapped += gradient ? 1 : 0;
   return MutableOperandRange(op, getOperandSpecs(op).size() - numMapped, numMapped + numOthers);
 }
 
@@ -145,6 +147,7 @@ ATTN_STRUCTURED_OP(RowMaxOp, 1)
 ATTN_STRUCTURED_OP(RescaleOp, 3)
 ATTN_STRUCTURED_OP(WeightsOp, 2)
 ATTN_STRUCTURED_OP(RowDeltaOp, 1)
+ATTN_STRUCTURED_OP(ScoreGradientsOp, (getWeights() ? 1 : 0) + (getGradients() ? 1 : 0))
 ATTN_DESTINATION_OP(SdpaBackwardOp, getGradients(*this, (getDsink() ? 1 : 0) + getDcaptures().size()))
 ATTN_DESTINATION_OP(BackwardStepOp, getGradients(*this, getDcaptures().size()))
 #undef ATTN_STRUCTURED_OP

@@ -104,7 +104,7 @@ LogicalResult AccumulateOp::verify() {
 LogicalResult IndexOp::verify() {
   Operation *parent = (*this)->getParentOp();
   if (!parent || !isa<MaskOp, ModifyOp, SdpaOp, OnlineStepOp, InitStateOp, ClassifyTileOp, MapScoresOp, WeightsOp,
-                      SdpaBackwardOp, BackwardStepOp>(parent))
+                      SdpaBackwardOp, BackwardStepOp, ScoreGradientsOp>(parent))
     return emitOpError("expected to stand directly in a region of an attn op, as mask_mod or score_mod");
   bool isClassify = isa<ClassifyTileOp>(parent), isRanges = false, isStart = isa<InitStateOp>(parent);
   if (auto sdpa = dyn_cast<SdpaOp>(parent)) {
@@ -118,7 +118,7 @@ LogicalResult IndexOp::verify() {
                            .Default([](Operation *) { return false; });
   switch (getKind()) {
   case IndexKind::KvHead:
-    if (!isa<SdpaOp, OnlineStepOp, MapScoresOp, WeightsOp, SdpaBackwardOp, BackwardStepOp>(parent))
+    if (!isa<SdpaOp, OnlineStepOp, MapScoresOp, WeightsOp, SdpaBackwardOp, BackwardStepOp, ScoreGradientsOp>(parent))
       return emitOpError("expected kv_head in attn.sdpa or attn.online_step, which have key heads, found it in ")
              << parent->getName();
     if (isStart)

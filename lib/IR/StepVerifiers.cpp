@@ -113,11 +113,13 @@ LogicalResult CopyOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
   SmallVector<AffineMap> maps = attn::getMaps(*this);
-  if (maps.size() != 2 || maps[0].getNumDims() != maps[1].getNumDims() || maps[0].getNumDims() < 2)
-    return emitOpError("C1: expected two maps of one domain, (batch…, row, column), found ") << getIndexingMaps(*this);
+  if (maps.size() != (getLse() ? 3 : 2) || maps[0].getNumDims() < 2 ||
+      llvm::any_of(maps, [&](AffineMap map) { return map.getNumDims() != maps[0].getNumDims(); }))
+    return emitOpError("C1: expected a map for each operand, of one domain, (batch…, row, column), found ")
+           << getIndexingMaps(*this);
   unsigned column = maps[0].getNumDims() - 1;
   std::optional<int64_t> columns;
-  for (auto [operand, map] : llvm::zip(getOperands(), maps)) {
+  for (auto [operand, map] : llvm::zip(getOperands(), maps)) { // the index behind them has none
     auto type = cast<MemRefType>(operand.getType());
     if (map.getNumResults() != type.getRank())
       return emitOpError("C1: expected maps with as many results as the operand has dimensions, found ")

@@ -28,7 +28,7 @@ using enum OperandRole;
 bool isStructuredOp(Operation *op) {
   return isa<ScoresOp, ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, ApplyOp, SdpaOp, InitStateOp,
              OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, ProductOp, MapScoresOp, RowMaxOp, RescaleOp, WeightsOp,
-             SdpaBackwardOp, RowDeltaOp, BackwardStepOp>(op);
+             SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp>(op);
 }
 
 bool isChainOp(Operation *op) {
@@ -66,8 +66,8 @@ static constexpr DimKind kQueryValue[] = {Query, ValueSize};
 ArrayRef<DimKind> getDomainDims(Operation *op) {
   return TypeSwitch<Operation *, ArrayRef<DimKind>>(op)
       .Case<ScoresOp>([](auto) { return ArrayRef(kQueryKeyHead); })
-      .Case<ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, MapScoresOp, RowMaxOp, WeightsOp>(
-          [](auto) { return ArrayRef(kQueryKey); })
+      .Case<ScaleOp, ModifyOp, SoftcapOp, MaskOp, SoftmaxOp, DropoutOp, MapScoresOp, RowMaxOp, WeightsOp,
+            ScoreGradientsOp>([](auto) { return ArrayRef(kQueryKey); })
       .Case<ProductOp>([](ProductOp product) {
         return product.getContraction() == Contraction::Scores ? ArrayRef(kQueryKeyHead) : ArrayRef(kQueryKeyValue);
       })
@@ -101,9 +101,12 @@ template <typename OpTy> static void addGradients(SmallVectorImpl<OperandSpec> &
     specs.push_back({"bias", {Query, Key}, Broadcast});
   if (op.getMask())
     specs.push_back({"mask", {Query, Key}, Broadcast});
-  specs.push_back({"dquery", {Query, HeadSize}});
-  specs.push_back({"dkey", {Key, HeadSize}, SharedHead});
-  specs.push_back({"dvalue", {Key, ValueSize}, SharedHead});
+  if (op.getDquery())
+    specs.push_back({"dquery", {Query, HeadSize}});
+  if (op.getDkey())
+    specs.push_back({"dkey", {Key, HeadSize}, SharedHead});
+  if (op.getDvalue())
+    specs.push_back({"dvalue", {Key, ValueSize}, SharedHead});
   if (op.getDbias())
     specs.push_back({"dbias", {Query, Key}, Broadcast});
 }
@@ -201,8 +204,28 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
                  {"delta", {Query}}};
         addGradients(specs, step);
       })
-      .Case<PackOp, CopyOp>(
-          [&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; });
+      .Case<ScoreGradientsOp>([&](ScoreGradientsOp gradients) {
+        specs = {{"scores", {Query, Key}}, {"lse", {Query}}};
+        if (gradients.getDweights())
+          specs.push_back({"dweights", {Query, Key}});
+        if (gradients.getDelta())
+          specs.push_back({"delta", {Query}});
+        if (gradients.getBias())
+          specs.push_back({"bias", {Query, Key}, Broadcast});
+        if (gradients.getMask())
+          specs.push_back({"mask", {Query, Key}, Broadcast});
+        if (gradients.getWeights())
+          specs.push_back({"weights", {Query, Key}});
+        if (gradients.getGradients())
+          specs.push_back({"gradients", {Query, Key}});
+      })
+      .Case<PackOp>(
+          [&](auto) { specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}}; })
+      .Case<CopyOp>([&](CopyOp copy) {
+        specs = {{"input", {Query, HeadSize}, Broadcast}, {"output", {Query, HeadSize}, State}};
+        if (copy.getLse())
+          specs.push_back({"lse", {Query}});
+      });
   return specs;
 }
 

@@ -51,6 +51,14 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
 
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
   int64_t bits = getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth();
+  if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
+    // Rows of the block, and a tile of columns, of two operands each.
+    int64_t bytes = 0;
+    for (int64_t rows : {getBlockRows(), getKeyTile()})
+      for (DimKind width : {DimKind::HeadSize, DimKind::ValueSize})
+        bytes += SharedTileLayout(rows, getStaticSize(op, width), bits / 8).getBytes();
+    return bytes;
+  }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
                           getStaticSize(op, DimKind::ValueSize), bits / 8)
       .bytes;
@@ -92,7 +100,8 @@ LogicalResult BlockAttr::verifyTarget(Operation *op, Type sum, const TargetInfo 
 
 LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) const {
   auto emitError = [&] { return op->emitOpError("schedule: expected "); };
-  if (failed(verifyTiledOp(op)))
+  bool isBackward = isa<SdpaBackwardOp, BackwardStepOp>(op);
+  if (!isBackward && failed(verifyTiledOp(op)))
     return failure();
   if (op->getParentOfType<scf::ForallOp>())
     return op->emitOpError("cannot be tiled for a GPU inside of scf.forall, whose rounds are thread blocks already: "
@@ -101,6 +110,15 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
   Type sum = getAccumulationType(getElementTypeOrSelf(op->getOperand(0).getType()));
   if (target && !target->gpu)
     return verifyTarget(op, sum, *target);
+  if (isBackward) {
+    if (failed(verifyGpuBackward(op)) || failed(verifyInstruction(op, *this)))
+      return failure();
+    if (getSharedKeys() || getQueryTile() != getBlockRows())
+      return emitError() << "query_tile to be warp_rows times warps, " << getBlockRows()
+                         << ", without shared_keys, found " << getQueryTile()
+                         << "; write query_tile = " << getBlockRows();
+    return target ? verifyTarget(op, sum, *target) : success();
+  }
   if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))
     return failure();
   if (failed(verifyGpuOp(op)) || failed(verifyInstruction(op, *this)))

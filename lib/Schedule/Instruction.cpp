@@ -40,8 +40,9 @@ std::string attn::joinInstructions(bool InstructionInfo::*isForKind) {
 }
 
 bool attn::hasScoreWeight(Operation *op) {
-  return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaOp, OnlineStepOp>(
-      [](auto attention) { return attention.getScoreWeight() != nullptr; });
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<SdpaOp, OnlineStepOp>([](auto attention) { return attention.getScoreWeight() != nullptr; })
+      .Default([](Operation *) { return false; });
 }
 
 static Type getType(Operation *op, unsigned operand) { return getElementTypeOrSelf(op->getOperand(operand).getType()); }

@@ -1,7 +1,8 @@
 //===- DecomposeStep.cpp - attn-decompose-step ----------------------------===//
 //
 // online_step on tensors or memrefs → product, map_scores, row_max, rescale,
-// weights, product. The formulas stand in lib/IR/DecomposeStep.cpp, as the
+// weights, product; backward_step → products, score_gradients, products. The
+// formulas stand in lib/IR (DecomposeStep.cpp, DecomposeBackwardStep.cpp), as the
 // reference makes linalg of the same ops.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -34,6 +35,18 @@ struct DecomposeStepPass : public attn::impl::DecomposeStepPassBase<DecomposeSte
         return signalPassFailure();
       }
       rewriter.replaceOp(step, *state);
+    }
+    SmallVector<BackwardStepOp> gradients;
+    getOperation()->walk([&](BackwardStepOp step) { gradients.push_back(step); });
+    for (BackwardStepOp step : gradients) {
+      IRRewriter rewriter(step);
+      FailureOr<SmallVector<Value>> sums = decomposeStep(rewriter, step);
+      if (failed(sums)) {
+        step.emitOpError("expected a step that adds to dquery alone, or to dkey and dvalue, of one sequence, found "
+                         "others; run attn-tile for a GPU");
+        return signalPassFailure();
+      }
+      rewriter.replaceOp(step, *sums);
     }
   }
 };

@@ -223,7 +223,7 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     if (isa<SdpaOp>(op)) // without columns of V, all that a kernel has is lse
       return getStaticSize(op, DimKind::ValueSize) != 0;
     if (isa<SdpaBackwardOp>(op))
-      return !gpu && hasBackwardKernel(op);
+      return gpu || hasBackwardKernel(op); // attn-select-schedule says what a GPU has no kernel for
     if (auto step = dyn_cast<BackwardStepOp>(op))
       return step.getSchedule().has_value();
     if (isa<RowDeltaOp>(op))

@@ -24,10 +24,10 @@ static int64_t getTile(int64_t size, int64_t block, int64_t most) {
 }
 
 FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
+  if (target.gpu)
+    return selectGpuBackwardSchedule(op, target);
   if (std::string reason = explainNoBackwardKernel(op); !reason.empty())
     return op.emitOpError("has no kernel: ") << reason << "; run attn-lower-to-reference";
-  if (target.gpu)
-    return op.emitOpError("has no kernel on target ") << target.name << "; run attn-lower-to-reference";
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t lanes = target.getLanes(type.getIntOrFloatBitWidth()), panel = lanes * kBlockVectors;
   int64_t rows = target.vectorRegisters >= kManyRegisters ? 2 * kBlockRows : kBlockRows;

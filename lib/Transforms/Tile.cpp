@@ -177,7 +177,8 @@ struct TilePass : public attn::impl::TilePassBase<TilePass> {
     });
     SmallVector<BackwardStepOp> gradients;
     getOperation().walk([&](BackwardStepOp op) {
-      if (op->getNumResults() > 0 && op.getTransposed().empty())
+      bool isWhole = op.getDquery() && op.getDkey() && op.getDvalue() && op.getTransposed().empty();
+      if (op->getNumResults() > 0 && isWhole)
         gradients.push_back(op);
     });
     IRRewriter rewriter(&getContext());

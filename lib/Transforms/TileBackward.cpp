@@ -487,11 +487,16 @@ static LogicalResult decomposeDelta(RewriterBase &rewriter, Value delta) {
   return success();
 }
 
-FailureOr<SmallVector<Value>> attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step) {
+LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step) {
   if (!step.getSchedule())
     return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.backward<…>");
-  if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)) ||
-      failed(decomposeDelta(rewriter, step.getDelta())))
+  if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)))
+    return failure();
+  if (isa<BlockAttr>(*step.getSchedule())) {
+    tileBackwardBlocks(rewriter, step);
+    return success();
+  }
+  if (failed(decomposeDelta(rewriter, step.getDelta())))
     return failure();
   rewriter.setInsertionPoint(step);
   emitRemark(step, RemarkOutcome::Passed, "tiled")
@@ -503,5 +508,5 @@ FailureOr<SmallVector<Value>> attn::tileBackwardStep(RewriterBase &rewriter, Bac
   SmallVector<Value> results = isEmpty ? SmallVector<Value>(cast<DestinationStyleOpInterface>(*step).getDpsInits())
                                        : BackwardTiles(rewriter, step).build();
   rewriter.replaceOp(step, results);
-  return results;
+  return success();
 }

@@ -37,6 +37,13 @@ bool lacksScale(Operation *op) {
   return sdpa && !sdpa.getScale() && !sdpa.getScaleValue();
 }
 
+/// A block adds up one kind of rows, and a CPU's tile has K and V transposed beside them.
+bool isTile(BackwardStepOp step) {
+  if (step.getSchedule() && isa<BlockAttr>(*step.getSchedule()))
+    return !step.getDquery() || !(step.getDkey() || step.getDvalue());
+  return !step.getTransposed().empty();
+}
+
 const Contract kContracts[] = {
     {"canonicalize",
      [](Operation *op) { return lacksScale(op) && ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)); },
@@ -68,7 +75,7 @@ const Contract kContracts[] = {
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<BackwardStepOp>(op);
-       return isa<RowDeltaOp>(op) || (step && step.getTransposed().empty());
+       return step && !isTile(step);
      },
      "one tile of queries and keys a backward step after phase tile; run attn-tile"},
     {"tile",

@@ -36,7 +36,7 @@ func.func @words(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x7x8xf32>, %v: tensor<2x
 
 // CHECK-LABEL: func.func @step
 //       CHECK:   attn.row_delta ins(%{{.*}}) dlse(%{{.*}} : tensor<4xf32>) outs(%{{.*}} : tensor<4xf32>)
-//       CHECK:   attn.backward_step ins(%{{.*}}) outs(%{{.*}}) {scale = 2.500000e-01 : f64} score_mod {
+//       CHECK:   attn.backward_step ins(%{{.*}}) dquery(%{{.*}}) dkey(%{{.*}}) dvalue(%{{.*}}) {scale = 2.500000e-01 : f64} score_mod {
 //       CHECK:   score_grad {
 //       CHECK:   ^bb0(%{{.*}}: f32, %{{.*}}: f32):
 //       CHECK:   mask_mod {
@@ -54,7 +54,7 @@ func.func @step(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
   %dq, %dk, %dv = attn.backward_step
       ins(%q, %k, %v, %lse, %do, %delta : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>, tensor<4xf32>,
           tensor<4x8xf32>, tensor<4xf32>)
-      outs(%dq0, %dk0, %dv0 : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) {scale = 0.25 : f64}
+      dquery(%dq0 : tensor<4x16xf32>) dkey(%dk0 : tensor<6x16xf32>) dvalue(%dv0 : tensor<6x8xf32>) {scale = 0.25 : f64}
       score_mod {
       ^bb0(%s: f32):
         %t = math.tanh %s : f32

@@ -36,19 +36,22 @@ NpyArray *findFloats(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, Str
   return nullptr;
 }
 
+void writeFloat(NpyArray &array, int64_t i, double value) {
+  if (array.type == NpyType::Float32)
+    reinterpret_cast<float *>(array.data)[i] = float(value);
+  else if (array.type == NpyType::Float64)
+    reinterpret_cast<double *>(array.data)[i] = value;
+  else
+    reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
+}
+
 void scale(NpyArray &array, double factor, bool isMixed) {
   const double limit = array.type == NpyType::Float16 ? kLargestFloat16 : HUGE_VAL;
   const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
   for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
     if (isMixed && i / columns / kRowGroup % 2 != 0)
       continue;
-    const double value = std::clamp(readFloat(array, i) * factor, -limit, limit);
-    if (array.type == NpyType::Float32)
-      reinterpret_cast<float *>(array.data)[i] = float(value);
-    else if (array.type == NpyType::Float64)
-      reinterpret_cast<double *>(array.data)[i] = value;
-    else
-      reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
+    writeFloat(array, i, std::clamp(readFloat(array, i) * factor, -limit, limit));
   }
 }
 
@@ -252,6 +255,11 @@ bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arr
       setOnes(*values, readInteger(*table, i) * page * inner, std::min(left, page), inner, columns, first);
   }
   return true;
+}
+
+void attn::ptx::copyFloats(const NpyArray &from, NpyArray &to) {
+  for (int64_t i = 0, e = getNumElements(to.shape); i < e; ++i)
+    writeFloat(to, i, readFloat(from, i));
 }
 
 Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, const ArgumentOptions &options,

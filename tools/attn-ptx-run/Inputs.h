@@ -18,6 +18,9 @@ namespace attn::ptx {
 llvm::Expected<std::vector<NpyArray>> drawInputs(const Kernel &kernel, const driver::ArgumentOptions &options,
                                                  double magnitude);
 
+/// The same numbers in the type of `to`.
+void copyFloats(const NpyArray &from, NpyArray &to);
+
 /// Makes row j of V a one in column j modulo D, so that an output is the weight of few keys, and how each weight was
 /// rounded shows. False, and nothing is changed, where it is not known which row of V is of which key.
 bool separateKeys(const Kernel &kernel, llvm::MutableArrayRef<NpyArray> arrays);

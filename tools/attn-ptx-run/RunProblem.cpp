@@ -47,12 +47,22 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
       driver::compileReference(run.source, options, kernel->getDescription().name);
   if (!reference)
     return reference.takeError();
+  std::optional<driver::LoadedKernel> forward;
+  for (const Kernel &each : kernel->getKernels())
+    if (kernel->getDescription().kind == "backward" && each.kind == "forward" &&
+        each.pair == kernel->getDescription().pair) {
+      Expected<driver::LoadedKernel> compiled = driver::compileReference(run.source, options, each.name);
+      if (!compiled)
+        return compiled.takeError();
+      forward = std::move(*compiled);
+    }
   CudaEmulator &emulator = CudaEmulator::get();
   if (run.maxInstructions)
     emulator.maxInstructions = run.maxInstructions;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));
+  runner.forward = std::move(forward);
   std::vector<driver::ArgumentOptions> all = {run.arguments};
   for (const auto &sizes : run.moreSizes) {
     all.push_back(run.arguments);
@@ -81,6 +91,8 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
   if (!arguments)
     return arguments.takeError();
   input.arguments = std::move(*arguments);
+  if (Error error = runForwardPass(input.arguments))
+    return error;
   // By a problem line: of IR it is not known which dimension holds keys. 16 bits: others do not round weights.
   const StringRef line = run.source.problem ? StringRef(*run.source.problem) : "layout=";
   const bool isKnown = !line.contains("layout=") || line.contains("layout=varlen");
@@ -103,6 +115,39 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
     return error;
   inputs.push_back(std::move(input));
   return Error::success();
+}
+
+Error ProblemRunner::runForwardPass(MutableArrayRef<NpyArray> arguments) const {
+  if (!forward)
+    return Error::success();
+  const Kernel &description = forward->getDescription(), &backward = kernel.getDescription();
+  auto findOwn = [&](StringRef name) {
+    const auto *found = find_if(backward.arguments, [&](const auto &own) { return !own.isOutput && own.name == name; });
+    return found == backward.arguments.end() ? nullptr : &arguments[found - backward.arguments.begin()];
+  };
+  std::vector<NpyArray> taken(description.arguments.size());
+  for (auto [argument, array] : zip_equal(description.arguments, taken)) {
+    NpyArray *own = findOwn(argument.name);
+    if (!own)
+      return createStringError("expected '" + argument.name + "' of the forward pass among the arguments of '" +
+                               backward.name + "', found none");
+    if (argument.isOutput)
+      array.shape = own->shape;
+    else
+      array = std::move(*own);
+  }
+  Expected<std::vector<NpyArray>> outputs = driver::createOutputs(*forward, taken);
+  if (!outputs)
+    return outputs.takeError();
+  Error error = driver::callReference(*forward, description, taken, *outputs);
+  for (auto [argument, array, output] : zip_equal(description.arguments, taken, *outputs)) {
+    NpyArray *own = findOwn(argument.name);
+    if (argument.isOutput)
+      copyFloats(output, *own);
+    else
+      *own = std::move(array);
+  }
+  return error;
 }
 
 Error ProblemRunner::call(InputSet &input) {

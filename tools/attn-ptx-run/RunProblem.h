@@ -48,7 +48,11 @@ private:
   llvm::Error addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, double magnitude,
                         bool separatesKeys, const driver::LoadedKernel &reference);
 
+  /// The output and lse that a backward kernel takes: those of the forward pass of these arguments.
+  llvm::Error runForwardPass(llvm::MutableArrayRef<NpyArray> arguments) const;
+
   driver::LoadedKernel kernel;
+  std::optional<driver::LoadedKernel> forward; ///< the reference of the other kernel of a backward one's pair
   std::vector<InputSet> inputs;
 };
 

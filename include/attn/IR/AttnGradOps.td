@@ -120,7 +120,9 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
   let description = [{
     With the formulas of `attn.sdpa_backward`, `delta` from `attn.row_delta`, and `z_ij` the factor that `weight_mod`,
     which is linear, multiplies a weight by: adds to dquery, dkey, dvalue and dbias. It is additive in queries, keys and
-    heads: the order of steps changes rounding only. `transposed` is K and V of a tile once more, as (head, key) and (value,
+    heads: the order of steps changes rounding only. Gradients that are left out are not computed: a GPU has a kernel for
+    dquery, whose tiles are rows of queries, and others for dkey and dvalue, whose tiles are rows of keys. `transposed` is
+    K and V of a tile once more, as (head, key) and (value,
     key), 0 behind the last key: `attn-tile` packs them so that keys are the lanes of vectors.
 
     Domain: (batch…, query, key, head, value).
@@ -136,13 +138,14 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     %dq, %dk, %dv = attn.backward_step
         ins(%q, %k, %v, %lse, %do, %delta : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>, tensor<4xf32>,
             tensor<4x8xf32>, tensor<4xf32>)
-        outs(%dq0, %dk0, %dv0 : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) {scale = 0.25 : f64}
-        -> tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>
+        dquery(%dq0 : tensor<4x16xf32>) dkey(%dk0 : tensor<6x16xf32>) dvalue(%dv0 : tensor<6x8xf32>)
+        {scale = 0.25 : f64} -> tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>
     ```
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Attn_Shaped:$lse, Attn_Shaped:$dout,
                        Attn_Shaped:$delta, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
-                       Attn_Shaped:$dquery, Attn_Shaped:$dkey, Attn_Shaped:$dvalue, Optional<Attn_Shaped>:$dbias,
+                       Optional<Attn_Shaped>:$dquery, Optional<Attn_Shaped>:$dkey, Optional<Attn_Shaped>:$dvalue,
+                       Optional<Attn_Shaped>:$dbias,
                        Variadic<Attn_Shaped>:$dcaptures, Optional<Attn_Shaped>:$cu_seqlens_q,
                        Optional<Attn_Shaped>:$cu_seqlens_k, Optional<AnyFloat>:$scale_value,
                        Variadic<Attn_Shaped>:$transposed, OptionalAttr<F64Attr>:$scale,
@@ -157,7 +160,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`transposed` `(` $transposed^ `:` type($transposed) `)`)?
-        `outs` `(` $dquery `,` $dkey `,` $dvalue `:` type($dquery) `,` type($dkey) `,` type($dvalue) `)`
+        (`dquery` `(` $dquery^ `:` type($dquery) `)`)? (`dkey` `(` $dkey^ `:` type($dkey) `)`)?
+        (`dvalue` `(` $dvalue^ `:` type($dvalue) `)`)?
         (`dbias` `(` $dbias^ `:` type($dbias) `)`)? (`dcaptures` `(` $dcaptures^ `:` type($dcaptures) `)`)? attr-dict
         (`score_mod` $score_mod^)? (`score_grad` $score_grad^)? (`mask_mod` $mask_mod^)? (`weight_mod` $weight_mod^)?
         (`query_ranges` $query_ranges^)? (`->` type($results)^)?

@@ -1,9 +1,9 @@
 //===- AttnStepOps.td - what an online_step is made of ------*- tablegen -*-===//
 //
-// Small ops on one tile each: two products, the map of scores, the new maximum,
-// the rescale of the state and the weights; and the copies that bring the tiles.
-// attn-decompose-step makes them of an online_step; a target lowers each by
-// itself.
+// Small ops on one tile each: products, the map of scores, the new maximum, the
+// rescale of the state and the weights; the gradients of scores; and the copies
+// that bring the tiles. attn-decompose-step makes them of an online_step or a
+// backward_step; a target lowers each by itself.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,8 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target multiplies with,
     and so what the operands are rounded to. The executable meaning is exact.
 
-    Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`.
+    Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
+    forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
 
     * C1, C2, C3: as for `attn.scores`.
     * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
@@ -175,6 +176,46 @@ def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
   }];
 }
 
+def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOperandSegments]> {
+  let summary = "the weights of a tile, and the gradients of its products with Q";
+  let description = [{
+    With `s` the score that `attn.map_scores` makes of `t = scores[i, j]`, `p = exp(s - lse[i])`, 0 for a removed key and
+    for a row whose lse is -inf, and `z` the factor that `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
+    `gradients[i, j] = scale * score_grad(scale * t, p * (z * dweights[i, j] - delta[i]))`, where p is not 0, otherwise 0.
+    Each output may be left out, and with gradients also dweights and delta.
+
+    Domain: (batch…, query, key). Scores, dweights and the outputs have one map; where it has keys in front of queries,
+    keys are the rows of the tile.
+
+    * C1, C2: as for `attn.scores`.
+    * C4: scores, dweights and the outputs are f32 or f64 of one type, lse and delta floats.
+    * C6, C8, C9, C10, C25: as for `attn.backward_step`.
+
+    ```mlir
+    %g = attn.score_gradients ins(%s, %lse : tensor<4x6xf32>, tensor<4xf32>)
+        dweights(%dw, %delta : tensor<4x6xf32>, tensor<4xf32>) gradients(%init : tensor<4x6xf32>) {scale = 0.25 : f64}
+        -> tensor<4x6xf32>
+    ```
+  }];
+  let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$lse, Optional<Attn_Shaped>:$dweights,
+                       Optional<Attn_Shaped>:$delta, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
+                       Optional<Attn_Shaped>:$weights, Optional<Attn_Shaped>:$gradients,
+                       Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale,
+                       OptionalAttr<AffineMapAttr>:$kv_head, OptionalAttr<AffineMapArrayAttr>:$maps);
+  let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
+                        MaxSizedRegion<1>:$weight_mod);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `ins` `(` $scores `,` $lse `:` type($scores) `,` type($lse) `)`
+        (`dweights` `(` $dweights^ `,` $delta `:` type($dweights) `,` type($delta) `)`)?
+        (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
+        (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
+        (`weights` `(` $weights^ `:` type($weights) `)`)? (`gradients` `(` $gradients^ `:` type($gradients) `)`)?
+        attr-dict (`score_mod` $score_mod^)? (`score_grad` $score_grad^)? (`mask_mod` $mask_mod^)?
+        (`weight_mod` $weight_mod^)? (`->` type($results)^)?
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
@@ -184,13 +225,15 @@ def Attn_TokenType : TypeDef<Attn_Dialect, "Token"> {
   let summary = "a copy that has been started";
 }
 
-def Attn_CopyOp : Attn_Op<"copy"> {
+def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
   let summary = "starts copying rows of global memory into a tile; the token says when they are there";
   let description = [{
     `output[b, i, c] = i < rows ? input[b, i, c] : 0` for the rows i of the tile, where rows is the number of rows of the
     input: what `attn.pack` says, but done only when `attn.wait` has returned for the token. The input may have more rows
     than the tile, which are not read. With `from`, rows are those of the input from that one on; where there are none,
     nothing is copied, and the token has arrived.
+
+    With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
 
     Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done: a
     `gpu.barrier` or another wait stands between. How rows are copied (asynchronously, or loaded, converted and stored)
@@ -208,11 +251,12 @@ def Attn_CopyOp : Attn_Op<"copy"> {
     ```
   }];
   let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$input, Arg<AnyStridedMemRef, "", [MemWrite]>:$output,
-                       Optional<Index>:$first, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       Arg<Optional<AnyStridedMemRef>, "", [MemRead]>:$lse, Optional<Index>:$first,
+                       OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Attn_TokenType:$token);
   let assemblyFormat = [{
-    `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)` (`from` $first^)? attr-dict `:`
-        type($token)
+    `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)`
+        (`where` `(` $lse^ `:` type($lse) `)`)? (`from` $first^)? attr-dict `:` type($token)
   }];
   let hasVerifier = 1;
 }

@@ -103,6 +103,9 @@ bool hasBiasGradientParts(SdpaBackwardOp op);
 /// Returns the new state on tensors, nothing on memrefs; fails for packed sequences. The regions of `op`, which is to
 /// be erased, have moved to the new ops.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> decomposeStep(mlir::OpBuilder &builder, OnlineStepOp op);
+/// backward_step → products, score_gradients, products (DecomposeBackwardStep.cpp), likewise; one that adds to dquery
+/// alone has queries as rows of its tiles, one that adds to dkey or dvalue has keys. Fails for others.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> decomposeStep(mlir::OpBuilder &builder, BackwardStepOp op);
 
 /// The maps of an online_step's state over the domain (batch…, query, value) of the other state ops.
 llvm::SmallVector<mlir::AffineMap> getStateMaps(OnlineStepOp op);

@@ -51,6 +51,8 @@ int64_t getBackwardStackBytes(mlir::Operation *op, int64_t queryTile, int64_t ke
 bool hasScoreWeight(mlir::Operation *op);
 /// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel.
 mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
+/// The same of a sdpa_backward or backward_step.
+mlir::LogicalResult verifyGpuBackward(mlir::Operation *op);
 
 } // namespace attn
 

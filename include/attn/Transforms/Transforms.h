@@ -40,8 +40,9 @@ mlir::FailureOr<ScheduleAttr> selectSchedule(SdpaOp op, const TargetInfo &target
 /// That of the gradients.
 mlir::FailureOr<ScheduleAttr> selectBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
 
-/// The one for a GPU.
+/// Those for a GPU.
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
+mlir::FailureOr<ScheduleAttr> selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
 
 /// That of the decode kernel, where few query rows make it the faster one.
 std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
@@ -65,8 +66,9 @@ mlir::LogicalResult convertToOnline(mlir::RewriterBase &rewriter, SdpaBackwardOp
 /// Tiles the online form that ends in `finalize`; returns the results of the loop that has taken its place.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileOnlineForm(mlir::RewriterBase &rewriter, FinalizeOp finalize);
 
-/// Tiles a backward_step over all queries and keys; returns the results of the loop that has taken its place.
-mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp step);
+/// Replaces a backward_step over all queries and keys by tiles: of a CPU, or of the kernels of a GPU.
+mlir::LogicalResult tileBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp step);
+void tileBackwardBlocks(mlir::RewriterBase &rewriter, BackwardStepOp step);
 
 /// A remark of category attn, in the function around `op`.
 enum class RemarkOutcome { Passed, Missed, Analysis };

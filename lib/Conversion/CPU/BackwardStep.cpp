@@ -339,7 +339,8 @@ LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepO
     return schedule ? failure()
                     : op.emitOpError("expected a schedule #attn.backward<…>; run attn-select-schedule and attn-tile");
   SmallVector<int64_t> domain = getStaticDomain(op);
-  if (getNumBatchDims(op) != 0 || op.getTransposed().size() != 2 || ShapedType::isDynamic(domain[2]) ||
+  bool hasAll = op.getDquery() && op.getDkey() && op.getDvalue();
+  if (!hasAll || getNumBatchDims(op) != 0 || op.getTransposed().size() != 2 || ShapedType::isDynamic(domain[2]) ||
       ShapedType::isDynamic(domain[3]))
     return op.emitOpError("expected the tile of one head, with K and V transposed beside them; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
@@ -347,7 +348,7 @@ LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepO
     return getElementTypeOrSelf(memref.getType()) == type && Operand{memref, map}.isInnermost(column) &&
            map.getNumResults() == 2 && map.getResult(0) == getAffineDimExpr(row, op.getContext());
   };
-  unsigned gradient = op.getDqueryMutable().getOperandNumber();
+  unsigned gradient = op.getDqueryMutable()[0].getOperandNumber();
   if (!isForm(op.getQuery(), maps[0], 0, 2) || !isForm(op.getKey(), maps[1], 1, 2) ||
       !isForm(op.getDout(), maps[4], 0, 3) || !isForm(op.getDquery(), maps[gradient], 0, 2) ||
       !isForm(op.getDkey(), maps[gradient + 1], 2, 1) || !isForm(op.getDvalue(), maps[gradient + 2], 3, 1))

@@ -107,6 +107,17 @@ static LogicalResult verifyNoTilesInControlFlow(func::FuncOp host) {
   return success();
 }
 
+/// Gradients have several kernels: what one of them writes ends it.
+static bool endsKernel(Operation &op) {
+  if (isa<RowDeltaOp>(op))
+    return true;
+  auto pack = dyn_cast<PackOp>(op);
+  Value output = pack ? pack.getOutput() : Value();
+  while (auto view = output ? output.getDefiningOp<ViewLikeOpInterface>() : ViewLikeOpInterface())
+    output = view.getViewSource();
+  return output && isa<BlockArgument>(output);
+}
+
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
 static LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
@@ -116,8 +127,13 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
     if (first == block.end())
       return success();
     SmallVector<Operation *> ops;
-    for (auto it = first; it != block.end() && !isa<scf::ForallOp, func::ReturnOp>(*it); ++it)
+    bool hasEnded = false;
+    for (auto it = first; it != block.end() && !isa<scf::ForallOp, func::ReturnOp>(*it); ++it) {
+      if (hasEnded && isOfTile(*it) && !endsKernel(*it))
+        break;
+      hasEnded |= endsKernel(*it);
       ops.push_back(&*it);
+    }
     // With the store of what was found of a tile.
     while (!isOfTile(*ops.back()) && !isa<memref::StoreOp>(ops.back()))
       ops.pop_back();

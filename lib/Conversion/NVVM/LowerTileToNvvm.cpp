@@ -36,26 +36,18 @@ Value attn::nvvm::getRoot(Value memref) {
 KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel)
     : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
 
-SharedTile KernelLowering::getTile(Place place) const {
-  switch (place) {
-  case Place::Query: return {layout.query, 0};
-  case Place::Key: return {layout.key, layout.keyOffset};
-  case Place::Value: return {layout.value, layout.valueOffset};
-  }
-  llvm_unreachable("three places");
-}
-
-std::optional<KernelLowering::Place> KernelLowering::getPlace(Value memref) const {
-  auto found = places.find(getRoot(memref));
-  return found == places.end() ? std::nullopt : std::optional(found->second);
+std::optional<SharedTile> KernelLowering::findTile(Value memref) const {
+  auto found = tiles.find(getRoot(memref));
+  return found == tiles.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
 
 /// The tiles of a block in shared memory; the products say which is which.
-LogicalResult KernelLowering::placeTiles() {
+LogicalResult KernelLowering::placeAttentionTiles() {
   LogicalResult result = success();
   int64_t d = 0, dv = 0, bytes = 0;
+  SetVector<Value> queries, keys, values;
   kernel.walk([&](ProductOp op) {
     bool isScores = op.getContraction() == Contraction::Scores;
     int64_t &columns = isScores ? d : dv;
@@ -65,13 +57,45 @@ LogicalResult KernelLowering::placeTiles() {
     columns = found;
     bytes = getElementTypeOrSelf(op.getRhs().getType()).getIntOrFloatBitWidth() / 8;
     if (Value root = getRoot(op.getRhs()); isBuffer(root.getDefiningOp()))
-      places[root] = isScores ? Place::Key : Place::Value;
+      (isScores ? keys : values).insert(root);
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
-      places[root] = Place::Query;
+      queries.insert(root);
   });
   if (d > 0)
     layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes);
+  for (Value root : queries)
+    tiles[root] = {layout.query, 0};
+  for (Value root : keys)
+    tiles[root] = {layout.key, layout.keyOffset};
+  for (Value root : values)
+    tiles[root] = {layout.value, layout.valueOffset};
   return result;
+}
+
+/// One behind the other, those of rows with as many as the block has.
+void KernelLowering::placeGradientTiles() {
+  SetVector<Value> ofRows;
+  kernel.walk([&](ProductOp op) {
+    if (op.getContraction() == Contraction::Scores)
+      ofRows.insert(getRoot(op.getLhs()));
+  });
+  int64_t offset = 0;
+  kernel.walk([&](memref::AllocOp op) {
+    auto type = op.getType();
+    ArrayRef<int64_t> shape = type.getShape().take_back(2);
+    SharedTileLayout tile(ofRows.contains(op) ? wb.blockRows : shape[0], shape[1],
+                          type.getElementType().getIntOrFloatBitWidth() / 8);
+    tiles[op] = {tile, offset};
+    offset += tile.getBytes();
+  });
+}
+
+LogicalResult KernelLowering::placeTiles() {
+  WalkResult gradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); });
+  if (!gradients.wasInterrupted())
+    return placeAttentionTiles();
+  placeGradientTiles();
+  return success();
 }
 
 LogicalResult KernelLowering::lower(Operation *op) {
@@ -92,7 +116,12 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Case<MergeStatesOp>([&](auto op) { return lowerMergeStates(op); })
       .Case<FinalizeOp>([&](auto op) { return lowerFinalize(op); })
       .Case<ClassifyTileOp>([&](auto op) { return lowerClassifyTile(op); })
-      .Case<OnlineStepOp>([](auto op) { return op.emitOpError("expected small ops; run attn-decompose-step"); })
+      .Case<linalg::FillOp>([&](auto op) { return lowerZeros(op); })
+      .Case<ScoreGradientsOp>([&](auto op) { return lowerScoreGradients(op); })
+      .Case<PackOp>([&](auto op) { return lowerPack(op); })
+      .Case<RowDeltaOp>([&](auto op) { return lowerRowDelta(op); })
+      .Case<OnlineStepOp, BackwardStepOp>(
+          [](auto op) { return op.emitOpError("expected small ops; run attn-decompose-step"); })
       .Default([](Operation *op) { return op->emitOpError("no GPU lowering takes this op; compile it for a CPU"); });
 }
 
@@ -102,7 +131,7 @@ LogicalResult KernelLowering::run() {
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool isTileOp = isa<AttnDialect>(op->getDialect()) && !isa<IndexOp, YieldOp>(op);
-    if (!isTileOp && !isa<gpu::BarrierOp>(op))
+    if (!isTileOp && !isa<gpu::BarrierOp, linalg::FillOp>(op))
       return WalkResult::advance();
     ops.push_back(op);
     return WalkResult::skip();

@@ -21,6 +21,7 @@
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -186,11 +187,14 @@ private:
   llvm::SetVector<Operation *> rebuilt;
 };
 
-BlockAttr getScheduleOfRows(FinalizeOp finalize) {
+BlockAttr getSchedule(Operation *step) { return step->getAttrOfType<BlockAttr>("schedule"); }
+
+/// Of an op on the rows of a tile, without a step: those of `tile` in its first `rank` dimensions.
+BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
   int64_t rows = 1;
-  for (int64_t size : cast<MemRefType>(finalize.getRowMax().getType()).getShape())
+  for (int64_t size : cast<MemRefType>(tile.getType()).getShape().take_front(rank))
     rows *= size;
-  MLIRContext *context = finalize.getContext();
+  MLIRContext *context = tile.getContext();
   return BlockAttr::get(context, rows, /*key_tile=*/16, /*warps=*/llvm::divideCeil(rows, 16), /*warp_rows=*/16,
                         InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0);
 }
@@ -215,7 +219,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
         return WalkResult::advance();
       if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
         return WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"));
-      if (isa<SdpaOp>(op))
+      if (isa<SdpaOp, SdpaBackwardOp>(op))
         return WalkResult(
             op->emitOpError("expected tiles, found the whole op; run attn-to-flash first, for this target"));
       return WalkResult::advance();
@@ -227,12 +231,14 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
     KernelPlan common;
-    WalkResult found = host.walk([&](OnlineStepOp step) {
-      auto schedule = dyn_cast_or_null<BlockAttr>(step.getScheduleAttr());
+    WalkResult found = host.walk([&](Operation *step) {
+      if (!isa<OnlineStepOp, BackwardStepOp>(step))
+        return WalkResult::advance();
+      BlockAttr schedule = getSchedule(step);
       if (!schedule)
-        return WalkResult(step.emitOpError("expected a schedule #attn.block<…>; run attn-select-schedule for target ")
+        return WalkResult(step->emitOpError("expected a schedule #attn.block<…>; run attn-select-schedule for target ")
                           << info.name);
-      Type sum = getElementTypeOrSelf(step.getAcc().getType());
+      Type sum = getAccumulationType(getElementTypeOrSelf(step->getOperand(0).getType()));
       if (failed(schedule.verifyTarget(step, sum, info)))
         return WalkResult::interrupt();
       common.schedule = schedule;
@@ -245,14 +251,23 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     KernelOutliner outliner(host);
     for (scf::ForallOp forall : loops) {
       KernelPlan plan = common;
-      forall.walk([&](OnlineStepOp step) {
-        plan.schedule = cast<BlockAttr>(*step.getSchedule());
+      forall.walk([&](Operation *step) {
+        if (!isa<OnlineStepOp, BackwardStepOp>(step))
+          return;
+        plan.schedule = getSchedule(step);
         plan.sharedBytes = std::max(plan.sharedBytes, plan.schedule.getSharedBytes(step));
       });
       // Without keys there is no step: what is left writes rows of nothing.
-      forall.walk([&](FinalizeOp finalize) {
-        if (!plan.schedule)
-          plan.schedule = getScheduleOfRows(finalize);
+      forall.walk([&](Operation *op) {
+        if (plan.schedule)
+          return;
+        if (auto finalize = dyn_cast<FinalizeOp>(op))
+          plan.schedule = getScheduleOfRows(finalize.getRowMax(),
+                                            cast<MemRefType>(finalize.getRowMax().getType()).getRank());
+        if (auto zeros = dyn_cast<linalg::FillOp>(op)) {
+          Value sums = zeros.getOutputs()[0];
+          plan.schedule = getScheduleOfRows(sums, cast<MemRefType>(sums.getType()).getRank() - 1);
+        }
       });
       if (!plan.schedule)
         return forall.emitOpError("expected attention in this loop, or beside it; found none");

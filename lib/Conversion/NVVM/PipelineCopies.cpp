@@ -15,7 +15,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "PipelineCopies.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -99,11 +99,6 @@ public:
   }
 
 private:
-  static bool isInSharedMemory(Value memref) {
-    auto space = dyn_cast_or_null<gpu::AddressSpaceAttr>(cast<MemRefType>(memref.getType()).getMemorySpace());
-    return space && space.getValue() == gpu::AddressSpace::Workgroup;
-  }
-
   LogicalResult findSteps() {
     WalkResult result = kernel.walk([&](ProductOp product) {
       if (product.getContraction() == Contraction::Values)
@@ -119,9 +114,7 @@ private:
   }
 
   Value createTile(ArrayRef<int64_t> shape, Type elementType) {
-    auto space = gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
-    auto type = MemRefType::get(shape, elementType, MemRefLayoutAttrInterface(), space);
-    return memref::AllocOp::create(b, kernel.getLoc(), type);
+    return createSharedTile(b, kernel.getLoc(), shape, elementType);
   }
 
   /// Q, K and V of all steps. Q is copied where it was packed.
@@ -152,50 +145,31 @@ private:
     return success();
   }
 
-  /// As much of `tile` as a buffer of these sizes holds.
-  Value getPart(Value tile, ArrayRef<OpFoldResult> sizes) {
-    auto type = cast<MemRefType>(tile.getType());
-    bool isWhole = llvm::all_of(llvm::zip_equal(sizes, type.getShape()),
-                                [](auto pair) { return isConstantIntValue(std::get<0>(pair), std::get<1>(pair)); });
-    if (isWhole)
-      return tile;
-    SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)), strides(type.getRank(), b.getIndexAttr(1));
-    return memref::SubViewOp::create(b, kernel.getLoc(), tile, offsets, sizes, strides);
-  }
+  Value getPart(Value tile, ArrayRef<OpFoldResult> sizes) { return getPartOfTile(b, kernel.getLoc(), tile, sizes); }
 
   /// What reads and writes `buffer` has `tile` instead; packs become copies.
   void moveBuffer(Value buffer, Value tile) {
-    Operation *allocation = buffer.getDefiningOp();
-    b.setInsertionPoint(allocation);
-    SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, allocation->getLoc(), buffer);
-    replaceViews(buffer, getPart(tile, sizes));
-    b.eraseOp(allocation);
+    replaceFills(buffer, tile);
+    nvvm::moveBuffer(b, buffer, tile);
   }
 
-  void replaceViews(Value from, Value to) {
-    for (OpOperand &use : llvm::make_early_inc_range(from.getUses())) {
-      Operation *user = use.getOwner();
-      b.setInsertionPoint(user);
-      if (auto view = dyn_cast<memref::SubViewOp>(user)) {
-        Value moved = memref::SubViewOp::create(b, view.getLoc(), to, view.getMixedOffsets(), view.getMixedSizes(),
-                                                view.getMixedStrides());
-        replaceViews(view, moved);
-        b.eraseOp(view);
-        continue;
-      }
+  void replaceFills(Value memref, Value tile) {
+    for (Operation *user : llvm::make_early_inc_range(memref.getUsers())) {
+      if (auto view = dyn_cast<memref::SubViewOp>(user))
+        replaceFills(view, tile);
       auto pack = dyn_cast<PackOp>(user);
-      if (isa<GatherPagesOp>(user))
-        fills.push_back(user);
+      bool isGather = isa<GatherPagesOp>(user);
+      b.setInsertionPoint(user);
       // Whoever reads what the tile held has to be done. Q is the first of all.
-      if (isa<GatherPagesOp>(user) || (pack && to != query))
+      if (isGather || (pack && tile != query))
         gpu::BarrierOp::create(b, user->getLoc());
-      if (!pack) {
-        use.set(to);
+      if (isGather)
+        fills.push_back(user);
+      if (!pack)
         continue;
-      }
       // Rows beyond those of the input become 0, to the end of the tile.
-      fills.push_back(
-          CopyOp::create(b, pack.getLoc(), pack.getInput(), getRoot(to), /*first=*/Value(), pack.getMapsAttr()));
+      fills.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
+                                     pack.getMapsAttr()));
       b.eraseOp(pack);
     }
   }
@@ -212,7 +186,7 @@ private:
     kept.append({getDomainPosition(product, DimKind::Key), getDomainPosition(product, columns)});
     ArrayAttr maps = b.getAffineMapArrayAttr(
         {restrictDomain(operandMaps.lookup(product), kept), getTileMap(numBatch, numBatch + 2)});
-    return CopyOp::create(b, product.getLoc(), view, tile, first, maps);
+    return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), first, maps);
   }
 
   /// (batch…, row, column) -> (0, …, row, column), the last two at `row` and behind it of `numDims`.
@@ -438,9 +412,14 @@ private:
 struct PipelineCopiesPass : public attn::impl::PipelineCopiesPassBase<PipelineCopiesPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
-    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
-      if (kernel->hasAttr(kScheduleAttr) && failed(CopyPlacement(rewriter, kernel).run()))
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      if (!kernel->hasAttr(kScheduleAttr))
+        continue;
+      WalkResult gradients = kernel.walk([](ScoreGradientsOp) { return WalkResult::interrupt(); });
+      if (failed(gradients.wasInterrupted() ? placeGradientCopies(rewriter, kernel)
+                                            : CopyPlacement(rewriter, kernel).run()))
         return signalPassFailure();
+    }
   }
 };
 } // namespace

@@ -8,17 +8,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "WarpTile.h"
+#include <limits>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
 LogicalResult KernelLowering::lowerCopy(CopyOp op) {
-  std::optional<Place> place = getPlace(op.getOutput());
+  std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place)
     return op.emitOpError("expected the tile of an attn.product in shared memory");
   SmallVector<AffineMap> maps = attn::getMaps(op);
-  SharedTile tile = getTile(*place);
+  SharedTile tile = *place;
   TileRows rows(op.getOutput(), maps[1], tile.layout.rows);
   GlobalView view(wb, op.getInput(), maps[0]);
   unsigned rowDim = rows.numBatch, columnDim = rowDim + 1;
@@ -34,9 +35,24 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
           [&](Value row) { return wb.isLess(row, left); });
     });
   } else {
+    std::optional<GlobalView> lse;
+    if (op.getLse())
+      lse.emplace(wb, op.getLse(), maps[2]);
+    // A row without keys is not read: 0 of it is 0.
+    auto hasKeys = [&](Value row) -> Value {
+      Value last = wb.add(lse->getSize(wb, rowDim), -1);
+      Value number =
+          wb.load(lse->getElementType(), lse->getAddress(wb, rows.getOffset(wb, *lse, wb.minimum(row, last))),
+                  lse->getElementBytes());
+      Value none = wb.real(-std::numeric_limits<double>::infinity());
+      return arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::UNE, number, none);
+    };
     copyRows(
         wb, view, tile, columnDim, type, [&](Value row) { return rows.getOffset(wb, view, row); },
-        [&](Value row) { return rows.isInside(wb, view, row); });
+        [&](Value row) {
+          Value isInside = rows.isInside(wb, view, row);
+          return lse ? wb.both(isInside, hasKeys(row)) : isInside;
+        });
   }
   wb.commitCopies();
   return success();
@@ -72,7 +88,7 @@ void KernelLowering::eraseTokens() {
 }
 
 LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
-  std::optional<Place> place = getPlace(op.getOutput());
+  std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place || !op.getBatch())
     return op.emitOpError("expected the tile of keys of an attn.online_step; run attn-tile");
   int64_t page = op.getPageSize();
@@ -95,8 +111,7 @@ LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
     Value number = toNumber(op.getBlockTable(), ValueRange{op.getBatch(), wb.toIndex(entry)});
     return view.getOffset(wb, {{0, number}, {dims.row, place}, {dims.head, head}});
   };
-  copyRows(wb, view, getTile(*place), /*columnDim=*/3, getElementTypeOrSelf(op.getOutput().getType()), getOffset,
-           isInside);
+  copyRows(wb, view, *place, /*columnDim=*/3, getElementTypeOrSelf(op.getOutput().getType()), getOffset, isInside);
   wb.commitCopies();
   return success();
 }

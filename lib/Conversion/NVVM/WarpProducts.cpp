@@ -25,8 +25,8 @@ std::unique_ptr<Products> Products::create(WarpBuilder &wb, const InstructionInf
 
 LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   bool isScores = op.getContraction() == Contraction::Scores;
-  std::optional<Place> place = getPlace(op.getRhs());
-  if (place != (isScores ? Place::Key : Place::Value) || (isScores && getPlace(op.getLhs()) != Place::Query))
+  std::optional<SharedTile> rhs = findTile(op.getRhs()), lhs = isScores ? findTile(op.getLhs()) : SharedTile();
+  if (!rhs || !lhs)
     return op.emitOpError("expected tiles in shared memory; run attn-pipeline-copies");
   if (op.getAccumulate() == isScores)
     return op.emitOpError("expected accumulate on a product of values alone");
@@ -35,8 +35,9 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
   if (instruction.takesNarrow == type.isF32())
     return op.emitOpError("expected an instruction that multiplies ") << type;
-  SharedTile query = getTile(Place::Query), key = getTile(Place::Key), value = getTile(Place::Value);
-  std::unique_ptr<Products> products = Products::create(wb, instruction, type, query, key, value);
+  SharedTile none;
+  std::unique_ptr<Products> products =
+      Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);
   if (isScores) {
     ScoreTile tile(wb, op);
     tile.values = products->multiplyKeys(tile.keyBlocks);

@@ -34,50 +34,58 @@ void ScoreTile::forEach(WarpBuilder &wb, function_ref<void(size_t i, int64_t row
              wb.add(wb.multiply(wb.quadLane, 2), keyBlock * kBlockColumns + element % 2));
 }
 
-ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile, const ScoreFunctions &functions)
-    : wb(wb), functions(functions), tileRows(wb, op), keyCount(tile.keyCount) {
+ScorePositions::ScorePositions(WarpBuilder &wb, Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
+                               RowKind rowKind)
+    : wb(wb), functions(functions), rowKind(rowKind), tileRows(wb, op), columnCount(tile.keyCount) {
   for (auto [view, operand] : {std::pair(&bias, functions.bias), {&mask, functions.mask}})
     if (operand.value)
       *view = GlobalView(wb, operand.value, operand.map);
-  unsigned queryDim = tileRows.numBatch;
+  bool hasKeys = rowKind == RowKind::Keys;
+  unsigned rowDim = tileRows.numBatch + (hasKeys ? 1 : 0);
   for (int64_t i = 0; i < tile.fragments * kThreadRows; ++i) {
     Value row = wb.add(wb.add(wb.firstRow, wb.quad), i / kThreadRows * kFragmentRows + i % kThreadRows * 8);
-    auto [head, query] = tileRows.split(wb, row);
+    auto [head, position] = hasKeys ? std::pair(Value(), row) : tileRows.split(wb, row);
     // Rows beyond those of operands with less of them than the tile count as the last one.
     for (const GlobalView *view : {&bias, &mask})
-      if (*view && query && view->getStride(queryDim) && view->getStaticSize(queryDim) != tileRows.queries) {
-        query = wb.minimum(query, wb.add(view->getSize(wb, queryDim), -1));
+      if (*view && position && view->getStride(rowDim) &&
+          view->getStaticSize(rowDim) != (hasKeys ? wb.blockRows : tileRows.queries)) {
+        position = wb.minimum(position, wb.add(view->getSize(wb, rowDim), -1));
         break;
       }
-    rows.push_back({head, query});
+    rows.push_back({head, position});
   }
 }
 
-/// Of the thread's row `row`, and a key.
+/// Of the thread's row `row`, and a column.
 class ScorePositions::Position : public ScorePosition {
 public:
-  Position(const ScorePositions &all, int64_t row, Value key)
-      : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), row(all.rows[row]), key(key) {
-  }
+  Position(const ScorePositions &all, int64_t row, Value column)
+      : ScorePosition(all.wb.b, all.wb.loc, all.wb.b.getF32Type()), wb(all.wb), all(all), row(all.rows[row]),
+        column(column) {}
 
   Value load(const ScoreOperand &operand) override;
   Value evaluate(Region &region, ValueRange arguments) override;
   Value cap(Value score, double c) override;
 
 private:
-  /// Keys that are not there read what the last one reads.
-  Value clampKey() { return all.keyCount ? wb.minimum(key, wb.add(all.keyCount, -1)) : key; }
+  /// Columns that are not there read what the last one reads.
+  Value clampColumn() { return all.columnCount ? wb.minimum(column, wb.add(all.columnCount, -1)) : column; }
+  /// (query, key), of which `columnValue` is one.
+  std::pair<Value, Value> getPosition(Value columnValue) {
+    return all.rowKind == RowKind::Keys ? std::pair(columnValue, row.position) : std::pair(row.position, columnValue);
+  }
 
   WarpBuilder &wb;
   const ScorePositions &all;
   const Row &row;
-  Value key;
+  Value column;
 };
 
 Value ScorePositions::Position::load(const ScoreOperand &operand) {
   const GlobalView &view = operand.value == all.functions.bias.value ? all.bias : all.mask;
   unsigned queryDim = all.tileRows.numBatch;
-  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, row.query}, {queryDim + 1, clampKey()}};
+  auto [query, key] = getPosition(clampColumn());
+  SmallVector<std::pair<unsigned, Value>> indices = {{queryDim, query}, {queryDim + 1, key}};
   if (row.head)
     indices.push_back({queryDim - 1, row.head});
   Type elementType = view.getElementType();
@@ -90,11 +98,11 @@ Value ScorePositions::Position::load(const ScoreOperand &operand) {
 Value ScorePositions::Position::evaluate(Region &region, ValueRange arguments) {
   bool readsMemory = false;
   region.walk([&](memref::LoadOp) { readsMemory = true; });
-  Value keyOrLast = readsMemory ? clampKey() : key;
-  return evaluateRegion(wb, region, arguments, [&](IndexOp index) -> Value {
+  auto [query, key] = getPosition(readsMemory ? clampColumn() : column);
+  return evaluateRegion(wb, region, arguments, [&, query = query, key = key](IndexOp index) -> Value {
     switch (index.getKind()) {
-    case IndexKind::Key: return keyOrLast;
-    case IndexKind::Query: return row.query;
+    case IndexKind::Key: return key;
+    case IndexKind::Query: return query;
     case IndexKind::Head: return row.head;
     default: return Value();
     }
@@ -115,14 +123,19 @@ Value ScorePositions::Position::cap(Value score, double c) {
   return wb.select(isSmall, wb.mulf(score, tanhRatio), large);
 }
 
-Value ScorePositions::evaluateScore(int64_t row, Value key, Value score) const {
-  Position at(*this, row, key);
+Value ScorePositions::evaluateScore(int64_t row, Value column, Value score) const {
+  Position at(*this, row, column);
   return attn::evaluateScore(at, functions, score);
 }
 
-Value ScorePositions::evaluateWeight(int64_t row, Value key, Value weight) const {
-  Position at(*this, row, key);
+Value ScorePositions::evaluateWeight(int64_t row, Value column, Value weight) const {
+  Position at(*this, row, column);
   return attn::evaluateWeight(at, functions, weight);
+}
+
+Value ScorePositions::evaluate(Region &region, int64_t row, Value column, ValueRange arguments) const {
+  Position at(*this, row, column);
+  return at.evaluate(region, arguments);
 }
 
 LogicalResult KernelLowering::lowerMapScores(MapScoresOp op) {

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -279,9 +280,9 @@ public:
   mlir::LogicalResult run();
 
 private:
-  enum class Place { Query, Key, Value };
-
   mlir::LogicalResult placeTiles();
+  mlir::LogicalResult placeAttentionTiles();
+  void placeGradientTiles();
   void becomeFunction();
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerCopy(CopyOp op);
@@ -296,11 +297,14 @@ private:
   mlir::LogicalResult lowerMergeStates(MergeStatesOp op);
   mlir::LogicalResult lowerFinalize(FinalizeOp op);
   mlir::LogicalResult lowerClassifyTile(ClassifyTileOp op);
+  mlir::LogicalResult lowerZeros(mlir::linalg::FillOp op);
+  mlir::LogicalResult lowerScoreGradients(ScoreGradientsOp op);
+  mlir::LogicalResult lowerPack(PackOp op);
+  mlir::LogicalResult lowerRowDelta(RowDeltaOp op);
   void eraseTokens();
 
-  SharedTile getTile(Place place) const;
-  /// Where the tile that a memref is lies in shared memory; nothing for global memory.
-  std::optional<Place> getPlace(mlir::Value memref) const;
+  /// The tile in shared memory that a memref, or what it is a view of, is; nothing for global memory.
+  std::optional<SharedTile> findTile(mlir::Value memref) const;
   TileState &getState(mlir::Value acc, mlir::Operation *op);
   /// The state whose maximum `rowMax` is, or whose sum; null, with an error, where it is none of a state.
   TileState *findState(mlir::Value rowMaxOrSum, mlir::Operation *op);
@@ -314,7 +318,7 @@ private:
   mlir::gpu::GPUFuncOp kernel;
   WarpBuilder wb;
   BlockLayout layout;
-  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Value, SharedTile> tiles;
   llvm::DenseMap<mlir::Value, TileState> states;  ///< by acc
   llvm::DenseMap<mlir::Value, mlir::Value> accOf; ///< by maximum and sum
   llvm::DenseMap<mlir::Value, ScoreTile> scoreTiles;
@@ -332,24 +336,31 @@ bool isBuffer(mlir::Operation *op);
 /// The memref that views of `memref` start from.
 mlir::Value getRoot(mlir::Value memref);
 
+/// What the rows of a tile of scores are; the columns are the others.
+enum class RowKind { Queries, Keys };
+
 /// Where the scores of a thread are, for the score functions of `op` (WarpScores.cpp).
 class ScorePositions {
 public:
-  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions);
-  /// What becomes of a score or a weight of the thread's row `row` and a key.
-  mlir::Value evaluateScore(int64_t row, mlir::Value key, mlir::Value score) const;
-  mlir::Value evaluateWeight(int64_t row, mlir::Value key, mlir::Value weight) const;
+  ScorePositions(WarpBuilder &wb, mlir::Operation *op, const ScoreTile &tile, const ScoreFunctions &functions,
+                 RowKind rowKind = RowKind::Queries);
+  /// What becomes of a score or a weight of the thread's row `row` and a column.
+  mlir::Value evaluateScore(int64_t row, mlir::Value column, mlir::Value score) const;
+  mlir::Value evaluateWeight(int64_t row, mlir::Value column, mlir::Value weight) const;
+  /// What `region`, of scores, yields there.
+  mlir::Value evaluate(mlir::Region &region, int64_t row, mlir::Value column, mlir::ValueRange arguments) const;
 
 private:
   class Position;
   struct Row {
-    mlir::Value head, query; ///< i32, within what the operands have
+    mlir::Value head, position; ///< i32, within what the operands have
   };
 
   WarpBuilder &wb;
   ScoreFunctions functions;
+  RowKind rowKind;
   TileRows tileRows;
-  mlir::Value keyCount;
+  mlir::Value columnCount;
   GlobalView bias, mask;
   llvm::SmallVector<Row> rows;
 };

@@ -1,0 +1,42 @@
+//===- BackwardBlockSchedule.cpp - gradients that a GPU has kernels for ---===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/Decompose.h"
+#include "attn/Schedule/Schedule.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// What a sdpa_backward or backward_step has that no block adds up; empty where it has none.
+template <typename OpTy> static StringRef explain(OpTy op) {
+  if (!isa<RankedTensorType>(op.getQuery().getType()))
+    return "found memrefs, expected tensors; run attn-memref-to-tensor";
+  Type key = getElementTypeOrSelf(op.getKey().getType());
+  if (isQuantised(key))
+    return "found quantised K and V, expected floats; widen them";
+  if (op.getDbias())
+    return "found a gradient of the bias, expected those of Q, K and V; leave bias out of grad, or compile for a CPU";
+  if (!op.getDcaptures().empty())
+    return "found gradients of captured tensors, expected those of Q, K and V; leave them out of grad, or compile for "
+           "a "
+           "CPU";
+  if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
+    return "found K or V in pages, expected dense ones; gather them in front of the kernel";
+  return "";
+}
+
+LogicalResult attn::verifyGpuBackward(Operation *op) {
+  if (failed(verifyGpuOp(op)))
+    return failure();
+  StringRef reason = llvm::TypeSwitch<Operation *, StringRef>(op).Case<SdpaBackwardOp, BackwardStepOp>(
+      [](auto backward) { return explain(backward); });
+  if (auto whole = dyn_cast<SdpaBackwardOp>(op); whole && whole.getDsink() && reason.empty())
+    reason = "found a gradient of the sink, expected those of Q, K and V; leave sink out of grad, or compile for a CPU";
+  if (!reason.empty())
+    return op->emitOpError("no GPU kernel for these gradients: ") << reason;
+  return success();
+}

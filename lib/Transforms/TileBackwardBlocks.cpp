@@ -1,0 +1,546 @@
+//===- TileBackwardBlocks.cpp - attn-tile of the gradients for a GPU ------===//
+//
+// Before: a backward_step over all queries and keys, with a schedule of blocks.
+// After: a scf.forall for each kernel. One adds up dQ, whose rows are queries, and
+// goes through the keys; another one dK and dV, whose rows are keys, and goes
+// through the queries of the heads that share them. A block has a tile of rows,
+// keeps their sums and writes each once: no order of blocks changes a bit. Heads
+// whose two sums do not fit the registers have a kernel for each.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Columns of dK and dV together that a thread's registers hold, of 16 rows a warp.
+static constexpr int64_t kMaxSumColumns = 256;
+
+namespace {
+
+using Position = SmallVector<OpFoldResult>;
+
+/// Where a tile is in the domain of the step. Of packed sequences, positions count in the sequence.
+struct BlockTile {
+  Position offsets, sizes;
+  Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
+  Value numQueries, numKeys;  ///< of the sequence, or all
+};
+
+class BackwardBlocks {
+public:
+  BackwardBlocks(RewriterBase &b, BackwardStepOp step)
+      : b(b), loc(step.getLoc()), step(step), schedule(cast<BlockAttr>(*step.getSchedule())),
+        domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
+        type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))),
+        rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                                               : type) {
+    for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
+      maps[spec.name] = map;
+    for (AffineExpr expr : maps["dkey"].getResults())
+      if (numBatch > 0 && expr.isFunctionOfDim(numBatch - 1)) {
+        auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+        groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+      }
+  }
+
+  SmallVector<Value> build() {
+    SmallVector<Value> results = createKernel(Rows::Queries, {"dquery"});
+    bool fits =
+        *getConstantIntValue(domainSizes[headPos()]) + *getConstantIntValue(domainSizes[valuePos()]) <= kMaxSumColumns;
+    if (fits)
+      return llvm::append_range(results, createKernel(Rows::Keys, {"dkey", "dvalue"})), results;
+    for (StringRef name : {"dkey", "dvalue"})
+      llvm::append_range(results, createKernel(Rows::Keys, {name}));
+    return results;
+  }
+
+private:
+  enum class Rows { Queries, Keys };
+
+  unsigned queryPos() const { return numBatch; }
+  unsigned keyPos() const { return numBatch + 1; }
+  unsigned headPos() const { return numBatch + 2; }
+  unsigned valuePos() const { return numBatch + 3; }
+  unsigned rowPos() const { return rows == Rows::Queries ? queryPos() : keyPos(); }
+  unsigned columnPos() const { return rows == Rows::Queries ? keyPos() : queryPos(); }
+  /// The dimension of the columns of an operand.
+  unsigned getWidth(StringRef name) const {
+    bool isValue = name == "value" || name == "dout" || name == "dvalue";
+    return isValue ? valuePos() : headPos();
+  }
+  Value getOperand(StringRef name) {
+    return name == "query"   ? step.getQuery()
+           : name == "key"   ? step.getKey()
+           : name == "value" ? step.getValue()
+                             : step.getDout();
+  }
+  Value toIndex(OpFoldResult value) { return toValue(b, loc, value); }
+  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
+  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
+
+  //===--------------------------------------------------------------------===//
+  // The grid
+  //===--------------------------------------------------------------------===//
+
+  /// What a gradient is written to: the destination of the zeros that the step adds to, or of what rounds its result.
+  std::pair<Value, Value> getDestinationAndResult(StringRef name) {
+    unsigned number = name == "dquery" ? 0 : name == "dkey" ? 1 : 2;
+    Value result = step->getResult(number);
+    if (result.hasOneUse())
+      if (auto round = dyn_cast<linalg::GenericOp>(*result.user_begin()))
+        return {round.getDpsInits()[0], round.getResult(0)};
+    Value init = name == "dquery" ? step.getDquery() : name == "dkey" ? step.getDkey() : step.getDvalue();
+    if (auto zeros = init.getDefiningOp<linalg::FillOp>())
+      init = zeros.getOutputs()[0];
+    return {init, result};
+  }
+
+  /// Rows of a tile: those of the schedule, or all where there are fewer.
+  int64_t getTileRows() {
+    std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
+    return all && !step.getCuSeqlensQ() ? std::min(schedule.getBlockRows(), std::max<int64_t>(1, *all))
+                                        : schedule.getBlockRows();
+  }
+
+  /// The tile's results replace those of the step, or of what rounds them; a value for each gradient that is not
+  /// replaced yet.
+  SmallVector<Value> createKernel(Rows which, ArrayRef<StringRef> names) {
+    rows = which;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(step);
+    SmallVector<Value> destinations, replaced;
+    for (StringRef name : names) {
+      auto [destination, result] = getDestinationAndResult(name);
+      destinations.push_back(destination);
+      replaced.push_back(result);
+      if (Operation *round = result.getDefiningOp(); round != step)
+        b.setInsertionPoint(round); // behind its destination
+    }
+    int64_t tileRows = getTileRows();
+    SmallVector<OpFoldResult> bounds(ArrayRef(domainSizes).take_front(numBatch));
+    if (numBatch > 0 && rows == Rows::Keys)
+      bounds.back() = groupSize == 0 ? OpFoldResult(b.getIndexAttr(1))
+                                     : affine::makeComposedFoldedAffineApply(
+                                           b, loc, b.getAffineDimExpr(0).floorDiv(groupSize), {bounds.back()});
+    if (step.getCuSeqlensQ()) // and the rows behind the last sequence
+      bounds.front() = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) + 1, {bounds.front()});
+    bounds.push_back(affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(tileRows),
+                                                           {domainSizes[rowPos()]}));
+    auto forall = scf::ForallOp::create(b, loc, bounds, destinations, std::nullopt);
+    b.setInsertionPointToStart(forall.getBody());
+    SmallVector<Value> ivs = forall.getInductionVars();
+    BlockTile at = getTile(ArrayRef(ivs).drop_back(), ivs.back(), tileRows);
+    SmallVector<Value> sums = buildBody(at, names, tileRows);
+    for (auto [name, sum, whole] : llvm::zip(names, sums, forall.getRegionIterArgs()))
+      store(at, name, sum, whole, forall);
+    SmallVector<Value> unreplaced;
+    for (auto [result, value] : llvm::zip(replaced, forall.getResults())) {
+      if (result.getDefiningOp() == step) {
+        unreplaced.push_back(value);
+        continue;
+      }
+      unreplaced.push_back(Value());
+      b.replaceOp(result.getDefiningOp(), value);
+    }
+    return unreplaced;
+  }
+
+  /// start and length of packed rows: of sequence `batch`, or, for one more than there are, of the rows behind them.
+  std::pair<Value, Value> getSequence(Value sequences, Value batch, OpFoldResult numRows) {
+    auto load = [&](Value i) {
+      return arith::IndexCastOp::create(b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, sequences, i))
+          .getResult();
+    };
+    Value last = toIndex(domainSizes[0]), start = load(batch);
+    Value isRest = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, batch, last);
+    Value end = load(min(add(b, loc, batch, index(b, loc, 1)), last));
+    end = arith::SelectOp::create(b, loc, isRest, toIndex(numRows), end);
+    return {start, arith::SubIOp::create(b, loc, end, start)};
+  }
+
+  BlockTile getTile(ArrayRef<Value> batch, Value tile, int64_t tileRows) {
+    BlockTile at;
+    at.offsets.assign(domainSizes.size(), b.getIndexAttr(0));
+    at.sizes = domainSizes;
+    for (unsigned i = 0; i < numBatch; ++i) {
+      at.offsets[i] = batch[i];
+      at.sizes[i] = b.getIndexAttr(1);
+    }
+    if (numBatch > 0 && rows == Rows::Keys) // the first of the heads that share a head of K
+      at.offsets[numBatch - 1] =
+          affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * groupSize, {at.offsets[numBatch - 1]});
+    at.numQueries = toIndex(domainSizes[queryPos()]);
+    at.numKeys = toIndex(domainSizes[keyPos()]);
+    if (Value sequences = step.getCuSeqlensQ()) {
+      std::tie(at.queryStart, at.numQueries) = getSequence(sequences, batch[0], domainSizes[queryPos()]);
+      std::tie(at.keyStart, at.numKeys) = getSequence(step.getCuSeqlensK(), batch[0], domainSizes[keyPos()]);
+    }
+    Value first = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * tileRows, {OpFoldResult(tile)});
+    at.offsets[rowPos()] = first;
+    at.sizes[rowPos()] = getCount(first, rows == Rows::Queries ? at.numQueries : at.numKeys, tileRows);
+    return at;
+  }
+
+  /// min(tile, size - first), at least 0
+  OpFoldResult getCount(Value first, Value size, int64_t tile) {
+    std::optional<int64_t> constant = getConstantIntValue(size);
+    if (constant && *constant % tile == 0)
+      return b.getIndexAttr(tile);
+    return clampedDifference(b, loc, size, first, tile);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Operands
+  //===--------------------------------------------------------------------===//
+
+  Value slice(const BlockTile &at, Value operand, StringRef name, Slice *where = nullptr) {
+    AffineMap map = maps[name];
+    Slice slice = getOperandSlice(b, loc, map, at.offsets, at.sizes);
+    for (auto [expr, offset] : llvm::zip_equal(map.getResults(), slice.offsets)) {
+      Value start = expr == b.getAffineDimExpr(queryPos()) ? at.queryStart
+                    : expr == b.getAffineDimExpr(keyPos()) ? at.keyStart
+                                                           : Value();
+      if (start)
+        offset = add(b, loc, start, toIndex(offset));
+    }
+    if (where)
+      *where = slice;
+    return createSlice(b, loc, operand, slice);
+  }
+
+  /// The map of a tile's operand over (batch…, row, column), of which it has one batch index and head.
+  AffineMap getRowMap(StringRef name, unsigned row) {
+    SmallVector<AffineExpr> exprs;
+    for (AffineExpr expr : maps[name].getResults()) {
+      AffineExpr position = b.getAffineConstantExpr(0);
+      for (unsigned i = 0; i < numBatch; ++i)
+        if (expr.isFunctionOfDim(i))
+          position = b.getAffineDimExpr(i);
+      exprs.push_back(expr == b.getAffineDimExpr(row)              ? b.getAffineDimExpr(numBatch)
+                      : expr == b.getAffineDimExpr(getWidth(name)) ? b.getAffineDimExpr(numBatch + 1)
+                                                                   : position);
+    }
+    return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
+  }
+
+  Value createEmpty(int64_t tileRows, unsigned width, Type elementType) {
+    SmallVector<int64_t> shape(numBatch, 1);
+    shape.append({tileRows, *getConstantIntValue(domainSizes[width])});
+    return tensor::EmptyOp::create(b, loc, shape, elementType);
+  }
+
+  /// The first `count` rows of a tile.
+  Value sliceRows(Value tile, OpFoldResult count) {
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tile);
+    if (isEqualConstantIntOrValue(sizes[numBatch], count))
+      return tile;
+    SmallVector<OpFoldResult> origin(sizes.size(), b.getIndexAttr(0)), unit(sizes.size(), b.getIndexAttr(1));
+    sizes[numBatch] = count;
+    return tensor::ExtractSliceOp::create(b, loc, tile, origin, sizes, unit);
+  }
+
+  /// Rows of an operand as a tile of its own, (batch…, row, column): `tileRows` of them, 0 behind the last one; with
+  /// `asFew`, as many as there are.
+  Value packRows(const BlockTile &at, StringRef name, unsigned row, int64_t tileRows, bool asFew) {
+    Value rowsOf = slice(at, getOperand(name), name), tile = createEmpty(tileRows, getWidth(name), rowType);
+    if (asFew)
+      tile = sliceRows(tile, at.sizes[row]);
+    return PackOp::create(b, loc, tile.getType(), rowsOf, tile,
+                          b.getAffineMapArrayAttr({getRowMap(name, row), b.getMultiDimIdentityMap(numBatch + 2)}))
+        ->getResult(0);
+  }
+
+  /// Rounds the rows of `sum` that there are to their place.
+  void store(const BlockTile &at, StringRef name, Value sum, Value whole, scf::ForallOp forall) {
+    Slice where;
+    Value part = slice(at, whole, name, &where);
+    Value stored =
+        PackOp::create(b, loc, part.getType(), sliceRows(sum, at.sizes[rowPos()]), part,
+                       b.getAffineMapArrayAttr({b.getMultiDimIdentityMap(numBatch + 2), getRowMap(name, rowPos())}))
+            ->getResult(0);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(b, loc, stored, whole, where.offsets, where.sizes, where.strides);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // A block
+  //===--------------------------------------------------------------------===//
+
+  using Sums = SmallVector<Value>;
+
+  Sums buildBody(const BlockTile &at, ArrayRef<StringRef> names, int64_t tileRows) {
+    SmallVector<StringRef> rowNames =
+        rows == Rows::Queries ? SmallVector<StringRef>{"query", "dout"} : SmallVector<StringRef>{"key", "value"};
+    if (names == ArrayRef<StringRef>{"dvalue"})
+      rowNames.pop_back(); // P alone
+    llvm::StringMap<Value> tiles;
+    for (StringRef name : rowNames)
+      tiles[name] = packRows(at, name, rowPos(), tileRows, /*asFew=*/false);
+    Sums sums;
+    for (StringRef name : names) {
+      // No tensor.empty: CSE would make one of two, and of two sums in it bufferisation makes one a copy.
+      Value empty = createEmpty(tileRows, getWidth(name), type);
+      Value space = bufferization::AllocTensorOp::create(b, loc, cast<RankedTensorType>(empty.getType()), ValueRange());
+      sums.push_back(linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), space).getResult(0));
+    }
+    if (numBatch == 0 || rows == Rows::Queries || groupSize == 1)
+      return foldColumns(at, tiles, names, sums);
+    Value first = toIndex(at.offsets[numBatch - 1]);
+    Value heads = groupSize == 0 ? toIndex(domainSizes[numBatch - 1]) : index(b, loc, groupSize);
+    return Sums(createLoop(b, loc, index(b, loc, 0), heads, 1, sums, [&](Value head, TileState carried) {
+      BlockTile inGroup = at;
+      inGroup.offsets[numBatch - 1] = add(b, loc, first, head);
+      return TileState(foldColumns(inGroup, tiles, names, Sums(carried)));
+    }));
+  }
+
+  Value evaluate(IndexOp op, const BlockTile &at) {
+    auto end = [&](unsigned position) {
+      return add(b, loc, toIndex(at.offsets[position]), toIndex(at.sizes[position]));
+    };
+    switch (op.getKind()) {
+    case IndexKind::FirstQuery: return toIndex(at.offsets[queryPos()]);
+    case IndexKind::EndQuery: return end(queryPos());
+    case IndexKind::FirstKey: return toIndex(at.offsets[keyPos()]);
+    case IndexKind::EndKey: return end(keyPos());
+    case IndexKind::Batch: return toIndex(at.offsets[0]);
+    case IndexKind::Head: return toIndex(at.offsets[numBatch - 1]);
+    case IndexKind::KvHead:
+      return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {at.offsets[numBatch - 1]});
+    case IndexKind::Query:
+    case IndexKind::Key: break;
+    }
+    llvm_unreachable("refused by the verifier");
+  }
+
+  /// Adds what the columns that the tile visits contribute: partial tiles, which evaluate the predicate, then full
+  /// ones, then partial ones again.
+  Sums foldColumns(const BlockTile &at, const llvm::StringMap<Value> &tiles, ArrayRef<StringRef> names, Sums sums) {
+    Region ranges;
+    bool isDense = step.getBias() || step.getMask();
+    RangeAxis axis = rows == Rows::Queries ? RangeAxis::Keys : RangeAxis::Queries;
+    buildRanges(b, loc, step.getMaskMod(), axis, getStaticSize(step, DimKind::Query), getStaticSize(step, DimKind::Key),
+                isDense, ranges);
+    SmallVector<Value> bounds = inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluate(op, at); });
+    Value size = rows == Rows::Queries ? at.numKeys : at.numQueries, zero = index(b, loc, 0);
+    auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
+    Value lower = max(bounds[0], zero), upper = isConstant(bounds[1], kNoBound) ? size : min(bounds[1], size);
+    if (at.queryStart) { // no rows, no columns: the bounds of a mask are those of a tile with rows
+      Value hasRows = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, toIndex(at.sizes[rowPos()]), zero);
+      upper = arith::SelectOp::create(b, loc, hasRows, upper, lower);
+    }
+    auto fold = [&](Value from, Value to, bool isPartial) {
+      sums = foldRange(at, tiles, names, from, to, isPartial, sums);
+    };
+    if (isConstant(bounds[3], 0)) {
+      fold(lower, upper, /*isPartial=*/true);
+      return sums;
+    }
+    if (!isConstant(bounds[2], 0)) {
+      Value full = min(max(bounds[2], lower), max(lower, upper));
+      fold(lower, full, /*isPartial=*/true);
+      lower = full;
+    }
+    if (isConstant(bounds[3], kNoBound)) {
+      fold(lower, upper, /*isPartial=*/false);
+      return sums;
+    }
+    // Whole tiles of the full range.
+    Value full = clampedDifference(b, loc, min(bounds[3], upper), lower, kNoBound);
+    AffineExpr length = b.getAffineDimExpr(0), start = b.getAffineDimExpr(1);
+    int64_t tile = schedule.getKeyTile();
+    Value end = toIndex(affine::makeComposedFoldedAffineApply(b, loc, start + length.floorDiv(tile) * tile,
+                                                              {OpFoldResult(full), OpFoldResult(lower)}));
+    fold(lower, end, /*isPartial=*/false);
+    fold(end, upper, /*isPartial=*/true);
+    return sums;
+  }
+
+  /// Tiles from `lower` to `upper`; the last one may be short.
+  Sums foldRange(const BlockTile &at, const llvm::StringMap<Value> &tiles, ArrayRef<StringRef> names, Value lower,
+                 Value upper, bool isPartial, Sums sums) {
+    int64_t tile = schedule.getKeyTile();
+    std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+    auto loop = [&](Value from, Value to, function_ref<OpFoldResult(Value)> getCount) {
+      return Sums(createLoop(b, loc, from, to, tile, sums, [&](Value column, TileState carried) {
+        return TileState(createStep(at, tiles, names, column, getCount(column), isPartial, Sums(carried)));
+      }));
+    };
+    if (!first || !last)
+      return loop(lower, upper, [&](Value column) -> OpFoldResult {
+        return arith::MinSIOp::create(b, loc, index(b, loc, tile), arith::SubIOp::create(b, loc, upper, column))
+            .getResult();
+      });
+    int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / tile * tile;
+    if (whole > 0)
+      sums = loop(lower, index(b, loc, *first + whole), [&](Value) -> OpFoldResult { return b.getIndexAttr(tile); });
+    if (length > whole)
+      sums =
+          createStep(at, tiles, names, index(b, loc, *first + whole), b.getIndexAttr(length - whole), isPartial, sums);
+    return sums;
+  }
+
+  Sums createStep(BlockTile at, const llvm::StringMap<Value> &rowTiles, ArrayRef<StringRef> names, Value column,
+                  OpFoldResult count, bool isPartial, Sums sums) {
+    at.offsets[columnPos()] = column;
+    at.sizes[columnPos()] = count;
+    llvm::StringMap<Value> tiles = rowTiles;
+    for (StringRef name : {"query", "key", "value", "dout"})
+      if (!tiles.contains(name))
+        tiles[name] = name == "value" && rows == Rows::Keys
+                          ? slice(at, step.getValue(), "value") // of P alone, which does not read it
+                          : packRows(at, name, columnPos(), schedule.getKeyTile(), /*asFew=*/true);
+    auto getTileMap = [&](unsigned row, unsigned width) {
+      SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+      positions.append({row, width});
+      return AffineMap::getMultiDimMapWithTargets(domainSizes.size(), positions, b.getContext());
+    };
+    auto getOperandMap = [&](StringRef name) {
+      bool isSlice = name == "value" && rows == Rows::Keys && !rowTiles.contains(name);
+      unsigned row = name == "query" || name == "dout" || name == "dquery" ? queryPos() : keyPos();
+      return isSlice ? maps[name] : getTileMap(row, getWidth(name));
+    };
+    SmallVector<AffineMap> stepMaps = {getOperandMap("query"), getOperandMap("key"),
+                                       getOperandMap("value"), maps["lse"],
+                                       getOperandMap("dout"),  maps["delta"]};
+    Value lse = slice(at, step.getLse(), "lse"), delta = slice(at, step.getDelta(), "delta"), bias, mask;
+    if (step.getBias()) {
+      bias = slice(at, step.getBias(), "bias");
+      stepMaps.push_back(maps["bias"]);
+    }
+    if (step.getMask()) {
+      mask = slice(at, step.getMask(), "mask");
+      stepMaps.push_back(maps["mask"]);
+    }
+    llvm::StringMap<Value> outputs;
+    for (auto [name, sum] : llvm::zip(names, sums)) {
+      outputs[name] = sum;
+      stepMaps.push_back(getOperandMap(name));
+    }
+    auto tiled = BackwardStepOp::create(
+        b, loc, ValueRange(sums).getTypes(), tiles["query"], tiles["key"], tiles["value"], lse, tiles["dout"], delta,
+        bias, mask, outputs["dquery"], outputs["dkey"], outputs["dvalue"], /*dbias=*/Value(),
+        /*dcaptures=*/ValueRange(), /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(),
+        /*transposed=*/ValueRange(), step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
+    if (isPartial)
+      cloneRegion(at, step.getMaskMod(), tiled.getMaskMod(), tiled);
+    cloneRegion(at, step.getScoreMod(), tiled.getScoreMod(), tiled);
+    cloneRegion(at, step.getScoreGrad(), tiled.getScoreGrad(), tiled);
+    cloneRegion(at, step.getWeightMod(), tiled.getWeightMod(), tiled);
+    return Sums(tiled->getResults());
+  }
+
+  /// A region in the positions of a tile. Rows behind the last one read what that reads: captured tensors end there.
+  void cloneRegion(const BlockTile &at, Region &from, Region &to, Operation *before) {
+    if (from.empty())
+      return;
+    IRMapping mapping;
+    from.cloneInto(&to, mapping);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(before);
+    bool readsRows = false;
+    to.walk([&](tensor::ExtractOp) { readsRows = true; });
+    if (readsRows && !getConstantIntValue(at.sizes[rowPos()])) {
+      Value lastRow =
+          max(arith::SubIOp::create(b, loc, toIndex(at.sizes[rowPos()]), index(b, loc, 1)), index(b, loc, 0));
+      IndexKind kind = rows == Rows::Queries ? IndexKind::Query : IndexKind::Key;
+      SmallVector<IndexOp> indices;
+      to.walk([&](IndexOp op) {
+        if (op.getKind() == kind)
+          indices.push_back(op);
+      });
+      for (IndexOp op : indices) {
+        OpBuilder::InsertionGuard inside(b);
+        b.setInsertionPointAfter(op);
+        auto clamped = arith::MinSIOp::create(b, loc, op, lastRow);
+        op.getResult().replaceAllUsesExcept(clamped, clamped);
+      }
+    }
+    shiftIndex(b, to, at.offsets, step);
+  }
+
+  RewriterBase &b;
+  Location loc;
+  BackwardStepOp step;
+  BlockAttr schedule;
+  Position domainSizes;
+  unsigned numBatch;
+  int64_t groupSize = 0;   ///< heads of Q that share one of K; 0 for all of them
+  FloatType type, rowType; ///< of the sums; of rows where products read them
+  llvm::StringMap<AffineMap> maps;
+  Rows rows = Rows::Queries; ///< of the kernel under way
+};
+
+} // namespace
+
+/// The rows' sums have a kernel of their own, a tile of rows a block.
+static void tileDelta(RewriterBase &b, RowDeltaOp row, int64_t tileRows) {
+  Location loc = row.getLoc();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(row);
+  unsigned numBatch = getNumBatchDims(row);
+  SmallVector<AffineMap> maps = getMaps(row);
+  Position sizes = getDomainSizes(b, row), bounds(ArrayRef(sizes).take_front(numBatch));
+  bounds.push_back(
+      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(tileRows), {sizes[numBatch]}));
+  auto forall = scf::ForallOp::create(b, loc, bounds, row.getDelta(), std::nullopt);
+  b.setInsertionPointToStart(forall.getBody());
+  Position offsets(sizes.size(), b.getIndexAttr(0));
+  Position tileSizes = sizes;
+  SmallVector<Value> ivs = forall.getInductionVars();
+  for (unsigned i = 0; i < numBatch; ++i) {
+    offsets[i] = ivs[i];
+    tileSizes[i] = b.getIndexAttr(1);
+  }
+  Value first = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * tileRows, {OpFoldResult(ivs.back())});
+  offsets[numBatch] = first;
+  std::optional<int64_t> all = getConstantIntValue(sizes[numBatch]);
+  tileSizes[numBatch] =
+      all && *all % tileRows == 0
+          ? OpFoldResult(b.getIndexAttr(tileRows))
+          : OpFoldResult(clampedDifference(b, loc, toValue(b, loc, sizes[numBatch]), first, tileRows));
+  SmallVector<Value> parts;
+  Slice output;
+  for (auto [operand, map] : llvm::zip(SmallVector<Value>(row->getOperands()), maps)) {
+    bool isOutput = operand == row.getDelta();
+    Slice slice = getOperandSlice(b, loc, map, offsets, tileSizes);
+    parts.push_back(createSlice(b, loc, isOutput ? Value(forall.getRegionIterArgs()[0]) : operand, slice));
+    if (isOutput)
+      output = slice;
+  }
+  auto tiled = RowDeltaOp::create(b, loc, parts.back().getType(), parts[0], parts[1], parts[2],
+                                  row.getDlse() ? parts[3] : Value(), parts.back(), b.getAffineMapArrayAttr(maps));
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, loc, tiled->getResult(0), forall.getRegionIterArgs()[0], output.offsets,
+                                        output.sizes, output.strides);
+  b.replaceOp(row, forall.getResults());
+}
+
+void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
+  auto schedule = cast<BlockAttr>(*step.getSchedule());
+  int64_t blockRows = schedule.getBlockRows();
+  emitRemark(step, RemarkOutcome::Passed, "tiled")
+      << llvm::formatv(
+             "gradients of queries in blocks of {0} by tiles of {1} keys, of keys in blocks of {0} by tiles of "
+             "{1} queries",
+             blockRows, schedule.getKeyTile())
+             .str();
+  if (auto row = step.getDelta().getDefiningOp<RowDeltaOp>())
+    tileDelta(rewriter, row, blockRows);
+  SmallVector<Value> results = BackwardBlocks(rewriter, step).build();
+  for (auto [old, result] : llvm::zip(step->getResults(), results))
+    if (result)
+      rewriter.replaceAllUsesWith(old, result);
+  rewriter.eraseOp(step);
+}
