@@ -34,6 +34,7 @@ struct BlockTile {
   Position offsets, sizes;
   Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
   Value numQueries, numKeys;  ///< of the sequence, or all
+  Value isRest;               ///< packed rows behind the last sequence, which nothing is added to
 };
 
 class BackwardBlocks {
@@ -155,14 +156,13 @@ private:
     return unreplaced;
   }
 
-  /// start and length of packed rows: of sequence `batch`, or, for one more than there are, of the rows behind them.
-  std::pair<Value, Value> getSequence(Value sequences, Value batch, OpFoldResult numRows) {
+  /// start and length of packed rows: of sequence `batch`, or of the rows behind the last one.
+  std::pair<Value, Value> getSequence(Value sequences, Value batch, Value isRest, OpFoldResult numRows) {
     auto load = [&](Value i) {
       return arith::IndexCastOp::create(b, loc, b.getIndexType(), tensor::ExtractOp::create(b, loc, sequences, i))
           .getResult();
     };
     Value last = toIndex(domainSizes[0]), start = load(batch);
-    Value isRest = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, batch, last);
     Value end = load(min(add(b, loc, batch, index(b, loc, 1)), last));
     end = arith::SelectOp::create(b, loc, isRest, toIndex(numRows), end);
     return {start, arith::SubIOp::create(b, loc, end, start)};
@@ -182,8 +182,12 @@ private:
     at.numQueries = toIndex(domainSizes[queryPos()]);
     at.numKeys = toIndex(domainSizes[keyPos()]);
     if (Value sequences = step.getCuSeqlensQ()) {
-      std::tie(at.queryStart, at.numQueries) = getSequence(sequences, batch[0], domainSizes[queryPos()]);
-      std::tie(at.keyStart, at.numKeys) = getSequence(step.getCuSeqlensK(), batch[0], domainSizes[keyPos()]);
+      Value last = toIndex(domainSizes[0]);
+      at.isRest = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, batch[0], last);
+      std::tie(at.queryStart, at.numQueries) = getSequence(sequences, batch[0], at.isRest, domainSizes[queryPos()]);
+      std::tie(at.keyStart, at.numKeys) = getSequence(step.getCuSeqlensK(), batch[0], at.isRest, domainSizes[keyPos()]);
+      // What a mask reads of the rest is that of the last sequence.
+      at.offsets[0] = min(batch[0], arith::SubIOp::create(b, loc, last, index(b, loc, 1)));
     }
     Value first = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * tileRows, {OpFoldResult(tile)});
     at.offsets[rowPos()] = first;
@@ -233,10 +237,12 @@ private:
     return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
   }
 
-  Value createEmpty(int64_t tileRows, unsigned width, Type elementType) {
+  Value createSpace(int64_t tileRows, unsigned width, Type elementType) {
     SmallVector<int64_t> shape(numBatch, 1);
     shape.append({tileRows, *getConstantIntValue(domainSizes[width])});
-    return tensor::EmptyOp::create(b, loc, shape, elementType);
+    auto tileType = RankedTensorType::get(shape, elementType);
+    // No tensor.empty: CSE makes one of two, and bufferisation then one tile of two kernels, or copies of sums.
+    return bufferization::AllocTensorOp::create(b, loc, tileType, /*dynamicSizes=*/ValueRange());
   }
 
   /// The first `count` rows of a tile.
@@ -252,7 +258,7 @@ private:
   /// Rows of an operand as a tile of its own, (batch…, row, column): `tileRows` of them, 0 behind the last one; with
   /// `asFew`, as many as there are.
   Value packRows(const BlockTile &at, StringRef name, unsigned row, int64_t tileRows, bool asFew) {
-    Value rowsOf = slice(at, getOperand(name), name), tile = createEmpty(tileRows, getWidth(name), rowType);
+    Value rowsOf = slice(at, getOperand(name), name), tile = createSpace(tileRows, getWidth(name), rowType);
     if (asFew)
       tile = sliceRows(tile, at.sizes[row]);
     return PackOp::create(b, loc, tile.getType(), rowsOf, tile,
@@ -289,9 +295,7 @@ private:
       tiles[name] = packRows(at, name, rowPos(), tileRows, /*asFew=*/false);
     Sums sums;
     for (StringRef name : names) {
-      // No tensor.empty: CSE would make one of two, and of two sums in it bufferisation makes one a copy.
-      Value empty = createEmpty(tileRows, getWidth(name), type);
-      Value space = bufferization::AllocTensorOp::create(b, loc, cast<RankedTensorType>(empty.getType()), ValueRange());
+      Value space = createSpace(tileRows, getWidth(name), type);
       sums.push_back(linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0), space).getResult(0));
     }
     if (numBatch == 0 || rows == Rows::Queries || groupSize == 1)
@@ -337,8 +341,9 @@ private:
     auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
     Value lower = max(bounds[0], zero), upper = isConstant(bounds[1], kNoBound) ? size : min(bounds[1], size);
     if (at.queryStart) { // no rows, no columns: the bounds of a mask are those of a tile with rows
-      Value hasRows = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, toIndex(at.sizes[rowPos()]), zero);
-      upper = arith::SelectOp::create(b, loc, hasRows, upper, lower);
+      Value isEmpty = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, toIndex(at.sizes[rowPos()]), zero);
+      isEmpty = arith::OrIOp::create(b, loc, isEmpty, at.isRest);
+      upper = arith::SelectOp::create(b, loc, isEmpty, lower, upper);
     }
     auto fold = [&](Value from, Value to, bool isPartial) {
       sums = foldRange(at, tiles, names, from, to, isPartial, sums);
@@ -452,8 +457,8 @@ private:
     bool readsRows = false;
     to.walk([&](tensor::ExtractOp) { readsRows = true; });
     if (readsRows && !getConstantIntValue(at.sizes[rowPos()])) {
-      Value lastRow =
-          max(arith::SubIOp::create(b, loc, toIndex(at.sizes[rowPos()]), index(b, loc, 1)), index(b, loc, 0));
+      Value end = add(b, loc, toIndex(at.offsets[rowPos()]), toIndex(at.sizes[rowPos()]));
+      Value lastRow = max(arith::SubIOp::create(b, loc, end, index(b, loc, 1)), index(b, loc, 0));
       IndexKind kind = rows == Rows::Queries ? IndexKind::Query : IndexKind::Key;
       SmallVector<IndexOp> indices;
       to.walk([&](IndexOp op) {
@@ -538,6 +543,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
              .str();
   if (auto row = step.getDelta().getDefiningOp<RowDeltaOp>())
     tileDelta(rewriter, row, blockRows);
+  rewriter.setInsertionPoint(step);
   SmallVector<Value> results = BackwardBlocks(rewriter, step).build();
   for (auto [old, result] : llvm::zip(step->getResults(), results))
     if (result)

@@ -262,8 +262,8 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
         if (plan.schedule)
           return;
         if (auto finalize = dyn_cast<FinalizeOp>(op))
-          plan.schedule = getScheduleOfRows(finalize.getRowMax(),
-                                            cast<MemRefType>(finalize.getRowMax().getType()).getRank());
+          plan.schedule =
+              getScheduleOfRows(finalize.getRowMax(), cast<MemRefType>(finalize.getRowMax().getType()).getRank());
         if (auto zeros = dyn_cast<linalg::FillOp>(op)) {
           Value sums = zeros.getOutputs()[0];
           plan.schedule = getScheduleOfRows(sums, cast<MemRefType>(sums.getType()).getRank() - 1);
