@@ -18,6 +18,9 @@
 
 namespace attn::ptx {
 
+/// ShadowByte::pending of the bytes of an mbarrier, which mbarrier instructions alone may touch.
+inline constexpr uint32_t kMbarrierByte = ~uint32_t(0);
+
 struct AsyncWrite {
   unsigned thread; ///< who started it
   uint64_t offset; ///< in shared memory

@@ -16,6 +16,8 @@ using namespace attn::ptx;
 namespace {
 /// After so many instructions another warp has its turn, so that a warp that spins on a flag lets others set it.
 constexpr unsigned kSlice = 2000;
+/// mbarriers, and threads that store by bulk copies; beside the warps that do wgmma.
+constexpr unsigned kMostAgents = 96;
 
 std::vector<uint8_t> packParameters(const Program &program, const Launch &launch) {
   std::vector<uint8_t> bytes(program.function->parameterBytes);
@@ -30,8 +32,10 @@ Block::Block(const Program &program, GlobalMemory &global, const Launch &launch,
     : program(program), global(global), launch(launch), report(report), index(index),
       number((index.z * launch.grid.y + index.y) * launch.grid.x + index.x),
       // Not a number in every format, so that what is read uninitialised shows in the result as well.
-      shared(program.staticShared + launch.dynamicShared, 0xff), clocks(launch.block.count()),
-      shadow(shared.size(), clocks), async(shared, shadow, clocks), copyGroups(launch.block.count()),
+      shared(program.staticShared + launch.dynamicShared, 0xff),
+      clocks(launch.block.count(),
+             program.hasAsyncProxy ? kMostAgents + (launch.block.count() + kLanes - 1) / kLanes : 0),
+      shadow(shared.size(), clocks), async(shared, shadow, clocks), mbarriers(*this), copyGroups(launch.block.count()),
       local(program.localBytes * launch.block.count()), constants(constants),
       parameters(packParameters(program, launch)) {
   const uint64_t threads = launch.block.count();
@@ -52,6 +56,34 @@ void Block::find(FindingKind kind, const Warp &warp, unsigned lane, const Instru
   report.add(kind, instruction.line, program.opcodes[number], message, index, threadIndex(warp.thread(lane)));
 }
 
+unsigned Block::addAgent(std::string name) {
+  agentNames.push_back(std::move(name));
+  if (agentNames.size() > kMostAgents) {
+    report.add(FindingKind::InvalidValue, 0, "",
+               "expected at most " + Twine(kMostAgents) + " mbarriers and threads that store by bulk copies", index);
+    stop();
+    agentNames.pop_back();
+  }
+  return clocks.firstAgent() + agentNames.size() - 1;
+}
+
+std::string Block::describe(const Epoch &epoch) const {
+  std::string who;
+  if (clocks.isAgent(epoch.thread)) {
+    who = agentNames[epoch.thread - clocks.firstAgent()];
+  } else {
+    const Dim3 at = threadIndex(epoch.thread);
+    who = ("thread (" + Twine(at.x) + ", " + Twine(at.y) + ", " + Twine(at.z) + ")").str();
+  }
+  return who + " touched at line " + std::to_string(epoch.line);
+}
+
+/// What is wrong with a block of which every thread has exited.
+void Block::finish() {
+  if (program.hasAsyncProxy)
+    mbarriers.finish();
+}
+
 void Block::run() {
   while (!stopped) {
     bool progress = false, done = true;
@@ -68,6 +100,8 @@ void Block::run() {
                  "expected at most " + Twine(launch.maxInstructions) + " instructions of warps", index);
       stop();
     }
+    if (done && !stopped)
+      finish();
     if (done || stopped)
       return;
     if (!progress)
@@ -181,6 +215,19 @@ void Block::syncWarp(const Warp &warp, LaneMask lanes) {
       clocks.acquire(warp.thread(lane), point);
 }
 
+void Block::reportWaiting(const Warp &warp, const Path &path) {
+  const Instruction &instruction = program.instructions[path.pc];
+  const unsigned lane = std::countr_zero(path.mask);
+  for (auto &[offset, object] : mbarriers.all()) {
+    for (const Mbarrier::Waiter &waiter : object.waiters)
+      if (waiter.warp == &warp && &warp.paths[waiter.path] == &path)
+        find(FindingKind::Deadlock, warp, lane, instruction,
+             "phase " + Twine(object.phase) + " of the mbarrier at " + Twine(offset) + " waits for " +
+                 Twine(object.pending) + " of " + Twine(object.expected) + " arrivals and " + Twine(object.bytes) +
+                 " bytes, and no thread can go on");
+  }
+}
+
 /// Every path that waits, once for its line.
 void Block::reportDeadlock() {
   unsigned exited = 0;
@@ -196,6 +243,8 @@ void Block::reportDeadlock() {
              "lanes 0x" + Twine::utohexstr(path.mask) + " wait for lanes 0x" +
                  Twine::utohexstr(members & warp->live & ~path.mask) + ", which never arrive here");
       }
+      if (path.state == Path::State::AtMbarrier)
+        reportWaiting(*warp, path);
       if (path.state != Path::State::AtBarrier)
         continue;
       const uint32_t number = warp->row<uint32_t>(instruction.rows[1])[std::countr_zero(path.mask)];

@@ -8,6 +8,7 @@
 
 #include "Async.h"
 #include "Emulator.h"
+#include "Mbarrier.h"
 #include "Warp.h"
 
 namespace attn::ptx {
@@ -53,6 +54,10 @@ public:
   /// True: the path waits.
   bool arrive(Warp &warp, unsigned path, const Instruction &instruction, LaneMask lanes);
   void syncWarp(const Warp &warp, LaneMask lanes);
+  /// One more that does asynchronous operations, for Clocks.
+  unsigned addAgent(std::string name);
+  /// "thread (1, 0, 0) touched at line 7"
+  std::string describe(const Epoch &epoch) const;
 
   void find(FindingKind kind, const Warp &warp, unsigned lane, const Instruction &instruction,
             const llvm::Twine &message);
@@ -74,6 +79,7 @@ public:
   Clocks clocks;
   Shadow shadow;
   AsyncProxy async;
+  Mbarriers mbarriers;
   std::vector<CopyGroups> copyGroups; ///< by thread
   uint64_t executed = 0;
 
@@ -88,12 +94,15 @@ private:
                        uint8_t *memory, uint64_t size, uint64_t offset, unsigned bytes);
   void completeBarrier(Barrier &barrier);
   void reportDeadlock();
+  void reportWaiting(const Warp &warp, const Path &path);
+  void finish();
 
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<uint8_t> local; ///< thread after thread
   std::vector<uint8_t> &constants;
   std::vector<uint8_t> parameters;
   Barrier barriers[kBarriers];
+  std::vector<std::string> agentNames;
   bool stopped = false;
 };
 

@@ -82,9 +82,34 @@ template <bool IsBar> void decodeBarrier(Decoder &decoder) {
     instruction.rows[2] = number(1);
 }
 
+void fenceProxy(Warp &warp, const Instruction &, LaneMask lanes) {
+  if (warp.block.program.hasAsyncProxy)
+    forLanes(lanes, [&](unsigned lane) { warp.block.clocks.fenceProxy(warp.thread(lane)); });
+}
+
+void announceMbarriers(Warp &warp, const Instruction &, LaneMask lanes) {
+  forLanes(lanes, [&](unsigned lane) { warp.block.mbarriers.announce(warp.thread(lane)); });
+}
+
 /// Every access is performed at once, in one order: a fence has nothing left to order. It orders no accesses of other
-/// threads for the race check either, which knows barriers only.
+/// threads for the race check either, which knows barriers only. Between the proxies it does (Races.h).
 void decodeFence(Decoder &decoder) {
+  if (decoder.takeModifier(".proxy")) {
+    decoder.instruction.run = nothing;
+    if (decoder.takeModifier(".async")) {
+      // Of global memory alone: nothing to order, as above.
+      decoder.instruction.run = decoder.takeModifier(".global") ? nothing : fenceProxy;
+      decoder.takeHints({".shared::cta", ".shared::cluster"});
+    } else if (!decoder.takeModifier(".alias")) {
+      decoder.unknown("expected .proxy.async or .proxy.alias");
+    }
+    return;
+  }
+  if (decoder.takeModifier(".mbarrier_init")) {
+    decoder.takeHints({".release", ".cluster"});
+    decoder.instruction.run = announceMbarriers;
+    return;
+  }
   decoder.takeHints({".sc", ".acq_rel", ".acquire", ".release", ".cta", ".gpu", ".sys", ".gl", ".cluster"});
   decoder.instruction.run = nothing;
 }

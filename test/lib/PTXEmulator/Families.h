@@ -1,6 +1,6 @@
 //===- Families.h - the tables of instructions ------------------*- C++ -*-===//
 //
-// One function a family, each in the file of its name. A new family (wgmma, bulk copies, mbarrier) is a file and a line
+// One function a family, each in the file of its name. A new family is a file and a line
 // here and in InstructionTable.cpp.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -27,6 +27,7 @@ llvm::ArrayRef<InstructionInfo> getAtomicInstructions();
 llvm::ArrayRef<InstructionInfo> getMatrixInstructions();
 llvm::ArrayRef<InstructionInfo> getMmaInstructions();
 llvm::ArrayRef<InstructionInfo> getAsyncInstructions();
+llvm::ArrayRef<InstructionInfo> getMbarrierInstructions();
 
 } // namespace attn::ptx
 

@@ -80,6 +80,12 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
       pending = byte.pending;
   }
   const bool isWrite = access == Access::Write || access == Access::AsyncWrite;
+  if (pending == kMbarrierByte) {
+    find(FindingKind::Mbarrier, warp, lane, instruction,
+         Twine(isWrite ? "writes" : "reads") + " shared memory at " + Twine(offset) +
+             ", where an mbarrier is: only mbarrier instructions may");
+    return nullptr;
+  }
   if (pending)
     find(FindingKind::AsyncBeforeWait, warp, lane, instruction,
          Twine(isWrite ? "writes" : "reads") + " shared memory at " + Twine(offset) +
@@ -90,13 +96,11 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
          "reads shared memory at " + Twine(offset) + ", which nothing has written");
   const Epoch other = shadow.access(offset, bytes, access, thread, instruction.line);
   if (other.clock && !pending) {
-    const Dim3 at = threadIndex(other.thread);
     find(FindingKind::Race, warp, lane, instruction,
          Twine(isWrite                  ? "writes"
                : access == Access::Read ? "reads"
                                         : "changes") +
-             " shared memory at " + Twine(offset) + ", which thread (" + Twine(at.x) + ", " + Twine(at.y) + ", " +
-             Twine(at.z) + ") touched at line " + Twine(other.line) + "; no barrier is between them");
+             " shared memory at " + Twine(offset) + ", which " + describe(other) + "; no barrier is between them");
   }
   return data;
 }

@@ -10,6 +10,8 @@
 #include "Definedness.h"
 #include "Report.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <set>
 
@@ -62,13 +64,22 @@ void placeVariables(Program &program, const Module &module, const Function &func
     program.placements[variable->name] = {Space::Shared, program.staticShared, 0, variable};
 }
 
+bool has(const Statement &statement, StringRef modifier) { return is_contained(statement.modifiers, modifier); }
+
 /// Whether a kernel that has it may order its blocks.
 bool isOrdering(const Statement &statement) {
+  if (statement.name == "mbarrier" || has(statement, ".cta") || has(statement, ".proxy") ||
+      has(statement, ".mbarrier_init"))
+    return false;
   if (statement.name == "fence" || statement.name == "membar")
     return true;
   return any_of(statement.modifiers, [](StringRef modifier) {
     return modifier == ".acquire" || modifier == ".release" || modifier == ".acq_rel" || modifier == ".volatile";
   });
+}
+
+bool isOfAsyncProxy(const Statement &statement) {
+  return statement.name == "mbarrier" || statement.name == "wgmma" || has(statement, ".bulk");
 }
 
 } // namespace
@@ -82,6 +93,7 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
     const std::string opcode = statement.opcode();
     if (decoder.decode(statement)) {
       program.ordersBlocks |= isOrdering(statement);
+      program.hasAsyncProxy |= isOfAsyncProxy(statement);
       program.instructions.push_back(decoder.take());
       program.uses.push_back(decoder.takeUses());
       program.opcodes.push_back(opcode);

@@ -36,6 +36,7 @@ enum class Flow : uint8_t {
   Aligned,    ///< all threads of the warp that have not exited must be here
   Collective, ///< waits until the lanes of its member mask are here
   Barrier,
+  Phase, ///< may wait for a phase of an mbarrier
   Branch,
   BranchTable,
   Exit,
@@ -155,6 +156,7 @@ struct Program {
   uint64_t staticShared = 0;      ///< bytes; dynamic shared memory starts here
   uint64_t localBytes = 0;        ///< a thread's
   bool ordersBlocks = false;      ///< there are fences, acquires or releases
+  bool hasAsyncProxy = false;     ///< there are mbarriers, bulk copies or wgmma
   std::vector<uint8_t> constants; ///< .const and .global variables of the module, each at its placement's offset
 };
 

@@ -33,11 +33,14 @@ private:
   friend class Clocks;
   std::shared_ptr<ClockVector> joined;
   llvm::SmallVector<std::shared_ptr<ClockVector>, 8> seen; ///< vectors that are part of `joined`
+  /// The last vector that was merged with `joined`, and the result: threads that share one share the other.
+  mutable std::shared_ptr<ClockVector> lastMerged, lastResult;
 };
 
 class Clocks {
 public:
-  explicit Clocks(unsigned threads);
+  /// `agents`: at most so many do asynchronous operations; 0 where a kernel has none.
+  explicit Clocks(unsigned threads, unsigned agents = 0);
   /// Everything the thread did so far is ordered before whoever acquires from `point`.
   void release(unsigned thread, SyncPoint &point);
   void acquire(unsigned thread, const SyncPoint &point);
@@ -48,12 +51,24 @@ public:
     return other == thread || clock <= (*base[thread])[other];
   }
 
+  // Agents do what the asynchronous proxy does; each counts by itself, and in an Epoch stands as a thread.
+  bool isAgent(unsigned thread) const { return thread >= own.size(); }
+  unsigned firstAgent() const { return own.size(); }
+  /// What the agent did up to `clock` is ordered before whoever acquires from `point`.
+  void releaseAgent(unsigned agent, uint32_t clock, SyncPoint &point);
+  /// What `thread` did, or has seen, is ordered before what the asynchronous proxy does for whoever acquires it.
+  void fenceProxy(unsigned thread);
+  /// Whether a proxy fence stands between what `other` did at `clock` and now.
+  bool isFenced(unsigned other, uint32_t clock, unsigned thread) const {
+    return isAgent(other) || clock <= (*base[thread])[firstFenced + other];
+  }
+
 private:
   std::vector<uint32_t> own;
+  unsigned firstFenced; ///< threads, agents, then threads again: what a proxy fence has seen of them
   std::vector<std::shared_ptr<ClockVector>> base;
 };
 
-/// A past access.
 struct Epoch {
   uint32_t clock = 0; ///< 0: none
   uint16_t thread = 0;
@@ -85,7 +100,22 @@ public:
   Epoch access(uint64_t offset, unsigned size, Access access, unsigned thread, int line);
   ShadowByte &operator[](uint64_t offset) { return bytes[offset]; }
 
+  /// What an agent does for the thread `issuer`, at a clock of its own.
+  struct AsyncAccess {
+    unsigned issuer, agent;
+    uint32_t clock;
+    bool isWrite;
+    int line;
+  };
+  /// The past access that is not ordered before it, or (`isFenceMissing`) only for the generic proxy.
+  struct AsyncConflict {
+    Epoch other;
+    bool isFenceMissing = false;
+  };
+  AsyncConflict accessAsync(uint64_t offset, unsigned size, const AsyncAccess &access);
+
 private:
+  void recordAgent(EpochSet &set, Epoch epoch);
   void record(EpochSet &set, unsigned thread, int line);
   /// One that is not ordered before what `thread` does now; clock 0: there is none.
   Epoch findUnordered(const EpochSet &set, unsigned thread) const;

@@ -31,6 +31,8 @@ constexpr StringLiteral kNames[] = {"unknown-instruction",
                                     "undefined-shuffle",
                                     "undefined-register",
                                     "invalid-value",
+                                    "mbarrier",
+                                    "missing-proxy-fence",
                                     "trap",
                                     "instruction-limit"};
 

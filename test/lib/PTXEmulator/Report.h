@@ -32,6 +32,8 @@ enum class FindingKind : uint8_t {
   UndefinedShuffle,
   UndefinedRegister,
   InvalidValue,
+  Mbarrier,
+  ProxyFence,
   Trap,
   InstructionLimit,
 };

@@ -209,6 +209,7 @@ void Warp::step(unsigned path) {
     break;
   case Flow::Collective:
   case Flow::Barrier:
+  case Flow::Phase:
     if (!active) {
       ++paths[path].pc;
       break;
@@ -220,7 +221,8 @@ void Warp::step(unsigned path) {
     }
     if (instruction.flow == Flow::Collective)
       tryCollective(path);
-    else if (!block.arrive(*this, path, instruction, active))
+    else if (!(instruction.flow == Flow::Phase ? block.mbarriers.wait(*this, path, instruction, active)
+                                               : block.arrive(*this, path, instruction, active)))
       ++paths[path].pc;
     break;
   }

@@ -18,13 +18,14 @@ namespace attn::ptx {
 class Block;
 
 struct Path {
-  enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective };
+  enum class State : uint8_t { Free, Ready, Joining, AtBarrier, AtCollective, AtMbarrier };
   LaneMask mask;
   uint32_t pc;
   uint32_t join; ///< where it ends; the number of instructions: nowhere
   int parent;
   unsigned children = 0;
   State state = State::Ready;
+  uint32_t timedOut = 0; ///< pc + 1 of the mbarrier.try_wait that gave up last
 };
 
 class Warp {

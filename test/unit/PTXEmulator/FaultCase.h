@@ -24,6 +24,8 @@ inline constexpr FindingKind kAll[] = {FindingKind::UnknownInstruction,
                                        FindingKind::UndefinedShuffle,
                                        FindingKind::UndefinedRegister,
                                        FindingKind::InvalidValue,
+                                       FindingKind::Mbarrier,
+                                       FindingKind::ProxyFence,
                                        FindingKind::Trap,
                                        FindingKind::InstructionLimit};
 
