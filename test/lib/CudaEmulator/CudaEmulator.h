@@ -48,6 +48,11 @@ struct CudaEmulator {
 
 const attn_cuda_driver &getEmulatedDriver();
 
+/// cuTensorMapEncodeTiled: strides are those of dimensions 1 and up. What it refuses it says to stderr.
+int encodeTiledTensorMap(void *result, int type, unsigned rank, void *address, const uint64_t *sizes,
+                         const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides, int interleave,
+                         int swizzle, int promotion, int fill);
+
 } // namespace attn::ptx
 
 #endif // ATTN_TEST_CUDAEMULATOR_CUDAEMULATOR_H

@@ -66,6 +66,12 @@ EXPORT int cuMemcpyHtoD_v2(unsigned long long target, const void *source, size_t
 EXPORT int cuMemcpyDtoH_v2(void *target, unsigned long long source, size_t bytes) {
   return getEmulatedDriver().cuMemcpyDtoH(target, source, bytes);
 }
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *sizes,
+                                  const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides,
+                                  int interleave, int swizzle, int promotion, int fill) {
+  return attn::ptx::encodeTiledTensorMap(map, type, rank, address, sizes, strides, box, elementStrides, interleave,
+                                         swizzle, promotion, fill);
+}
 
 /* Not of CUDA: which device this is. */
 EXPORT void attn_emulator_set_capability(int capability) { attn::ptx::CudaEmulator::get().capability = capability; }

@@ -80,8 +80,15 @@ std::string Block::describe(const Epoch &epoch) const {
 
 /// What is wrong with a block of which every thread has exited.
 void Block::finish() {
-  if (program.hasAsyncProxy)
-    mbarriers.finish();
+  if (!program.hasAsyncProxy)
+    return;
+  mbarriers.finish();
+  for (auto &[thread, groups] : bulkGroups)
+    if (groups.lastStore > groups.complete)
+      report.add(FindingKind::AsyncBeforeWait, groups.line, "cp.async.bulk",
+                 "the block ends, and its thread has not waited until the bulk store has read shared memory: expected "
+                 "cp.async.bulk.wait_group.read",
+                 index, threadIndex(thread));
 }
 
 void Block::run() {

@@ -7,6 +7,7 @@
 #define ATTN_TEST_PTXEMULATOR_BLOCK_H
 
 #include "Async.h"
+#include "BulkCopy.h"
 #include "Emulator.h"
 #include "Mbarrier.h"
 #include "Warp.h"
@@ -43,6 +44,9 @@ public:
   /// Where the `bytes` at `address` are on the host, after all checks; null after a finding. `align` 0: as `bytes`.
   uint8_t *access(const Warp &warp, unsigned lane, const Instruction &instruction, Space space, uint64_t address,
                   unsigned bytes, Access access, unsigned align = 0);
+  /// The same of shared memory, by what the thread has issued to the asynchronous proxy.
+  uint8_t *accessAsync(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t offset, unsigned bytes,
+                       const Shadow::AsyncAccess &access);
   /// Counts what an access of a whole warp costs.
   void countAccess(const Instruction &instruction, Space space, llvm::ArrayRef<uint64_t> addresses, LaneMask lanes,
                    unsigned bytes);
@@ -80,7 +84,8 @@ public:
   Shadow shadow;
   AsyncProxy async;
   Mbarriers mbarriers;
-  std::vector<CopyGroups> copyGroups; ///< by thread
+  std::vector<CopyGroups> copyGroups;        ///< by thread
+  std::map<unsigned, BulkGroups> bulkGroups; ///< by thread, of those that have some
   uint64_t executed = 0;
 
 private:

@@ -290,9 +290,13 @@ uint32_t Decoder::looseSource(const Operand &operand, unsigned leastBits, unsign
   return row;
 }
 
-uint32_t Decoder::address(const Operand &operand) {
+uint32_t Decoder::address(const Operand &operand, bool isTensorAddress) {
   if (operand.kind != Operand::Kind::Address) {
     invalid("expected an address in brackets");
+    return 0;
+  }
+  if (operand.parts.size() > 1 && !isTensorAddress) {
+    invalid("expected an address, found coordinates in it");
     return 0;
   }
   const Operand &base = operand.parts[0];

@@ -64,7 +64,7 @@ public:
   uint32_t looseDestination(const Operand &operand, unsigned leastBits, unsigned &bits);
   uint32_t looseSource(const Operand &operand, unsigned leastBits, unsigned &bits);
   /// [base + offset] → instruction.offset, wideAddress and the row of the base.
-  uint32_t address(const Operand &operand);
+  uint32_t address(const Operand &operand, bool isTensorAddress = false);
   uint32_t constant(uint64_t bits, unsigned bytes);
   uint32_t scratch(unsigned bytes);
   uint32_t scratchRow(unsigned bits) { return scratch(bits == 1 ? 4 : bits / 8); }

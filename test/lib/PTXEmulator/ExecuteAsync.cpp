@@ -110,6 +110,8 @@ void wait(Warp &warp, const Instruction &instruction, LaneMask lanes) {
 void decodeAsync(Decoder &decoder) {
   if (!decoder.takeModifier(".async"))
     return decoder.unknown("expected cp.async");
+  if (decoder.takeModifier(".bulk"))
+    return decodeBulk(decoder);
   Instruction &instruction = decoder.instruction;
   if (decoder.takeModifier(".commit_group")) {
     instruction.run = commit;

@@ -121,7 +121,7 @@ template <bool IsLoad> void decodeAccess(Decoder &decoder) {
 
 void decodePrefetch(Decoder &decoder) {
   decoder.takeSpace();
-  decoder.takeHints({".L1", ".L2", ".L2::evict_last", ".L2::evict_normal"});
+  decoder.takeHints({".tensormap", ".L1", ".L2", ".L2::evict_last", ".L2::evict_normal"});
   if (!decoder.expectOperands(1, 1))
     return;
   decoder.address(decoder.operand(0));

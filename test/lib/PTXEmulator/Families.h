@@ -29,6 +29,9 @@ llvm::ArrayRef<InstructionInfo> getMmaInstructions();
 llvm::ArrayRef<InstructionInfo> getAsyncInstructions();
 llvm::ArrayRef<InstructionInfo> getMbarrierInstructions();
 
+/// cp.async.bulk, after these words.
+void decodeBulk(Decoder &decoder);
+
 } // namespace attn::ptx
 
 #endif // ATTN_TEST_PTXEMULATOR_FAMILIES_H

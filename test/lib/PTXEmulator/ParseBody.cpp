@@ -117,7 +117,7 @@ bool Parser::parseName(Operand &operand) {
   return true;
 }
 
-/// [%rd1+16], [name+4], [128]
+/// [%rd1+16], [name+4], [128], [%rd1, {%r1, %r2}]
 bool Parser::parseAddress(Operand &operand, int depth) {
   operand.kind = Operand::Kind::Address;
   operand.parts.emplace_back();
@@ -132,16 +132,20 @@ bool Parser::parseAddress(Operand &operand, int depth) {
       return false;
     operand.offset += negative != negativeNumber ? -int64_t(offset) : int64_t(offset);
   }
+  // The coordinates in a tensor.
+  if (consume(',')) {
+    operand.parts.emplace_back();
+    if (!parseOperand(operand.parts.back(), depth + 1))
+      return false;
+  }
   return expect(']');
 }
 
 bool Parser::parseOperand(Operand &operand, int depth) {
   if (depth > kDeepest)
     return fail("at most " + Twine(kDeepest) + " brackets within each other");
-  if (consume('[')) {
-    // A tensor address, [map, {x, y}], is read as a vector of its parts.
+  if (consume('['))
     return parseAddress(operand, depth);
-  }
   if (consume('{')) {
     operand.kind = Operand::Kind::Vector;
     do {

@@ -66,6 +66,7 @@ struct Instruction {
   Space space = Space::Generic;
   bool isTracked = false; ///< may read or write a register that is undefined where it is read
   bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
+  uint8_t wide = 0;    ///< of several addresses: bit i, that of rows[i] has 64 bits
   uint8_t variant = 0; ///< the family's own: which comparison, which bits
   uint8_t variant2 = 0;
   uint8_t count = 1; ///< elements of a vector, matrices of ldmatrix

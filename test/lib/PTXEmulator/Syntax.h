@@ -28,7 +28,7 @@ struct Operand {
     Integer,  ///< bits
     Float32,  ///< bits
     Float64,  ///< bits
-    Address,  ///< [parts[0] + offset]
+    Address,  ///< [parts[0] + offset], or with the coordinates parts[1] in a tensor
     Vector,   ///< {parts…}
     Pair,     ///< parts[0]|parts[1]
     Sink,     ///< _

@@ -1,0 +1,69 @@
+//===- CudaTensorMapTest.cpp - maps that the emulated driver encodes ------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "CudaEmulator/CudaEmulator.h"
+#include "PTXEmulator/TensorMap.h"
+
+#include "gtest/gtest.h"
+
+using namespace attn::ptx;
+
+namespace {
+
+constexpr int kBFloat16 = 9, kSwizzle128 = 3, kPromotion256 = 3;
+
+struct Request {
+  alignas(64) uint8_t bytes[kTensorMapBytes] = {};
+  uint64_t address = 0x7f0000000100;
+  uint64_t sizes[3] = {128, 1000, 8}, strides[2] = {2048, 256};
+  uint32_t box[3] = {64, 128, 1}, elementStrides[3] = {1, 1, 1};
+  int type = kBFloat16, interleave = 0, swizzle = kSwizzle128, fill = 0;
+
+  int encode(void *result) {
+    testing::internal::CaptureStderr();
+    const int code = encodeTiledTensorMap(result, type, 3, reinterpret_cast<void *>(address), sizes, strides, box,
+                                          elementStrides, interleave, swizzle, kPromotion256, fill);
+    message = testing::internal::GetCapturedStderr();
+    return code;
+  }
+  int encode() { return encode(bytes); }
+  std::string message;
+};
+
+TEST(CudaTensorMap, Encodes) {
+  Request request;
+  ASSERT_EQ(request.encode(), 0);
+  const auto map = decodeTensorMap(request.bytes);
+  ASSERT_TRUE(map);
+  EXPECT_EQ(map->rank, 3);
+  EXPECT_EQ(map->elementBytes, 2);
+  EXPECT_EQ(map->address, request.address);
+  EXPECT_EQ(map->sizes[1], 1000u);
+  EXPECT_EQ(map->strides[0], 2u);
+  EXPECT_EQ(map->strides[2], 256u);
+  EXPECT_EQ(map->boxBytes(), 64u * 128 * 2);
+  EXPECT_EQ(map->swizzle, TensorSwizzle::Bytes128);
+}
+
+TEST(CudaTensorMap, Refuses) {
+  auto expectRefusal = [](auto change, const char *message) {
+    Request request;
+    change(request);
+    EXPECT_EQ(request.encode(), 1) << message;
+    EXPECT_NE(request.message.find(message), std::string::npos) << request.message;
+  };
+  expectRefusal([](Request &request) { request.address += 8; }, "an address that is a multiple of 16");
+  expectRefusal([](Request &request) { request.strides[0] = 2056; }, "a stride that is a multiple of 16");
+  expectRefusal([](Request &request) { request.box[1] = 512; }, "a box of 1 to 256");
+  expectRefusal([](Request &request) { request.box[0] = 128; }, "at most the 128 bytes of its swizzle, found 256");
+  expectRefusal([](Request &request) { request.swizzle = 4; }, "a swizzle of 0, 32, 64 or 128");
+  expectRefusal([](Request &request) { request.fill = 1; }, "not emulated");
+  expectRefusal([](Request &request) { request.type = 13; }, "a type of elements");
+  Request shifted;
+  EXPECT_EQ(shifted.encode(shifted.bytes + 16), 1);
+}
+
+} // namespace
