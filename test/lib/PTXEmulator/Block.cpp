@@ -16,8 +16,8 @@ using namespace attn::ptx;
 namespace {
 /// After so many instructions another warp has its turn, so that a warp that spins on a flag lets others set it.
 constexpr unsigned kSlice = 2000;
-/// mbarriers, and threads that store by bulk copies; beside the warps that do wgmma.
-constexpr unsigned kMostAgents = 96;
+/// mbarriers, threads that store by bulk copies, warps that do wgmma.
+constexpr unsigned kMostAgents = 128;
 
 std::vector<uint8_t> packParameters(const Program &program, const Launch &launch) {
   std::vector<uint8_t> bytes(program.function->parameterBytes);
@@ -33,9 +33,8 @@ Block::Block(const Program &program, GlobalMemory &global, const Launch &launch,
       number((index.z * launch.grid.y + index.y) * launch.grid.x + index.x),
       // Not a number in every format, so that what is read uninitialised shows in the result as well.
       shared(program.staticShared + launch.dynamicShared, 0xff),
-      clocks(launch.block.count(),
-             program.hasAsyncProxy ? kMostAgents + (launch.block.count() + kLanes - 1) / kLanes : 0),
-      shadow(shared.size(), clocks), async(shared, shadow, clocks), mbarriers(*this), copyGroups(launch.block.count()),
+      clocks(launch.block.count(), program.hasAsyncProxy ? kMostAgents : 0), shadow(shared.size(), clocks),
+      async(shared, shadow, clocks), mbarriers(*this), warpgroups(*this), copyGroups(launch.block.count()),
       local(program.localBytes * launch.block.count()), constants(constants),
       parameters(packParameters(program, launch)) {
   const uint64_t threads = launch.block.count();
@@ -60,7 +59,9 @@ unsigned Block::addAgent(std::string name) {
   agentNames.push_back(std::move(name));
   if (agentNames.size() > kMostAgents) {
     report.add(FindingKind::InvalidValue, 0, "",
-               "expected at most " + Twine(kMostAgents) + " mbarriers and threads that store by bulk copies", index);
+               "expected at most " + Twine(kMostAgents) +
+                   " mbarriers, threads that store by bulk copies and warps that do wgmma",
+               index);
     stop();
     agentNames.pop_back();
   }
@@ -83,6 +84,7 @@ void Block::finish() {
   if (!program.hasAsyncProxy)
     return;
   mbarriers.finish();
+  warpgroups.finish();
   for (auto &[thread, groups] : bulkGroups)
     if (groups.lastStore > groups.complete)
       report.add(FindingKind::AsyncBeforeWait, groups.line, "cp.async.bulk",

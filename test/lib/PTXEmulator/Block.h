@@ -10,7 +10,7 @@
 #include "BulkCopy.h"
 #include "Emulator.h"
 #include "Mbarrier.h"
-#include "Warp.h"
+#include "Warpgroup.h"
 
 namespace attn::ptx {
 
@@ -84,6 +84,7 @@ public:
   Shadow shadow;
   AsyncProxy async;
   Mbarriers mbarriers;
+  Warpgroups warpgroups;
   std::vector<CopyGroups> copyGroups;        ///< by thread
   std::map<unsigned, BulkGroups> bulkGroups; ///< by thread, of those that have some
   uint64_t executed = 0;

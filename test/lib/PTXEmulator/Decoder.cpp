@@ -256,6 +256,13 @@ uint32_t Decoder::source(const Operand &operand, Type type) {
   }
 }
 
+uint32_t Decoder::fragment(const Operand &operand) {
+  const uint32_t row = source(operand, Type::B32);
+  if (operand.kind == Operand::Kind::Register)
+    uses.fragments.push_back(row);
+  return row;
+}
+
 uint32_t Decoder::predicateSource(const Operand &operand, bool &negated) {
   negated = operand.negated;
   if (operand.kind == Operand::Kind::Integer)

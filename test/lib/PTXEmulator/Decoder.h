@@ -58,6 +58,8 @@ public:
   /// Rows of operands. Register widths must be `bits`, or at least that where `isLoose` (ld, st, cvt).
   uint32_t destination(const Operand &operand, unsigned bits);
   uint32_t source(const Operand &operand, Type type);
+  /// A 32-bit register that stays in use after the instruction.
+  uint32_t fragment(const Operand &operand);
   uint32_t predicateSource(const Operand &operand, bool &negated);
   /// The bits of the register, for instructions that take a wider one than their type.
   unsigned registerBits(const Operand &operand) const;

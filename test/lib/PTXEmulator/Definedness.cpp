@@ -55,7 +55,7 @@ private:
   /// The instruction's part in the set of registers that may be undefined.
   void step(uint32_t i, Registers &state) const {
     const RegisterUses &uses = program.uses[i];
-    const bool passes = uses.use != UndefinedUse::Observes &&
+    const bool passes = uses.use != UndefinedUse::Observes && uses.use != UndefinedUse::Accumulates &&
                         any_of(uses.sources, [&](uint32_t row) { return state.test(row / kRowAlign); });
     for (uint32_t row : uses.results) {
       if (passes)
@@ -82,6 +82,9 @@ private:
           check(i, row, state);
         if (program.instructions[i].guard != kNoRow)
           check(i, program.instructions[i].guard, state);
+        if (uses.use == UndefinedUse::Accumulates)
+          for (uint32_t row : uses.results)
+            check(i, row, state);
         step(i, state);
       });
     }
@@ -132,10 +135,15 @@ void Warp::trackUndefined(uint32_t pc, LaneMask mask, LaneMask active) {
     return;
   LaneMask undefined = 0;
   for (uint32_t row : uses.sources) {
-    if (uses.use == UndefinedUse::Observes)
+    if (uses.use == UndefinedUse::Observes || uses.use == UndefinedUse::Accumulates)
       reportUndefined(pc, row, active, "an operand");
     else
       undefined |= undefinedLanes(row);
+  }
+  if (uses.use == UndefinedUse::Accumulates) {
+    const LaneMask adds = predicate(instruction.rows[kScaleRow]) ^ (instruction.negated ? kAllLanes : 0);
+    for (uint32_t row : uses.results)
+      reportUndefined(pc, row, active & adds, "an accumulator");
   }
   for (uint32_t row : uses.results)
     setUndefined(row, undefined, active);

@@ -28,6 +28,7 @@ llvm::ArrayRef<InstructionInfo> getMatrixInstructions();
 llvm::ArrayRef<InstructionInfo> getMmaInstructions();
 llvm::ArrayRef<InstructionInfo> getAsyncInstructions();
 llvm::ArrayRef<InstructionInfo> getMbarrierInstructions();
+llvm::ArrayRef<InstructionInfo> getWgmmaInstructions();
 
 /// cp.async.bulk, after these words.
 void decodeBulk(Decoder &decoder);

@@ -33,7 +33,7 @@ Table buildTable() {
        {getIntegerInstructions(), getLogicInstructions(), getFloatInstructions(), getHalfInstructions(),
         getCompareInstructions(), getConvertInstructions(), getMoveInstructions(), getControlInstructions(),
         getWarpInstructions(), getMemoryInstructions(), getAtomicInstructions(), getMatrixInstructions(),
-        getMmaInstructions(), getAsyncInstructions(), getMbarrierInstructions()})
+        getMmaInstructions(), getAsyncInstructions(), getMbarrierInstructions(), getWgmmaInstructions()})
     for (const InstructionInfo &info : family)
       table[info.name].push_back(&info);
   return table;

@@ -237,6 +237,10 @@ bool Parser::parseAttributes(Function &result) {
       result.requiredBlock = numbers;
     else if (name == ".maxntid")
       result.largestBlock = numbers;
+    else if (name == ".maxnreg" && !numbers.empty())
+      result.maxRegisters = numbers[0];
+    else if (name == ".minnctapersm" && !numbers.empty())
+      result.minBlocks = numbers[0];
     else if (name == ".pragma" && !skipToSemicolon())
       return false;
   }

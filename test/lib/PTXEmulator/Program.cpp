@@ -9,6 +9,7 @@
 #include "Decoder.h"
 #include "Definedness.h"
 #include "Report.h"
+#include "Warpgroup.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -79,7 +80,8 @@ bool isOrdering(const Statement &statement) {
 }
 
 bool isOfAsyncProxy(const Statement &statement) {
-  return statement.name == "mbarrier" || statement.name == "wgmma" || has(statement, ".bulk");
+  return statement.name == "mbarrier" || statement.name == "wgmma" || statement.name == "setmaxnreg" ||
+         has(statement, ".bulk");
 }
 
 } // namespace
@@ -112,5 +114,6 @@ std::optional<Program> attn::ptx::decodeKernel(const Module &module, const Funct
   const FlowGraph graph = buildFlowGraph(program);
   analyzeControlFlow(program, graph);
   trackUndefined(program, graph);
+  watchWgmmaRegisters(program);
   return program;
 }

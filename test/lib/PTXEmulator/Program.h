@@ -43,6 +43,8 @@ enum class Flow : uint8_t {
   Trap,
 };
 
+/// Of wgmma: the predicate scale-d.
+inline constexpr size_t kScaleRow = 2;
 inline constexpr uint32_t kNoRow = ~uint32_t(0);
 /// d[8] a[…] b[…] c[…] of the widest mma and of ld.v8 fit.
 /// Rows begin at multiples of this.
@@ -64,6 +66,7 @@ struct Instruction {
   Type from = Type::None; ///< of cvt, set
   Rounding rounding = Rounding::NearestEven;
   Space space = Space::Generic;
+  bool isWatched = false; ///< uses registers of wgmma
   bool isTracked = false; ///< may read or write a register that is undefined where it is read
   bool ftz = false, saturate = false, relu = false, propagateNaN = false, negated = false, wideAddress = false;
   uint8_t wide = 0;    ///< of several addresses: bit i, that of rows[i] has 64 bits
@@ -112,9 +115,10 @@ struct SpecialRow {
 
 /// What an instruction does with a value that nothing has written (Definedness.h).
 enum class UndefinedUse : uint8_t {
-  Passes,   ///< its results are undefined as well
-  Observes, ///< memory or other lanes see it: a finding
-  Own,      ///< its handler says which lanes of the result are undefined
+  Passes,      ///< its results are undefined as well
+  Observes,    ///< memory or other lanes see it: a finding
+  Own,         ///< its handler says which lanes of the result are undefined
+  Accumulates, ///< as Observes; and its results are sources as well, where the predicate rows[kScaleRow] holds
 };
 
 /// The registers of an instruction, as rows; the guard stands in Instruction.
@@ -122,6 +126,7 @@ struct RegisterUses {
   llvm::SmallVector<uint32_t, 2> addresses;
   llvm::SmallVector<uint32_t, 4> sources;
   llvm::SmallVector<uint32_t, 4> results;
+  llvm::SmallVector<uint32_t, 0> fragments; ///< sources of wgmma that stay in use after it
   UndefinedUse use = UndefinedUse::Passes;
 };
 

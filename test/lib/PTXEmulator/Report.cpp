@@ -33,6 +33,8 @@ constexpr StringLiteral kNames[] = {"unknown-instruction",
                                     "invalid-value",
                                     "mbarrier",
                                     "missing-proxy-fence",
+                                    "wgmma-before-wait",
+                                    "missing-wgmma-fence",
                                     "trap",
                                     "instruction-limit"};
 

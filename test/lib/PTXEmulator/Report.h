@@ -34,6 +34,8 @@ enum class FindingKind : uint8_t {
   InvalidValue,
   Mbarrier,
   ProxyFence,
+  WgmmaPending,
+  WgmmaFence,
   Trap,
   InstructionLimit,
 };

@@ -87,6 +87,7 @@ struct Function {
   std::vector<Variable> variables; ///< .shared and .local in the body
   std::vector<Statement> statements;
   std::vector<std::pair<std::string, uint32_t>> labels;       ///< in the order of the text
+  uint32_t maxRegisters = 0, minBlocks = 0;                   ///< .maxnreg, .minnctapersm; 0: not said
   llvm::SmallVector<uint32_t, 3> requiredBlock, largestBlock; ///< .reqntid, .maxntid; empty: not said
 };
 

@@ -180,6 +180,8 @@ void Warp::step(unsigned path) {
   ++counters.executions;
   if (instruction.isTracked)
     trackUndefined(at.pc, at.mask, active);
+  if (instruction.isWatched && active)
+    block.warpgroups.touch(*this, instruction, active);
   counters.lanes += std::popcount(active);
 
   switch (instruction.flow) {

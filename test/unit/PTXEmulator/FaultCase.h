@@ -26,6 +26,8 @@ inline constexpr FindingKind kAll[] = {FindingKind::UnknownInstruction,
                                        FindingKind::InvalidValue,
                                        FindingKind::Mbarrier,
                                        FindingKind::ProxyFence,
+                                       FindingKind::WgmmaPending,
+                                       FindingKind::WgmmaFence,
                                        FindingKind::Trap,
                                        FindingKind::InstructionLimit};
 

@@ -133,7 +133,7 @@ TEST(Faults, UnknownInstructions) {
   test.expectOnly(FindingKind::UnknownInstruction, "mov.u64 z, %clock64;\n", "%clock64", "%clock64");
   test.expectOnly(FindingKind::UnknownInstruction, "mov.u31 r, buffer;\n", "mov.u31", "expected a type");
   test.expectOnly(FindingKind::UnknownInstruction, "call (r), f, (s);\n", "call (r)", "'call'");
-  test.expectOnly(FindingKind::UnknownInstruction, "wgmma.fence.sync.aligned;\n", "wgmma.fence");
+  test.expectOnly(FindingKind::UnknownInstruction, "mapa.u64 x, y, r;\n", "mapa.u64");
   // All of them are named, and nothing was executed.
   const Report report = test.run("st.global.u32 [x], t;\nfirst.u32 r;\nsecond.u32 r;\n");
   EXPECT_EQ(report.findings.size(), 2u);
