@@ -25,8 +25,19 @@ enum Flag : uint8_t { TransposeA = 1, TransposeB = 2, NegateA = 4, NegateB = 8 }
 /// Instruction::rows; scale-d is kScaleRow. Without a descriptor of A there are 4 registers from `FragmentRow` on.
 enum Row : unsigned { RowA, RowB, FragmentRow = kScaleRow + 1 };
 
+/// The values of all halves: many are decoded.
+std::vector<float> decodeHalves() {
+  std::vector<float> values(1 << 16);
+  for (uint32_t bits = 0; bits < values.size(); ++bits)
+    values[bits] = float(decode(bits, kF16));
+  return values;
+}
+
 double element(uint16_t bits, Type type) {
-  return type == Type::BF16 ? double(asFloat(uint32_t(bits) << 16)) : decode(bits, kF16);
+  if (type == Type::BF16)
+    return asFloat(uint32_t(bits) << 16);
+  static const std::vector<float> halves = decodeHalves();
+  return halves[bits];
 }
 
 /// A factor in shared memory, read by chunks of 8 elements.
