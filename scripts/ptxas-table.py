@@ -3,10 +3,11 @@
 
   scripts/ptxas-table.py                       writes benchmarks/problems/gpu_ptxas.txt
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
-  scripts/ptxas-table.py --counts              instructions of the main loop for each mma, of D 128, full
+  scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
 
 --check fails where a kernel spills, has a stack frame or a note of wgmma (C7508, C7510 to C7519), where it takes more
-registers or shared memory than the table has, or fewer blocks fit on a multiprocessor. 77: there is no ptxas.
+registers or shared memory than the table has, or fewer blocks fit on a multiprocessor. The exit status is 77 where
+there is no ptxas, or no nvdisasm for --counts (sass.py).
 """
 
 from __future__ import annotations
@@ -23,14 +24,34 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+import sass
+
 ROOT = Path(__file__).resolve().parents[1]
 LINES = ROOT / "benchmarks" / "problems" / "gpu.txt"
 TABLE = ROOT / "benchmarks" / "problems" / "gpu_ptxas.txt"
 CUDA_FOLDER = "/usr/local/cuda/bin"
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90")
-NO_PTXAS = 77
+MISSING = 77
 TIME_LIMIT = 600  # seconds a tool
-COUNTED = "b2 hq16 sq8192 d128 bf16"
+
+# What --counts counts.
+COUNTED = {
+    "D 64 full": "b2 hq16 sq8192 d64 bf16",
+    "D 64 causal": "b2 hq16 sq8192 d64 bf16 causal=top_left",
+    "D 128 full": "b2 hq16 sq8192 d128 bf16",
+    "D 128 causal": "b2 hq16 sq8192 d128 bf16 causal=top_left",
+    "D 256 full": "b2 hq8 sq4096 d256 bf16",
+    "D 256 causal": "b2 hq8 sq4096 d256 bf16 causal=top_left",
+}
+# The loops of FlashAttention-2 (vllm-flash-attn 2.6.2, sm_80), disassembled once: HMMA, all, and some of the classes.
+# Each round rescales.
+FA2_CLASSES = ("FFMA", "FMUL", "FADD", "FMNMX", "MUFU", "LDSM", "F2FP", "MOV", "spill")
+FA2 = {
+    "D 64 full": (256, 1174, 132, 72, 128, 136, 132, 72, 64, 28, 58),
+    "D 128 full": (256, 925, 68, 136, 64, 72, 68, 80, 32, 57, 12),
+    "D 128 causal": (256, 923, 68, 136, 64, 72, 68, 80, 32, 50, 15),
+    "D 256 full": (256, 762, 34, 132, 32, 36, 34, 144, 16, 9, 0),
+}
 
 # Of a multiprocessor: bytes of shared memory, threads, blocks (CUDA programming guide, compute capabilities).
 MACHINES = {"sm_80": (164, 2048, 32), "sm_86": (100, 1536, 16), "sm_89": (100, 1536, 24), "sm_90": (228, 2048, 32)}
@@ -175,46 +196,34 @@ def find_faults(rows: list[Row], table: dict[tuple[str, str, str], Row]) -> list
     return faults
 
 
-def find_main_loop(ptx: str) -> list[str]:
-    """The instructions of the loop with the most mma that has no loop with mma within it."""
-    # An instruction a line; mma is written over several of them.
-    text = [line.strip() for line in re.sub(r",\s*\n|(mma\.sync\S*)\s*\n", r"\1 ", ptx).splitlines()]
-    labels = {line.rstrip(":"): i for i, line in enumerate(text) if re.match(r"\$L\w+:", line)}
-    loops = []
-    for i, line in enumerate(text):
-        target = re.search(r"\bbra(?:\.uni)?\s+(\$L\w+)", line)
-        if target and labels[target[1]] <= i:
-            loops.append((labels[target[1]], i))
-    products = {loop: sum("mma.sync" in line for line in text[slice(*loop)]) for loop in loops}
-    inner = [
-        loop
-        for loop in loops
-        if products[loop]
-        and not any(a >= loop[0] and b < loop[1] and products[a, b] for a, b in loops if (a, b) != loop)
-    ]
-    first, last = max(inner, key=lambda loop: products[loop])
-    return [line for line in text[first : last + 1] if line.endswith(";")]
-
-
-def print_counts(attnc: Path) -> None:
-    """Instructions of the main loop by kind, for each mma."""
+def read_loops(attnc: Path, ptxas: str, nvdisasm: str, line: str, target: str) -> list[sass.Loop]:
+    """The main loops of the kernel of a line, without masks first."""
     with tempfile.TemporaryDirectory() as name:
-        ptx, _ = compile_ptx(attnc, COUNTED, "sm_80", Path(name))
-        loop = find_main_loop(ptx.read_text())
-    kinds = {
-        "mma": r"mma\.sync", "ldmatrix": r"ldmatrix", "cp.async": r"cp\.async\.c", "ex2": r"ex2", "fma": r"fma",
-        "mul": r"mul\.(rn\.)?f32", "add": r"(add|sub)\.(rn\.)?f32", "max": r"max\.f32", "cvt": r"cvt\.",
-        "shfl": r"shfl", "bar": r"bar",
-    }  # fmt: skip
-    left = [re.sub(r"^@!?%p\d+\s+", "", line) for line in loop]
-    total, products = len(left), 0
-    print(f"{COUNTED}, sm_80: the main loop of the PTX\n{'':10}{'count':>7}{'per mma':>9}")
-    for kind, pattern in kinds.items():
-        count = sum(bool(re.match(pattern, line)) for line in left)
-        left = [line for line in left if not re.match(pattern, line)]
-        products = products or count
-        print(f"{kind:10}{count:7}{count / products:9.3f}")
-    print(f"{'other':10}{len(left):7}{len(left) / products:9.3f}\n{'all':10}{total:7}{total / products:9.3f}")
+        ptx, launches = compile_ptx(attnc, line, target, Path(name))
+        cubin = Path(name) / "k.cubin"
+        call(ptxas, f"-arch={target}", ptx, "-o", cubin)
+        return sass.find_loops(sass.read_functions(nvdisasm, cubin)[launches[0]["kernel"]])
+
+
+def print_counts(attnc: Path, ptxas: str, nvdisasm: str) -> None:
+    """Executed instructions of the main loops by class for each HMMA, as a table of Markdown."""
+    heads = ["sm_80, bf16", "HMMA", *list(sass.CLASSES)[1:], "all", "with rescale"]
+    print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
+
+    def show(title: str, products: int, numbers: list[float | None]) -> None:
+        cells = ["" if number is None else f"{number:.2f}".removesuffix(".00") for number in numbers]
+        print("| " + " | ".join([title, str(products), *cells]) + " |")
+
+    for shape, line in COUNTED.items():
+        for loop, title in zip(read_loops(attnc, ptxas, nvdisasm, line, "sm_80"), ("", ", with mask"), strict=False):
+            numbers = [loop.executed[kind] for kind in list(sass.CLASSES)[1:]]
+            numbers += [loop.executed.total(), loop.rescaled.total()]
+            show(shape + title, loop.products, [number / loop.products for number in numbers])
+        if shape in FA2:
+            products, total, *counts = FA2[shape]
+            named = dict(zip(FA2_CLASSES, counts, strict=True))
+            numbers = [named.get(kind) for kind in list(sass.CLASSES)[1:]] + [None, total]
+            show(f"{shape}, FA2", products, [None if number is None else number / products for number in numbers])
 
 
 def main() -> int:
@@ -226,13 +235,17 @@ def main() -> int:
     parser.add_argument("--attnc", type=Path, default=ROOT / "build" / "release" / "bin" / "attnc")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    if options.counts:
-        print_counts(options.attnc)
-        return 0
     ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=CUDA_FOLDER)
     if not ptxas:
         print(f"no ptxas in PATH or {CUDA_FOLDER}: nothing is checked")
-        return NO_PTXAS
+        return MISSING
+    if options.counts:
+        nvdisasm = sass.find_nvdisasm()
+        if not nvdisasm:
+            print(sass.NO_NVDISASM)
+            return MISSING
+        print_counts(options.attnc, ptxas, nvdisasm)
+        return 0
     lines = [line for text in LINES.read_text().splitlines() if (line := text.partition("#")[0].strip())]
     cases = [(line, target) for line in lines for target in options.target or TARGETS]
     with ThreadPoolExecutor(options.jobs) as pool:

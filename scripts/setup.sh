@@ -2,6 +2,7 @@
 # Installs what attn needs, makes build/venv, configures the release preset and builds in it what users run: tools,
 # libraries, the plugin. `scripts/setup.sh TARGET…` builds these targets of ninja instead: `all` is everything.
 #   --frameworks   makes build/frameworks too, an environment with PyTorch, JAX and transformers (4 minutes, 6 GB)
+#   --sass         makes build/sass too: nvdisasm, which counts of machine code need (scripts/ptxas-table.py --counts; 6 MB)
 # Each step is skipped where it is done already, so a second run takes seconds and needs no network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -84,12 +85,14 @@ build_release() {
 }
 
 with_frameworks=false
+with_sass=false
 targets=()
 for argument in "$@"; do
   case "$argument" in
     --frameworks) with_frameworks=true ;;
+    --sass) with_sass=true ;;
     --*)
-      echo "error: expected --frameworks or targets of ninja, found '$argument'" >&2
+      echo "error: expected --frameworks, --sass or targets of ninja, found '$argument'" >&2
       exit 2
       ;;
     *) targets+=("$argument") ;;
@@ -100,5 +103,8 @@ install_packages
 make_venv build/venv plot test wheel lint mlir
 if $with_frameworks; then
   make_venv build/frameworks frameworks
+fi
+if $with_sass; then
+  make_venv build/sass sass
 fi
 build_release "${targets[@]}"
