@@ -24,7 +24,7 @@ public:
       : Products(wb, query, key, value), type(type) {}
 
   Values multiplyKeys(int64_t keyBlocks) override {
-    MatrixReader queries(wb, query, wb.firstRow), keys(wb, key, Value());
+    MatrixReader queries(wb, query, wb.firstRow), keys(wb, key, Value(), MatrixReader::Order::ChunksFirst);
     Values scores(fragments * keyBlocks * kFragmentElements, wb.real(0));
     for (int64_t chunk = 0; chunk < query.layout.chunks; chunk += kDepthChunks) {
       SmallVector<Values> a;
@@ -34,8 +34,7 @@ public:
         Values b = keys.load(wb, pair * kDepth, chunk, /*isTransposed=*/false);
         for (int64_t fragment = 0; fragment < fragments; ++fragment)
           for (int64_t half = 0; half < 2; ++half)
-            // Keys 0 to 7 in registers 0 and 2, 8 to 15 in the others.
-            accumulate(a[fragment], ValueRange{b[half], b[2 + half]},
+            accumulate(a[fragment], ArrayRef(b).slice(2 * half, 2),
                        MutableArrayRef(scores).slice((fragment * keyBlocks + 2 * pair + half) * kFragmentElements,
                                                      kFragmentElements));
       }

@@ -37,16 +37,18 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 
-/// Lane l gives the address of row l % 8 of matrix l / 8. Of the four matrices, bit 0 (bit 1 where not `rowsFirst`)
-/// says which eight rows, the other bit which of two chunks.
+/// Lane l gives the address of row l % 8 of matrix l / 8. Of the number of a matrix, bit 0 (bit 1 where chunks are
+/// first) says which eight rows, the other bit which of two chunks.
 ///
 /// Chunk c + h (c even, h the bit) of a row with swizzle s is at (c + h) ^ s = c ^ (h ^ s): the lane's part h ^ s is
 /// below the period, so that only c mod period meets it, and the rest of c is an offset that all lanes share.
-MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow) : tile(tile) {
+MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstRow, Order order) : tile(tile) {
   Value matrix = wb.divide(wb.lane, 8), rowInMatrix = wb.remainder(wb.lane, 8);
-  Value low = wb.remainder(matrix, 2), high = wb.divide(matrix, 2);
-  Value row = wb.add(rowInMatrix, wb.multiply(low, 8));
-  Value lanePart = exclusiveOr(wb, high, getSwizzle(wb, tile.layout, rowInMatrix));
+  Value rows = wb.remainder(matrix, 2), chunks = wb.divide(matrix, 2);
+  if (order == Order::ChunksFirst)
+    std::swap(rows, chunks);
+  Value row = wb.add(rowInMatrix, wb.multiply(rows, 8));
+  Value lanePart = exclusiveOr(wb, chunks, getSwizzle(wb, tile.layout, rowInMatrix));
   Value bytes = wb.multiply(firstRow ? wb.add(firstRow, row) : row, tile.layout.getPitch());
   for (int64_t chunk = 0; chunk < std::max<int64_t>(tile.layout.period, 2); chunk += 2)
     variants.push_back(

@@ -222,10 +222,15 @@ struct SharedTile {
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
 };
 
-/// Reads 16 x 16 pieces of a tile with ldmatrix.x4: the two matrices of the lower chunk, then those of the higher one.
+/// Reads 16 x 16 pieces of a tile with ldmatrix.x4, of eight rows and a chunk each. The hardware takes the two
+/// registers of a B operand as one aligned pair: in another order they are copied.
 class MatrixReader {
 public:
-  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow);
+  enum class Order {
+    RowsFirst,   ///< both matrices of the lower chunk, then those of the higher one: A, and B where it is transposed
+    ChunksFirst, ///< both matrices of the upper eight rows, then those of the lower ones: B
+  };
+  MatrixReader(WarpBuilder &wb, const SharedTile &tile, mlir::Value firstRow, Order order = Order::RowsFirst);
   Values load(WarpBuilder &wb, int64_t row, int64_t chunk, bool isTransposed) const;
 
 private:
