@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "attn/IR/Derivative.h"
+#include "SdpaGradient.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "attn/Transforms/Passes.h"
@@ -53,9 +53,6 @@ Value undoReshape(OpBuilder &b, Operation *reshape, Value value) {
   return tensor::ExpandShapeOp::create(b, reshape->getLoc(), type, value, collapse.getReassociationIndices());
 }
 
-/// The inputs of sdpa that have gradients, in the order of these.
-enum Input : unsigned { OfQuery, OfKey, OfValue, OfBias, OfSink, NumInputs };
-
 /// True for a tensor of floats that an op of the region reads.
 bool isRead(Region &region, Value tensor) {
   return isa<FloatType>(getElementTypeOrSelf(tensor.getType())) && isa<RankedTensorType>(tensor.getType()) &&
@@ -74,7 +71,7 @@ public:
       return failure();
     returnsLse = lseResult >= 0;
     if (!returnsLse)
-      addLse();
+      returnLse();
     return buildBackward();
   }
 
@@ -141,19 +138,6 @@ private:
     return success();
   }
 
-  /// An input, or behind the last one a captured tensor.
-  Value getInput(unsigned input) {
-    if (input >= NumInputs)
-      return captures[input - NumInputs];
-    switch (input) {
-    case OfQuery: return sdpa.getQuery();
-    case OfKey: return sdpa.getKey();
-    case OfValue: return sdpa.getValue();
-    case OfBias: return sdpa.getBias();
-    default: return sdpa.getSink();
-    }
-  }
-
   std::string getName(BlockArgument argument) {
     if (auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       return given.str();
@@ -163,8 +147,8 @@ private:
   /// The arguments that have a gradient, as "q, k, v".
   std::string joinNames() {
     SmallVector<std::string> names;
-    for (unsigned i = 0; i < NumInputs; ++i)
-      if (Value input = getInput(i))
+    for (unsigned i = 0; i < NumSdpaInputs; ++i)
+      if (Value input = getInput(sdpa, wanted, i))
         if (auto argument = dyn_cast<BlockArgument>(getView(input).root))
           names.push_back(getName(argument));
     for (BlockArgument argument : function.getArguments())
@@ -192,12 +176,12 @@ private:
       if (!argument)
         return refuse() << "expected one of " << joinNames() << ", found " << entry;
       SmallVector<unsigned> inputs;
-      for (unsigned i = 0; i < NumInputs; ++i)
-        if (Value input = getInput(i); input && getView(input).root == argument)
+      for (unsigned i = 0; i < NumSdpaInputs; ++i)
+        if (Value input = getInput(sdpa, wanted, i); input && getView(input).root == argument)
           inputs.push_back(i);
       if (inputs.empty() && isRead(sdpa.getScoreMod(), argument)) {
-        inputs.push_back(NumInputs + captures.size());
-        captures.push_back(argument);
+        inputs.push_back(NumSdpaInputs + wanted.captures.size());
+        wanted.captures.push_back(argument);
       }
       if (inputs.empty())
         return refuse() << "expected one of " << joinNames() << ", found " << getName(argument)
@@ -205,9 +189,9 @@ private:
       if (inputs.size() > 1)
         return refuse() << "expected arguments that attn.sdpa reads once, found " << getName(argument)
                         << " as several of its operands; give it as several arguments";
-      if (llvm::is_contained(wanted, inputs.front()))
+      if (wanted.contains(inputs.front()))
         return refuse() << "expected each argument once, found " << getName(argument) << " twice";
-      wanted.push_back(inputs.front());
+      wanted.inputs.push_back(inputs.front());
     }
     return success();
   }
@@ -216,10 +200,10 @@ private:
   LogicalResult refuseOthers() {
     if (sdpa.getScoreWeight())
       return refuse() << "expected scores that are products, found score_weight";
-    for (unsigned input : wanted)
-      if (isQuantised(getElementTypeOrSelf(getInput(input).getType())))
+    for (unsigned input : wanted.inputs)
+      if (isQuantised(getElementTypeOrSelf(getInput(sdpa, wanted, input).getType())))
         return refuse() << "expected gradients of floats, found that of "
-                        << getElementTypeOrSelf(getInput(input).getType()) << " asked for; leave it out";
+                        << getElementTypeOrSelf(getInput(sdpa, wanted, input).getType()) << " asked for; leave it out";
     for (StringRef suffix : {"_forward", "_backward"})
       if (SymbolTable::lookupSymbolIn(function->getParentOp(), name + suffix.str()))
         return refuse() << "expected the name " << name << suffix << " to be free";
@@ -239,42 +223,13 @@ private:
   }
 
   /// lse as another result of sdpa, and of the function.
-  void addLse() {
-    b.setInsertionPoint(sdpa);
-    Location loc = sdpa.getLoc();
-    unsigned numBatch = getNumBatchDims(sdpa), row = getDomainPosition(sdpa, DimKind::Query);
-    SmallVector<OpFoldResult> domain = getDomainSizes(b, sdpa), sizes;
-    SmallVector<AffineExpr> exprs;
-    for (unsigned i = getPackedSequences(sdpa) ? 1 : 0; i < numBatch; ++i) {
-      sizes.push_back(domain[i]);
-      exprs.push_back(b.getAffineDimExpr(i));
-    }
-    sizes.push_back(domain[row]);
-    exprs.push_back(b.getAffineDimExpr(row));
-    Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
-    Value init = tensor::EmptyOp::create(b, loc, sizes, type);
-    ArrayAttr maps = getExplicitMaps(sdpa);
-
-    SmallVector<Type> types(sdpa->getResultTypes());
-    types.push_back(init.getType());
-    OperationState state(loc, sdpa->getName(), sdpa->getOperands(), types, sdpa->getAttrs());
-    for (Region &region : sdpa->getRegions())
-      state.addRegion()->takeBody(region);
-    auto whole = cast<SdpaOp>(b.create(state));
-    whole.getLseMutable().assign(init);
-    if (maps) {
-      SmallVector<Attribute> all(maps.getValue());
-      all.push_back(AffineMapAttr::get(AffineMap::get(domain.size(), 0, exprs, b.getContext())));
-      whole.setMapsAttr(b.getArrayAttr(all));
-    }
-    sdpa->getResult(0).replaceAllUsesWith(whole->getResult(0));
-    sdpa.erase();
-    sdpa = whole;
-
+  void returnLse() {
+    sdpa = addLse(b, sdpa);
+    Value lse = sdpa->getResult(1);
     lseResult = getReturn().getNumOperands();
-    getReturn()->insertOperands(lseResult, sdpa->getResult(1));
+    getReturn()->insertOperands(lseResult, lse);
     SmallVector<Type> results(function.getResultTypes());
-    results.push_back(init.getType());
+    results.push_back(lse.getType());
     function.setType(b.getFunctionType(function.getArgumentTypes(), results));
     function.setResultAttr(lseResult, kNameAttr, b.getStringAttr("lse"));
   }
@@ -285,8 +240,9 @@ private:
 
   /// Of the argument; that of a captured tensor is summed, and returned, in the type of the accumulation.
   Type getGradientType(unsigned input) {
-    auto type = cast<RankedTensorType>(getView(getInput(input)).root.getType());
-    return input < NumInputs ? type : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
+    auto type = cast<RankedTensorType>(getView(getInput(sdpa, wanted, input)).root.getType());
+    return input < NumSdpaInputs ? type
+                                 : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
   }
 
   /// True for a destination of a result: it is no input of the backward pass.
@@ -318,7 +274,7 @@ private:
     if (returnsLse)
       add(lseType, "d" + lseName);
     SmallVector<Type> results;
-    for (unsigned input : wanted)
+    for (unsigned input : wanted.inputs)
       results.push_back(getGradientType(input));
 
     b.setInsertionPointAfter(function);
@@ -328,9 +284,10 @@ private:
     for (auto [i, argumentName] : llvm::enumerate(names))
       if (!argumentName.empty())
         backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
-    for (auto [i, input] : llvm::enumerate(wanted))
-      backward.setResultAttr(i, kNameAttr,
-                             b.getStringAttr("d" + getName(cast<BlockArgument>(getView(getInput(input)).root))));
+    for (auto [i, input] : llvm::enumerate(wanted.inputs))
+      backward.setResultAttr(
+          i, kNameAttr,
+          b.getStringAttr("d" + getName(cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root))));
 
     IRMapping mapping;
     for (auto [i, argument] : llvm::enumerate(kept))
@@ -346,16 +303,14 @@ private:
         value = undoReshape(b, reshape, value);
       values.push_back(value);
     }
-    SdpaBackwardOp op = createBackward(mapping, values);
-    if (!op.getScoreMod().empty() &&
-        failed(buildScoreGradient(b, op.getLoc(), op.getScoreMod(), op.getScoreGrad(),
-                                  llvm::map_to_vector(captures, [&](Value x) { return mapping.lookup(x); }),
-                                  op.getDcaptures(), [&] { return refuse(); })))
+    SdpaResults saved = {values[0], values[1], values[2], returnsLse ? values[3] : Value()};
+    FailureOr<SdpaBackwardOp> op = buildSdpaBackward(b, sdpa, wanted, mapping, saved, [&] { return refuse(); });
+    if (failed(op))
       return failure();
     SmallVector<Value> gradients;
-    for (unsigned input : wanted) {
-      Value gradient = getGradient(op, input);
-      for (Operation *reshape : getView(getInput(input)).reshapes)
+    for (unsigned input : wanted.inputs) {
+      Value gradient = getGradient(*op, input);
+      for (Operation *reshape : getView(getInput(sdpa, wanted, input)).reshapes)
         gradient = undoReshape(b, reshape, gradient);
       gradients.push_back(gradient);
     }
@@ -384,77 +339,6 @@ private:
     return success();
   }
 
-  Value createEmpty(Value like) {
-    Type type = getElementTypeOrSelf(like.getType());
-    if (isQuantised(type))
-      type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
-    return tensor::EmptyOp::create(b, sdpa.getLoc(), tensor::getMixedSizes(b, sdpa.getLoc(), like), type);
-  }
-
-  /// `values` are out, lse, dout and, where lse is returned, dlse.
-  SdpaBackwardOp createBackward(IRMapping &mapping, ArrayRef<Value> values) {
-    auto map = [&](Value value) { return value ? mapping.lookup(value) : Value(); };
-    SmallVector<Value> outputs;
-    for (unsigned i : {OfQuery, OfKey, OfValue})
-      outputs.push_back(createEmpty(map(getInput(i))));
-    auto createOptional = [&](Input input) {
-      Value output = llvm::is_contained(wanted, input) ? createEmpty(map(getInput(input))) : Value();
-      if (output)
-        outputs.push_back(output);
-      return output;
-    };
-    Value dbias = createOptional(OfBias), dsink = createOptional(OfSink);
-    SmallVector<Value> dcaptures;
-    for (Value capture : captures) {
-      Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
-      dcaptures.push_back(
-          tensor::EmptyOp::create(b, sdpa.getLoc(), tensor::getMixedSizes(b, sdpa.getLoc(), map(capture)), type));
-    }
-    llvm::append_range(outputs, dcaptures);
-    auto op = SdpaBackwardOp::create(
-        b, sdpa.getLoc(), ValueRange(outputs).getTypes(), map(sdpa.getQuery()), map(sdpa.getKey()),
-        map(sdpa.getValue()), values[0], values[1], values[2], returnsLse ? values[3] : Value(), map(sdpa.getBias()),
-        map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()),
-        map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()),
-        map(sdpa.getCuSeqlensK()), map(sdpa.getKeyScale()), map(sdpa.getValueScale()), map(sdpa.getDropoutSeed()),
-        map(sdpa.getDropoutOffset()), map(sdpa.getScaleValue()), sdpa.getScaleAttr(), sdpa.getCausalAttr(),
-        sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(), sdpa.getSoftcapAttr(),
-        sdpa.getDropoutPAttr(), getBackwardMaps(), /*schedule=*/ScheduleAttr());
-    sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
-    sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
-    return op;
-  }
-
-  /// The maps of sdpa by name, those of cotangents and gradients as those of what they belong to.
-  ArrayAttr getBackwardMaps() {
-    if (!getExplicitMaps(sdpa))
-      return {};
-    llvm::StringMap<AffineMap> byName;
-    for (auto [map, spec] : llvm::zip(getMaps(sdpa), getOperandSpecs(sdpa)))
-      byName[spec.name] = map;
-    SmallVector<AffineMap> maps;
-    auto add = [&](StringRef operand) { maps.push_back(byName[operand]); };
-    for (StringRef operand : {"query", "key", "value", "output", "lse", "output"})
-      add(operand);
-    if (returnsLse)
-      add("lse");
-    if (sdpa.getBias())
-      add("bias");
-    if (sdpa.getMask())
-      add("mask");
-    for (StringRef operand : {"query", "key", "value"})
-      add(operand);
-    if (llvm::is_contained(wanted, OfBias))
-      add("bias");
-    return b.getAffineMapArrayAttr(maps);
-  }
-
-  /// The results are dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
-  Value getGradient(SdpaBackwardOp op, unsigned input) {
-    unsigned numAbsent = (input > OfBias && !op.getDbias()) + (input > OfSink && !op.getDsink());
-    return op->getResult(input - numAbsent);
-  }
-
   LogicalResult rename(func::FuncOp backward) {
     SymbolTable symbols(function->getParentOp());
     if (failed(symbols.rename(function, name + "_forward")))
@@ -471,9 +355,8 @@ private:
   std::string name;
   SdpaOp sdpa;
   int64_t outResult = -1, lseResult = -1;
-  bool returnsLse = false;      ///< before lse is added: its cotangent is an argument
-  SmallVector<unsigned> wanted; ///< inputs, in the order of the results
-  SmallVector<Value> captures;  ///< those of score_mod among them
+  bool returnsLse = false; ///< before lse is added: its cotangent is an argument
+  WantedGradients wanted;
 };
 
 struct DifferentiatePass : public attn::impl::DifferentiatePassBase<DifferentiatePass> {

@@ -1,0 +1,136 @@
+//===- SdpaGradient.cpp - the rule of one attn.sdpa -----------------------===//
+//
+// What attn-differentiate makes of an attn.sdpa: the one that returns lse, for
+// the forward pass, and its attn.sdpa_backward.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "SdpaGradient.h"
+#include "attn/IR/Derivative.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+Value attn::getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input) {
+  if (input >= NumSdpaInputs)
+    return wanted.captures[input - NumSdpaInputs];
+  switch (input) {
+  case OfQuery: return sdpa.getQuery();
+  case OfKey: return sdpa.getKey();
+  case OfValue: return sdpa.getValue();
+  case OfBias: return sdpa.getBias();
+  default: return sdpa.getSink();
+  }
+}
+
+SdpaOp attn::addLse(OpBuilder &b, SdpaOp sdpa) {
+  b.setInsertionPoint(sdpa);
+  Location loc = sdpa.getLoc();
+  unsigned numBatch = getNumBatchDims(sdpa), row = getDomainPosition(sdpa, DimKind::Query);
+  SmallVector<OpFoldResult> domain = getDomainSizes(b, sdpa), sizes;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = getPackedSequences(sdpa) ? 1 : 0; i < numBatch; ++i) {
+    sizes.push_back(domain[i]);
+    exprs.push_back(b.getAffineDimExpr(i));
+  }
+  sizes.push_back(domain[row]);
+  exprs.push_back(b.getAffineDimExpr(row));
+  Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+  Value init = tensor::EmptyOp::create(b, loc, sizes, type);
+  ArrayAttr maps = getExplicitMaps(sdpa);
+
+  SmallVector<Type> types(sdpa->getResultTypes());
+  types.push_back(init.getType());
+  OperationState state(loc, sdpa->getName(), sdpa->getOperands(), types, sdpa->getAttrs());
+  for (Region &region : sdpa->getRegions())
+    state.addRegion()->takeBody(region);
+  auto whole = cast<SdpaOp>(b.create(state));
+  whole.getLseMutable().assign(init);
+  if (maps) {
+    SmallVector<Attribute> all(maps.getValue());
+    all.push_back(AffineMapAttr::get(AffineMap::get(domain.size(), 0, exprs, b.getContext())));
+    whole.setMapsAttr(b.getArrayAttr(all));
+  }
+  sdpa->getResult(0).replaceAllUsesWith(whole->getResult(0));
+  sdpa.erase();
+  return whole;
+}
+
+/// The maps of sdpa by name, those of cotangents and gradients as those of what they belong to.
+static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, bool hasDlse) {
+  if (!getExplicitMaps(sdpa))
+    return {};
+  llvm::StringMap<AffineMap> byName;
+  for (auto [map, spec] : llvm::zip(getMaps(sdpa), getOperandSpecs(sdpa)))
+    byName[spec.name] = map;
+  SmallVector<AffineMap> maps;
+  auto add = [&](StringRef operand) { maps.push_back(byName[operand]); };
+  for (StringRef operand : {"query", "key", "value", "output", "lse", "output"})
+    add(operand);
+  if (hasDlse)
+    add("lse");
+  if (sdpa.getBias())
+    add("bias");
+  if (sdpa.getMask())
+    add("mask");
+  for (StringRef operand : {"query", "key", "value"})
+    add(operand);
+  if (wanted.contains(OfBias))
+    add("bias");
+  return b.getAffineMapArrayAttr(maps);
+}
+
+FailureOr<SdpaBackwardOp> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
+                                                  IRMapping &mapping, const SdpaResults &results,
+                                                  llvm::function_ref<InFlightDiagnostic()> refuse) {
+  Location loc = sdpa.getLoc();
+  Type sumType = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
+  auto map = [&](Value value) { return value ? mapping.lookup(value) : Value(); };
+  auto createEmpty = [&](Value like, Type type) {
+    return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like), type).getResult();
+  };
+  auto createLike = [&](unsigned input) {
+    Value like = map(getInput(sdpa, wanted, input));
+    Type type = getElementTypeOrSelf(like.getType());
+    return createEmpty(like, isQuantised(type) ? sumType : type);
+  };
+  SmallVector<Value> outputs;
+  for (unsigned i : {OfQuery, OfKey, OfValue})
+    outputs.push_back(createLike(i));
+  auto createOptional = [&](unsigned input) {
+    Value output = wanted.contains(input) ? createLike(input) : Value();
+    if (output)
+      outputs.push_back(output);
+    return output;
+  };
+  Value dbias = createOptional(OfBias), dsink = createOptional(OfSink);
+  SmallVector<Value> dcaptures;
+  for (Value capture : wanted.captures)
+    dcaptures.push_back(createEmpty(map(capture), sumType));
+  llvm::append_range(outputs, dcaptures);
+  auto op = SdpaBackwardOp::create(
+      b, loc, ValueRange(outputs).getTypes(), map(sdpa.getQuery()), map(sdpa.getKey()), map(sdpa.getValue()),
+      results.out, results.lse, results.dout, results.dlse, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0],
+      outputs[1], outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()),
+      map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()),
+      map(sdpa.getKeyScale()), map(sdpa.getValueScale()), map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()),
+      map(sdpa.getScaleValue()), sdpa.getScaleAttr(), sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(),
+      sdpa.getChunkAttr(), sdpa.getPrefixAttr(), sdpa.getSoftcapAttr(), sdpa.getDropoutPAttr(),
+      getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr), /*schedule=*/ScheduleAttr());
+  sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
+  sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
+  if (!op.getScoreMod().empty() &&
+      failed(buildScoreGradient(b, loc, op.getScoreMod(), op.getScoreGrad(), llvm::map_to_vector(wanted.captures, map),
+                                op.getDcaptures(), refuse)))
+    return failure();
+  return op;
+}
+
+Value attn::getGradient(SdpaBackwardOp op, unsigned input) {
+  // dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
+  unsigned numAbsent = (input > OfBias && !op.getDbias()) + (input > OfSink && !op.getDsink());
+  return op->getResult(input - numAbsent);
+}

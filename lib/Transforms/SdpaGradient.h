@@ -1,0 +1,47 @@
+//===- SdpaGradient.h - the rule of one attn.sdpa ---------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TRANSFORMS_SDPAGRADIENT_H
+#define ATTN_LIB_TRANSFORMS_SDPAGRADIENT_H
+
+#include "attn/IR/Attn.h"
+
+namespace attn {
+
+/// The inputs of attn.sdpa that have gradients, in the order of the results of attn.sdpa_backward.
+enum SdpaInput : unsigned { OfQuery, OfKey, OfValue, OfBias, OfSink, NumSdpaInputs };
+
+/// What is asked of one attn.sdpa: inputs, in the order in which their gradients are returned. Those from
+/// NumSdpaInputs are the captured tensors.
+struct WantedGradients {
+  llvm::SmallVector<unsigned> inputs;
+  llvm::SmallVector<mlir::Value> captures; ///< those of score_mod among them
+
+  bool contains(unsigned input) const { return llvm::is_contained(inputs, input); }
+};
+
+/// The operand that `input` is; none where it is left out.
+mlir::Value getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input);
+
+/// An sdpa that returns lse, in place of one that does not.
+SdpaOp addLse(mlir::OpBuilder &b, SdpaOp sdpa);
+
+/// The cotangents of what an sdpa returns, and what it has returned. `dlse` may be left out.
+struct SdpaResults {
+  mlir::Value out, lse, dout, dlse;
+};
+
+/// The backward form of `sdpa`, on the values that `mapping` has for its operands.
+mlir::FailureOr<SdpaBackwardOp> buildSdpaBackward(mlir::OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
+                                                  mlir::IRMapping &mapping, const SdpaResults &results,
+                                                  llvm::function_ref<mlir::InFlightDiagnostic()> refuse);
+
+/// The result of `op` that is the gradient of `input`.
+mlir::Value getGradient(SdpaBackwardOp op, unsigned input);
+
+} // namespace attn
+
+#endif // ATTN_LIB_TRANSFORMS_SDPAGRADIENT_H
