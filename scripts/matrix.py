@@ -3,6 +3,7 @@
 
   scripts/matrix.py                        2,000 lines; about 20 minutes of one core
   scripts/matrix.py --count=200 --start=400 --seed=7 --jobs=4 --minimize
+  scripts/matrix.py --with=grad --count=1000   only lines that have another level of the axis grad than its first
 
 A case is one level of each axis in AXES. The first cases are chosen so that each pair of levels that the parser accepts
 together is in one of them at least; the others are random. A case in REFUSED_EVERY breaks a rule of RULES on purpose:
@@ -66,7 +67,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
     "out": ("", "lse", "weights", "lse,weights"),
-    "grad": ("", "q", "v,k", "q,k,v"),
+    "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink"),
 }
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
@@ -192,7 +193,11 @@ RULES = (
     Rule(
         "which has no gradient here",
         ("grad", "kv"),
-        lambda case: is_quantised(case) and ("k" in case["grad"] or "v" in case["grad"]),
+        lambda case: is_quantised(case) and bool({"k", "v"} & set(case["grad"].split(","))),
+    ),
+    *(
+        Rule("which has no gradient here", ("grad", name), lambda c, name=name: name in c["grad"] and not c[name])
+        for name in ("bias", "sink")
     ),
     *(
         Rule(
@@ -266,11 +271,12 @@ def print_sizes(case: Levels) -> str:
 class Generator:
     """Cases in an order that its seed alone decides."""
 
-    def __init__(self, seed: int) -> None:
-        """Finds the pairs that the parser accepts."""
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, needed: str = "") -> None:
+        """Finds the pairs that the parser accepts; the axis `needed` is never at its first level."""
+        self.random, self.needed = random.Random(seed), needed
         pairs = ((a, x, b, y) for a, b in combinations(AXES, 2) for x in AXES[a] for y in AXES[b])
-        self.missing = dict.fromkeys(pairs)  # a dict keeps the order
+        is_plain = (needed, AXES[needed][0]) if needed else None
+        self.missing = {p: None for p in pairs if is_plain not in (p[:2], p[2:])}  # a dict keeps the order
         self.possible = self.missing.copy()
         for pair in self.missing:
             if not any(self.draw_legal(pair) for _ in range(3)):
@@ -280,6 +286,8 @@ class Generator:
     def draw_level(self, axis: str, density: float) -> str:
         """The level of an axis, other than the first with a probability of `density` or so."""
         plain, *others = AXES[axis]
+        if axis == self.needed:
+            return self.random.choice(others)
         always = axis in ("size", "b", "heads", "element")
         if not always and self.random.random() > density * RARE.get(axis, 1):
             return plain
@@ -301,7 +309,7 @@ class Generator:
             broken = broken_rules(case)
             if not broken:
                 return case
-            free = [axis for axis in broken[0].axes if axis not in pinned]
+            free = [axis for axis in broken[0].axes if axis not in (*pinned, self.needed)]
             if not free:
                 return None
             axis = self.random.choice(free)
@@ -410,6 +418,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=2000, help="lines to run (2000)")
     parser.add_argument("--start", type=int, default=0, help="number of the first line (0)")
+    parser.add_argument("--with", dest="needed", choices=AXES, default="", help="an axis that is at no first level")
     parser.add_argument("--seed", type=int, default=1, help="of the cases and, with their numbers, of the inputs (1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="lines at a time (one a core)")
     parser.add_argument("--attnc", type=Path, default=root / "build/release/bin/attnc")
@@ -417,7 +426,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the lines and run none")
     arguments = parser.parse_args()
 
-    generator, runner = Generator(arguments.seed), Runner(arguments.attnc)
+    generator, runner = Generator(arguments.seed, arguments.needed), Runner(arguments.attnc)
     stop = arguments.start + arguments.count
     cases = [case for _, case in zip(range(stop), generator.cases(), strict=False)][arguments.start :]
     numbers = range(arguments.start, stop)
