@@ -28,15 +28,12 @@ static Value isEqualTo(OpBuilder &b, Location loc, Value x, double value) {
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x, createFloatConstant(b, loc, x.getType(), value));
 }
 
-/// (x == value) ? 0 : y
-static Value zeroWhere(OpBuilder &b, Location loc, Value x, double value, Value y) {
+Value attn::zeroWhere(OpBuilder &b, Location loc, Value x, double value, Value y) {
   return arith::SelectOp::create(b, loc, isEqualTo(b, loc, x, value), createFloatConstant(b, loc, y.getType(), 0), y);
 }
 
-/// output += sum of factor * input over the dimensions that output lacks. A factor of 0 takes nothing of the input.
-/// The maps are over the domain of `f`, which also says which loops there are: those that a map of an input holds.
-static Value accumulateProduct(Formula &f, Value factor, AffineMap factorMap, Value input, AffineMap inputMap,
-                               Value output, AffineMap outputMap) {
+Value attn::accumulateProduct(Formula &f, Value factor, AffineMap factorMap, Value input, AffineMap inputMap,
+                              Value output, AffineMap outputMap) {
   SmallVector<unsigned> kept;
   SmallVector<utils::IteratorType> iterators;
   for (unsigned position = 0; position < f.sizes.size(); ++position) {

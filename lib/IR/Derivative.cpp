@@ -210,6 +210,37 @@ static void simplify(RewriterBase &rewriter, Operation *holder) {
   eliminateCommonSubExpressions(rewriter, dominance, holder);
 }
 
+/// Adds to the adjoints of operands, from the last op of `forward` to the first. `read` takes the ops that have rules
+/// of their own.
+static LogicalResult propagate(OpBuilder &builder, ArrayRef<Operation *> forward, const DenseSet<Value> &active,
+                               Adjoints &adjoints, function_ref<bool(Operation *, Value)> read,
+                               function_ref<InFlightDiagnostic()> emitError) {
+  for (Operation *op : llvm::reverse(forward)) {
+    auto reached = llvm::find_if(op->getResults(), [&](Value value) { return adjoints.get(value); });
+    if (reached == op->getResults().end())
+      continue;
+    Value adjoint = adjoints.get(*reached);
+    Location at = op->getLoc();
+    if (read(op, adjoint))
+      continue;
+    std::optional<Partials> partials = differentiate(builder, op);
+    if (!partials) {
+      InFlightDiagnostic diag = emitError() << "expected an op with a derivative, found '" << op->getName()
+                                            << "'; write it as arithmetic, exp, log, powf, tanh, sin, cos or erf";
+      diag.attachNote(at) << "the op is here";
+      return diag;
+    }
+    for (auto [operand, partial] : llvm::zip_equal(op->getOperands(), *partials)) {
+      if (!partial.value || !active.contains(operand))
+        continue;
+      // What was widened keeps the wide adjoint.
+      Value g = isa<arith::ExtFOp>(op) ? adjoint : convertFloat(builder, at, adjoint, operand.getType());
+      adjoints.add(at, operand, multiply({&builder, at, g}, partial).value);
+    }
+  }
+  return success();
+}
+
 LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region &scoreMod, Region &grad,
                                        ValueRange captures, ValueRange destinations,
                                        function_ref<InFlightDiagnostic()> emitError) {
@@ -248,37 +279,40 @@ LogicalResult attn::buildScoreGradient(OpBuilder &builder, Location loc, Region 
   Adjoints adjoints(builder);
   if (active.contains(result))
     adjoints.add(loc, result, block->getArgument(1));
-  for (Operation *op : llvm::reverse(forward)) {
-    auto reached = llvm::find_if(op->getResults(), [&](Value value) { return adjoints.get(value); });
-    if (reached == op->getResults().end())
-      continue;
-    Value adjoint = adjoints.get(*reached);
-    Location at = op->getLoc();
-    if (Value destination = findDestination(op, captures, destinations)) {
-      Value value = convertFloat(builder, at, adjoint, getElementTypeOrSelf(destination.getType()));
-      AccumulateOp::create(builder, at, value, destination, op->getOperands().drop_front());
-      continue;
-    }
-    std::optional<Partials> partials = differentiate(builder, op);
-    if (!partials) {
-      InFlightDiagnostic diag = emitError() << "expected an op with a derivative, found '" << op->getName()
-                                            << "'; write it as arithmetic, exp, log, powf, tanh, sin, cos or erf";
-      diag.attachNote(at) << "the op is here";
-      return diag;
-    }
-    for (auto [operand, partial] : llvm::zip_equal(op->getOperands(), *partials)) {
-      if (!partial.value || !active.contains(operand))
-        continue;
-      // What was widened keeps the wide adjoint.
-      Value g = isa<arith::ExtFOp>(op) ? adjoint : convertFloat(builder, at, adjoint, operand.getType());
-      adjoints.add(at, operand, multiply({&builder, at, g}, partial).value);
-    }
-  }
+  auto read = [&](Operation *op, Value adjoint) {
+    Value destination = findDestination(op, captures, destinations);
+    if (!destination)
+      return false;
+    Value value = convertFloat(builder, op->getLoc(), adjoint, getElementTypeOrSelf(destination.getType()));
+    AccumulateOp::create(builder, op->getLoc(), value, destination, op->getOperands().drop_front());
+    return true;
+  };
+  if (failed(propagate(builder, forward, active, adjoints, read, emitError)))
+    return failure();
   Value dScore = adjoints.get(score);
   yield->setOperand(0, dScore ? convertFloat(builder, loc, dScore, type) : createFloatConstant(builder, loc, type, 0));
   simplify(rewriter, *holder);
   grad.takeBody(region);
   return success();
+}
+
+FailureOr<SmallVector<Value>> attn::buildAdjoints(OpBuilder &builder, ArrayRef<Operation *> ops, ValueRange inputs,
+                                                  Value result, Value cotangent,
+                                                  function_ref<InFlightDiagnostic()> emitError) {
+  DenseSet<Value> active(inputs.begin(), inputs.end());
+  SmallVector<Operation *> forward;
+  for (Operation *op : ops)
+    if (!isInactive(op) && llvm::any_of(op->getOperands(), [&](Value operand) { return active.contains(operand); })) {
+      active.insert(op->getResults().begin(), op->getResults().end());
+      forward.push_back(op);
+    }
+  Adjoints adjoints(builder);
+  if (active.contains(result))
+    adjoints.add(result.getLoc(), result, cotangent);
+  auto readsNothing = [](Operation *, Value) { return false; };
+  if (failed(propagate(builder, forward, active, adjoints, readsNothing, emitError)))
+    return failure();
+  return llvm::map_to_vector(inputs, [&](Value input) { return adjoints.get(input); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,12 +10,15 @@
 
 #include "attn/Raise/Raise.h"
 #include "Operands.h"
+#include "attn/IR/GradientAttrs.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -235,6 +238,13 @@ struct RaisePass : public attn::impl::RaisePassBase<RaisePass> {
   using RaisePassBase::RaisePassBase;
 
   void runOnOperation() override {
+    if (gradientsOnly) {
+      if (!getOperation()->hasAttr(kGradAttr))
+        return;
+      RewritePatternSet patterns(&getContext());
+      linalg::populateElementwiseToLinalgConversionPatterns(patterns);
+      (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+    }
     IRRewriter rewriter(&getContext());
     raiseAllAttention(rewriter, getOperation(), {assumeFiniteMask, allowUnsafeSoftmax},
                       [&](linalg::LinalgOp contraction, StringRef reason) {

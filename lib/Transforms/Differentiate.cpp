@@ -1,13 +1,16 @@
 //===- Differentiate.cpp - attn-differentiate -----------------------------===//
 //
-// Before: a function with attn.grad = ["q", "k", …], whose results are those of
-// one attention. After: NAME_forward, which returns lse too, and NAME_backward,
-// from the arguments, the results and their cotangents to the gradients asked for.
+// Before: a function with attn.grad = ["q", "k", …]. After: NAME_forward, which
+// returns what is saved too, and NAME_backward, from the arguments, the results and
+// their cotangents to the gradients asked for. Here is that of one attention between
+// reshapes; DifferentiateBody.cpp has that of other functions.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Differentiate.h"
+#include "Chain.h"
 #include "SdpaGradient.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
@@ -25,15 +28,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-namespace {
-
-/// What a tensor is a view of, through reshapes alone; the reshapes, the last one first.
-struct View {
-  Value root;
-  SmallVector<Operation *> reshapes;
-};
-
-View getView(Value value) {
+View attn::getView(Value value) {
   View view = {value, {}};
   while (Operation *op = view.root.getDefiningOp()) {
     if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
@@ -44,20 +39,52 @@ View getView(Value value) {
   return view;
 }
 
-/// `value`, of the type of the result of `reshape`, in the shape of its source.
-Value undoReshape(OpBuilder &b, Operation *reshape, Value value) {
-  Type type = reshape->getOperand(0).getType();
+Value attn::undoReshape(OpBuilder &b, Operation *reshape, Value value) {
+  Type type = cast<RankedTensorType>(reshape->getOperand(0).getType()).clone(getElementTypeOrSelf(value));
   if (auto expand = dyn_cast<tensor::ExpandShapeOp>(reshape))
     return tensor::CollapseShapeOp::create(b, reshape->getLoc(), type, value, expand.getReassociationIndices());
   auto collapse = cast<tensor::CollapseShapeOp>(reshape);
   return tensor::ExpandShapeOp::create(b, reshape->getLoc(), type, value, collapse.getReassociationIndices());
 }
 
-/// True for a tensor of floats that an op of the region reads.
-bool isRead(Region &region, Value tensor) {
+bool attn::isRead(Region &region, Value tensor) {
   return isa<FloatType>(getElementTypeOrSelf(tensor.getType())) && isa<RankedTensorType>(tensor.getType()) &&
          llvm::any_of(tensor.getUsers(), [&](Operation *user) { return region.isAncestor(user->getParentRegion()); });
 }
+
+std::string attn::getArgumentName(func::FuncOp function, BlockArgument argument) {
+  if (auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+    return given.str();
+  return "argument" + std::to_string(argument.getArgNumber());
+}
+
+BlockArgument attn::findArgument(func::FuncOp function, Attribute entry) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto text = dyn_cast<StringAttr>(entry);
+    auto number = dyn_cast<IntegerAttr>(entry);
+    if (text ? text.getValue() == getArgumentName(function, argument)
+             : number && number.getInt() == argument.getArgNumber())
+      return argument;
+  }
+  return {};
+}
+
+LogicalResult attn::makePair(func::FuncOp forward, func::FuncOp backward, StringRef name) {
+  SymbolTable symbols(forward->getParentOp());
+  if (failed(symbols.rename(forward, name.str() + "_forward")))
+    return refuseGradients(forward) << "expected uses of its name that can be replaced";
+  for (auto [each, kind] : {std::pair(forward, "forward"), std::pair(backward, "backward")}) {
+    each->setAttr(kKindAttr, StringAttr::get(each.getContext(), kind));
+    each->setAttr(kPairAttr, StringAttr::get(each.getContext(), name));
+  }
+  return success();
+}
+
+InFlightDiagnostic attn::refuseGradients(func::FuncOp function) {
+  return function.emitOpError("cannot be differentiated: ");
+}
+
+namespace {
 
 class Differentiator {
 public:
@@ -67,6 +94,11 @@ public:
   LogicalResult run() {
     auto names = function->getAttrOfType<ArrayAttr>(kGradAttr);
     function->removeAttr(kGradAttr);
+    if (failed(checkFunction(names)))
+      return failure();
+    prepare();
+    if (!isOneAttention(names))
+      return differentiateBody(function, names);
     if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()))
       return failure();
     returnsLse = lseResult >= 0;
@@ -76,44 +108,67 @@ public:
   }
 
 private:
-  InFlightDiagnostic refuse() { return function.emitOpError("cannot be differentiated: "); }
+  InFlightDiagnostic refuse() { return refuseGradients(function); }
 
   //===--------------------------------------------------------------------===//
   // What there is
   //===--------------------------------------------------------------------===//
 
-  LogicalResult findAttention() {
+  LogicalResult checkFunction(ArrayAttr list) {
     if (!function.getBody().hasOneBlock())
       return refuse() << "expected a function of one block";
+    if (!list || list.empty())
+      return refuse() << "expected " << kGradAttr << " to be an array of names or numbers of arguments, as [\"q\", "
+                      << "\"k\"]";
+    for (StringRef suffix : {"_forward", "_backward"})
+      if (SymbolTable::lookupSymbolIn(function->getParentOp(), name + suffix.str()))
+        return refuse() << "expected the name " << name << suffix << " to be free";
+    return success();
+  }
+
+  /// Layers become what they are made of, and chains one op where they can. The gradients of additive scores are those
+  /// of the chain.
+  void prepare() {
+    IRRewriter rewriter(function.getContext());
+    expandLayers(rewriter, function);
     SmallVector<ApplyOp> chains;
     function.walk([&](ApplyOp apply) { chains.push_back(apply); });
     for (ApplyOp apply : chains) {
       std::string reason;
-      IRRewriter rewriter(apply);
-      if (failed(fuseChain(rewriter, apply, &reason)))
-        return refuse() << "expected a chain that fuses into one attn.sdpa, found one that does not: " << reason;
+      std::optional<Chain> chain = matchChain(apply, reason);
+      rewriter.setInsertionPoint(apply);
+      if (chain && !chain->scores.getKind())
+        (void)fuseChain(rewriter, apply);
     }
-    if (!chains.empty()) {
-      IRRewriter rewriter(function.getContext());
-      (void)runRegionDCE(rewriter, function->getRegions()); // what is left of the chain
-    }
-    SmallVector<SdpaOp> ops;
-    Operation *other = nullptr;
-    function.walk([&](Operation *op) {
-      if (auto found = dyn_cast<SdpaOp>(op))
-        ops.push_back(found);
-      else if (isa_and_nonnull<AttnDialect>(op->getDialect()) && op->getParentOp() == function && !other)
-        other = op;
-    });
-    if (other)
-      return refuse() << "expected no other op of attention than attn.sdpa, found " << other->getName()
-                      << ", which has no rule";
-    if (ops.size() != 1)
-      return refuse() << "expected one attn.sdpa, or a chain that fuses into one, found " << ops.size();
-    sdpa = ops.front();
-    if (sdpa->getParentOp() != function)
-      return refuse() << "expected attn.sdpa in the body of the function, found it in "
-                      << sdpa->getParentOp()->getName();
+    (void)runRegionDCE(rewriter, function->getRegions()); // what is left of the chains
+  }
+
+  /// True where results and wanted arguments are those of one attn.sdpa, but for reshapes.
+  bool isOneAttention(ArrayAttr list) {
+    auto isView = [](Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp>(op); };
+    auto found = llvm::to_vector(function.getOps<SdpaOp>());
+    if (found.size() != 1 || llvm::any_of(function.getOps(), [&](Operation &op) {
+          return isa_and_nonnull<AttnDialect>(op.getDialect()) && &op != found.front();
+        }))
+      return false;
+    std::function<unsigned(Value)> countUses = [&](Value value) {
+      unsigned uses = 0;
+      for (Operation *user : value.getUsers())
+        uses += isa<tensor::DimOp>(user)          ? 0
+                : isView(user)                    ? countUses(user->getResult(0))
+                : found.front()->isAncestor(user) ? 1
+                                                  : 2;
+      return uses;
+    };
+    auto isOfAttention = [&](Value result) { return getView(result).root.getDefiningOp() == found.front(); };
+    return llvm::all_of(getReturn().getOperands(), isOfAttention) && llvm::all_of(list, [&](Attribute entry) {
+             BlockArgument argument = findArgument(function, entry);
+             return !argument || countUses(argument) < 2 || isRead(found.front().getScoreMod(), argument);
+           });
+  }
+
+  LogicalResult findAttention() {
+    sdpa = *function.getOps<SdpaOp>().begin();
     if (sdpa->getNumResults() == 0)
       return refuse() << "expected attn.sdpa on tensors, found memrefs";
     return success();
@@ -123,10 +178,6 @@ private:
   LogicalResult findResults() {
     for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
       Value root = getView(result).root;
-      if (root.getDefiningOp() != sdpa)
-        return refuse() << "expected results that are those of attn.sdpa, as they are or reshaped, found another as "
-                           "result "
-                        << i;
       int64_t &place = root == sdpa->getResult(0) ? outResult : lseResult;
       if (place >= 0)
         return refuse() << "expected each result of attn.sdpa to be returned once, found one as results " << place
@@ -138,11 +189,7 @@ private:
     return success();
   }
 
-  std::string getName(BlockArgument argument) {
-    if (auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
-      return given.str();
-    return "argument" + std::to_string(argument.getArgNumber());
-  }
+  std::string getName(BlockArgument argument) { return getArgumentName(function, argument); }
 
   /// The arguments that have a gradient, as "q, k, v".
   std::string joinNames() {
@@ -157,22 +204,9 @@ private:
     return llvm::join(names, ", ");
   }
 
-  BlockArgument findArgument(Attribute wanted) {
-    for (BlockArgument argument : function.getArguments()) {
-      auto text = dyn_cast<StringAttr>(wanted);
-      auto number = dyn_cast<IntegerAttr>(wanted);
-      if (text ? text.getValue() == getName(argument) : number && number.getInt() == argument.getArgNumber())
-        return argument;
-    }
-    return {};
-  }
-
   LogicalResult findWanted(ArrayAttr list) {
-    if (!list || list.empty())
-      return refuse() << "expected " << kGradAttr << " to be an array of names or numbers of arguments, as [\"q\", "
-                      << "\"k\"]";
     for (Attribute entry : list) {
-      BlockArgument argument = findArgument(entry);
+      BlockArgument argument = findArgument(function, entry);
       if (!argument)
         return refuse() << "expected one of " << joinNames() << ", found " << entry;
       SmallVector<unsigned> inputs;
@@ -186,9 +220,6 @@ private:
       if (inputs.empty())
         return refuse() << "expected one of " << joinNames() << ", found " << getName(argument)
                         << ", which has no gradient";
-      if (inputs.size() > 1)
-        return refuse() << "expected arguments that attn.sdpa reads once, found " << getName(argument)
-                        << " as several of its operands; give it as several arguments";
       if (wanted.contains(inputs.front()))
         return refuse() << "expected each argument once, found " << getName(argument) << " twice";
       wanted.inputs.push_back(inputs.front());
@@ -204,9 +235,6 @@ private:
       if (isQuantised(getElementTypeOrSelf(getInput(sdpa, wanted, input).getType())))
         return refuse() << "expected gradients of floats, found that of "
                         << getElementTypeOrSelf(getInput(sdpa, wanted, input).getType()) << " asked for; leave it out";
-    for (StringRef suffix : {"_forward", "_backward"})
-      if (SymbolTable::lookupSymbolIn(function->getParentOp(), name + suffix.str()))
-        return refuse() << "expected the name " << name << suffix << " to be free";
     return success();
   }
 
@@ -224,7 +252,8 @@ private:
 
   /// lse as another result of sdpa, and of the function.
   void returnLse() {
-    sdpa = addLse(b, sdpa);
+    if (sdpa->getNumResults() == 1)
+      sdpa = addLse(b, sdpa);
     Value lse = sdpa->getResult(1);
     lseResult = getReturn().getNumOperands();
     getReturn()->insertOperands(lseResult, lse);
@@ -317,7 +346,7 @@ private:
     func::ReturnOp::create(b, function.getLoc(), gradients);
     IRRewriter rewriter(function.getContext());
     (void)runRegionDCE(rewriter, backward->getRegions());
-    return rename(backward);
+    return makePair(function, backward, name);
   }
 
   /// What the operands of sdpa are made of, but for its destinations.
@@ -336,17 +365,6 @@ private:
     for (OpOperand &operand : sdpa->getOpOperands())
       if (!sdpa.isDpsInit(&operand) && !mapping.contains(operand.get()))
         return refuse() << "expected operands of attn.sdpa that no destination of it is used for";
-    return success();
-  }
-
-  LogicalResult rename(func::FuncOp backward) {
-    SymbolTable symbols(function->getParentOp());
-    if (failed(symbols.rename(function, name + "_forward")))
-      return refuse() << "expected uses of its name that can be replaced";
-    for (auto [each, kind] : {std::pair(function, "forward"), std::pair(backward, "backward")}) {
-      each->setAttr(kKindAttr, b.getStringAttr(kind));
-      each->setAttr(kPairAttr, b.getStringAttr(name));
-    }
     return success();
   }
 

@@ -11,6 +11,7 @@
 #include "attn/IR/Decompose.h"
 #include "attn/IR/Words.h"
 #include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -169,22 +170,26 @@ bool hasProjections(ScoresOp op) {
 
 struct ExpandLayersPass : public attn::impl::ExpandLayersPassBase<ExpandLayersPass> {
   void runOnOperation() override {
-    SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) {
-      auto scores = dyn_cast<ScoresOp>(op);
-      bool isLayer = isa<MultiHeadOp>(op) || (scores && hasProjections(scores));
-      if (isLayer && isa<RankedTensorType>(op->getOperand(0).getType()))
-        ops.push_back(op);
-    });
     IRRewriter rewriter(&getContext());
-    for (Operation *op : ops) {
-      rewriter.setInsertionPoint(op);
-      if (auto scores = dyn_cast<ScoresOp>(op))
-        expandScores(rewriter, scores);
-      else
-        rewriter.replaceOp(op, MultiHeadExpansion(rewriter, cast<MultiHeadOp>(op)).expand());
-    }
+    expandLayers(rewriter, getOperation());
   }
 };
 
 } // namespace
+
+void attn::expandLayers(RewriterBase &rewriter, Operation *root) {
+  SmallVector<Operation *> ops;
+  root->walk([&](Operation *op) {
+    auto scores = dyn_cast<ScoresOp>(op);
+    bool isLayer = isa<MultiHeadOp>(op) || (scores && hasProjections(scores));
+    if (isLayer && isa<RankedTensorType>(op->getOperand(0).getType()))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    rewriter.setInsertionPoint(op);
+    if (auto scores = dyn_cast<ScoresOp>(op))
+      expandScores(rewriter, scores);
+    else
+      rewriter.replaceOp(op, MultiHeadExpansion(rewriter, cast<MultiHeadOp>(op)).expand());
+  }
+}

@@ -105,3 +105,35 @@ func.func @modified(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<2x6x16x
   } -> tensor<2x4x8xf32>
   return %r : tensor<2x4x8xf32>
 }
+
+// Weights that are returned: the chain stays, and each of its ops has a rule. The weights are not computed again.
+// CHECK-LABEL: func.func @weights_forward(
+// CHECK-SAME:    -> (tensor<4x8xf32> {attn.name = "out"}, tensor<4x6xf32> {attn.name = "weights"})
+// CHECK-LABEL: func.func @weights_backward(
+// CHECK-SAME:    %[[P:[a-z0-9]+]]: tensor<4x6xf32> {attn.name = "weights"}, %[[DO:[a-z0-9]+]]: tensor<4x8xf32> {attn.name = "dout"}, %[[DP:[a-z0-9]+]]: tensor<4x6xf32> {attn.name = "dweights"})
+// CHECK-SAME:    -> (tensor<4x16xf32> {attn.name = "dargument0"})
+// CHECK-NOT:     attn.softmax
+// CHECK:         arith.addf %[[DP]]
+func.func @weights(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>) -> (tensor<4x8xf32>, tensor<4x6xf32>)
+    attributes {attn.grad = [0]} {
+  %e = tensor.empty() : tensor<4x6xf32>
+  %o = tensor.empty() : tensor<4x8xf32>
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r, %p : tensor<4x8xf32>, tensor<4x6xf32>
+}
+
+// Projections: their products are saved, and have products as gradients.
+// CHECK-LABEL: func.func @layer_forward(
+// CHECK-SAME:    tensor<1x5x8xf32> {attn.name = "out"}, tensor<1x5x8xf32> {attn.name = "saved"}
+// CHECK-LABEL: func.func @layer_backward(
+// CHECK:         attn.sdpa_backward
+// CHECK-NOT:     attn.sdpa
+func.func @layer(%x: tensor<1x5x8xf32>, %w: tensor<8x8xf32> {attn.name = "w"}) -> tensor<1x5x8xf32>
+    attributes {attn.grad = ["w"]} {
+  %y = tensor.empty() : tensor<1x5x8xf32>
+  %r = attn.multi_head ins(%x, %w, %w, %w, %w : tensor<1x5x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
+                           tensor<8x8xf32>) outs(%y : tensor<1x5x8xf32>) {heads = 2} -> tensor<1x5x8xf32>
+  return %r : tensor<1x5x8xf32>
+}

@@ -26,6 +26,26 @@ mlir::LogicalResult buildScoreGradient(mlir::OpBuilder &builder, mlir::Location 
                                        mlir::Region &grad, mlir::ValueRange captures, mlir::ValueRange destinations,
                                        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// The derivatives of `result`, which `ops` (scalar code, in their order) compute of `inputs`, times `cotangent`: one
+/// for each input, null where none comes back. The ops that compute them are built at the builder's position.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+buildAdjoints(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
+              mlir::Value result, mlir::Value cotangent, llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// An op of a forward pass, in the backward pass.
+struct GradientFlow {
+  mlir::Operation *op;                       ///< computes again; its operands are values of the backward pass
+  llvm::SmallVector<mlir::Value> results;    ///< what it computes
+  llvm::SmallVector<mlir::Value> cotangents; ///< of these; null where nothing comes back
+  llvm::SmallVector<bool> wanted;            ///< operands whose gradients are asked for
+  llvm::SmallVector<mlir::Value> gradients;  ///< of the operands; what a rule fills in
+};
+
+/// The rules of the ops of the chain (ChainGradients.cpp): linalg in the type of the accumulation. An op or an operand
+/// that has none is an error.
+mlir::LogicalResult buildChainGradients(mlir::OpBuilder &builder, GradientFlow &flow,
+                                        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
 /// Makes cap * tanh(score_mod(s) / cap) of what `region` computes; the region, which may be empty, then takes and
 /// yields `type`.
 void foldSoftcap(mlir::OpBuilder &builder, mlir::Location loc, double cap, mlir::Type type, mlir::Region &region);

@@ -90,7 +90,9 @@ def RaisePass : Pass<"attn-raise", "::mlir::func::FuncOp"> {
            "Take a constant of at most -1e30 for -inf where each row is proved to keep a key">,
     Option<"allowUnsafeSoftmax", "allow-unsafe-softmax", "bool", "true",
            "Find a softmax without its maximum, which overflows where attn does not">,
-    Option<"failOnFallback", "fail-on-fallback", "bool", "false", "An error where a softmax is left">];
+    Option<"failOnFallback", "fail-on-fallback", "bool", "false", "An error where a softmax is left">,
+    Option<"gradientsOnly", "gradients-only", "bool", "false",
+           "Only in functions with attn.grad, whose arith and math on tensors become linalg first">];
   let dependentDialects = ["::attn::AttnDialect", "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }

@@ -131,11 +131,17 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
       of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument.
 
     Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias and sink of
-    `attn.sdpa` have gradients, and tensors of floats that `score_mod` reads. Reshapes between arguments, the op and results are undone. A chain is fused first.
+    `attn.sdpa` have gradients, and tensors of floats that `score_mod` reads. Reshapes between arguments, the op and
+    results are undone. A chain is fused first, and `attn.multi_head` and projected scores are expanded.
 
-    Rejects, with the reason: functions that are more than one attention and reshapes; chains that do not fuse; pages
-    and `attn.kv_append`; gradients of integers and booleans; arguments that are several operands; a `score_mod` with an op
-    that has no derivative.
+    Other functions are differentiated op by op. The backward pass computes again what it needs, but for the results of
+    the forward pass, and what `attn.sdpa` and products have made, which the forward pass returns as `saved`. Each op of
+    a chain that does not fuse has its rule: so have returned weights, general and additive scores. `linalg` ops that
+    are elementwise or sums have theirs, projections among them. In the pipeline attention in linalg is raised first.
+
+    Rejects, with the reason: pages and `attn.kv_append`; other ops between an argument that wants a gradient and a
+    result; gradients of integers and booleans, of what no result depends on, and of tensors that a region of a chain
+    that does not fuse reads; a `score_mod` with an op that has no derivative.
 
     ```mlir
     // before
@@ -148,7 +154,8 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
       %dq, %dk, %dv = attn.sdpa_backward ins(%q, %k, %v, %o, %lse, %do : …) outs(…) -> …
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect", "::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {

@@ -24,6 +24,9 @@ void populateRaiseSoftmaxPatterns(mlir::RewritePatternSet &patterns);
 /// Attn ops on memrefs become ops on tensors between reads and writes of these; an error where that cannot be.
 mlir::LogicalResult convertMemrefsToTensors(mlir::Operation *root);
 
+/// multi_head and projected scores on tensors become products around attn.sdpa and plain scores.
+void expandLayers(mlir::RewriterBase &rewriter, mlir::Operation *root);
+
 /// Replaces the chain that ends in `apply` by one sdpa. Nothing is changed where that cannot be: `reason` says why.
 mlir::FailureOr<SdpaOp> fuseChain(mlir::RewriterBase &rewriter, ApplyOp apply, std::string *reason = nullptr);
 /// The same as a pattern on all attn.apply.

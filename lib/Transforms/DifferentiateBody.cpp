@@ -1,0 +1,411 @@
+//===- DifferentiateBody.cpp - reverse mode over a function ---------------===//
+//
+// The backward pass of a function that is more than one attn.sdpa: projections,
+// chains that do not fuse, whatever linalg stands around attention. It computes
+// again what it needs, but for what the forward pass returns: its results, and
+// what attn.sdpa and products of matrices have made. Then, from the last op to
+// the first, each adds to the adjoints of its operands by its rule.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Differentiate.h"
+#include "SdpaGradient.h"
+#include "attn/IR/Decompose.h"
+#include "attn/IR/GradientAttrs.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+bool isFloatTensor(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<FloatType>(type.getElementType()) && !isQuantised(type.getElementType());
+}
+
+/// True for products of matrices: what they make is as large as their inputs, and dear.
+bool isProduct(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  return linalgOp && linalgOp.getNumReductionLoops() > 0 && linalgOp.getNumDpsInputs() > 1;
+}
+
+/// A value of the forward pass that the backward pass takes as an argument.
+struct Saved {
+  Value value;    ///< as it is returned, maybe a view
+  unsigned place; ///< among the arguments
+};
+
+/// A softmax that returns lse, in place of one that does not.
+SoftmaxOp addLse(OpBuilder &b, SoftmaxOp softmax) {
+  b.setInsertionPoint(softmax);
+  Location loc = softmax.getLoc();
+  Type type = getAccumulationType(getElementTypeOrSelf(softmax.getInput().getType()));
+  SmallVector<OpFoldResult> sizes = getDomainSizes(b, softmax);
+  Value init = tensor::EmptyOp::create(b, loc, ArrayRef(sizes).drop_back(), type); // (batch…, query)
+  SmallVector<Type> types = {softmax->getResult(0).getType(), init.getType()};
+  ArrayAttr maps = getExplicitMaps(softmax);
+  if (maps) {
+    SmallVector<Attribute> all(maps.getValue());
+    AffineMap rows = b.getMultiDimIdentityMap(sizes.size()).dropResult(sizes.size() - 1);
+    all.push_back(AffineMapAttr::get(rows));
+    maps = b.getArrayAttr(all);
+  }
+  auto whole = SoftmaxOp::create(b, loc, types, softmax.getInput(), softmax.getOutput(), init, softmax.getSink(),
+                                 softmax.getQLengths(), maps);
+  softmax->getResult(0).replaceAllUsesWith(whole->getResult(0));
+  softmax.erase();
+  return whole;
+}
+
+class BodyDifferentiator {
+public:
+  BodyDifferentiator(func::FuncOp function) : function(function), b(function.getContext()), name(function.getName()) {}
+
+  LogicalResult run(ArrayAttr list) {
+    if (failed(findWanted(list)) || failed(checkResults()))
+      return failure();
+    findActive();
+    returnLse();
+    nameValues();
+    buildSignature();
+    cloneForward();
+    if (failed(propagate()) || failed(returnGradients()))
+      return failure();
+    dropUnused();
+    return makePair(function, backward, name);
+  }
+
+private:
+  InFlightDiagnostic refuse() { return refuseGradients(function); }
+  Block &getBody() { return function.getBody().front(); }
+  func::ReturnOp getReturn() { return cast<func::ReturnOp>(getBody().getTerminator()); }
+
+  //===--------------------------------------------------------------------===//
+  // What there is
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult findWanted(ArrayAttr list) {
+    for (Attribute entry : list) {
+      BlockArgument argument = findArgument(function, entry);
+      if (!argument) {
+        auto names = llvm::map_range(function.getArguments(),
+                                     [&](BlockArgument each) { return getArgumentName(function, each); });
+        return refuse() << "expected one of " << llvm::join(names, ", ") << ", found " << entry;
+      }
+      if (!isFloatTensor(argument))
+        return refuse() << "expected gradients of tensors of floats, found that of "
+                        << getArgumentName(function, argument) << " asked for, of type " << argument.getType();
+      if (llvm::is_contained(wanted, argument))
+        return refuse() << "expected each argument once, found " << getArgumentName(function, argument) << " twice";
+      wanted.push_back(argument);
+    }
+    return success();
+  }
+
+  LogicalResult checkResults() {
+    for (auto [i, result] : llvm::enumerate(getReturn().getOperands()))
+      if (isa<BlockArgument>(getView(result).root))
+        return refuse() << "expected results that are computed, found an argument as result " << i;
+    for (BlockArgument argument : function.getArguments())
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+          type && !type.hasStaticShape() && isDestination(argument))
+        return refuse() << "expected destinations of static sizes, found " << getArgumentName(function, argument)
+                        << " of type " << type << "; write tensor.empty with its sizes";
+    return success();
+  }
+
+  /// True for what results are written into: it is no input of the backward pass.
+  static bool isDestination(BlockArgument argument) {
+    return isa<RankedTensorType>(argument.getType()) && !argument.use_empty() &&
+           llvm::all_of(argument.getUses(), [](OpOperand &use) { return isUnreadInit(use); });
+  }
+
+  /// The tensors of floats that depend on what is wanted.
+  void findActive() {
+    active.insert(wanted.begin(), wanted.end());
+    for (Operation &op : getBody().without_terminator()) {
+      bool isActive = false;
+      op.walk([&](Operation *inner) {
+        isActive |= llvm::any_of(inner->getOpOperands(), [&](OpOperand &use) {
+          return active.contains(use.get()) && !isa<tensor::DimOp>(inner) && !isUnreadInit(use);
+        });
+      });
+      for (Value result : op.getResults())
+        if (isActive && isFloatTensor(result))
+          active.insert(result);
+    }
+  }
+
+  /// Rules ask for the log-sum-exp of an attention, and of a softmax whose sinks have a gradient.
+  void returnLse() {
+    for (SdpaOp sdpa : llvm::make_early_inc_range(getBody().getOps<SdpaOp>()))
+      if (active.contains(sdpa->getResult(0)) && sdpa->getNumResults() == 1)
+        active.insert_range(attn::addLse(b, sdpa)->getResults());
+    for (SoftmaxOp softmax : llvm::make_early_inc_range(getBody().getOps<SoftmaxOp>()))
+      if (softmax.getSink() && active.contains(softmax.getSink()) && !softmax.getLse())
+        active.insert_range(addLse(b, softmax)->getResults());
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Names, arguments and results
+  //===--------------------------------------------------------------------===//
+
+  std::string makeUnique(std::string stem) {
+    std::string unique = stem;
+    for (unsigned i = 2; !taken.insert(unique).second; ++i)
+      unique = stem + std::to_string(i);
+    return unique;
+  }
+
+  /// Both functions call a value by the same name.
+  void nameValues() {
+    for (BlockArgument argument : function.getArguments()) {
+      std::string unique = makeUnique(getArgumentName(function, argument));
+      function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(unique));
+    }
+    for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
+      auto given = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
+      std::string unique = makeUnique(given ? given.str() : getStem(getView(result).root).str());
+      function.setResultAttr(i, kNameAttr, b.getStringAttr(unique));
+      resultNames.push_back(unique);
+    }
+  }
+
+  static StringRef getStem(Value value) {
+    auto result = dyn_cast<OpResult>(value);
+    if (result && isa<SdpaOp, SoftmaxOp>(result.getOwner()) && result.getResultNumber() == 1)
+      return "lse";
+    return result && isa<SoftmaxOp, DropoutOp>(result.getOwner()) ? "weights" : "out";
+  }
+
+  void addArgument(Type type, StringRef argumentName) {
+    types.push_back(type);
+    names.push_back(argumentName.str());
+  }
+
+  /// Arguments: those of the forward pass, its results, what else it saves, and the cotangents of the results.
+  void buildSignature() {
+    for (BlockArgument argument : function.getArguments())
+      if (!isDestination(argument)) {
+        kept.push_back(argument);
+        addArgument(argument.getType(), getArgumentName(function, argument));
+      }
+    llvm::DenseSet<Value> known;
+    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), resultNames)) {
+      if (known.insert(getView(result).root).second)
+        saved.push_back({result, unsigned(types.size())});
+      addArgument(result.getType(), resultName);
+    }
+    numReturned = saved.size();
+    for (Operation &op : getBody().without_terminator())
+      for (OpResult result : op.getResults())
+        if ((isa<SdpaOp>(op) || isProduct(&op)) && active.contains(result) && known.insert(result).second) {
+          saved.push_back({result, unsigned(types.size())});
+          addArgument(result.getType(), makeUnique(isa<SdpaOp>(op) && result.getResultNumber() == 1 ? "lse" : "saved"));
+        }
+    firstCotangent = types.size();
+    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), resultNames))
+      if (active.contains(result))
+        addArgument(result.getType(), makeUnique("d" + resultName));
+
+    SmallVector<Type> results = llvm::map_to_vector(wanted, [](BlockArgument each) { return each.getType(); });
+    b.setInsertionPointAfter(function);
+    backward = func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(types, results));
+    backward.setVisibility(function.getVisibility());
+    backward.addEntryBlock();
+    for (auto [i, argumentName] : llvm::enumerate(names))
+      backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
+    for (auto [i, argument] : llvm::enumerate(wanted))
+      backward.setResultAttr(i, kNameAttr, b.getStringAttr(makeUnique("d" + getArgumentName(function, argument))));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The backward pass
+  //===--------------------------------------------------------------------===//
+
+  /// The ops of the forward pass again; those that are not needed fall away at the end.
+  void cloneForward() {
+    b.setInsertionPointToStart(&backward.getBody().front());
+    for (auto [i, argument] : llvm::enumerate(kept))
+      mapping.map(argument, backward.getArgument(i));
+    for (BlockArgument argument : function.getArguments())
+      if (!mapping.contains(argument)) {
+        auto type = cast<RankedTensorType>(argument.getType());
+        mapping.map(argument, tensor::EmptyOp::create(b, argument.getLoc(), type, ValueRange()).getResult());
+      }
+    DenseMap<Value, Value> given;
+    for (Saved each : saved) {
+      View view = getView(each.value);
+      Value value = backward.getArgument(each.place);
+      for (Operation *reshape : view.reshapes)
+        value = undoReshape(b, reshape, value);
+      given[view.root] = value;
+    }
+    for (Operation &op : getBody().without_terminator()) {
+      clones[&op] = b.clone(op, mapping);
+      for (Value result : op.getResults())
+        if (Value value = given.lookup(result))
+          mapping.map(result, value);
+    }
+  }
+
+  /// Of the type of the accumulation.
+  Value widen(Location loc, Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Type wide = getAccumulationType(type.getElementType());
+    return wide == type.getElementType() ? value : arith::ExtFOp::create(b, loc, type.clone(wide), value).getResult();
+  }
+
+  void addAdjoint(Location loc, Value value, Value part) {
+    part = widen(loc, part);
+    Value &sum = adjoints[value];
+    sum = sum ? arith::AddFOp::create(b, loc, sum, part).getResult() : part;
+  }
+
+  LogicalResult propagate() {
+    unsigned place = firstCotangent;
+    for (Value result : getReturn().getOperands())
+      if (active.contains(result))
+        addAdjoint(function.getLoc(), result, backward.getArgument(place++));
+    for (Operation &op : llvm::reverse(getBody().without_terminator())) {
+      if (llvm::none_of(op.getResults(), [&](Value result) { return adjoints.lookup(result); }))
+        continue;
+      GradientFlow flow;
+      flow.op = clones[&op];
+      for (Value result : op.getResults()) {
+        flow.results.push_back(mapping.lookup(result));
+        flow.cotangents.push_back(adjoints.lookup(result));
+      }
+      for (OpOperand &use : op.getOpOperands())
+        flow.wanted.push_back(active.contains(use.get()));
+      flow.gradients.resize(op.getNumOperands());
+      if (failed(isa<SdpaOp>(op) ? buildSdpaGradients(cast<SdpaOp>(op), flow) : buildGradients(&op, flow)))
+        return failure();
+      for (auto [operand, gradient] : llvm::zip_equal(op.getOperands(), flow.gradients))
+        if (gradient && active.contains(operand))
+          addAdjoint(op.getLoc(), operand, gradient);
+    }
+    return success();
+  }
+
+  LogicalResult buildGradients(Operation *op, GradientFlow &flow) {
+    auto emitError = [&] { return refuse(); };
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : wanted)
+        if (isa<AttnDialect>(op->getDialect()) && isRead(region, argument))
+          return refuse() << "expected no gradient of what a region reads where its chain does not fuse, found that of "
+                          << getArgumentName(function, argument);
+    return isa<AttnDialect>(op->getDialect()) ? buildChainGradients(b, flow, emitError)
+                                              : buildLinalgGradients(b, flow, emitError);
+  }
+
+  LogicalResult buildSdpaGradients(SdpaOp op, GradientFlow &flow) {
+    if (op.getScoreWeight())
+      return refuse() << "expected scores that are products, found score_weight";
+    Location loc = op.getLoc();
+    auto sdpa = cast<SdpaOp>(flow.op);
+    WantedGradients asked;
+    for (unsigned i = 0; i < NumSdpaInputs; ++i)
+      if (Value input = getInput(op, asked, i); input && active.contains(input))
+        asked.inputs.push_back(i);
+    SmallVector<Value> captured;
+    for (BlockArgument argument : wanted)
+      if (!op.getScoreMod().empty() && isRead(op.getScoreMod(), argument)) {
+        asked.inputs.push_back(NumSdpaInputs + captured.size());
+        asked.captures.push_back(mapping.lookup(argument));
+        captured.push_back(argument);
+      }
+    IRMapping same;
+    for (Value operand : sdpa->getOperands())
+      same.map(operand, operand);
+    for (Value capture : asked.captures)
+      same.map(capture, capture);
+    auto narrow = [&](Value wide, Value like) -> Value {
+      if (!wide)
+        return createZeros(loc, like);
+      return wide.getType() == like.getType() ? wide
+                                              : arith::TruncFOp::create(b, loc, like.getType(), wide).getResult();
+    };
+    SdpaResults results = {flow.results[0], flow.results[1], narrow(flow.cotangents[0], flow.results[0]),
+                           flow.cotangents[1]};
+    FailureOr<SdpaBackwardOp> gradients = buildSdpaBackward(b, sdpa, asked, same, results, [&] { return refuse(); });
+    if (failed(gradients))
+      return failure();
+    for (unsigned input : asked.inputs) {
+      Value gradient = getGradient(*gradients, input);
+      if (input >= NumSdpaInputs)
+        addAdjoint(loc, captured[input - NumSdpaInputs], gradient);
+      else
+        addAdjoint(loc, getInput(op, asked, input), gradient);
+    }
+    return success();
+  }
+
+  Value createZeros(Location loc, Value like) {
+    Value empty = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like), getElementTypeOrSelf(like));
+    Value zero = createFloatConstant(b, loc, getElementTypeOrSelf(like), 0);
+    return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
+  }
+
+  LogicalResult returnGradients() {
+    SmallVector<Value> gradients;
+    for (BlockArgument argument : wanted) {
+      Value gradient = adjoints.lookup(argument);
+      if (!gradient)
+        return refuse() << "expected arguments that results depend on, found " << getArgumentName(function, argument)
+                        << ", which has no gradient";
+      if (gradient.getType() != argument.getType())
+        gradient = arith::TruncFOp::create(b, function.getLoc(), argument.getType(), gradient);
+      gradients.push_back(gradient);
+    }
+    func::ReturnOp::create(b, function.getLoc(), gradients);
+    return success();
+  }
+
+  /// What nothing needs, and from the arguments what was saved for nothing; the forward pass returns the rest.
+  void dropUnused() {
+    IRRewriter rewriter(function.getContext());
+    (void)runRegionDCE(rewriter, backward->getRegions());
+    BitVector unused(backward.getNumArguments());
+    SmallVector<Type> results(function.getResultTypes());
+    for (Saved each : llvm::drop_begin(saved, numReturned)) {
+      if (backward.getArgument(each.place).use_empty()) {
+        unused.set(each.place);
+        continue;
+      }
+      results.push_back(each.value.getType());
+      unsigned last = getReturn().getNumOperands();
+      getReturn()->insertOperands(last, each.value);
+      function.setType(b.getFunctionType(function.getArgumentTypes(), results));
+      function.setResultAttr(last, kNameAttr, b.getStringAttr(names[each.place]));
+    }
+    (void)backward.eraseArguments(unused);
+  }
+
+  func::FuncOp function, backward;
+  OpBuilder b;
+  std::string name;
+  SmallVector<BlockArgument> wanted, kept;
+  llvm::SetVector<Value> active; ///< in the forward pass
+  llvm::StringSet<> taken;
+  SmallVector<std::string> resultNames;
+  SmallVector<Saved> saved; ///< results of the function first
+  unsigned numReturned = 0, firstCotangent = 0;
+  SmallVector<Type> types; ///< of the arguments of the backward pass
+  SmallVector<std::string> names;
+  IRMapping mapping; ///< values of the forward pass to those of the backward pass
+  DenseMap<Operation *, Operation *> clones;
+  DenseMap<Value, Value> adjoints; ///< of values of the forward pass
+};
+
+} // namespace
+
+LogicalResult attn::differentiateBody(func::FuncOp function, ArrayAttr wanted) {
+  return BodyDifferentiator(function).run(wanted);
+}
