@@ -1,0 +1,62 @@
+"""Backward kernels of GPUs, executed: the emulator checks each access, and the outputs against the f64 reference.
+
+attn-ptx-run takes out and lse from the forward pass of the same inputs. Rows that no query may read are NaN.
+"""
+
+import os
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import clock
+from paths import ATTNC
+
+RUN = ATTNC.with_name("attn-ptx-run")
+# Odd sizes, empty rows, groups, two sums in one kernel and in two (D beyond 128), every kind of mask, packed sequences.
+LINES = """
+b1 hq2 sq113 sk203 d64 bf16 grad=q,k,v
+b2 hq4 hkv2 sq128 sk128 d64 causal=offset bf16 grad=q,k,v
+b1 hq2 sq113 sk203 d64 causal=bottom_right f16 grad=q,k,v
+b1 hq2 sq100 sk100 d128 causal=offset bf16 grad=q,k,v
+b1 hq4 hkv1 sq70 sk90 d32 window=20,0 align=offset bf16 grad=q,k,v
+b1 hq1 sq64 sk64 d64 f32 grad=q,k,v
+b1 hq2 sq64 sk70 d256 bf16 grad=q,k,v
+b1 hq2 sq64 sk70 d192 dv128 bf16 causal=offset grad=q,k,v
+b1 hq2 sq40 sk70 d64 bf16 softcap=20 grad=q,k,v
+b1 hq2 sq40 sk70 d64 bf16 dropout=0.2 grad=q,k,v
+b2 hq2 sq40 sk70 d64 bf16 bias=1,1,40,70 grad=q,k,v
+b2 hq2 sq40 sk70 d64 bf16 mask=1,1,40,70 grad=q,k,v
+b3 hq2 sq40 sk70 d64 bf16 kv_lengths q_lengths grad=q,k,v
+b2 hq2 sq? sk? d64 bf16 causal=offset grad=q,k,v
+b2 hq4 hkv2 sq40 sk70 d64 bf16 layout=bshd causal=offset grad=q,k,v
+b3 hq2 sq? sk? d64 bf16 layout=varlen grad=q,k,v
+b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
+b1 hq2 sq64 sk64 d64 bf16 chunk=16 grad=q,k,v
+b2 hq2 sq64 sk1 d64 bf16 grad=q,k,v
+b2 hq2 sq16 sk0 d64 bf16 grad=q,k,v
+""".strip().splitlines()
+
+
+def run(*words) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [RUN, "--target=sm_80", "--kernel=sdpa_backward", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=clock.NO_END,
+    )
+
+
+@pytest.fixture(scope="module")
+def runs():
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip(LINES, pool.map(lambda line: run(f"--problem={line}"), LINES), strict=True))
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_gradients_are_right(runs, line):
+    done = runs[line]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"\bd[qkv]: largest error .*: ok", done.stdout)) >= 3
