@@ -16,8 +16,6 @@ using namespace attn;
 
 /// Elements of the parts of a shared bias's gradient, at most: 256 MB in f32.
 static constexpr int64_t kMaxBiasParts = int64_t(1) << 26;
-/// Tasks that share a bias take tiles of so many keys in turn, where so many tasks, or all of them, run at a time.
-static constexpr int64_t kTurnKeys = 128, kTasksInTurn = 8;
 
 namespace {
 
@@ -272,7 +270,7 @@ bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   bool isShared = false;
-  int64_t elements = 1, tasks = 1;
+  int64_t elements = 1;
   for (unsigned position = 0; position < numBatch + 2; ++position) {
     bool isHeld = map.isFunctionOfDim(position);
     isShared |= position < numBatch && !isHeld && domain[position] != 1;
@@ -283,13 +281,8 @@ bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
     elements *= std::max<int64_t>(1, domain[position]);
     if (elements > kMaxBiasParts)
       return false;
-    if (position < numBatch)
-      tasks = elements;
   }
-  // Tasks that take the keys of the bias in turn need no parts; as many run at a time as there are tiles.
-  bool isInTurn = map.isFunctionOfDim(numBatch + 1) &&
-                  llvm::divideCeil(domain[numBatch + 1], kTurnKeys) >= std::min(tasks, kTasksInTurn);
-  return isShared && !isInTurn;
+  return isShared;
 }
 
 FailureOr<SmallVector<Value>> attn::buildBackwardForm(OpBuilder &builder, SdpaBackwardOp op, Type type) {

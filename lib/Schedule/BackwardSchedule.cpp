@@ -73,11 +73,10 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
         return isHead ? "expected the heads of Q to share those of K, V and their gradients alike"
                       : "expected K and V of each batch index of their own";
     }
-    // Tasks take the keys of a bias that they share in turn.
-    if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1 &&
-        !getResultOf(maps["dbias"], numBatch + 1))
-      return "expected a bias with keys, or of each batch index and head of its own, where its gradient is asked for, "
-             "or static sizes of at most 2^26 elements";
+    if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1)
+      return "expected a bias of each batch index and head of its own where its gradient is asked for, or static sizes "
+             "of "
+             "at most 2^26 elements";
   }
   if (maps["dquery"].getResults().back() != getDim(numBatch + 2))
     return "expected the columns of dquery to be its last dimension";

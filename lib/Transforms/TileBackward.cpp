@@ -5,8 +5,7 @@
 // tiles, in them through the heads of Q that share the head of K, in them through
 // the query tiles that query_ranges visit. The gradients of K and V of a tile stay
 // in the cache as (column, key); that of Q is added to where it lies. A task owns
-// all that it adds to, so sums have one order for every number of threads. Where
-// tasks share a bias whose gradient is asked for, they take key tiles in turn.
+// all that it adds to, so sums have one order for every number of threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -52,60 +51,12 @@ public:
     SmallVector<Value> inits = {step.getDquery(), step.getDkey(), step.getDvalue()};
     if (step.getDbias())
       inits.push_back(step.getDbias());
-    if (sharesBias())
-      return buildPhases(bounds, inits);
-    return buildTasks(bounds, inits, [](ValueRange indices) { return SmallVector<Value>(indices); });
-  }
-
-private:
-  /// True if tasks add to the same gradient of a bias.
-  bool sharesBias() {
-    SmallVector<int64_t> domain = getStaticDomain(step);
-    return step.getDbias() && llvm::any_of(llvm::seq(numBatch), [&](unsigned position) {
-             return domain[position] != 1 && !maps["dbias"].isFunctionOfDim(position);
-           });
-  }
-
-  /// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
-  /// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
-  SmallVector<Value> buildPhases(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
-    auto divide = [&](Value x, Value y) { return b.createOrFold<arith::DivSIOp>(loc, x, y); };
-    auto remainder = [&](Value x, Value y) { return b.createOrFold<arith::RemSIOp>(loc, x, y); };
-    auto multiply = [&](Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); };
-    Value one = index(b, loc, 1), keyTile = index(b, loc, schedule.getKeyTile()), count = one;
-    SmallVector<Value> sides;
-    for (OpFoldResult bound : bounds) {
-      sides.push_back(toIndex(bound));
-      count = multiply(count, sides.back());
-    }
-    Value tiles = b.createOrFold<arith::CeilDivSIOp>(loc, toIndex(sizes[numBatch + 1]), keyTile);
-    tiles = max(tiles, one);
-    Value phases = multiply(tiles, b.createOrFold<arith::CeilDivSIOp>(loc, count, tiles));
-    return createLoop(index(b, loc, 0), phases, 1, inits, [&](Value phase, ValueRange carried) {
-      Value first = multiply(divide(phase, tiles), tiles);
-      OpFoldResult together = min(tiles, b.createOrFold<arith::SubIOp>(loc, count, first));
-      return buildTasks(together, carried, [&](ValueRange indices) {
-        Value tile = remainder(add(b, loc, indices[0], phase), tiles), rest = add(b, loc, first, indices[0]);
-        phaseKey = multiply(tile, keyTile);
-        SmallVector<Value> at(sides.size());
-        for (unsigned i = sides.size(); i-- > 0; rest = divide(rest, sides[i]))
-          at[i] = remainder(rest, sides[i]);
-        return at;
-      });
-    });
-  }
-
-  /// Tasks that may run at the same time. `getTask` has the batch indices and the head of K of one.
-  SmallVector<Value> buildTasks(ArrayRef<OpFoldResult> bounds, ValueRange inits,
-                                function_ref<SmallVector<Value>(ValueRange)> getTask) {
-    OpBuilder::InsertionGuard guard(b);
     auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
-    SmallVector<Value> indices = getTask(forall.getInductionVars());
     task.assign(sizes.size(), b.getIndexAttr(0));
     taskSizes = sizes;
     for (unsigned i = 0; i < numBatch; ++i) {
-      task[i] = indices[i];
+      task[i] = forall.getInductionVars()[i];
       taskSizes[i] = b.getIndexAttr(1);
     }
     if (numBatch > 0) {
@@ -117,13 +68,7 @@ private:
     SmallVector<Value> parts;
     static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
     for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs())) {
-      Position first = task, partSizes = taskSizes;
-      if (name == "dbias" && phaseKey) {
-        first[numBatch + 1] = phaseKey;
-        partSizes[numBatch + 1] = min(index(b, loc, schedule.getKeyTile()),
-                                      b.createOrFold<arith::SubIOp>(loc, toIndex(sizes[numBatch + 1]), phaseKey));
-      }
-      slices.push_back(getOperandSlice(b, loc, maps[name], first, partSizes));
+      slices.push_back(getOperandSlice(b, loc, maps[name], task, taskSizes));
       parts.push_back(createSlice(b, loc, whole, slices.back()));
     }
     SmallVector<Value> results = buildKeyTiles(Sums::of(parts)).getAll();
@@ -133,6 +78,7 @@ private:
     return SmallVector<Value>(forall.getResults());
   }
 
+private:
   /// [lower, upper) of the keys that a query visits: no others are read.
   std::pair<Value, Value> getVisitedKeys() {
     Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
@@ -165,10 +111,6 @@ private:
   Sums buildKeyTiles(Sums sums) {
     auto [lower, upper] = getVisitedKeys();
     int64_t keyTile = schedule.getKeyTile();
-    if (phaseKey) {
-      lower = max(lower, phaseKey);
-      upper = min(upper, add(b, loc, phaseKey, index(b, loc, keyTile)));
-    }
     std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
     bool isWhole = first && last && (*last - *first) % keyTile == 0;
     return Sums::of(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
@@ -302,8 +244,6 @@ private:
     stepMaps.append({dquery.map, getMap({2, 1}), getMap({3, 1})});
     SmallVector<Value> inits = {dquery.value, sums.key, sums.value};
     if (sums.bias) {
-      if (phaseKey)
-        inTask[numBatch + 1] = b.createOrFold<arith::SubIOp>(loc, toIndex(at[numBatch + 1]), phaseKey);
       dbias = getPart(sums.bias, "dbias", inTask, tileSizes);
       stepMaps.push_back(dbias.map);
       inits.push_back(dbias.value);
@@ -346,7 +286,6 @@ private:
   }
 
   Position task, taskSizes;
-  Value phaseKey; ///< the first key of the task's one tile; null for all of them
   // Of the key tile and head under way.
   int64_t headSize = 0, valueSize = 0;
   Value keyRows, head;

@@ -232,8 +232,8 @@ def test_gradient_of_lse():
     check(ODD, "", more=[dlse], given={"dlse": dlse}, clauses=(("dlse", dlse.shape, "f32"),))
 
 
-def check_threads(kernel, arrays):
-    """The same bits for every number of threads."""
+def test_threads_give_the_same_bits():
+    arrays, kernel = problem(ODD), attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False)
     before = attn.get_num_threads()
     try:
         results = []
@@ -243,10 +243,6 @@ def check_threads(kernel, arrays):
     finally:
         attn.set_num_threads(before)
     assert all(x == results[0] for x in results)
-
-
-def test_threads_give_the_same_bits():
-    check_threads(attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False), problem(ODD))
 
 
 @pytest.mark.parametrize("line", ["layout=varlen", "layout=varlen causal=top_left window=3,0"])
@@ -265,19 +261,6 @@ def test_gradient_of_a_shared_bias(shape):
     expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
     for name, array in zip(grad, attn.compile(text, fail_on_fallback=True, cache=False)(*arrays, bias), strict=True):
         assert_close(array, expected[name], np.float32, f"d{name}")
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 20, 1030), (1, 8, 20, 1030), (3, 1, 1, 1030)])
-@pytest.mark.parametrize("mask", ["full", "bottom_right"])
-def test_tasks_take_the_keys_of_a_shared_bias_in_turn(shape, mask):
-    """Twelve tasks, nine key tiles: a second round has fewer tasks. Equal bits for every number of threads."""
-    sizes, (attributes, options) = Sizes(3, 8, 4, 20, 1030, 8, 8), MASKS[mask]
-    bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
-    ir = {"clauses": (("bias", shape, "f32"),), "dbias": shape}
-    options = {**options, "bias": bias}
-    check(sizes, attributes, options, grad=("q", "k", "v", "bias"), more=[bias], **ir)
-    text = backward(sizes, attributes=attributes, **ir)
-    check_threads(attn.compile(text, fail_on_fallback=True, cache=False), [*problem(sizes, **options), bias])
 
 
 DYNAMIC = """func.func @backward(%q: tensor<?x4x?x59xf32>, %k: tensor<?x2x?x59xf32>, %v: tensor<?x2x?x80xf32>,
