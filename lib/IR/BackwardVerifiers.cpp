@@ -143,9 +143,9 @@ LogicalResult ScoreGradientsOp::verify() {
   for (auto [map, spec] : llvm::zip(maps, getOperandSpecs(*this)))
     if (llvm::is_contained({"dweights", "weights", "gradients"}, spec.name) && map != maps[0])
       return emitOpError("C1: expected the map of scores for ") << spec.name << ", found another one";
-  Type index = IntegerType::get(getContext(), 1);
+  Type flag = IntegerType::get(getContext(), 1);
   if (failed(verifyMask(*this, getMask())) || failed(verifyScale(*this, getScaleValue(), getScale(), type)) ||
-      failed(verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, index, "i1 (true = keep)")))
+      failed(verifyScalarRegion(*this, getMaskMod(), "mask_mod", {}, flag, "i1 (true = keep)")))
     return failure();
   for (auto [region, name] : {std::pair(&getScoreMod(), "score_mod"), std::pair(&getWeightMod(), "weight_mod")})
     if (failed(verifyScalarRegion(*this, *region, name, type, type, "one float of the type that it takes")))

@@ -331,12 +331,14 @@ private:
   /// Adds what the columns that the tile visits contribute: partial tiles, which evaluate the predicate, then full
   /// ones, then partial ones again.
   Sums foldColumns(const BlockTile &at, const llvm::StringMap<Value> &tiles, ArrayRef<StringRef> names, Sums sums) {
-    Region ranges;
-    bool isDense = step.getBias() || step.getMask();
-    RangeAxis axis = rows == Rows::Queries ? RangeAxis::Keys : RangeAxis::Queries;
-    buildRanges(b, loc, step.getMaskMod(), axis, getStaticSize(step, DimKind::Query), getStaticSize(step, DimKind::Key),
-                isDense, ranges);
-    SmallVector<Value> bounds = inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluate(op, at); });
+    Region built, *ranges = &step.getQueryRanges();
+    if (rows == Rows::Queries || ranges->empty()) {
+      ranges = &built;
+      buildRanges(b, loc, step.getMaskMod(), rows == Rows::Queries ? RangeAxis::Keys : RangeAxis::Queries,
+                  getStaticSize(step, DimKind::Query), getStaticSize(step, DimKind::Key),
+                  /*isDense=*/step.getBias() || step.getMask(), built);
+    }
+    SmallVector<Value> bounds = inlineRegion(b, *ranges, {}, [&](IndexOp op) { return evaluate(op, at); });
     Value size = rows == Rows::Queries ? at.numKeys : at.numQueries, zero = index(b, loc, 0);
     auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
     Value lower = max(bounds[0], zero), upper = isConstant(bounds[1], kNoBound) ? size : min(bounds[1], size);
@@ -459,18 +461,7 @@ private:
     if (readsRows && !getConstantIntValue(at.sizes[rowPos()])) {
       Value end = add(b, loc, toIndex(at.offsets[rowPos()]), toIndex(at.sizes[rowPos()]));
       Value lastRow = max(arith::SubIOp::create(b, loc, end, index(b, loc, 1)), index(b, loc, 0));
-      IndexKind kind = rows == Rows::Queries ? IndexKind::Query : IndexKind::Key;
-      SmallVector<IndexOp> indices;
-      to.walk([&](IndexOp op) {
-        if (op.getKind() == kind)
-          indices.push_back(op);
-      });
-      for (IndexOp op : indices) {
-        OpBuilder::InsertionGuard inside(b);
-        b.setInsertionPointAfter(op);
-        auto clamped = arith::MinSIOp::create(b, loc, op, lastRow);
-        op.getResult().replaceAllUsesExcept(clamped, clamped);
-      }
+      clampIndex(b, to, rows == Rows::Queries ? IndexKind::Query : IndexKind::Key, lastRow);
     }
     shiftIndex(b, to, at.offsets, step);
   }
@@ -489,49 +480,6 @@ private:
 
 } // namespace
 
-/// The rows' sums have a kernel of their own, a tile of rows a block.
-static void tileDelta(RewriterBase &b, RowDeltaOp row, int64_t tileRows) {
-  Location loc = row.getLoc();
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(row);
-  unsigned numBatch = getNumBatchDims(row);
-  SmallVector<AffineMap> maps = getMaps(row);
-  Position sizes = getDomainSizes(b, row), bounds(ArrayRef(sizes).take_front(numBatch));
-  bounds.push_back(
-      affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(tileRows), {sizes[numBatch]}));
-  auto forall = scf::ForallOp::create(b, loc, bounds, row.getDelta(), std::nullopt);
-  b.setInsertionPointToStart(forall.getBody());
-  Position offsets(sizes.size(), b.getIndexAttr(0));
-  Position tileSizes = sizes;
-  SmallVector<Value> ivs = forall.getInductionVars();
-  for (unsigned i = 0; i < numBatch; ++i) {
-    offsets[i] = ivs[i];
-    tileSizes[i] = b.getIndexAttr(1);
-  }
-  Value first = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * tileRows, {OpFoldResult(ivs.back())});
-  offsets[numBatch] = first;
-  std::optional<int64_t> all = getConstantIntValue(sizes[numBatch]);
-  tileSizes[numBatch] =
-      all && *all % tileRows == 0
-          ? OpFoldResult(b.getIndexAttr(tileRows))
-          : OpFoldResult(clampedDifference(b, loc, toValue(b, loc, sizes[numBatch]), first, tileRows));
-  SmallVector<Value> parts;
-  Slice output;
-  for (auto [operand, map] : llvm::zip(SmallVector<Value>(row->getOperands()), maps)) {
-    bool isOutput = operand == row.getDelta();
-    Slice slice = getOperandSlice(b, loc, map, offsets, tileSizes);
-    parts.push_back(createSlice(b, loc, isOutput ? Value(forall.getRegionIterArgs()[0]) : operand, slice));
-    if (isOutput)
-      output = slice;
-  }
-  auto tiled = RowDeltaOp::create(b, loc, parts.back().getType(), parts[0], parts[1], parts[2],
-                                  row.getDlse() ? parts[3] : Value(), parts.back(), b.getAffineMapArrayAttr(maps));
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, loc, tiled->getResult(0), forall.getRegionIterArgs()[0], output.offsets,
-                                        output.sizes, output.strides);
-  b.replaceOp(row, forall.getResults());
-}
-
 void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   auto schedule = cast<BlockAttr>(*step.getSchedule());
   int64_t blockRows = schedule.getBlockRows();
@@ -542,7 +490,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
              blockRows, schedule.getKeyTile())
              .str();
   if (auto row = step.getDelta().getDefiningOp<RowDeltaOp>())
-    tileDelta(rewriter, row, blockRows);
+    tileRowDelta(rewriter, row, blockRows);
   rewriter.setInsertionPoint(step);
   SmallVector<Value> results = BackwardBlocks(rewriter, step).build();
   for (auto [old, result] : llvm::zip(step->getResults(), results))

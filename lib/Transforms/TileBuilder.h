@@ -122,6 +122,8 @@ bool liesInPages(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 bool readsInPlace(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Region &from, mlir::Region &to,
                  mlir::Operation *before);
+/// What `region` reads of a position of `kind` beyond `last` is what it reads of that: captured tensors end there.
+void clampIndex(mlir::OpBuilder &b, mlir::Region &region, IndexKind kind, mlir::Value last);
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);

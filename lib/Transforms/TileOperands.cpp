@@ -302,6 +302,20 @@ TileState attn::initState(OpBuilder &b, const TileShape &s, const TilePosition &
   return TileState(tiled.getResults());
 }
 
+void attn::clampIndex(OpBuilder &b, Region &region, IndexKind kind, Value last) {
+  SmallVector<IndexOp> indices;
+  region.walk([&](IndexOp op) {
+    if (op.getKind() == kind)
+      indices.push_back(op);
+  });
+  for (IndexOp op : indices) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfter(op);
+    auto clamped = arith::MinSIOp::create(b, op.getLoc(), op, last);
+    op.getResult().replaceAllUsesExcept(clamped, clamped);
+  }
+}
+
 /// A region in the positions of the current tile.
 void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &from, Region &to,
                        Operation *before) {
@@ -318,17 +332,7 @@ void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at,
   if (readsRows && !isConstantIntValue(at.rows, getTileSize(s, s.queryPos()))) {
     Value lastRow = b.createOrFold<arith::SubIOp>(loc, at.endQuery, index(b, loc, 1));
     lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(b, loc, 0));
-    SmallVector<IndexOp> queries;
-    to.walk([&](IndexOp op) {
-      if (op.getKind() == IndexKind::Query)
-        queries.push_back(op);
-    });
-    for (IndexOp op : queries) {
-      OpBuilder::InsertionGuard inside(b);
-      b.setInsertionPointAfter(op);
-      auto clamped = arith::MinSIOp::create(b, loc, op, lastRow);
-      op.getResult().replaceAllUsesExcept(clamped, clamped);
-    }
+    clampIndex(b, to, IndexKind::Query, lastRow);
   }
   shiftIndex(b, to, at.offsets, s.step);
 }

@@ -40,8 +40,19 @@ bool lacksScale(Operation *op) {
 /// A block adds up one kind of rows, and a CPU's tile has K and V transposed beside them.
 bool isTile(BackwardStepOp step) {
   if (step.getSchedule() && isa<BlockAttr>(*step.getSchedule()))
-    return !step.getDquery() || !(step.getDkey() || step.getDvalue());
+    return bool(step.getDquery()) != (step.getDkey() || step.getDvalue());
   return !step.getTransposed().empty();
+}
+
+/// A kernel of a GPU adds up the rows of delta; a CPU has linalg for them.
+bool hasKernelOfRows(Operation *op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  return function && function
+                         .walk([](BackwardStepOp step) {
+                           bool isOfBlock = step.getSchedule() && isa<BlockAttr>(*step.getSchedule());
+                           return isOfBlock ? WalkResult::interrupt() : WalkResult::advance();
+                         })
+                         .wasInterrupted();
 }
 
 const Contract kContracts[] = {
@@ -75,7 +86,7 @@ const Contract kContracts[] = {
     {"tile",
      [](Operation *op) {
        auto step = dyn_cast<BackwardStepOp>(op);
-       return step && !isTile(step);
+       return step ? !isTile(step) : isa<RowDeltaOp>(op) && !hasKernelOfRows(op);
      },
      "one tile of queries and keys a backward step after phase tile; run attn-tile"},
     {"tile",

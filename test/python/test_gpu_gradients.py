@@ -33,6 +33,7 @@ b2 hq2 sq? sk? d64 bf16 causal=offset grad=q,k,v
 b2 hq4 hkv2 sq40 sk70 d64 bf16 layout=bshd causal=offset grad=q,k,v
 b3 hq2 sq? sk? d64 bf16 layout=varlen grad=q,k,v
 b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
+b3 hq4 hkv1 sq? sk? d64 bf16 layout=varlen window=10,5 align=bottom_right grad=q,k,v
 b1 hq2 sq64 sk64 d64 bf16 chunk=16 grad=q,k,v
 b2 hq2 sq64 sk1 d64 bf16 grad=q,k,v
 b2 hq2 sq16 sk0 d64 bf16 grad=q,k,v

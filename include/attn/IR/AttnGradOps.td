@@ -122,8 +122,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     which is linear, multiplies a weight by: adds to dquery, dkey, dvalue and dbias. It is additive in queries, keys and
     heads: the order of steps changes rounding only. Gradients that are left out are not computed: a GPU has a kernel for
     dquery, whose tiles are rows of queries, and others for dkey and dvalue, whose tiles are rows of keys. `transposed` is
-    K and V of a tile once more, as (head, key) and (value,
-    key), 0 behind the last key: `attn-tile` packs them so that keys are the lanes of vectors.
+    K and V of a tile once more, as (head, key) and (value, key), 0 behind the last key: `attn-tile` packs them so that
+    keys are the lanes of vectors.
 
     Domain: (batch…, query, key, head, value).
 

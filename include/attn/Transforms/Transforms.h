@@ -72,6 +72,8 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> tileOnlineForm(mlir::RewriterBas
 /// Replaces a backward_step over all queries and keys by tiles: of a CPU, or of the kernels of a GPU.
 mlir::LogicalResult tileBackwardStep(mlir::RewriterBase &rewriter, BackwardStepOp step);
 void tileBackwardBlocks(mlir::RewriterBase &rewriter, BackwardStepOp step);
+/// Replaces a row_delta over all rows by a kernel with `tileRows` rows a block.
+void tileRowDelta(mlir::RewriterBase &rewriter, RowDeltaOp row, int64_t tileRows);
 
 /// A remark of category attn, in the function around `op`.
 enum class RemarkOutcome { Passed, Missed, Analysis };

@@ -137,16 +137,20 @@ private:
 
   /// p = 2^((s - lse) log2 e), 0 for removed keys, rows without keys and columns that are not there.
   Value buildWeight(int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
-    Value difference;
+    Value difference, isRemoved = of.isEmpty;
     if (isScaled) {
       Value minusLse = wb.subf(wb.real(0), of.lse);
       difference = wb.fma(score, wb.real(functions.scale.value_or(1)), minusLse);
     } else {
-      difference = wb.subf(positions.evaluateScore(row, column, score), of.lse);
+      Value modified = positions.evaluateScore(row, column, score);
+      difference = wb.subf(modified, of.lse);
+      // lse may be NaN by another key: -inf less that is no number.
+      if (functions.mayRemove())
+        isRemoved = arith::OrIOp::create(wb.b, wb.loc, wb.isEqual(modified, -kInfinity), of.isEmpty);
     }
     Value weight = wb.exp2(wb.mulf(difference, wb.real(std::numbers::log2e))), zero = wb.real(0);
-    if (of.isEmpty)
-      weight = wb.select(of.isEmpty, zero, weight);
+    if (isRemoved)
+      weight = wb.select(isRemoved, zero, weight);
     return columnCount ? wb.select(wb.isLess(column, columnCount), weight, zero) : weight;
   }
 

@@ -1,0 +1,26 @@
+// Gradients on a GPU: a kernel for delta, one for dQ, one for dK and dV; heads beyond 128 have one for each.
+
+// RUN: attnc --problem="b1 hq4 hkv2 sq128 sk128 d64 bf16 grad=q,k,v" --target=sm_80 --stop-after=tile -o - | FileCheck %s
+// RUN: attnc --problem="b1 hq1 sq128 sk128 d256 bf16 grad=q,k,v" --target=sm_80 --stop-after=tile -o - \
+// RUN:   | FileCheck %s --check-prefix=LARGE
+// RUN: not attnc --problem="b1 hq1 sq64 sk64 d64 bf16 bias=1,1,64,64 grad=q,bias" --target=sm_80 -o %t.o 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=BIAS
+
+// CHECK-LABEL: func.func @sdpa_backward
+//       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (4, 2)
+//       CHECK:   attn.row_delta
+//       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (4, 2)
+//       CHECK:   attn.backward_step {{.*}} dquery(
+//  CHECK-SAME:     #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma>
+//       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (2, 2)
+//       CHECK:   scf.for %{{.*}} = %c0 to %c2
+//       CHECK:     attn.backward_step {{.*}} dkey({{.*}} dvalue(
+
+// LARGE-LABEL: func.func @sdpa_backward
+//       LARGE: attn.backward_step {{.*}} dquery(
+//       LARGE: attn.backward_step
+//   LARGE-NOT: dvalue(
+//  LARGE-SAME: dkey(
+//       LARGE: attn.backward_step {{.*}} dvalue(
+
+// BIAS: error: 'attn.sdpa_backward' op no GPU kernel for these gradients: found a gradient of the bias, expected those of Q, K and V
