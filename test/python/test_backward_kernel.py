@@ -309,3 +309,16 @@ def test_layout_bshd():
     given = [np.ascontiguousarray(np.swapaxes(x, 1, 2)) if x.ndim == 4 else x for x in arrays]
     for name, array in zip("qkv", attn.compile(text, fail_on_fallback=True, cache=False)(*given), strict=True):
         assert_close(np.swapaxes(array, 1, 2), expected[name], np.float32, f"d{name}")
+
+
+def test_nan_of_another_key():
+    """Removed keys have P = dS = 0 by selection, also in a row whose lse is NaN by a key that it keeps."""
+    rng = np.random.default_rng(0)
+    q, k, v, dout = (rng.standard_normal((1, 1, 8, 16)).astype(np.float32) for _ in range(4))
+    k[0, 0, 0] = np.nan
+    options = {"causal": "top_left", "window": (0, 0)}  # a query keeps its own key alone
+    out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
+    gradients = attn.sdpa_backward(q, k, v, out, lse, dout, **options)
+    for name in "kv":
+        assert np.isnan(gradients[name][0, 0, 0]).all()
+        assert np.isfinite(gradients[name][0, 0, 1:]).all()

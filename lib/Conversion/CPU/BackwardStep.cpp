@@ -214,6 +214,9 @@ private:
       if (mask)
         score = vb.select(mask, score, vb.splat(-kInfinity));
       Value weight = vb.expDifference(score, lse);
+      // lse may be NaN by another key: -inf less that is no number.
+      if (mayBeZero)
+        weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);
       Value isRemoved = mayBeZero ? vb.isEqual(weight, 0) : Value();
       // What a region or V makes of a removed key may be no number.
       auto zeroWhereRemoved = [&](Value x) { return isRemoved ? vb.select(isRemoved, vb.splat(0), x) : x; };
