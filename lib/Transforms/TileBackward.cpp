@@ -11,31 +11,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
+#include "BackwardTile.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <limits>
 
 using namespace mlir;
 using namespace attn;
 
-/// Rows of tiles are a cache line longer: columns of them then fall on all sets of the first-level cache.
-static constexpr int64_t kLineBytes = 64;
-
 namespace {
-
-using Position = SmallVector<OpFoldResult>;
-
-/// The part of an operand in a tile, without batch dimensions, and its map over (query, key, head, value).
-struct Part {
-  Value source, value;
-  AffineMap map;
-  Slice slice;
-};
 
 /// The tensors that a task adds to: those of Q, of the bias (may be null), and of K and V; the last two of a key tile
 /// are as (column, key).
@@ -50,14 +37,9 @@ struct Sums {
   static Sums of(ValueRange all) { return {all[0], all.size() > 3 ? all[3] : Value(), all[1], all[2]}; }
 };
 
-class BackwardTiles {
+class BackwardTiles : BackwardOperands {
 public:
-  BackwardTiles(RewriterBase &b, BackwardStepOp step)
-      : b(b), loc(step.getLoc()), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
-        sizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
-        type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))) {
-    for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
-      maps[spec.name] = map;
+  BackwardTiles(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step) {
     if (numBatch == 0)
       return;
     for (AffineExpr expr : maps["dkey"].getResults())
@@ -106,145 +88,8 @@ public:
   }
 
 private:
-  Value toIndex(OpFoldResult value) { return toValue(b, loc, value); }
   Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
   Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
-
-  /// `operand`, or the task's part of it, at `offsets` of it.
-  Part getPart(Value operand, StringRef name, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> partSizes) {
-    AffineMap map = maps[name];
-    Part part{operand, {}, {}, getOperandSlice(b, loc, map, offsets, partSizes)};
-    SmallVector<int64_t> shape;
-    SmallVector<AffineExpr> exprs;
-    for (auto [expr, size] : llvm::zip(map.getResults(), part.slice.sizes))
-      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && dim.getPosition() >= numBatch) {
-        shape.push_back(getConstantIntValue(size).value_or(ShapedType::kDynamic));
-        exprs.push_back(b.getAffineDimExpr(dim.getPosition() - numBatch));
-      }
-    part.map = AffineMap::get(4, 0, exprs, b.getContext());
-    auto partType = RankedTensorType::get(shape, getElementTypeOrSelf(operand.getType()));
-    part.value = tensor::ExtractSliceOp::create(b, loc, partType, operand, part.slice.offsets, part.slice.sizes,
-                                                part.slice.strides);
-    return part;
-  }
-
-  Value insert(const Part &part, Value value) {
-    return tensor::InsertSliceOp::create(b, loc, value, part.source, part.slice.offsets, part.slice.sizes,
-                                         part.slice.strides);
-  }
-
-  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns.
-  Value createSpace(int64_t rows, int64_t columns, OpFoldResult usedRows, OpFoldResult usedColumns) {
-    int64_t line = kLineBytes / (type.getWidth() / 8);
-    auto spaceType = RankedTensorType::get({rows, int64_t(llvm::alignTo(columns, line)) + line}, type);
-    // No tensor.empty: CSE makes one of two, and of two destinations in it bufferisation makes one a buffer of its own.
-    Value space = bufferization::AllocTensorOp::create(b, loc, spaceType, /*dynamicSizes=*/ValueRange());
-    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-    return tensor::ExtractSliceOp::create(b, loc, space, ArrayRef<OpFoldResult>{zero, zero}, {usedRows, usedColumns},
-                                          {one, one});
-  }
-
-  AffineMap getRowMap() { return b.getMultiDimIdentityMap(2); }
-  /// From a map over (query, key, head, value) to one over (row, column).
-  AffineMap getRowMap(AffineMap map, unsigned row, unsigned column) {
-    SmallVector<AffineExpr> dims(4, b.getAffineConstantExpr(0));
-    dims[row] = b.getAffineDimExpr(0);
-    dims[column] = b.getAffineDimExpr(1);
-    return map.replaceDimsAndSymbols(dims, {}, 2, 0);
-  }
-
-  /// Rows of a tile in the type of the sums, one after the other; 0 where `lse`, one of each row, is -inf: what a row
-  /// without keys holds reaches no sum.
-  Value copyRows(const Part &rows, unsigned row, unsigned column, Value space, Value lse = {}) {
-    SmallVector<Value> inputs = {rows.value};
-    SmallVector<AffineMap> copyMaps = {getRowMap(rows.map, row, column)};
-    if (lse) {
-      inputs.push_back(lse);
-      copyMaps.push_back(AffineMap::get(2, 0, b.getAffineDimExpr(0)));
-    }
-    copyMaps.push_back(getRowMap());
-    SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
-    auto build = [&](OpBuilder &nested, Location at, ValueRange x) {
-      Value element = convertFloat(nested, at, x[0], type);
-      if (lse) {
-        Value none = createFloatConstant(nested, at, x[1].getType(), -std::numeric_limits<double>::infinity());
-        Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[1], none);
-        element = arith::SelectOp::create(nested, at, isEmpty, createFloatConstant(nested, at, type, 0), element);
-      }
-      linalg::YieldOp::create(nested, at, element);
-    };
-    return linalg::GenericOp::create(b, loc, space.getType(), inputs, space, copyMaps, parallel, build).getResult(0);
-  }
-
-  /// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
-  Value transposeRows(const Part &rows, unsigned column, int64_t columns) {
-    Value space =
-        createSpace(columns, schedule.getKeyTile(), b.getIndexAttr(columns), b.getIndexAttr(schedule.getKeyTile()));
-    AffineMap target = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
-    return PackOp::create(b, loc, space.getType(), rows.value, space,
-                          b.getAffineMapArrayAttr({getRowMap(rows.map, 1, column), target}))
-        ->getResult(0);
-  }
-
-  /// The gradient of a key tile, (column, key), into its place.
-  Value writeRows(Value sums, Value whole, StringRef name, unsigned column, const Position &at,
-                  ArrayRef<OpFoldResult> tileSizes) {
-    Part part = getPart(whole, name, at, tileSizes);
-    AffineMap source = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
-    SmallVector<AffineMap> copyMaps = {source, getRowMap(part.map, 1, column)};
-    SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
-    int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(0);
-    if (columns % kPackedColumns == 0 && part.map.getResults().back() == b.getAffineDimExpr(column) &&
-        getElementTypeOrSelf(whole.getType()) == type) {
-      // Columns are the rows of attn.pack: whole vectors of them.
-      AffineMap packed = AffineMap::get(2, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(0)}, b.getContext());
-      Value written =
-          PackOp::create(b, loc, part.value.getType(), sums, part.value, b.getAffineMapArrayAttr({getRowMap(), packed}))
-              ->getResult(0);
-      return insert(part, written);
-    }
-    Value written = linalg::GenericOp::create(b, loc, part.value.getType(), sums, part.value, copyMaps, parallel,
-                                              [&](OpBuilder &nested, Location where, ValueRange x) {
-                                                linalg::YieldOp::create(nested, where, x[0]);
-                                              })
-                        .getResult(0);
-    return insert(part, written);
-  }
-
-  /// The indices of `region` in the positions of a tile.
-  void cloneRegion(Region &from, Region &to, const Position &at, Operation *before) {
-    if (from.empty())
-      return;
-    IRMapping mapping;
-    from.cloneInto(&to, mapping);
-    OpBuilder::InsertionGuard guard(b);
-    SmallVector<IndexOp> indices;
-    to.walk([&](IndexOp index) { indices.push_back(index); });
-    for (IndexOp index : indices) {
-      bool isKey = llvm::is_contained({IndexKind::Key, IndexKind::FirstKey, IndexKind::EndKey}, index.getKind());
-      if (!isKey && index.getKind() != IndexKind::Query) {
-        b.setInsertionPoint(before);
-        index.getResult().replaceAllUsesWith(evaluate(index, at));
-        index.erase();
-        continue;
-      }
-      b.setInsertionPoint(before);
-      Value offset = toIndex(at[isKey ? numBatch + 1 : numBatch]);
-      b.setInsertionPointAfter(index);
-      auto shifted = arith::AddIOp::create(b, loc, index, offset);
-      index.getResult().replaceAllUsesExcept(shifted, shifted);
-    }
-  }
-
-  /// The batch index or head of a tile.
-  Value evaluate(IndexOp index, const Position &at) {
-    switch (index.getKind()) {
-    case IndexKind::Batch: return toIndex(at[0]);
-    case IndexKind::Head: return toIndex(at[numBatch - 1]);
-    case IndexKind::KvHead: return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {at[numBatch - 1]});
-    default: llvm_unreachable("no index of a task");
-    }
-  }
 
   /// [lower, upper) of the keys that a query visits: no others are read.
   std::pair<Value, Value> getVisitedKeys() {
@@ -263,7 +108,7 @@ private:
     SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstQuery)
         return index(b, loc, 0);
-      return op.getKind() == IndexKind::EndQuery ? toIndex(sizes[numBatch]) : evaluate(op, task);
+      return op.getKind() == IndexKind::EndQuery ? toIndex(sizes[numBatch]) : evaluateIndex(op, task);
     });
     lower = max(visited[0], lower);
     return {lower, max(lower, min(visited[1], upper))};
@@ -346,7 +191,7 @@ private:
     SmallVector<Value> bounds = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstKey)
         return firstKey;
-      return op.getKind() == IndexKind::EndKey ? endKey : evaluate(op, at);
+      return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(op, at);
     });
     auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
     Value lower = isConstant(bounds[0], 0) ? bounds[0] : max(bounds[0], zero);
@@ -452,17 +297,6 @@ private:
       bound.set(arith::SubIOp::create(b, loc, bound.get(), firstQuery));
   }
 
-  /// Columns that attn.pack moves in whole vectors of every target.
-  static constexpr int64_t kPackedColumns = 16;
-
-  RewriterBase &b;
-  Location loc;
-  BackwardStepOp step;
-  BackwardAttr schedule;
-  Position sizes;
-  unsigned numBatch;
-  FloatType type;
-  llvm::StringMap<AffineMap> maps;
   int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
   Position task, taskSizes;
   // Of the key tile and head under way.

@@ -1,0 +1,71 @@
+//===- BackwardTile.h - the operands of a tile of gradients -----*- C++ -*-===//
+//
+// What attn-tile of a backward_step reads and writes of a tile: slices of the
+// operands, copies of rows in the order and type of the register kernel, regions
+// whose indices are positions of the tile. Functions build at the builder's
+// position.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
+#define ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
+
+#include "TileBuilder.h"
+
+namespace attn {
+
+using Position = llvm::SmallVector<mlir::OpFoldResult>;
+
+/// The part of an operand in a tile, without batch dimensions, and its map over (query, key, head, value).
+struct Part {
+  mlir::Value source, value;
+  mlir::AffineMap map;
+  Slice slice;
+};
+
+class BackwardOperands {
+public:
+  BackwardOperands(mlir::RewriterBase &b, BackwardStepOp step);
+
+  /// `operand`, or the task's part of it, at `offsets` of it.
+  Part getPart(mlir::Value operand, llvm::StringRef name, llvm::ArrayRef<mlir::OpFoldResult> offsets,
+               llvm::ArrayRef<mlir::OpFoldResult> partSizes);
+  mlir::Value insert(const Part &part, mlir::Value value);
+  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns.
+  mlir::Value createSpace(int64_t rows, int64_t columns, mlir::OpFoldResult usedRows, mlir::OpFoldResult usedColumns);
+  /// Rows of a tile in the type of the sums, one after the other; 0 where `lse`, one of each row, is -inf: what a row
+  /// without keys holds reaches no sum.
+  mlir::Value copyRows(const Part &rows, unsigned row, unsigned column, mlir::Value space, mlir::Value lse = {});
+  /// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
+  mlir::Value transposeRows(const Part &rows, unsigned column, int64_t columns);
+  /// The gradient of a key tile, (column, key), into its place.
+  mlir::Value writeRows(mlir::Value sums, mlir::Value whole, llvm::StringRef name, unsigned column, const Position &at,
+                        llvm::ArrayRef<mlir::OpFoldResult> tileSizes);
+  /// The indices of `region` in the positions of a tile.
+  void cloneRegion(mlir::Region &from, mlir::Region &to, const Position &at, mlir::Operation *before);
+  /// The batch index or head of a tile.
+  mlir::Value evaluateIndex(IndexOp index, const Position &at);
+
+protected:
+  mlir::Value toIndex(mlir::OpFoldResult value) { return toValue(b, loc, value); }
+
+  mlir::RewriterBase &b;
+  mlir::Location loc;
+  BackwardStepOp step;
+  BackwardAttr schedule;
+  Position sizes; ///< of the step's domain
+  unsigned numBatch;
+  mlir::FloatType type; ///< of the sums
+  llvm::StringMap<mlir::AffineMap> maps;
+
+private:
+  mlir::AffineMap getRowMap();
+  /// From a map over (query, key, head, value) to one over (row, column).
+  mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned row, unsigned column);
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
