@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _tensor, _wide
+from attn import _cuda, _tensor, _wide
 from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
 from attn._types import Tensor
@@ -35,10 +35,12 @@ class Captured(_wide.Wide):
     """An array that traced values may index, and whose own arithmetic is that of traced values."""
 
     name: str = ""
+    tensor: Any = None  # on a device, whose values are not known here: this array has its shape and type alone
 
     def __array_finalize__(self, source: Any) -> None:
         """Views keep the name."""
         self.name = getattr(source, "name", "")
+        self.tensor = getattr(source, "tensor", None)
 
     def __getitem__(self, key: Any) -> Any:
         """One element where the key has traced values, otherwise as NumPy does."""
@@ -68,7 +70,8 @@ class Captured(_wide.Wide):
     def element(self, keys: tuple[Any, ...]) -> Symbol:
         """The symbol of the element at these positions, one a dimension."""
         places = tuple(_position(self, dim, key) for dim, key in enumerate(keys))
-        whole = Symbol(ARRAY, "", label=self.name or "captured", constant=self.view(np.ndarray))
+        constant = self.view(np.ndarray) if self.tensor is None else self
+        whole = Symbol(ARRAY, "", label=self.name or "captured", constant=constant)
         brackets = ", ".join(f"{{{n + 1}}}" for n in range(len(places)))
         template = f"tensor.extract {{0}}[{brackets}] : {{array}}"
         if self.dtype.kind not in "biu":
@@ -79,7 +82,7 @@ class Captured(_wide.Wide):
         if self.dtype.kind == "b":
             return Symbol(BOOL, template, (whole, *places))
         element = integer_type(self.dtype)
-        values = Range(*_bounds(whole.constant, self.name)) if self.size else Range()
+        values = Range(*_bounds(whole.constant, self.name)) if self.size and self.tensor is None else Range()
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
 
@@ -126,11 +129,16 @@ def capture(array: Tensor, name: str = "") -> Captured:
     """An array that traced functions may index, for arrays that they reach in other ways than by a plain name.
 
     Args:
-      array: a NumPy array or an object with `__dlpack__` in CPU memory; not copied.
+      array: a NumPy array or an object with `__dlpack__`, in CPU memory or, for a kernel on a GPU, in that of its
+        device; not copied.
       name: the name of the kernel's argument.
     """
-    view = _tensor.as_array(name or "the array", array).view(Captured)
+    what = name or "the array"
+    is_on_device = not isinstance(array, np.ndarray) and _cuda.is_on_device(array)
+    view = (_cuda.stand_in(what, array) if is_on_device else _tensor.as_array(what, array)).view(Captured)
     view.name = name or view.name
+    if is_on_device:
+        view.tensor = array
     return view
 
 

@@ -302,14 +302,16 @@ def kv_scales(
     return arrays
 
 
-def cu_seqlens(name: str, value: Any, total: int) -> npt.NDArray[np.int64]:
-    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing."""
+def cu_seqlens(name: str, value: Any, total: int, *, is_known: bool = True) -> npt.NDArray[np.int64]:
+    """Exclusive prefix sums [B + 1] of lengths: from 0 to the total, never decreasing, where their values are known."""
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise TypeError(f"expected {name} to hold integers, found {array.dtype}")
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"expected {name} of shape (batch + 1,) with a batch of at least 1, found {array.shape}")
     array = array.astype(np.int64)
+    if not is_known:
+        return array
     if (np.diff(array) < 0).any():
         raise ValueError(f"expected {name} never to decrease, found {array.tolist()}")
     if array[0] != 0 or array[-1] != total:

@@ -86,6 +86,11 @@ def is_target(target: str) -> bool:
     return target.startswith("sm_")
 
 
+def is_on_device(value: Any) -> bool:
+    """Whether a tensor is in the memory of a CUDA device."""
+    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) == _library.DEVICE_CUDA
+
+
 def refuse_gpu(function: str, target: str, instead: str) -> None:
     """For functions that take host arrays alone.
 
@@ -100,6 +105,18 @@ def stand_in(name: str, value: Any) -> Any:
     """A NumPy array with shape and type of a device's tensor; its values mean nothing, and it takes no memory."""
     tensor = DeviceTensor(name, value, stream_of(value))
     return np.broadcast_to(np.zeros((), tensor.dtype), tensor.shape)
+
+
+def split(target: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[Any] | None]:
+    """The arguments of a call, in the order of its kernel, with stand-ins for tensors on a device, and these tensors.
+
+    The problem follows from shapes and types. Values are on the device, where nothing tests them: lengths must be in
+    range, and integers int32. None and words stay. For a processor the arguments stay as they are, without tensors.
+    """
+    if not is_target(target):
+        return arguments, None
+    tensors = {name: x for name, x in arguments.items() if x is not None and not isinstance(x, str)}
+    return arguments | {name: stand_in(name, x) for name, x in tensors.items()}, list(tensors.values())
 
 
 def stream_of(model: Any) -> int:

@@ -17,9 +17,6 @@ Array = npt.NDArray[Any]
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
 CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
 
-# What calls on a GPU write instead.
-COMPILE = 'write attn.compile("… {}", target=…), whose kernels take device tensors'
-
 
 @_checks.explains_arguments
 def varlen_sdpa(
@@ -51,7 +48,7 @@ def varlen_sdpa(
       causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
       score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
       scale, sink, words: as in `sdpa`.
-      target: a processor, as in `sdpa`.
+      target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
       return_lse: return lse (Hq, total_q) too.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
@@ -62,20 +59,27 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
-    _cuda.refuse_gpu("varlen_sdpa", target, COMPILE.format("layout=varlen"))
-    arrays = {name: _tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)}
+    same = cu_seqlens_q is cu_seqlens_k
+    named = {"q": q, "k": k, "v": v, "sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal}
+    named |= {"align": align, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    named, tensors = _cuda.split(target, named)
+    causal, align = named["causal"], named["align"]
+    arrays = {name: _tensor.as_array(name, named[name]) for name in "qkv"}
     dtype, kv = _problem.element_type(arrays["q"]), _problem.key_type(*arrays.values())
     for name, array in arrays.items():
         if array.ndim != 3:
             raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
-    rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, arrays["q"].shape[0])
-    keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, arrays["k"].shape[0])
+    rows, keys = (
+        _checks.cu_seqlens(name, named[name], arrays[x].shape[0], is_known=tensors is None)
+        for name, x in (("cu_seqlens_q", "q"), ("cu_seqlens_k", "k"))
+    )
     if rows.size != keys.size:
         raise ValueError(
             f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
         )
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
-    scales = _problem.key_scales(kv, k_scale, v_scale, sizes.hkv)
+    scales = _problem.key_scales(kv, named["k_scale"], named["v_scale"], sizes.hkv)
+    are_equal = same or (tensors is None and np.array_equal(rows, keys))
     problem = _problem.Problem(
         sizes,
         dtype,
@@ -85,14 +89,15 @@ def varlen_sdpa(
         sink=sink is not None,
         layout="varlen",
         lse=bool(return_lse),
-        **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=np.array_equal(rows, keys)),
+        **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
-    inputs = [q, k, v] if sink is None else [q, k, v, api.as_sink(sink, problem)]
-    inputs += scales
-    inputs += [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
-    longest = (sizes.b, sizes.hq, int(np.diff(rows).max()), int(np.diff(keys).max()))
-    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target)(*inputs, *captured)
+    sinks = [] if sink is None else [api.as_sink(named["sink"], problem)]
+    inputs = [q, k, v, *sinks, *scales, *(api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys))]
+    # How long sequences on a device are is not known: as long as all rows.
+    lengths = (sizes.sq, sizes.sk) if tensors else (int(np.diff(rows).max()), int(np.diff(keys).max()))
+    longest = (sizes.b, sizes.hq, *lengths)
+    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic, target=target)
+    return api.compiled(source, target)(*(tensors or inputs), *captured)
 
 
 @_checks.explains_arguments
@@ -131,7 +136,7 @@ def paged_sdpa(
       kv_lengths: [B] integers, how many keys each sequence has.
       page_layout: "nhd" or "hnd".
       scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic, words: as in `sdpa`.
-      target: a processor, as in `sdpa`.
+      target: as in `sdpa`. On a GPU lengths and block table are not tested.
       k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
         holds them; these not with dynamic, nor a bias or mask over the keys.
 
@@ -142,9 +147,11 @@ def paged_sdpa(
       ValueError: also where a length is beyond the block table, or an entry within a length is no page.
       TypeError, CompileError: as `sdpa`.
     """
-    _cuda.refuse_gpu("paged_sdpa", target, COMPILE.format("paged=16 kv_lengths"))
-    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache}
-    arrays = {name: _tensor.as_array(name, x) for name, x in named.items()}
+    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "bias": bias, "mask": mask, "sink": sink}
+    named |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
+    named |= {"causal": causal, "align": align, "block_table": block_table}
+    named, tensors = _cuda.split(target, named)
+    arrays = {name: _tensor.as_array(name, named.pop(name)) for name in ("q", "k_cache", "v_cache")}
     _problem.key_type(*arrays.values())
     for name, array in arrays.items():
         if array.ndim != 4:
@@ -159,8 +166,9 @@ def paged_sdpa(
     if page == 0:
         raise ValueError("expected pages of at least 1 row, found 0")
     batch = arrays["q"].shape[0]
-    table = np.asarray(block_table)
-    lengths = _checks.lengths("kv_lengths", kv_lengths, batch, (table.shape[1] if table.ndim == 2 else 0) * page)
+    table = np.asarray(named.pop("block_table"))
+    length = (table.shape[1] if table.ndim == 2 else 0) * page
+    lengths = _checks.lengths("kv_lengths", named.pop("kv_lengths"), batch, length)
     if lengths is None:
         raise ValueError("expected kv_lengths of a paged cache, found None; write how many keys each sequence has")
     table = _checks.block_table(table, lengths, page, pages)
@@ -173,16 +181,9 @@ def paged_sdpa(
         arrays["q"],
         k,
         v,
+        **named,
         scale=scale,
-        causal=causal,
-        align=align,
-        bias=bias,
-        mask=mask,
-        sink=sink,
-        q_lengths=q_lengths,
         kv_lengths=lengths,
-        k_scale=k_scale,
-        v_scale=v_scale,
         return_lse=return_lse,
         **words,
     )
@@ -197,8 +198,9 @@ def paged_sdpa(
                 "for it; leave dynamic out"
             )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
-    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target)(q, k_cache, v_cache, *others, api.as_i32(table), *captured)
+    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
+    inputs = [q, k_cache, v_cache, *others, api.as_i32(table)]
+    return api.compiled(source, target)(*(tensors or inputs), *captured)
 
 
 def kv_append(

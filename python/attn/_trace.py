@@ -36,7 +36,7 @@ class Traced(NamedTuple):
     """The regions of a call: what follows the problem line, and the captured arrays in the order of the arguments."""
 
     text: str = ""
-    arrays: tuple[Array, ...] = ()
+    arrays: tuple[Any, ...] = ()
 
 
 def trace(
@@ -46,6 +46,7 @@ def trace(
     element: str = "f32",
     *,
     open_indices: str | None = None,
+    is_on_device: bool = False,
 ) -> Traced:
     """Traces one call's functions.
 
@@ -56,9 +57,11 @@ def trace(
       element: the type of the score, "f32" or "f64".
       open_indices: for a kernel that serves other sizes too, which of "bhij" run below a size that is open; None where
         all sizes are static.
+      is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has.
 
     Raises:
       TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
+        A captured array is not where the kernel runs.
       ValueError: it indexes a captured array at positions that may be outside.
     """
     if isinstance(score_mod, Traced):  # as attn.torch has them: traced before
@@ -90,7 +93,18 @@ def trace(
     regions = [printer.region(*region) for region in results]
     captures = [f"%{name} : {kind}" for name, kind, _ in printer.captures.values()]
     head = [f"captures({', '.join(captures)})"] if captures else []
-    return Traced("\n".join(head + regions), tuple(array for _, _, array in printer.captures.values()))
+    arrays = tuple(_where(name, array, is_on_device) for name, _, array in printer.captures.values())
+    return Traced("\n".join(head + regions), arrays)
+
+
+def _where(name: str, array: Array, is_on_device: bool) -> Any:
+    """A captured array where its kernel runs: itself, or the tensor on the device that it stands for."""
+    tensor = getattr(array, "tensor", None)
+    if is_on_device and tensor is None:
+        raise TypeError(f"expected {name} in the memory of a CUDA device, as q is, found an array in CPU memory")
+    if tensor is not None and not is_on_device:
+        raise TypeError(f"expected {name} in CPU memory, found a tensor on a CUDA device; copy it to the CPU")
+    return array if tensor is None else tensor
 
 
 def _call(what: str, function: Callable[..., Any], names: tuple[str, ...], symbols: list[Symbol]) -> Symbol:

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _cuda_sdpa, _kernel, _library, _problem, _tensor, _trace
+from attn import _checks, _cuda, _kernel, _library, _problem, _tensor, _trace
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
@@ -82,8 +82,9 @@ def sdpa(
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), tensors are anything with `__dlpack__` in the
-        memory of its device (torch, CuPy, JAX), C-contiguous at 16 bytes, integers int32, sinks float32; the kernel is
-        started on the stream that their library uses, and lengths and offsets are not tested.
+        memory of its device (torch, CuPy, JAX), C-contiguous at 16 bytes, integers int32, sinks float32, captured
+        floats float32; the kernel is started on the stream that their library uses, and lengths and offsets are not
+        tested.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights. Torch
@@ -110,15 +111,14 @@ def sdpa(
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
             return kernel.on_arrays(arrays, q)
-    tensors = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "causal": causal, "align": align}
-    tensors |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
-    on_device: list[Any] | None = None
-    if _cuda.is_target(target):
-        tensors, on_device = _cuda_sdpa.split(tensors)
-    arrays = [_tensor.as_array(name, tensors.pop(name)) for name in "qkv"]
+    # In the order of the kernel: dense tensors, lengths, scales, offsets; the words of dropout come after.
+    named = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths}
+    named |= {"kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    named, tensors = _cuda.split(target, named)
+    arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
     problem, others = prepare(
         *arrays,
-        **tensors,
+        **named,
         scale=scale,
         dropout=dropout,
         layout=layout,
@@ -127,14 +127,12 @@ def sdpa(
         return_weights=return_weights,
         **words,
     )
-    source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
-    if on_device is None:
+    source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
+    if tensors is None:
         return compiled(source, target).on_arrays([*arrays, *others, *captured], q)
-    if captured:
-        raise TypeError(f"expected functions without captured arrays for target {target}, found {len(captured)}")
     # Of dropout, seed and offset are numbers: the last of the others.
     seeds = others[len(others) - 2 :] if dropout is not None else []
-    return compiled(source, target)(*on_device, *seeds)
+    return compiled(source, target)(*tensors, *seeds, *captured)
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
@@ -198,8 +196,14 @@ def prepare(
 
 
 def traced(
-    problem: _problem.Problem, scores: tuple[int, ...], score_mod: Any, mask_mod: Any, *, dynamic: bool
-) -> tuple[str, tuple[Array, ...]]:
+    problem: _problem.Problem,
+    scores: tuple[int, ...],
+    score_mod: Any,
+    mask_mod: Any,
+    *,
+    dynamic: bool,
+    target: str = "host",
+) -> tuple[str, tuple[Any, ...]]:
     """The source of a problem's kernel with its functions traced, and the arrays that they captured.
 
     Args:
@@ -207,10 +211,18 @@ def traced(
       scores: below what the indices run, (B, Hq, Sq, Sk).
       score_mod, mask_mod: as in `sdpa`.
       dynamic: leave the sizes open.
+      target: of the kernel: captured arrays of a GPU's are tensors on its device.
     """
     if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
         problem = problem.with_dynamic_sizes()
-    result = _trace.trace(score_mod, mask_mod, scores, problem.score_dtype, open_indices=problem.open_indices())
+    result = _trace.trace(
+        score_mod,
+        mask_mod,
+        scores,
+        problem.score_dtype,
+        open_indices=problem.open_indices(),
+        is_on_device=_cuda.is_target(target),
+    )
     return problem.text(result.text), result.arrays
 
 

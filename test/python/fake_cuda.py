@@ -49,6 +49,7 @@ class FakeArray:
         self.driver, self.shape, self.dtype = driver, tuple(shape), np.dtype(dtype)
         self.device_type, self.device = device_type, "cuda:0"
         self.nbytes = int(np.prod(self.shape)) * self.dtype.itemsize
+        self._exports: list[ManagedTensor] = []
         self.address = driver.allocate(self.nbytes + shift) + shift
 
     @classmethod
@@ -70,12 +71,13 @@ class FakeArray:
 
     def __dlpack__(self, *, stream=None):
         assert stream == 1, "the legacy default stream, where the library has none of its own"
-        self._managed = ManagedTensor(tensor=_tensor.describe("fake", np.empty(self.shape, self.dtype)))
-        self._managed.tensor.data = self.address
-        self._managed.tensor.device = _library.DLDevice(self.device_type, 0)
+        managed = ManagedTensor(tensor=_tensor.describe("fake", np.empty(self.shape, self.dtype)))
+        managed.tensor.data = self.address
+        managed.tensor.device = _library.DLDevice(self.device_type, 0)
+        self._exports.append(managed)  # one object may be two arguments of a call
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return make(ctypes.addressof(self._managed), b"dltensor", None)
+        return make(ctypes.addressof(managed), b"dltensor", None)
 
     def __array_namespace__(self):
         def empty(shape, *, dtype, device):
