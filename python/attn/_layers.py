@@ -86,7 +86,7 @@ def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: st
     Args:
       out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys.
       lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True).
-      target: a processor, as in `sdpa`.
+      target: as in `sdpa`.
 
     Returns:
       (out, lse): as if one call had seen the keys of both. Exact: associative up to rounding.
@@ -94,8 +94,7 @@ def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: st
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
-    _cuda.refuse_gpu("merge", target, "only attention has GPU kernels")
-    named = {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2}
+    named, tensors = _cuda.split(target, {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2})
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
     shape = arrays["out1"].shape
     for name, wanted in (("lse1", shape[:-1]), ("out2", shape), ("lse2", shape[:-1])):
@@ -106,5 +105,5 @@ def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: st
     if any(arrays[name].dtype != state for name in ("lse1", "lse2")):
         raise TypeError(f"expected lse1 and lse2 in {state}, found {arrays['lse1'].dtype} and {arrays['lse2'].dtype}")
     text = _text.merge_states(shape, dtype, "f64" if dtype == "f64" else "f32")
-    out, lse = api.compiled(text, target)(*(x.astype(state, copy=False) for x in arrays.values()))
-    return _tensor.like(out, out1), _tensor.like(lse, out1)
+    out, lse = api.compiled(text, target)(*(tensors or arrays.values()))
+    return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))

@@ -221,7 +221,8 @@ def kv_append(
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
       page_layout: "nhd" (the default) or "hnd", of a paged cache.
-      target: a processor, as in `sdpa`.
+      target: as in `sdpa`. On a GPU positions and block table are not tested; rows whose place is not in the cache are
+        not written.
 
     Returns:
       The cache itself.
@@ -229,8 +230,10 @@ def kv_append(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`; nothing is written.
     """
-    _cuda.refuse_gpu("kv_append", target, "only attention has GPU kernels")
-    old, rows = _tensor.as_array("cache", cache), _tensor.as_array("new", new)
+    named = {"new": new, "positions": positions, "block_table": block_table, "cache": cache}
+    named, tensors = _cuda.split(target, named)
+    positions, block_table = named["positions"], named["block_table"]
+    old, rows = _tensor.as_array("cache", named["cache"]), _tensor.as_array("new", named["new"])
     if rows.dtype.name not in CACHE_TYPES:
         raise TypeError(f"expected new to be one of {', '.join(CACHE_TYPES)}, found {rows.dtype}")
     if old.dtype != rows.dtype:
@@ -257,4 +260,4 @@ def kv_append(
         old.shape, rows.shape, CACHE_TYPES[rows.dtype.name], None if table is None else table.shape, page_layout
     )
     inputs = [new, api.as_i32(where)] if table is None else [new, api.as_i32(where), api.as_i32(table)]
-    return api.compiled(text, target)(*inputs, out=cache)
+    return api.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)

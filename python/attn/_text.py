@@ -36,14 +36,18 @@ def empties(types: Types) -> list[str]:
 def merge_states(out: Sequence[int], element: str, state: str) -> str:
     """The kernel of `attn.merge`: two outs and lses of one shape into one, computed in the type `state`."""
     result, acc, row = tensor(out, element), tensor(out, state), tensor(out[:-1], state)
-    both = {"out1": acc, "lse1": row, "out2": acc, "lse2": row}
+    both = {"out1": result, "lse1": row, "out2": result, "lse2": row}
     merged = f"{acc}, {row}, {row}"
     results = {"out": result, "lse": row}
+    names, wide = ("out1", "out2"), []
+    if element != state:
+        names, wide = ("acc1", "acc2"), [f"%acc{n} = arith.extf %out{n} : {result} to {acc}" for n in (1, 2)]
     body = [
+        *wide,
         # A finished call is a state whose row sum is 1: out = acc / 1, lse = m + ln 1.
         f"%one = arith.constant dense<1.0> : {row}",
-        f"%acc, %max, %sum = attn.merge_states ins(%out2, %lse2, %one : {merged})",
-        f"    outs(%out1, %lse1, %one : {merged}) -> {merged}",
+        f"%acc, %max, %sum = attn.merge_states ins(%{names[1]}, %lse2, %one : {merged})",
+        f"    outs(%{names[0]}, %lse1, %one : {merged}) -> {merged}",
         *empties(results),
         f"%out, %lse = attn.finalize ins(%acc, %max, %sum : {merged})",
         f"    outs(%out_init, %lse_init : {result}, {row}) -> {result}, {row}",

@@ -182,3 +182,53 @@ def test_captured_tensors_are_where_the_kernel_runs(driver):
     (ids,) = on(driver, np.zeros(40, np.int32))  # on the device, so they may be anything
     with pytest.raises(ValueError, match="expected positions from 0 to 1 in dimension 0 of the captured array table"):
         attn.sdpa(*on(driver, *arrays), score_mod=lambda x, b, h, i, j: x - table[ids[i]], target=TARGET)
+
+
+def test_merge(driver):
+    q, k, v = qkv()
+    parts = [attn.sdpa(*on(driver, q, x, y), return_lse=True, target=TARGET) for x, y in
+             ((k[:, :, :30], v[:, :, :30]), (k[:, :, 30:], v[:, :, 30:]))]  # fmt: skip
+    out, lse = attn.merge(*parts[0], *parts[1], target=TARGET)
+    assert isinstance(out, FakeArray)
+    want, want_lse = expected(q, k, v, return_lse=True)
+    np.testing.assert_allclose(out.numpy(), want, atol=4e-3)
+    np.testing.assert_allclose(lse.numpy(), want_lse, rtol=1e-4)
+
+
+def test_merge_of_rows_without_keys(driver):
+    out = np.zeros((1, 2, 3, 8), np.float32)
+    none, some = np.full((1, 2, 3), -np.inf, np.float32), np.zeros((1, 2, 3), np.float32)
+    merged, lse = attn.merge(*on(driver, out, none, out + 2, some), target=TARGET)
+    np.testing.assert_array_equal(merged.numpy(), out + 2)
+    merged, lse = attn.merge(*on(driver, out, none, out, none), target=TARGET)
+    np.testing.assert_array_equal(merged.numpy(), out)
+    np.testing.assert_array_equal(lse.numpy(), none)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.float32])
+def test_append(driver, dtype):
+    rng = np.random.default_rng(1)
+    cache, new = rng.integers(-99, 99, (2, 3, 17, 8)).astype(dtype), rng.integers(-99, 99, (2, 3, 2, 8)).astype(dtype)
+    positions = np.array([15, 3], np.int32)
+    on_device = FakeArray.of(driver, cache)
+    assert attn.kv_append(on_device, *on(driver, new, positions), target=TARGET) is on_device
+    for b, at in enumerate(positions):
+        cache[b, :, at : at + 2] = new[b]
+    np.testing.assert_array_equal(on_device.numpy(), cache)
+
+
+@pytest.mark.parametrize("page_layout", ["nhd", "hnd"])
+def test_append_to_pages(driver, page_layout):
+    """The rows of the third sequence have no place, as its table names a page that is none: nothing is written."""
+    rng = np.random.default_rng(2)
+    cache = rng.standard_normal((5, 4, 3, 8) if page_layout == "nhd" else (5, 3, 4, 8)).astype(np.float16)
+    new, positions = rng.standard_normal((3, 3, 2, 8)).astype(np.float16), np.array([3, 0, 1], np.int32)
+    table = np.array([[4, 1], [2, -1], [7, -1]], np.int32)
+    on_device = FakeArray.of(driver, cache)
+    rows, places, pages = on(driver, new, positions, table)
+    attn.kv_append(on_device, rows, places, block_table=pages, page_layout=page_layout, target=TARGET)
+    by_row = cache if page_layout == "nhd" else cache.swapaxes(1, 2)
+    for b, n in np.ndindex(2, 2):
+        page, row = divmod(positions[b] + n, 4)
+        by_row[table[b, page], row] = new[b, :, n]
+    np.testing.assert_array_equal(on_device.numpy(), cache)

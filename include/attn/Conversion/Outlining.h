@@ -16,8 +16,8 @@
 
 namespace attn {
 
-/// How many rounds a forall has, an index.
-mlir::Value createTileCount(mlir::OpBuilder &b, mlir::scf::ForallOp forall);
+/// How many rounds a forall has, an index. `mapping` has what its bounds are, where it is another function's.
+mlir::Value createTileCount(mlir::OpBuilder &b, mlir::scf::ForallOp forall, const mlir::IRMapping &mapping = {});
 
 /// Clones the body of a forall for the round of this number, an index. The last induction variable runs fastest: the
 /// query tiles of one head follow each other. `mapping` has what the body and the bounds read from outside.

@@ -158,6 +158,30 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
+  let summary = "make one linalg op of elementwise ones, for a GPU";
+  let description = [{
+    Elementwise `linalg.generic` ops on tensors become one op for each result that has other uses; what several of them
+    use is computed in each. Splat constants become scalars. On a GPU every op that is left is a kernel, its other
+    results are in the workspace, and a constant has no memory on the device. (Upstream's
+    `linalg-fuse-elementwise-ops` keeps an op whose result has two uses.)
+
+    Rejects nothing.
+
+    ```mlir
+    // before
+    %m = linalg.generic ins(%x, %y) {maximumf}
+    %a = linalg.generic ins(%x, %m) {subf, exp}
+    %b = linalg.generic ins(%y, %m) {subf, exp}
+    // after
+    %a = linalg.generic ins(%x, %y) {maximumf, subf, exp}
+    %b = linalg.generic ins(%x, %y) {maximumf, subf, exp}
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
   let summary = "fuse the textbook chain into attn.sdpa";
   let description = [{

@@ -34,10 +34,10 @@ static SmallVector<Value> createRoundCounts(OpBuilder &b, scf::ForallOp forall, 
   return counts;
 }
 
-Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall) {
+Value attn::createTileCount(OpBuilder &b, scf::ForallOp forall, const IRMapping &mapping) {
   Location loc = forall.getLoc();
   Value count = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
-  for (Value rounds : createRoundCounts(b, forall, {})) {
+  for (Value rounds : createRoundCounts(b, forall, mapping)) {
     // A loop to below its start has no rounds; two such would make a positive product.
     rounds = b.createOrFold<arith::MaxSIOp>(loc, rounds, zero);
     count = b.createOrFold<arith::MulIOp>(loc, count, rounds);

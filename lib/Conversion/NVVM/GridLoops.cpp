@@ -167,19 +167,10 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
   }
 }
 
-/// What of the user's makes such an op: it is of a phase before.
-static LogicalResult refuseOnHost(Operation *op) {
-  if (isa<memref::CopyOp>(op))
-    return op->emitOpError("no GPU kernel for copies: expected each result in an output of its own, found one that is "
-                           "returned twice, or written over an input; write a tensor.empty for each in outs(…)");
-  return op->emitOpError("no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses) has "
-                         "one; out=weights, and scores or weights with another use, keep a chain from fusing "
-                         "(--remarks=missed): leave them out, or compile for the host");
-}
-
 LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
   if (failed(verifyNoTilesInControlFlow(host)))
     return failure();
+  makeElementLoops(host);
   sinkClassifications(host);
   sinkReads(host);
   return wrapSingleTiles(host);
@@ -188,6 +179,9 @@ LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
 LogicalResult attn::nvvm::verifyHost(func::FuncOp host) {
   for (Operation &op : host.getBody().getOps())
     if (isa<memref::CopyOp, linalg::LinalgOp>(op))
-      return refuseOnHost(&op);
+      return op.emitOpError("no GPU kernel for this op: only attention (attn.sdpa, or the chain that attn-fuse fuses), "
+                            "elementwise ops, copies and attn.kv_append have one; out=weights, and scores or weights "
+                            "with another use, keep a chain from fusing (--remarks=missed): leave them out, or compile "
+                            "for the host");
   return success();
 }

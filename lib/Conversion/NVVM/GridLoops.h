@@ -8,6 +8,7 @@
 #define ATTN_LIB_CONVERSION_NVVM_GRIDLOOPS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn::nvvm {
 
@@ -15,6 +16,12 @@ namespace attn::nvvm {
 /// away, are made again, and what the host cannot compute goes into the loops that use it. An error where a tile is in
 /// control flow.
 mlir::LogicalResult makeGridLoops(mlir::func::FuncOp host);
+
+/// Elementwise ops, copies and attn.kv_append in the block of `host` become loops over elements, a kernel each.
+void makeElementLoops(mlir::func::FuncOp host);
+
+/// True where each round of a loop is the code of one thread: it has no tiles.
+bool isElementLoop(mlir::scf::ForallOp loop);
 
 /// An error for what is left outside of loops and would run on the host, on the device's memory.
 mlir::LogicalResult verifyHost(mlir::func::FuncOp host);

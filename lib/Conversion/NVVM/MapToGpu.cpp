@@ -38,10 +38,14 @@ using namespace attn::nvvm;
 
 namespace {
 
+/// Threads of a block whose threads have a round of the loop each.
+constexpr int64_t kElementThreads = 256;
+
 /// What a forall of a function is lowered with: its own schedule, or that of the function's other kernels.
 struct KernelPlan {
   BlockAttr schedule;
   int64_t sharedBytes = 0;
+  int64_t roundsPerBlock = 1; ///< of the loop: one, a tile, or one for each thread
 };
 
 class KernelOutliner {
@@ -64,6 +68,8 @@ public:
     for (Value capture : captures)
       appendOperands(loc, capture, operands);
     Value one = arith::ConstantIndexOp::create(b, loc, 1), blocks = createTileCount(b, forall);
+    if (plan.roundsPerBlock > 1)
+      blocks = arith::CeilDivUIOp::create(b, loc, blocks, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));
     Value threads = arith::ConstantIndexOp::create(b, loc, plan.schedule.getThreads());
     Value shared = arith::ConstantIntOp::create(b, loc, plan.sharedBytes, 32);
     gpu::LaunchFuncOp::create(b, loc, kernel, gpu::KernelDim3{blocks, one, one}, gpu::KernelDim3{threads, one, one},
@@ -88,7 +94,7 @@ private:
     Operation *op = value.getDefiningOp();
     if (rebuilt.contains(op) || captures.contains(value))
       return;
-    if (op && (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface>(op))) {
+    if (op && (op->hasTrait<OpTrait::ConstantLike>() || isa<ViewLikeOpInterface, memref::GetGlobalOp>(op))) {
       for (Value operand : op->getOperands())
         visit(operand);
       rebuilt.insert(op);
@@ -150,6 +156,15 @@ private:
     return gpu::GPUModuleOp::create(b, host.getLoc(), name);
   }
 
+  /// A constant of the host's module is one of the device's, too.
+  void copyGlobal(memref::GetGlobalOp constant, gpu::GPUModuleOp gpuModule) {
+    if (SymbolTable::lookupSymbolIn(gpuModule, constant.getName()))
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(gpuModule.getBody());
+    b.clone(*SymbolTable::lookupNearestSymbolFrom(host, constant.getNameAttr()));
+  }
+
   LogicalResult createKernel(scf::ForallOp forall, const KernelPlan &plan, gpu::GPUFuncOp &kernel) {
     Location loc = forall.getLoc();
     for (Value value : captures)
@@ -171,13 +186,28 @@ private:
     ArrayRef<BlockArgument> parameters = kernel.getBody().getArguments();
     for (Value value : captures)
       mapping.map(value, rebuild(loc, value, parameters));
-    for (Operation *op : rebuilt)
+    for (Operation *op : rebuilt) {
+      if (auto constant = dyn_cast<memref::GetGlobalOp>(op))
+        copyGlobal(constant, gpuModule);
       b.clone(*op, mapping);
-    Value block = NVVM::BlockIdXOp::create(b, loc, b.getI32Type());
-    cloneTile(b, forall, arith::IndexCastUIOp::create(b, loc, b.getIndexType(), block), mapping);
-    gpu::ReturnOp::create(b, loc);
+    }
+    gpu::ReturnOp end = gpu::ReturnOp::create(b, loc);
+    b.setInsertionPoint(end);
+    Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
+    if (plan.roundsPerBlock == 1) {
+      cloneTile(b, forall, block, mapping);
+      return success();
+    }
+    Value first = arith::MulIOp::create(b, loc, block, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));
+    Value thread = toIndex(loc, NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
+    Value round = arith::AddIOp::create(b, loc, first, thread), count = createTileCount(b, forall, mapping);
+    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, round, count);
+    b.setInsertionPointToStart(scf::IfOp::create(b, loc, isInside, /*withElseRegion=*/false).thenBlock());
+    cloneTile(b, forall, round, mapping);
     return success();
   }
+
+  Value toIndex(Location loc, Value number) { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number); }
 
   func::FuncOp host;
   OpBuilder b;
@@ -197,6 +227,14 @@ BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
   MLIRContext *context = tile.getContext();
   return BlockAttr::get(context, rows, /*key_tile=*/16, /*warps=*/llvm::divideCeil(rows, 16), /*warp_rows=*/16,
                         InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0);
+}
+
+/// Of loops without tiles: a thread a round.
+KernelPlan getElementPlan(MLIRContext *context) {
+  constexpr int64_t warps = kElementThreads / 32;
+  auto schedule = BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
+                                 InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0);
+  return {schedule, /*sharedBytes=*/0, kElementThreads};
 }
 
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
@@ -250,7 +288,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       return failure();
     KernelOutliner outliner(host);
     for (scf::ForallOp forall : loops) {
-      KernelPlan plan = common;
+      KernelPlan plan = isElementLoop(forall) ? getElementPlan(&getContext()) : common;
       forall.walk([&](Operation *step) {
         if (!isa<OnlineStepOp, BackwardStepOp>(step))
           return;
