@@ -115,6 +115,17 @@ typedef struct attn_cuda_kernel {
 int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
                          int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters);
 
+/* A target of an object that holds code for several. */
+typedef struct attn_cuda_target {
+  const char *name;
+  int32_t capability; /* of the device at least, 10 * major + minor */
+  int32_t is_exact;   /* whether later devices cannot run its code (sm_90a) */
+} attn_cuda_target;
+
+/* The place in the list, best last, of the last target whose code the device of the stream runs; for the null stream,
+ * that of the thread's current context. A code as a negative number where there is none. */
+int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, CUstream stream);
+
 /* 0 if the workspace is valid and `bytes` are at least `needed`. */
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed);
 

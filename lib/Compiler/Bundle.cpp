@@ -53,7 +53,7 @@ static Error compilePart(const BundleSource &source, const Variant &variant, Com
   std::unique_ptr<Module> entries = withEntries ? (*compiler)->translate(context, ModulePart::Entries) : nullptr;
   if (!module || (withEntries && !entries))
     return createStringError("translation to LLVM IR failed");
-  Expected<std::string> object = emitFile(*module, (*compiler)->getTarget(), FileKind::Object);
+  Expected<std::string> object = emitFile(*module, (*compiler)->getObjectTarget(), FileKind::Object);
   if (!object)
     return object.takeError();
   part.object = std::move(*object);
@@ -134,8 +134,15 @@ Expected<Bundle> compileBundle(ArrayRef<BundleSource> sources, ArrayRef<Variant>
           "compilation failed for target " + variants[i % variants.size()].target.name +
           (options.library.empty() ? std::string() : " of problem '" + sources[i / variants.size()].problem + "'"));
     objects.push_back(std::move(part.object));
-    if (i % variants.size() != 0)
+    for (Kernel &kernel : part.kernels)
+      for (GpuLaunch &launch : kernel.launches)
+        launch.target = variants[i % variants.size()].target.name;
+    if (i % variants.size() != 0) {
+      for (auto [kernel, first] :
+           zip_equal(part.kernels, MutableArrayRef(bundle.kernels).take_back(part.kernels.size())))
+        llvm::append_range(first.launches, kernel.launches);
       continue;
+    }
     entries.push_back(std::move(part.entries));
     for (Kernel &kernel : part.kernels) {
       numbers.push_back(i / variants.size());

@@ -5,15 +5,28 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Compiler/Bundle.h"
+#include "attn/Support/CNames.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
 namespace attn {
 
-static void writeTargets(raw_ostream &os, StringRef prefix, ArrayRef<Variant> variants) {
+static void writeTargetNames(raw_ostream &os, ArrayRef<Variant> variants) {
   os << "/* Every kernel of this object is there for ";
   interleaveComma(variants, os, [&](const Variant &variant) { os << '"' << variant.target.name << '"'; });
+}
+
+/// Of GPUs, there is nothing to choose.
+static void writeGpuTargets(raw_ostream &os, ArrayRef<Variant> variants) {
+  writeTargetNames(os, variants);
+  os << ".\n * A call takes the last of these that the device of its stream runs, and returns ATTN_CUDA_WRONG_DEVICE "
+        "(33) "
+        "where\n * it runs none. A workspace is large enough for all of them. */\n\n";
+}
+
+static void writeTargets(raw_ostream &os, StringRef prefix, ArrayRef<Variant> variants) {
+  writeTargetNames(os, variants);
   os << ".\n * A call takes the last of these that the processor runs. Where it runs none, a checked entry returns\n"
         " * ATTN_WRONG_PROCESSOR (11) with a message, and a plain one ends the process by an illegal instruction, "
         "before\n"
@@ -27,7 +40,7 @@ static void writeTargets(raw_ostream &os, StringRef prefix, ArrayRef<Variant> va
      << "const char *" << getTargetName(prefix) << "(void);\n\n";
 }
 
-static void writeLibrary(raw_ostream &os, StringRef library, ArrayRef<Kernel> kernels) {
+static void writeLibrary(raw_ostream &os, StringRef library, ArrayRef<Kernel> kernels, bool isGpu) {
   os << "/* Calls the kernel of this library that takes these tensors.\n *\n"
         " * features: the words of a problem line that tensors do not show, in any order, spelled as below; NULL: "
         "none.\n"
@@ -45,9 +58,15 @@ static void writeLibrary(raw_ostream &os, StringRef library, ArrayRef<Kernel> ke
         "the\n"
         " * problem line that is missing; nothing is written when it refuses. */\n"
      << "int32_t " << getCallName(library)
-     << "(const char *features, const DLTensor *const *arguments, int64_t count, char *message,\n"
-     << std::string(getCallName(library).size() + 9, ' ') << "int64_t size);\n\n"
-     << "/* Stores the C name of the kernel that such a call takes in *kernel (not null). Reads no element of any "
+     << "(const char *features, const DLTensor *const *arguments, int64_t count,\n"
+     << std::string(getCallName(library).size() + 9, ' ')
+     << (isGpu ? "void *workspace, int64_t workspace_bytes, CUstream stream, " : "")
+     << "char *message, int64_t size);\n\n";
+  if (isGpu)
+    os << "/* The bytes of workspace that such a call needs, or a code as a negative number. */\nint64_t "
+       << getWorkspaceBytesName(library) << "(const char *features, const DLTensor *const *arguments, int64_t count,\n"
+       << std::string(getWorkspaceBytesName(library).size() + 9, ' ') << "char *message, int64_t size);\n\n";
+  os << "/* Stores the C name of the kernel that such a call takes in *kernel (not null). Reads no element of any "
         "tensor. */\n"
      << "int32_t " << getFindName(library)
      << "(const char *features, const DLTensor *const *arguments, int64_t count, const char **kernel,\n"
@@ -57,8 +76,14 @@ static void writeLibrary(raw_ostream &os, StringRef library, ArrayRef<Kernel> ke
 std::string writeBundleEntries(ArrayRef<Kernel> kernels, ArrayRef<Variant> variants, StringRef library) {
   std::string text;
   raw_string_ostream os(text);
+  bool isGpu = variants.front().target.gpu.has_value();
+  if (!library.empty())
+    writeLibrary(os, library, kernels, isGpu);
+  if (isGpu) {
+    writeGpuTargets(os, variants);
+    return text;
+  }
   if (!library.empty()) {
-    writeLibrary(os, library, kernels);
     writeTargets(os, library, variants);
     return text;
   }

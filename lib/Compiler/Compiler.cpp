@@ -346,8 +346,7 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
   if (part == ModulePart::Variant)
     keepVariant(*result, kernels, suffix);
   // The check is compiled for any x86-64: it takes the optimiser's pipeline, not the kernel's vector attributes.
-  else if (failed(defineImages(*result)) ||
-           (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
+  if (failed(defineImages(*result)) || (part == ModulePart::Whole && failed(linkArgumentCheck(*result, diagnostics))))
     return nullptr;
   if (part == ModulePart::Whole)
     if (llvm::Error error = addProcessorCheck(*result, target, kernels)) {

@@ -1,8 +1,8 @@
 //===- Dispatcher.cpp - the object that chooses among kernels -------------===//
 //
-// LLVM IR for the lowest x86-64 level: constant tables (attn_dispatch.h), the
-// code that reads them from embedded bitcode, and small functions with the names
-// that the header declares.
+// LLVM IR for the lowest x86-64 level: constant tables (attn_dispatch.h, of GPU
+// kernels attn_cuda.h), the code that reads them from embedded bitcode, and small
+// functions with the names that the header declares.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,19 +47,13 @@ public:
     for (const std::string &entries : source.entries)
       if (Error error = linkBitcode(module, entries, Linker::Flags::None))
         return error;
-    variants = createVariantTable(module, source.variants);
-    for (const Kernel &kernel : source.kernels) {
-      defineKernel(kernel);
-      // Test the processor first, then run the tests of the entry that was compiled with the kernel.
-      guardCheckedEntry(module, kernel, variants);
-    }
-    if (source.library.empty()) {
+    if (isGpu())
       for (const Kernel &kernel : source.kernels)
-        defineTargetFunctions(kernel.name);
-    } else {
-      defineTargetFunctions(source.library);
+        defineGpuKernel(kernel);
+    else
+      defineProcessorKernels();
+    if (!source.library.empty())
       defineLibraryFunctions();
-    }
     // Linked after their callers, so functions that nobody calls stay out.
     for (StringRef code : {getProcessorBitcode(), getLibraryBitcode(), getCheckArgumentsBitcode()})
       if (Error error = linkBitcode(module, code))
@@ -80,6 +74,8 @@ public:
   }
 
 private:
+  bool isGpu() const { return source.variants.front().target.gpu.has_value(); }
+
   //===--------------------------------------------------------------------===//
   // Tables
   //===--------------------------------------------------------------------===//
@@ -128,17 +124,87 @@ private:
     return llvm::map_to_vector(function->args(), [](Argument &argument) -> Value * { return &argument; });
   }
 
-  /// kernel(…): variants[select()](…), or the end of the process if no variant runs.
-  void defineKernel(const Kernel &kernel) {
-    Function *function = module.getFunction(kernel.name);
+  void defineProcessorKernels() {
+    variants = createVariantTable(module, source.variants);
+    for (const Kernel &kernel : source.kernels) {
+      defineKernel(kernel);
+      // Test the processor first, then run the tests of the entry that was compiled with the kernel.
+      guardCheckedEntry(module, kernel, variants);
+    }
+    if (!source.library.empty())
+      return defineTargetFunctions(source.library);
+    for (const Kernel &kernel : source.kernels)
+      defineTargetFunctions(kernel.name);
+  }
+
+  /// What each variant has of a function.
+  SmallVector<Constant *> declareVariants(Function *function) {
     SmallVector<Constant *> entries;
     for (const Variant &variant : source.variants) {
       Function *entry = Function::Create(function->getFunctionType(), GlobalValue::ExternalLinkage,
-                                         getVariantName(kernel.name, variant.suffix), module);
+                                         getVariantName(function->getName(), variant.suffix), module);
       entry->setVisibility(GlobalValue::HiddenVisibility);
       entries.push_back(entry);
     }
-    Constant *table = createTable(module, createArray(pointer, entries), kernel.name + ".entries");
+    return entries;
+  }
+
+  /// variants[place](…) as the function's own call.
+  void callVariant(Function *function, Constant *table, Value *place) {
+    Value *address = b.CreateInBoundsGEP(pointer, table, b.CreateZExt(place, i64));
+    CallInst *result =
+        b.CreateCall(function->getFunctionType(), b.CreateLoad(pointer, address), getArguments(function));
+    result->setTailCallKind(CallInst::TCK_MustTail);
+    function->getReturnType()->isVoidTy() ? b.CreateRetVoid() : b.CreateRet(result);
+  }
+
+  /// kernel(…, stream): variants[select(stream)](…, stream), or the code of why none runs; and its workspace.
+  void defineGpuKernel(const Kernel &kernel) {
+    Function *function = module.getFunction(kernel.name);
+    Constant *table = createTable(module, createArray(pointer, declareVariants(function)), kernel.name + ".entries");
+    auto *call = BasicBlock::Create(context, "call"), *refuse = BasicBlock::Create(context, "refuse");
+    b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+    call->insertInto(function);
+    refuse->insertInto(function);
+    FunctionCallee select = declare("attn_cuda_select_target", i32, {pointer, i64, pointer});
+    Value *stream = function->getArg(function->arg_size() - 1);
+    Value *place = b.CreateCall(select, {getGpuTargets(), number(source.variants.size()), stream});
+    b.CreateCondBr(b.CreateICmpSLT(place, b.getInt32(0)), refuse, call);
+    b.SetInsertPoint(refuse);
+    b.CreateRet(b.CreateNeg(place));
+    b.SetInsertPoint(call);
+    callVariant(function, table, place);
+    defineWorkspaceBytes(kernel);
+  }
+
+  /// kernel_workspace_bytes(…): what every variant does with. It is asked for before there is a stream.
+  void defineWorkspaceBytes(const Kernel &kernel) {
+    Function *function = module.getFunction(getWorkspaceBytesName(kernel.name));
+    b.SetInsertPoint(BasicBlock::Create(context, "entry", function));
+    Value *most = number(0);
+    for (Constant *variant : declareVariants(function)) {
+      Value *bytes = b.CreateCall(cast<Function>(variant), getArguments(function));
+      most = b.CreateBinaryIntrinsic(Intrinsic::smax, most, bytes);
+    }
+    b.CreateRet(most);
+  }
+
+  /// struct attn_cuda_target of each variant
+  Constant *getGpuTargets() {
+    if (variants)
+      return variants;
+    SmallVector<Constant *> rows;
+    for (const Variant &variant : source.variants)
+      rows.push_back(ConstantStruct::getAnon({createText(module, variant.target.name),
+                                              b.getInt32(variant.target.gpu->computeCapability),
+                                              b.getInt32(isExact(variant.target))}));
+    return variants = createTable(module, createArray(rows.front()->getType(), rows), "targets");
+  }
+
+  /// kernel(…): variants[select()](…), or the end of the process if no variant runs.
+  void defineKernel(const Kernel &kernel) {
+    Function *function = module.getFunction(kernel.name);
+    Constant *table = createTable(module, createArray(pointer, declareVariants(function)), kernel.name + ".entries");
     auto *first = BasicBlock::Create(context, "entry", function);
     auto *call = BasicBlock::Create(context, "call", function);
     auto *refuse = BasicBlock::Create(context, "refuse", function);
@@ -146,24 +212,20 @@ private:
     Value *place = b.CreateCall(declare("attn_select_variant", i32, {pointer}), {variants});
     b.CreateCondBr(b.CreateICmpSLT(place, b.getInt32(0)), refuse, call);
     b.SetInsertPoint(call);
-    Value *address = b.CreateInBoundsGEP(pointer, table, b.CreateZExt(place, i64));
-    CallInst *result =
-        b.CreateCall(function->getFunctionType(), b.CreateLoad(pointer, address), getArguments(function));
-    result->setTailCallKind(CallInst::TCK_MustTail);
-    b.CreateRetVoid();
+    callVariant(function, table, place);
     // An illegal instruction, as the variant's first one would be here, but before anything is read or written.
     b.SetInsertPoint(refuse);
     b.CreateIntrinsic(Intrinsic::trap, {});
     b.CreateUnreachable();
   }
 
-  void returnUnlessZero(Value *code) {
+  void returnUnlessZero(Value *code, bool isNegative) {
     Function *function = b.GetInsertBlock()->getParent();
     auto *refuse = BasicBlock::Create(context, "refuse", function);
     auto *proceed = BasicBlock::Create(context, "proceed", function);
     b.CreateCondBr(b.CreateICmpEQ(code, b.getInt32(0)), proceed, refuse);
     b.SetInsertPoint(refuse);
-    b.CreateRet(code);
+    b.CreateRet(isNegative ? b.CreateNeg(b.CreateSExt(code, i64)) : code);
     b.SetInsertPoint(proceed);
   }
 
@@ -175,28 +237,64 @@ private:
     b.CreateRet(b.CreateCall(declare("attn_get_target", pointer, {pointer}), {variants}));
   }
 
-  /// find(features, arguments, count, &name, message, size) and call(features, arguments, count, message, size)
-  void defineLibraryFunctions() {
-    Constant *library = createLibrary();
-    auto *kernelType = StructType::get(context, {pointer, pointer, pointer, i64});
+  /// The kernel of a library's call (features, arguments, count, …, message, size), from a function that returns a
+  /// code; with `isNegative`, one that returns it as a negative number.
+  Value *findKernel(Function *function, bool isNegative = false) {
     FunctionCallee find = declare("attn_find_kernel", i32, {pointer, pointer, pointer, i64, pointer, pointer, i64});
-    auto callFind = [&](Function *function, Value *message, Value *size) {
-      Value *place = b.CreateAlloca(pointer);
-      Value *code = b.CreateCall(
-          find, {library, function->getArg(0), function->getArg(1), function->getArg(2), place, message, size});
-      returnUnlessZero(code);
-      return b.CreateLoad(pointer, place);
-    };
-    Function *findEntry = define(getFindName(source.library), i32, {pointer, pointer, i64, pointer, pointer, i64});
-    Value *kernel = callFind(findEntry, findEntry->getArg(4), findEntry->getArg(5));
-    b.CreateStore(b.CreateLoad(pointer, b.CreateStructGEP(kernelType, kernel, 0)), findEntry->getArg(3));
+    Value *place = b.CreateAlloca(pointer);
+    unsigned end = function->arg_size();
+    Value *code = b.CreateCall(find, {library, function->getArg(0), function->getArg(1), function->getArg(2), place,
+                                      function->getArg(end - 2), function->getArg(end - 1)});
+    returnUnlessZero(code, isNegative);
+    return b.CreateLoad(pointer, place);
+  }
+
+  Value *loadField(Value *kernel, unsigned field) {
+    auto *type = StructType::get(context, {pointer, pointer, pointer, i64});
+    return b.CreateLoad(pointer, b.CreateStructGEP(type, kernel, field));
+  }
+
+  /// find(features, arguments, count, &name, message, size) and call(features, arguments, count, message, size), of GPU
+  /// kernels call(features, arguments, count, workspace, bytes, stream, message, size)
+  void defineLibraryFunctions() {
+    library = createLibrary();
+    Function *find = define(getFindName(source.library), i32, {pointer, pointer, i64, pointer, pointer, i64});
+    Value *kernel = findKernel(find);
+    b.CreateStore(loadField(kernel, 0), find->getArg(3));
     b.CreateRet(b.getInt32(0));
 
-    Function *call = define(getCallName(source.library), i32, {pointer, pointer, i64, pointer, i64});
-    kernel = callFind(call, call->getArg(3), call->getArg(4));
-    Value *entry = b.CreateLoad(pointer, b.CreateStructGEP(kernelType, kernel, 1));
-    auto *type = FunctionType::get(i32, {pointer, i64, pointer, i64}, /*isVarArg=*/false);
-    b.CreateRet(b.CreateCall(type, entry, {call->getArg(1), call->getArg(2), call->getArg(3), call->getArg(4)}));
+    SmallVector<Type *> types = {pointer, i64};
+    if (isGpu())
+      types.append({pointer, i64, pointer});
+    types.append({pointer, i64});
+    auto *entryType = FunctionType::get(i32, types, /*isVarArg=*/false);
+    types.insert(types.begin(), pointer);
+    Function *call = define(getCallName(source.library), i32, types);
+    kernel = findKernel(call);
+    b.CreateRet(b.CreateCall(entryType, loadField(kernel, 1), ArrayRef(getArguments(call)).drop_front()));
+    if (isGpu())
+      defineLibraryWorkspace();
+  }
+
+  /// workspace_bytes(features, arguments, count, message, size): bytes, or a code as a negative number
+  void defineLibraryWorkspace() {
+    Function *function = define(getWorkspaceBytesName(source.library), i64, {pointer, pointer, i64, pointer, i64});
+    Value *kernel = findKernel(function, /*isNegative=*/true);
+    auto *end = BasicBlock::Create(context, "none", function);
+    new UnreachableInst(context, end);
+    // A kernel is known by the address of its checked entry.
+    auto *type = FunctionType::get(i64, {pointer, i64, pointer, i64}, /*isVarArg=*/false);
+    for (const Kernel &each : source.kernels) {
+      auto *found = BasicBlock::Create(context, "found", function),
+           *next = BasicBlock::Create(context, "next", function);
+      Function *entry = module.getFunction(getCheckedName(each.name));
+      b.CreateCondBr(b.CreateICmpEQ(loadField(kernel, 1), entry), found, next);
+      b.SetInsertPoint(found);
+      Function *bytes = module.getFunction(getCheckedName(getWorkspaceBytesName(each.name)));
+      b.CreateRet(b.CreateCall(type, bytes, ArrayRef(getArguments(function)).drop_front()));
+      b.SetInsertPoint(next);
+    }
+    b.CreateBr(end);
   }
 
   const DispatcherSource &source;
@@ -204,8 +302,8 @@ private:
   Module module;
   IRBuilder<> b;
   Type *pointer, *i32, *i64;
-  Constant *variants = nullptr;
-  std::string taken; ///< a name that a kernel has already
+  Constant *variants = nullptr, *library = nullptr; ///< tables
+  std::string taken;                                ///< a name that a kernel has already
 };
 
 } // namespace

@@ -32,6 +32,8 @@ static json::Value toJSON(const GpuLaunch &launch) {
                       {"block", toArray(launch.block)},
                       {"dynamic_shared_bytes", orNull(launch.sharedBytes)},
                       {"parameters", json::Array(launch.parameters)}};
+  if (!launch.target.empty())
+    object["target"] = launch.target;
   if (launch.resources) {
     object["registers"] = launch.resources->registers;
     object["static_shared_bytes"] = launch.resources->staticSharedBytes;
@@ -148,12 +150,17 @@ std::string writeBundleManifest(ArrayRef<Kernel> kernels, ArrayRef<Variant> vari
     names += (names.empty() ? "" : ",") + variant.target.name;
   }
   json::Object more{{"variants", std::move(list)}};
-  if (!options.library.empty())
-    more["library"] = json::Object{{"name", options.library},
-                                   {"file", options.file},
-                                   {"call_entry", getCallName(options.library)},
-                                   {"find_entry", getFindName(options.library)},
-                                   {"use_target_entry", getUseTargetName(options.library)}};
+  if (!options.library.empty()) {
+    json::Object library{{"name", options.library},
+                         {"file", options.file},
+                         {"call_entry", getCallName(options.library)},
+                         {"find_entry", getFindName(options.library)}};
+    if (variants.front().target.gpu)
+      library["workspace_bytes_entry"] = getWorkspaceBytesName(options.library);
+    else
+      library["use_target_entry"] = getUseTargetName(options.library);
+    more["library"] = std::move(library);
+  }
   json::Object target{{"name", names}, {"triple", variants.front().target.triple}};
   return printManifest(std::move(target), options.compile, kernels, std::move(more));
 }

@@ -13,24 +13,35 @@ namespace attn {
 
 std::string getVariantName(StringRef kernel, StringRef suffix) { return (kernel + "." + suffix).str(); }
 
+SmallVector<std::string> getCheckedEntries(const Kernel &kernel) {
+  return {getCheckedName(kernel.name), getCheckedName(getWorkspaceBytesName(kernel.name))};
+}
+
 void keepVariant(Module &module, ArrayRef<Kernel> kernels, StringRef suffix) {
   for (const Kernel &kernel : kernels) {
-    module.getFunction(getCheckedName(kernel.name))->eraseFromParent();
-    Function *function = module.getFunction(kernel.name);
-    function->setName(getVariantName(kernel.name, suffix));
-    function->setVisibility(GlobalValue::HiddenVisibility);
+    for (const std::string &name : getCheckedEntries(kernel))
+      if (Function *function = module.getFunction(name))
+        function->eraseFromParent();
+    for (const std::string &name : {kernel.name, getWorkspaceBytesName(kernel.name)})
+      if (Function *function = module.getFunction(name)) {
+        function->setName(getVariantName(name, suffix));
+        function->setVisibility(GlobalValue::HiddenVisibility);
+      }
   }
 }
 
 void keepEntries(Module &module, ArrayRef<Kernel> kernels) {
   for (Function &function : module) {
-    auto isEntry = [&](const Kernel &kernel) { return function.getName() == getCheckedName(kernel.name); };
+    auto isEntry = [&](const Kernel &kernel) { return is_contained(getCheckedEntries(kernel), function.getName()); };
     if (!function.isDeclaration() && none_of(kernels, isEntry))
       function.deleteBody(); // and external linkage
   }
   for (Function &function : make_early_inc_range(module))
     if (function.isDeclaration() && function.use_empty())
       function.eraseFromParent();
+  for (GlobalVariable &global : make_early_inc_range(module.globals()))
+    if (global.isDeclaration() && global.use_empty())
+      global.eraseFromParent();
 }
 
 } // namespace attn

@@ -46,8 +46,20 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
   return all;
 }
 
+bool isExact(const TargetInfo &target) { return target.gpu && StringRef(target.name).ends_with("a"); }
+
+static std::string getSuffix(StringRef name) {
+  std::string suffix;
+  for (char c : name)
+    suffix += isAlnum(c) ? c : '_';
+  return suffix;
+}
+
 Variant createVariant(TargetInfo target) {
   Variant variant{std::move(target), {}, {}, ""};
+  variant.suffix = getSuffix(variant.target.name);
+  if (variant.target.gpu)
+    return variant;
   for (const auto &[name, isEnabled] : getFeatures(variant.target)) {
     if (!isEnabled || is_contained(kAlwaysThere, name) || is_contained(kNeverUsed, name))
       continue;
@@ -58,13 +70,14 @@ Variant createVariant(TargetInfo target) {
       variant.features[bit / 64] |= uint64_t(1) << bit % 64;
   }
   llvm::sort(variant.untested);
-  for (char c : variant.target.name)
-    variant.suffix += isAlnum(c) ? c : '_';
   return variant;
 }
 
-/// Vector width first: narrower vectors with more other features are not better.
+/// Vector width first: narrower vectors with more other features are not better. Of GPUs, the capability; code for one
+/// capability alone (sm_90a) before code for later ones too.
 static auto getRank(const Variant &variant) {
+  if (const auto &gpu = variant.target.gpu)
+    return std::pair(gpu->computeCapability, int(isExact(variant.target)));
   int count = 0;
   for (uint64_t word : variant.features)
     count += llvm::popcount(word);
@@ -76,15 +89,15 @@ Expected<std::vector<Variant>> getVariants(StringRef list) {
   SmallVector<StringRef> names;
   list.split(names, ',');
   for (StringRef name : names) {
-    if (name.starts_with("sm_") && names.size() > 1)
-      return createStringError("expected processors alone in a list of targets, found '" + name +
-                               "'; compile GPU kernels by a call of their own");
     Expected<TargetInfo> target = TargetInfo::get(name);
     if (!target)
       return target.takeError();
     Variant variant = createVariant(std::move(*target));
     for (const Variant &other : variants)
-      if (other.features == variant.features || other.suffix == variant.suffix)
+      if (other.target.gpu.has_value() != variant.target.gpu.has_value())
+        return createStringError("expected processors or GPUs alone in a list of targets, found '" + other.target.name +
+                                 "' and '" + name + "'; compile GPU kernels by a call of their own");
+      else if ((!variant.target.gpu && other.features == variant.features) || other.suffix == variant.suffix)
         return createStringError("expected targets of different features, found '" + other.target.name + "' and '" +
                                  name + "'; leave one out");
     auto isBetter = [](const Variant &a, const Variant &b) { return getRank(a) < getRank(b); };

@@ -191,6 +191,21 @@ TEST_F(CudaLaunch, reportsALaunchThatFails) {
   buffer = other;
 }
 
+TEST_F(CudaLaunch, selectsTheLastTargetThatTheDeviceRuns) {
+  const attn_cuda_target targets[] = {{"sm_80", 80, 0}, {"sm_90", 90, 0}, {"sm_90a", 90, 1}};
+  auto select = [&](int capability) {
+    emulator.capability = capability;
+    return attn_cuda_select_target(targets, 3, nullptr);
+  };
+  EXPECT_EQ(select(80), 0);
+  EXPECT_EQ(select(89), 0);
+  EXPECT_EQ(select(90), 2);
+  EXPECT_EQ(select(100), 1) << "code of sm_90a runs on no later device";
+  EXPECT_EQ(select(75), -ATTN_CUDA_WRONG_DEVICE);
+  EXPECT_STREQ(attn_cuda_message(), "expected a device that runs code for one of sm_80, sm_90, sm_90a, found compute "
+                                    "capability 7.5; compile with --target=sm_75, if that is a target");
+}
+
 TEST_F(CudaLaunch, checksTheWorkspace) {
   char *bytes = reinterpret_cast<char *>(uintptr_t(4096));
   EXPECT_EQ(attn_cuda_check_workspace(nullptr, 0, 0), 0);

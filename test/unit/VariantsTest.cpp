@@ -58,6 +58,13 @@ TEST(Variants, NoFeatureThatKernelsNeverUse) {
   }
 }
 
+TEST(Variants, OfGpusTheHighestCapabilityLast) {
+  std::vector<Variant> variants = getList("sm_90,sm_80,sm_86");
+  const char *names[] = {"sm_80", "sm_86", "sm_90"};
+  for (auto [variant, name] : llvm::zip_equal(variants, names))
+    EXPECT_EQ(variant.target.name, name);
+}
+
 TEST(Variants, HostRunsHere) {
   std::vector<Variant> variants = getList("host");
   uint64_t found[ATTN_FEATURE_WORDS];

@@ -386,9 +386,6 @@ static Error checkFlags() {
   if (facts && facts->gpu && (benchCommand || tuneCommand))
     return createStringError("expected a processor as target of attnc bench and attnc tune, found '" + target +
                              "'; attnc run takes GPUs");
-  if (facts && facts->gpu && !problemFile.empty())
-    return createStringError("expected a processor as target of a library, found '" + target +
-                             "'; write a call of attnc for each --problem");
   if (!facts)
     consumeError(facts.takeError()); // it is said where the target is used
   if (!tuned.empty()) {

@@ -1,10 +1,10 @@
 //===- Bundle.h - kernels for several targets in one object -----*- C++ -*-===//
 //
 // Each kernel is compiled for each target by itself; a dispatcher of the lowest
-// x86-64 level has the kernels' names and takes, by CPUID, the best variant that
-// the processor runs. One relocatable object holds them all and exports nothing
-// but entries. A library is a bundle of the kernels of a problem file, with an
-// entry that chooses the kernel too.
+// x86-64 level has the kernels' names and takes the best variant that runs: by
+// CPUID, or of GPU kernels by the device of the call's stream. One relocatable object holds them all and exports
+// nothing but entries. A library is a bundle of the kernels of a problem file, with an entry that chooses the kernel
+// too.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ namespace attn {
 /// One target of a bundle.
 struct Variant {
   TargetInfo target;
-  std::array<uint64_t, 2> features; ///< bits of attn_find_feature that its code may use
+  std::array<uint64_t, 2> features; ///< bits of attn_find_feature that its code may use; none of a GPU
   /// Features of the processor that no test is known of: LLVM's names, which its code does without.
   llvm::SmallVector<std::string> untested;
   std::string suffix; ///< of symbols
@@ -30,8 +30,11 @@ struct Variant {
 
 Variant createVariant(TargetInfo target);
 
-/// The targets of a list as "x86-64-v2,x86-64-v3,host", the one with the most features last. Refused are unknown names,
-/// names of GPUs beside others, and targets whose code may use the same features.
+/// True for code that devices of one compute capability run and later ones do not, as "sm_90a".
+bool isExact(const TargetInfo &target);
+
+/// The targets of a list as "x86-64-v2,x86-64-v3,host" or "sm_80,sm_90", the one with the most features last. Refused
+/// are unknown names, names of GPUs beside processors, and targets whose code may use the same features.
 llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);
 
 /// Whether this processor runs code for a target; the error names the features that it lacks. Of a GPU none.

@@ -85,6 +85,7 @@ struct GpuLaunch {
   int64_t grid[3], block[3], sharedBytes;
   llvm::SmallVector<std::string> parameters; ///< MLIR's types
   std::optional<KernelResources> resources;  ///< where ptxas was there
+  std::string target = {};                   ///< of an object with code for several; empty for one
 };
 
 /// What the header and the manifest say of one kernel.
