@@ -139,9 +139,6 @@ static std::string getDifference(StringRef features, StringRef others) {
 }
 
 Error TunedFile::checkTarget(const TargetInfo &target) const {
-  if (target.gpu)
-    return createStringError("'" + fileName + "': expected a processor as target of measured schedules, found " +
-                             target.name + "; leave --tuned out");
   auto again = [&] { return "; measure on it: attnc tune --target=" + target.name + " … -o " + fileName; };
   if (cpu != target.cpu)
     return createStringError("'" + fileName + "': expected schedules for the processor " + target.cpu + " of target " +

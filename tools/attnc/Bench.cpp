@@ -8,8 +8,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Bench.h"
 #include "Ceilings.h"
-#include "Cost.h"
 #include "HotLoops.h"
 #include "attn-c/attn_runtime.h"
 #include "llvm/ADT/StringExtras.h"
@@ -37,16 +37,6 @@ Timing summarize(std::vector<double> times) {
   return {times.front(), times[times.size() / 2]};
 }
 
-/// One problem, ready to be timed.
-struct Case {
-  Problem problem; ///< with the sizes of this run
-  LoadedKernel kernel;
-  std::optional<LoadedKernel> unfused;
-  /// What is read from memory is read from the next copy in the next round: no cache still holds it.
-  std::vector<Arguments> copies;
-  Cost cost;
-};
-
 } // namespace
 
 Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
@@ -66,7 +56,7 @@ Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
   return problem;
 }
 
-static Expected<Case> createCase(const BenchCommand &command, const std::string &line) {
+static Expected<BenchCase> createCase(const BenchCommand &command, const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
     return problem.takeError();
@@ -88,7 +78,7 @@ static Expected<Case> createCase(const BenchCommand &command, const std::string 
   if (!arguments)
     return arguments.takeError();
   Cost cost = getCost(*resolved, description, *arguments);
-  Case result{*resolved, std::move(*kernel), std::nullopt, {}, cost};
+  BenchCase result{*resolved, std::move(*kernel), std::nullopt, {}, cost};
   Expected<std::vector<Arguments>> copies =
       createCopies(result.kernel.getDescription(), std::move(*arguments), cost.bytes, cost.isDecode);
   if (!copies)
@@ -111,7 +101,7 @@ static std::string printThreads(int threads) {
 }
 
 /// What the time would be at either ceiling, which of them bounds, and how near the kernel is to both.
-static void printBound(const Case &timed, const Ceilings &ceilings, double seconds) {
+static void printBound(const BenchCase &timed, const Ceilings &ceilings, double seconds) {
   const Cost &cost = timed.cost;
   double rate = cost.flops / seconds * 1e-9, traffic = cost.bytes / seconds * 1e-9;
   double ridge = ceilings.getGflops() / ceilings.getGigabytes();
@@ -146,12 +136,14 @@ static Error printLoops(const BenchCommand &command, const std::string &line) {
 }
 
 static Error timeProblem(const BenchCommand &command, const std::string &line) {
-  Expected<Case> timed = createCase(command, line);
+  Expected<BenchCase> timed = createCase(command, line);
   if (!timed)
     return timed.takeError();
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
     return target.takeError();
+  if (target->gpu)
+    return timeOnDevice(command, *timed);
   Product product = getProduct(timed->problem.element, *target);
   Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
   if (!ceilings)

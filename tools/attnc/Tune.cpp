@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Bench.h"
 #include "Ceilings.h"
 #include "Progress.h"
 #include "TuneCheck.h"
@@ -30,7 +31,7 @@ using namespace attn::driver;
 /// Rounds of a group of schedules, at least.
 static constexpr unsigned kMinRounds = 3;
 /// Shorter calls are repeated until a sample lasts so long.
-static constexpr double kSampleSeconds = 0.0005;
+static constexpr double kSampleSeconds = 0.0005, kDeviceSampleSeconds = 0.005;
 /// Shares of a problem's time: for timing the last two, and for timing one group at most.
 static constexpr double kFinalShare = 0.2, kGroupShare = 0.1;
 /// A schedule must be faster by this to replace another: less is noise.
@@ -55,7 +56,8 @@ public:
   /// `number` is the problem's in the command's list.
   Tuner(const TuneCommand &command, size_t number, Problem problem, const TargetInfo &target, Progress &progress)
       : command(command), number(number), line(printProblemLine(problem)), problem(problem), space(problem, target),
-        progress(progress), start(getSeconds()), budget(command.budget / command.problems.size()) {
+        isGpu(target.gpu.has_value()), progress(progress), start(getSeconds()),
+        budget(command.budget / command.problems.size()) {
     context.loadDialect<AttnDialect>();
   }
 
@@ -187,16 +189,24 @@ private:
     int64_t bytes = 1;
     for (const NpyArray &array : *arguments)
       bytes += getNpyTypeSize(array.type) * getNumElements(array.shape);
-    bool isDecode = isa<DecodeAttr>(policy().schedule);
+    bool isDecode = policy().schedule.sharesKeys();
     Expected<std::vector<std::vector<NpyArray>>> copies = createCopies(kernel, std::move(*arguments), bytes, isDecode);
     if (!copies)
       return copies.takeError();
     buffers = std::move(*copies);
+    if (!isGpu)
+      return Error::success();
+    Expected<DeviceTimer> onDevice = DeviceTimer::create(policy().kernel, buffers);
+    if (!onDevice)
+      return onDevice.takeError();
+    device = std::move(*onDevice);
     return Error::success();
   }
 
   /// Seconds of one call.
   Expected<double> sample(Candidate &candidate) {
+    if (device)
+      return device->sample(candidate.kernel, candidate.repeats);
     double before = getSeconds();
     for (int i = 0; i < candidate.repeats; ++i)
       if (Error error = candidate.kernel.call(buffers[nextBuffer++ % buffers.size()]))
@@ -211,7 +221,8 @@ private:
       Expected<double> once = sample(*candidate); // and the code and the buffers are there
       if (!once)
         return once.takeError();
-      candidate->repeats = std::max(1, int(kSampleSeconds / std::max(*once, 1e-9)));
+      double least = device ? kDeviceSampleSeconds : kSampleSeconds;
+      candidate->repeats = std::max(1, int(least / std::max(*once, 1e-9)));
       candidate->best = *once;
     }
     double begin = getSeconds();
@@ -295,6 +306,7 @@ private:
   std::string line;
   Problem problem;
   TuneSpace space;
+  bool isGpu;
   Progress &progress;
   std::optional<TuneCheck> check;
   double start, budget;
@@ -302,6 +314,7 @@ private:
   std::vector<std::string> order;              ///< of those timed, the policy's first
   std::vector<std::vector<NpyArray>> buffers;
   size_t nextBuffer = 0;
+  std::optional<DeviceTimer> device; ///< with the buffers, of a GPU
   unsigned numRefused = 0;
   Candidate *fastest = nullptr;
   double fastestRatio = 1; ///< when it became that

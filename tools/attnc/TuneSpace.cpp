@@ -21,6 +21,8 @@ static constexpr int64_t kMaxQueryTile = 256;
 static constexpr int64_t kKeyTiles[] = {16, 32, 48, 64, 96, 128, 256};
 static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
 static constexpr int64_t kPrefetches[] = {0, 8, 16, 32, 64, 128};
+/// Of a GPU: warps of a block, and rows of a warp.
+static constexpr int64_t kWarps[] = {1, 2, 4, 8}, kWarpRows[] = {16, 32};
 /// More query rows than these fill the lanes of the prefill kernel.
 static constexpr int64_t kMaxDecodeQueries = 16;
 
@@ -37,25 +39,29 @@ ArrayRef<StringRef> TuneSpace::getAxes() {
 
 /// `schedule` with fields written over it.
 static std::string change(ScheduleAttr schedule, ArrayRef<std::pair<StringRef, int64_t>> fields) {
-  std::string text = isa<DecodeAttr>(schedule) ? "#attn.decode<" : "#attn.prefill<";
+  std::string text = isa<DecodeAttr>(schedule)  ? "#attn.decode<"
+                     : isa<BlockAttr>(schedule) ? "#attn.block<"
+                                                : "#attn.prefill<";
   for (auto [name, number] : fields)
     text += (name + " = " + Twine(number) + ", ").str();
   return StringRef(text).drop_back(2).str() + ">";
 }
 
 std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr schedule) const {
+  if (auto block = dyn_cast<BlockAttr>(schedule))
+    return axis == "key_tile" || axis == "split_keys" ? changeKeys(axis, schedule)
+           : axis == "query_tile"                     ? changeWarps(block)
+                                                      : Texts();
   if (axis == "kernel")
     return changeKernel(schedule);
   if (axis == "registers")
     return changeRegisters(schedule);
   if (axis == "query_tile")
     return isa<PrefillAttr>(schedule) ? changeQueryTile(cast<PrefillAttr>(schedule)) : Texts();
-  if (axis == "key_tile")
-    return changeKeyTile(schedule);
+  if (axis == "key_tile" || axis == "split_keys")
+    return changeKeys(axis, schedule);
   if (axis == "kv_heads")
     return changeHeads(schedule);
-  if (axis == "split_keys")
-    return changeSplit(schedule);
   if (axis == "instruction")
     return changeInstruction(schedule);
   Texts list;
@@ -114,6 +120,22 @@ std::vector<std::string> TuneSpace::changeQueryTile(PrefillAttr schedule) const 
   return list;
 }
 
+std::vector<std::string> TuneSpace::changeWarps(BlockAttr schedule) const {
+  Texts list;
+  for (int64_t warps : kWarps)
+    for (int64_t rows : kWarpRows) {
+      SmallVector<std::pair<StringRef, int64_t>> fields = {{"warps", warps}, {"warp_rows", rows}};
+      if (!schedule.sharesKeys()) // a tile of those has all rows there are
+        fields.push_back({"query_tile", warps * rows});
+      list.push_back(change(schedule, fields));
+    }
+  return list;
+}
+
+std::vector<std::string> TuneSpace::changeKeys(StringRef axis, ScheduleAttr schedule) const {
+  return axis == "key_tile" ? changeKeyTile(schedule) : changeSplit(schedule);
+}
+
 std::vector<std::string> TuneSpace::changeKeyTile(ScheduleAttr schedule) const {
   Texts list;
   for (int64_t tile : kKeyTiles) {
@@ -129,7 +151,7 @@ std::vector<std::string> TuneSpace::changeKeyTile(ScheduleAttr schedule) const {
 std::vector<std::string> TuneSpace::changeSplit(ScheduleAttr schedule) const {
   Texts list;
   for (int64_t split : kSplits)
-    if (isa<DecodeAttr>(schedule) && (keys == Problem::kDynamic || split < keys))
+    if (schedule.sharesKeys() && (keys == Problem::kDynamic || split < keys))
       list.push_back(change(schedule, {{"split_keys", alignTo(split, schedule.getKeyTile())}}));
   return list;
 }

@@ -28,6 +28,8 @@ private:
   Texts changeKernel(ScheduleAttr schedule) const;
   Texts changeRegisters(ScheduleAttr schedule) const;
   Texts changeQueryTile(PrefillAttr schedule) const;
+  Texts changeWarps(BlockAttr schedule) const;
+  Texts changeKeys(llvm::StringRef axis, ScheduleAttr schedule) const;
   Texts changeKeyTile(ScheduleAttr schedule) const;
   Texts changeSplit(ScheduleAttr schedule) const;
   Texts changeHeads(ScheduleAttr schedule) const;

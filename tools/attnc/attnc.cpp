@@ -14,6 +14,7 @@
 
 #include "attnc.h"
 #include "CheckOptions.h"
+#include "../common/DeviceArguments.h"
 #include "attn-c/attn_cuda.h"
 #include "attn/Support/CNames.h"
 #include "attn/Support/Version.h"
@@ -123,7 +124,7 @@ cl::opt<std::string> ptxas("ptxas", cl::desc("of GPU targets, the assembler (def
 
 // attnc run
 cl::opt<std::string> cudaDriver("cuda-driver", cl::desc("of GPU targets, a library in place of libcuda.so.1"),
-                                cl::value_desc("PATH"), inRun, inCategory);
+                                cl::value_desc("PATH"), inRun, inBench, inTune, inCategory);
 cl::list<std::string> inputs("input", cl::desc("inputs in the order of the arguments"), cl::value_desc("FILE.npy"),
                              inRun, inCategory);
 cl::list<std::string> outputs("output", cl::desc("outputs in the order of the results"), cl::value_desc("FILE.npy"),
@@ -291,9 +292,28 @@ int runCompile() {
   return compile(command);
 }
 
-int runRun() {
+Error loadDriver() {
   if (!cudaDriver.empty() && attn_cuda_load_driver(cudaDriver.c_str()) != 0)
-    return reportError(createStringError(attn_cuda_message()));
+    return createStringError(attn_cuda_message());
+  return Error::success();
+}
+
+/// Where kernels are timed, there must be a device before any is compiled.
+Error findDevice() {
+  if (Error error = loadDriver())
+    return error;
+  Expected<TargetInfo> facts = TargetInfo::get(target);
+  if (!facts || !facts->gpu)
+    return facts.takeError();
+  if (Expected<const attn_cuda_driver *> device = openDevice(); !device)
+    return createStringError("no device that kernels for '" + target +
+                             "' are timed on: " + toString(device.takeError()));
+  return Error::success();
+}
+
+int runRun() {
+  if (Error error = loadDriver())
+    return reportError(std::move(error));
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
@@ -339,10 +359,14 @@ int runTune() {
   Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
+  if (Error error = findDevice())
+    return reportError(std::move(error));
   return tune({*lines, getOptions(), *given, threads, budget, output});
 }
 
 int runBench() {
+  if (Error error = findDevice())
+    return reportError(std::move(error));
   Expected<std::vector<std::string>> lines = getLines();
   if (!lines)
     return reportError(lines.takeError());
@@ -383,9 +407,10 @@ static Error checkFlags() {
   if (parallel == Parallel::None && threads > 1)
     return createStringError("expected --threads=1 with --parallel=none, found " + Twine(threads));
   Expected<TargetInfo> facts = TargetInfo::get(target);
-  if (facts && facts->gpu && (benchCommand || tuneCommand))
-    return createStringError("expected a processor as target of attnc bench and attnc tune, found '" + target +
-                             "'; attnc run takes GPUs");
+  bool takesProcessors = unfused || ceilings || roofline != Roofline::None;
+  if (facts && facts->gpu && benchCommand && takesProcessors)
+    return createStringError("expected a processor as target of --unfused, --ceilings and --roofline, found '" +
+                             target + "'; leave them out");
   if (!facts)
     consumeError(facts.takeError()); // it is said where the target is used
   if (!tuned.empty()) {

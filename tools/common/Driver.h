@@ -57,12 +57,15 @@ public:
   /// Calls the checked entry on buffers in the order of the arguments; an error is its message. Of a kernel for a GPU,
   /// on copies in the memory of the current context's device (the first one's, where none is current).
   llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
+  /// The arguments for a checked entry; the data are the host's.
+  std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
+  /// The checked entries, as the header declares them; the second one is null for a CPU.
+  void *getEntry() const { return entry; }
+  void *getWorkspaceEntry() const { return workspaceEntry; }
 
 private:
   LoadedKernel() = default;
   llvm::Error callOnDevice(llvm::ArrayRef<NpyArray> arguments) const;
-  /// The arguments for a checked entry; the data are the host's.
-  std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
 
   Kernel description;
   std::shared_ptr<const std::vector<Kernel>> kernels;

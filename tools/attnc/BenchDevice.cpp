@@ -1,0 +1,73 @@
+//===- BenchDevice.cpp - attnc bench of kernels for a GPU -----------------===//
+//
+// Calls follow each other on the null stream; a sample is a number of them with one
+// wait at the end, so that the time to start a kernel hides behind the one before.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Bench.h"
+#include "Ceilings.h"
+#include "../common/DeviceArguments.h"
+#include "llvm/Support/Format.h"
+
+using namespace llvm;
+using namespace attn;
+using namespace attn::driver;
+
+/// Samples of each problem, at least, and how long one lasts.
+static constexpr unsigned kMinSamples = 5;
+static constexpr double kSampleSeconds = 0.02;
+
+Expected<double> DeviceTimer::sample(const LoadedKernel &kernel, int repeats) {
+  double before = getSeconds();
+  for (int i = 0; i < repeats; ++i)
+    if (Error error = copies[next++ % copies.size()]->start(kernel))
+      return error;
+  if (Error error = copies.front()->wait())
+    return error;
+  return (getSeconds() - before) / repeats;
+}
+
+Expected<DeviceTimer> DeviceTimer::create(const LoadedKernel &kernel, ArrayRef<std::vector<NpyArray>> arguments) {
+  DeviceTimer timer;
+  for (const std::vector<NpyArray> &copy : arguments) {
+    Expected<std::unique_ptr<DeviceArguments>> onDevice = DeviceArguments::create(kernel, copy);
+    if (!onDevice)
+      return onDevice.takeError();
+    timer.copies.push_back(std::move(*onDevice));
+  }
+  return timer;
+}
+
+DeviceTimer::DeviceTimer() = default;
+DeviceTimer::DeviceTimer(DeviceTimer &&) = default;
+DeviceTimer &DeviceTimer::operator=(DeviceTimer &&) = default;
+DeviceTimer::~DeviceTimer() = default;
+
+Error driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) {
+  Expected<DeviceTimer> timer = DeviceTimer::create(timed.kernel, timed.copies);
+  if (!timer)
+    return timer.takeError();
+  Expected<double> once = timer->sample(timed.kernel, 1); // loads the module
+  if (once)
+    once = timer->sample(timed.kernel, 1);
+  if (!once)
+    return once.takeError();
+  int repeats = std::max(1, int(kSampleSeconds / std::max(*once, 1e-9)));
+  std::vector<double> times;
+  double start = getSeconds();
+  while (times.size() < kMinSamples || getSeconds() - start < command.seconds) {
+    Expected<double> seconds = timer->sample(timed.kernel, repeats);
+    if (!seconds)
+      return seconds.takeError();
+    times.push_back(*seconds);
+  }
+  llvm::sort(times);
+  double best = times.front(), median = times[times.size() / 2];
+  outs() << printProblemLine(timed.problem) << ": best " << format("%.4f", best * 1e3) << " ms, median "
+         << format("%.4f", median * 1e3) << " ms, " << format("%.1f", timed.cost.flops / best * 1e-12) << " TFLOP/s, "
+         << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s\n";
+  return Error::success();
+}
