@@ -144,6 +144,8 @@ static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) 
 static void buildVectorPhase(OpPassManager &pm, const PhaseOptions &phase) {
   const CPUOptions &options = phase.cpu;
   pm.addNestedPass<func::FuncOp>(createLowerTileToVectorPass({options.target}));
+  pm.addPass(createOutlineRegionsPass()); // before constants are folded into what equal regions capture
+  pm.addPass(createMergeFunctionsPass());
   pm.addNestedPass<func::FuncOp>(createLowerMatmulToVectorPass({options.target}));
   pm.addNestedPass<func::FuncOp>(createLowerCopiesPass());
   pm.addNestedPass<func::FuncOp>(createLowerElementwiseToVectorPass({options.target}));

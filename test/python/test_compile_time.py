@@ -46,3 +46,13 @@ def chain(count: int) -> str:
 
 def test_chained_functions(tmp_path):
     assert clock.ever(lambda: seconds(chain(60), tmp_path) < RATIO * seconds(chain(15), tmp_path))
+
+
+def test_gradients(tmp_path):
+    """A pair of forward and backward, under a mask, beside the forward kernel: products of tiles are compiled once."""
+
+    def of(words: str) -> float:
+        line = f"b1 hq8 sq1024 sk1024 d128 f32 causal=top_left {words}"
+        return clock.child_seconds(ATTNC, f"--problem={line}", "--target=x86-64-v4", "-o", tmp_path / "kernel.o")
+
+    assert clock.ever(lambda: of("grad=q,k,v") < 4 * of("out=lse"))

@@ -249,6 +249,25 @@ def OutlineParallelPass : Pass<"attn-outline-parallel", "::mlir::ModuleOp"> {
   let options = [Option<"parallel", "parallel", "bool", "true", "Call the runtime; false leaves serial loops">];
 }
 
+def OutlineRegionsPass : Pass<"attn-outline-regions", "::mlir::ModuleOp"> {
+  let summary = "outline regions that are not to be inlined";
+  let description = [{
+    Each `scf.execute_region` with `no_inline` and without results becomes a private function of what it captures, and
+    a call of it. Constants go along. LLVM does not inline these functions. Products that a kernel has several times,
+    in full and partial tiles, are then equal functions, of which attn-merge-functions keeps one.
+
+    Skips regions with results and those of several blocks.
+
+    ```mlir
+    // before
+    scf.execute_region no_inline { … %x … }
+    // after
+    func.call @f_part(%x) : (index) -> ()
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
 def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
   let summary = "give each kernel its C entry: plain pointers and sizes";
   let description = [{

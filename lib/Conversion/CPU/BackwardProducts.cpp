@@ -1,0 +1,169 @@
+//===- BackwardProducts.cpp - the five products of a backward step --------===//
+//
+// All are one register kernel: rows of scalars, which are the tiles as they lie,
+// times vectors of a panel. A kernel stands here once for whole blocks of rows and
+// once for what is left of them; rows behind the last one are computed and unused.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "BackwardProducts.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// As many rows as keep the units busy, and few enough to waste little of.
+static constexpr int64_t kTailRows = 4;
+
+BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, Value numRows)
+    : vb(vb), vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()),
+      blockRows(schedule.getBlockRows()), tailRows(std::min(kTailRows, schedule.getBlockRows())), numRows(numRows) {}
+
+void BackwardProducts::outline(function_ref<void()> body) {
+  auto region = scf::ExecuteRegionOp::create(vb.b, vb.loc, TypeRange(), /*no_inline=*/true);
+  OpBuilder::InsertionGuard guard(vb.b);
+  vb.b.createBlock(&region.getRegion());
+  body();
+  scf::YieldOp::create(vb.b, vb.loc);
+}
+
+void BackwardProducts::emitIf(Value condition, function_ref<void()> body, function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(vb.b, vb.loc, TypeRange(), condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(vb.b);
+  vb.b.setInsertionPointToStart(branch.thenBlock());
+  body();
+  if (!otherwise)
+    return;
+  vb.b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
+}
+
+void BackwardProducts::forEachRows(Value lower, Value upper, function_ref<void(Value, int64_t, bool)> body) {
+  auto emitBlocks = [&](Value from, Value to, int64_t rows, bool isWhole) {
+    vb.loop(from, to, rows, {}, [&](Value first, ValueRange) {
+      body(first, rows, isWhole);
+      return Values();
+    });
+  };
+  Value count = vb.subtract(upper, lower), end = vb.subtract(upper, vb.remainder(count, blockRows));
+  emitBlocks(lower, end, blockRows, /*isWhole=*/true);
+  if (blockRows > 1)
+    emitBlocks(end, upper, tailRows, /*isWhole=*/false);
+}
+
+void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value columns, Value target, int64_t depth) {
+  outline([&] {
+    Value last = vb.subtract(numRows, vb.index(1));
+    forEachRows(panel.lower, panel.upper, [&](Value first, int64_t count, bool isWhole) {
+      Values at;
+      for (int64_t row = 0; row < count; ++row) // there is nothing to read behind the last one
+        at.push_back(isWhole ? vb.add(first, row) : vb.minimum(vb.add(first, row), last));
+      Values sums = emitRegisterKernel(
+          vb, count, vectors, vb.index(depth), getZeros(count * vectors),
+          [&](int64_t row, Value d) { return load(rows, {at[row], d}); },
+          [&](Value d, int64_t v) { return vb.load(columns, {d, vb.add(panel.firstKey, v * vb.lanes)}); });
+      for (int64_t row = 0; row < count; ++row)
+        for (int64_t v = 0; v < vectors; ++v)
+          vb.store(sums[row * vectors + v], target, {vb.add(first, row), vb.index(v * vb.lanes)});
+    });
+  });
+}
+
+void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value factors, Value sums, int64_t columns) {
+  outline([&] {
+    Value depth = vb.subtract(panel.upper, panel.lower);
+    forEachBlock(vb, vb.b.getIndexAttr(columns), blockRows, {}, [&](Value first, int64_t count, ValueRange) {
+      Values products = emitRegisterKernel(
+          vb, count, vectors, depth, getZeros(count * vectors),
+          [&](int64_t column, Value i) { return load(rows, {vb.add(panel.lower, i), vb.add(first, column)}); },
+          [&](Value i, int64_t v) { return vb.load(factors, {vb.add(panel.lower, i), vb.index(v * vb.lanes)}); });
+      auto addAll = [&](ArrayRef<Value> masks) {
+        for (int64_t column = 0; column < count; ++column)
+          for (int64_t v = 0; v < vectors; ++v) {
+            Values position = {vb.add(first, column), vb.add(panel.firstKey, v * vb.lanes)};
+            Value old = vb.loadMasked(sums, position, masks[v]);
+            vb.storeMasked(addTo(old, products[column * vectors + v]), sums, position, masks[v]);
+          }
+      };
+      if (!panel.keys) {
+        addAll(Values(vectors));
+        return Values();
+      }
+      Value isWhole = arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys));
+      emitIf(
+          isWhole, [&] { addAll(Values(vectors)); },
+          [&] {
+            Values masks;
+            for (int64_t v = 0; v < vectors; ++v)
+              masks.push_back(vb.createMask(vb.subtract(panel.keys, vb.index(v * vb.lanes))));
+            addAll(masks);
+          });
+      return Values();
+    });
+  });
+}
+
+void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value sums, Value bounds, Value numPanels,
+                                        Value keyCount, bool hasTail, int64_t columns) {
+  // Panels of columns outside: they stay in the first-level cache.
+  auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, ArrayRef<Value> masks) {
+    int64_t count = masks.size();
+    auto multiply = [&](Value panel, ValueRange init) -> Values {
+      Value lower = load(bounds, {panel, vb.index(0)}), upper = load(bounds, {panel, vb.index(1)});
+      auto compare = [&](arith::CmpIPredicate is, Value x, Value y) {
+        return arith::CmpIOp::create(vb.b, vb.loc, is, x, y).getResult();
+      };
+      Value isVisited = arith::AndIOp::create(vb.b, vb.loc, compare(arith::CmpIPredicate::sle, lower, firstRow),
+                                              compare(arith::CmpIPredicate::slt, firstRow, upper));
+      auto branch = scf::IfOp::create(vb.b, vb.loc, init.getTypes(), isVisited, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(vb.b);
+      vb.b.setInsertionPointToStart(branch.thenBlock());
+      Value firstKey = vb.multiply(panel, panelKeys), depth = vb.index(panelKeys);
+      if (hasTail)
+        depth = vb.minimum(depth, vb.subtract(keyCount, firstKey));
+      Values products = emitRegisterKernel(
+          vb, rows, count, depth, init,
+          [&](int64_t row, Value k) { return load(factors, {panel, vb.add(firstRow, row), k}); },
+          [&](Value k, int64_t v) {
+            return vb.loadMasked(keys, {vb.add(firstKey, k), vb.add(column, v * vb.lanes)}, masks[v]);
+          });
+      scf::YieldOp::create(vb.b, vb.loc, products);
+      vb.b.setInsertionPointToStart(branch.elseBlock());
+      scf::YieldOp::create(vb.b, vb.loc, init);
+      return Values(branch.getResults());
+    };
+    Values products = vb.loop(vb.index(0), numPanels, 1, getZeros(rows * count),
+                              [&](Value panel, ValueRange carried) { return multiply(panel, carried); });
+    for (int64_t row = 0; row < rows; ++row) {
+      auto addRow = [&] {
+        for (int64_t v = 0; v < count; ++v) {
+          Values position = {vb.add(firstRow, row), vb.add(column, v * vb.lanes)};
+          Value old = vb.loadMasked(sums, position, masks[v]);
+          vb.storeMasked(addTo(old, products[row * count + v]), sums, position, masks[v]);
+        }
+      };
+      if (isWhole || row == 0)
+        addRow();
+      else
+        emitIf(arith::CmpIOp::create(vb.b, vb.loc, arith::CmpIPredicate::slt, vb.add(firstRow, row), numRows), addRow);
+    }
+  };
+  outline([&] {
+    int64_t whole = columns / panelKeys * panelKeys, rest = columns - whole;
+    auto emitColumns = [&](Value column, ArrayRef<Value> masks) {
+      forEachRows(vb.index(0), numRows,
+                  [&](Value row, int64_t rows, bool isWhole) { emitBlock(row, rows, isWhole, column, masks); });
+    };
+    vb.loop(whole, panelKeys, {}, [&](Value column, ValueRange) {
+      emitColumns(column, Values(vectors));
+      return Values();
+    });
+    Values masks;
+    for (int64_t lane = 0; lane < rest; lane += vb.lanes)
+      masks.push_back(vb.getMask(rest - lane));
+    if (rest > 0)
+      emitColumns(vb.index(whole), masks);
+  });
+}

@@ -1,0 +1,60 @@
+//===- BackwardProducts.h - the five products of a backward step -*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_BACKWARDPRODUCTS_H
+#define ATTN_LIB_CONVERSION_CPU_BACKWARDPRODUCTS_H
+
+#include "VectorTile.h"
+#include "attn/Schedule/Schedule.h"
+
+namespace attn::cpu {
+
+/// The rows [lower, upper) of a tile that a panel of keys is multiplied with, `lower` a multiple of a block's rows; the
+/// keys of the panel that there are, null for all of them.
+struct PanelRange {
+  mlir::Value firstKey, lower, upper, keys;
+};
+
+/// Each product is a region of its own that attn-outline-regions makes a function: equal ones are one.
+class BackwardProducts {
+public:
+  BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, mlir::Value numRows);
+
+  /// Rows of a buffer of `rows` that blocks of rows may write.
+  int64_t getPaddedRows(int64_t rows) const { return rows + tailRows; }
+
+  /// target[i][j] = sum_d rows[i][d] columns[d][j], also of rows behind the last one, in whole blocks.
+  void emitRowProduct(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
+                      int64_t depth);
+  /// sums[d][j] += sum_i rows[i][d] factors[i][j]
+  void emitKeyProduct(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
+                      int64_t columns);
+  /// sums[i][d] += sum_j factors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of `bounds`, null for
+  /// all of them.
+  void emitQueryProduct(mlir::Value factors, mlir::Value keys, mlir::Value sums, mlir::Value bounds,
+                        mlir::Value numPanels, mlir::Value keyCount, bool hasTail, int64_t columns);
+
+  /// body, under a condition.
+  void emitIf(mlir::Value condition, llvm::function_ref<void()> body, llvm::function_ref<void()> otherwise = {});
+
+private:
+  void outline(llvm::function_ref<void()> body);
+  /// body(first, rows, isWhole) over [lower, upper): whole blocks, then others, the last of which may go beyond.
+  void forEachRows(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value, int64_t, bool)> body);
+  mlir::Value load(mlir::Value memref, mlir::ValueRange indices) {
+    return mlir::memref::LoadOp::create(vb.b, vb.loc, memref, indices);
+  }
+  Values getZeros(int64_t count) { return Values(count, vb.splat(0)); }
+  mlir::Value addTo(mlir::Value old, mlir::Value sum) { return mlir::arith::AddFOp::create(vb.b, vb.loc, old, sum); }
+
+  VectorBuilder &vb;
+  int64_t vectors, panelKeys, blockRows, tailRows;
+  mlir::Value numRows;
+};
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_BACKWARDPRODUCTS_H
