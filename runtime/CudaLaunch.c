@@ -96,6 +96,11 @@ static int32_t checkDevice(const attn_cuda_image *image, const attn_cuda_driver 
                             "expected a device of compute capability %d.%d or higher, found %d.%d; compile with "
                             "--target=sm_%d%d, if that is a target",
                             image->capability / 10, image->capability % 10, major, minor, major, minor);
+  if (image->is_exact && 10 * major + minor != image->capability)
+    return attn_cuda_refuse(ATTN_CUDA_WRONG_DEVICE,
+                            "expected a device of compute capability %d.%d and no other, found %d.%d; compile with "
+                            "--target=sm_%d%d, if that is a target, or with one of lower capability",
+                            image->capability / 10, image->capability % 10, major, minor, major, minor);
   *isOwnMajor = major == image->capability / 10;
   return 0;
 }

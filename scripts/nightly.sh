@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A minute of each small fuzzer, the faults that are planted in PTX, then the test suite as on lesser processors, and
-# under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
+# A minute of each small fuzzer, the faults that are planted in PTX, all problem lines of GPUs for sm_90a, then the test
+# suite as on lesser processors, and under AddressSanitizer and UndefinedBehaviorSanitizer. Arguments go to ctest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,6 +17,7 @@ for fuzzer in npy onnx problem; do
 done
 ninja -C build/release -j "$jobs" attnc attn-ptx-run
 scripts/plant-faults.py
+build/venv/bin/python -m pytest -q test/python/test_gpu_emulated.py --gpu-target=sm_90a
 if LD_PRELOAD=$PWD/build/release/lib/libprocessor_x86-64-v3.so env true; then
   scripts/test.sh --host=x86-64-v3 "$@"
   scripts/test.sh --host=x86-64-v2 "$@"

@@ -38,7 +38,7 @@ TIME_LIMIT = 600  # seconds a tool
 PER_PROBLEM = 10
 TARGETS = {"host": 5, "x86-64-v3": 3, "x86-64-v2": 2, "sm_80": 1}  # with the number of times each is drawn
 ROUTES = {"option": 7, "attn.sdpa": 2, "attn.online_step": 1}
-INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32")
+INSTRUCTIONS = ("fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma")
 LARGEST = 1 << 24
 # Any number of a field, in range and out of it.
 NUMBERS = {

@@ -31,7 +31,7 @@ typedef enum attn_cuda_status {
   ATTN_CUDA_NO_DRIVER = 30,      /* libcuda.so.1 cannot be loaded, or finds no device */
   ATTN_CUDA_DRIVER_TOO_OLD = 31, /* the driver is older than the PTX needs */
   ATTN_CUDA_NO_CONTEXT = 32,     /* no CUDA context is current on the calling thread, and the stream names none */
-  ATTN_CUDA_WRONG_DEVICE = 33,   /* the device has a lower compute capability, or too little shared memory */
+  ATTN_CUDA_WRONG_DEVICE = 33,   /* the device has another compute capability, or too little shared memory */
   ATTN_CUDA_WORKSPACE = 34,      /* the workspace is null, too small, or not aligned to ATTN_CUDA_WORKSPACE_ALIGNMENT */
   ATTN_CUDA_LOAD_FAILED = 35,    /* the driver refuses the module */
   ATTN_CUDA_LAUNCH_FAILED = 36   /* the driver refuses the launch */
@@ -92,7 +92,7 @@ const attn_cuda_driver *attn_cuda_get_driver(void);
 /* What emitted code calls */
 /*===----------------------------------------------------------------------===*/
 
-/* The code of a module. An emitter of constants writes it as the LLVM struct { ptr, i64, ptr, i64, i32, i32, ptr }. */
+/* The code of a module. An emitter of constants writes it as the LLVM struct { ptr, i64, ptr, i64, i32, i32, i32, ptr }. */
 typedef struct attn_cuda_image {
   const char *ptx; /* terminated */
   int64_t ptx_bytes;
@@ -100,6 +100,7 @@ typedef struct attn_cuda_image {
   int64_t cubin_bytes;
   int32_t capability;     /* of the device at least, 10 * major + minor */
   int32_t driver_version; /* at least, as cuDriverGetVersion has it */
+  int32_t is_exact;       /* 1: no other capability, as for sm_90a; 0: higher ones as well */
   void *loaded;           /* the launcher's; null at the start */
 } attn_cuda_image;
 

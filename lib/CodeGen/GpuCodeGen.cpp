@@ -96,6 +96,7 @@ void defineImage(Module &host, StringRef name, StringRef ptx, StringRef cubin, c
                         ConstantInt::get(i64, cubin.size()),
                         ConstantInt::get(i32, target.gpu->computeCapability),
                         ConstantInt::get(i32, getDriverVersion(ptx)),
+                        ConstantInt::get(i32, target.gpu->isExact),
                         null};
   image->setInitializer(ConstantStruct::get(cast<StructType>(image->getValueType()), fields));
   image->setLinkage(GlobalValue::InternalLinkage);

@@ -17,6 +17,8 @@ using namespace attn;
 static constexpr int64_t kMaxWarps = 16;
 /// Rows and keys of a fragment.
 static constexpr int64_t kFragment = 16;
+/// Columns of a wgmma at most.
+static constexpr int64_t kMaxWgmmaKeys = 256;
 /// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
 /// and takes minutes to compile.
 static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
@@ -41,6 +43,15 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
     return emitError() << "expected instruction to be " << joinInstructions(&InstructionInfo::isForBlock) << ", found "
                        << stringifyInstruction(instruction.getValue())
                        << "; write instruction = mma for inputs of 16 bits, else instruction = fma";
+  const InstructionInfo &info = instruction.getInfo();
+  if (warps % info.warps != 0)
+    return emitError() << "expected warps to be a multiple of " << info.warps
+                       << " for instruction = " << stringifyInstruction(instruction.getValue()) << ", found " << warps
+                       << "; write warps = " << llvm::alignTo(warps, info.warps);
+  if (info.readsPanels() && (warpRows != kFragment || keyTile > kMaxWgmmaKeys))
+    return emitError() << "expected warp_rows = " << kFragment << " and key_tile of at most " << kMaxWgmmaKeys
+                       << " for instruction = " << stringifyInstruction(instruction.getValue()) << ", found "
+                       << warpRows << " and " << keyTile << "; write warp_rows = " << kFragment << ", key_tile = 128";
   if (!sharedKeys && queryTile > warpRows * warps)
     return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
                        << queryTile << "; write query_tile = " << warpRows * warps;
@@ -60,7 +71,7 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
     return bytes;
   }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
-                          getStaticSize(op, DimKind::ValueSize), bits / 8)
+                          getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels())
       .bytes;
 }
 

@@ -20,13 +20,15 @@ static constexpr OperandLayout kRows = OperandLayout::Rows, kPairs = OperandLayo
 
 /// In the order of the enumeration.
 static constexpr InstructionInfo kInfos[] = {
-    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, partial tiles
-    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, Instruction::FMA},
-    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, Instruction::Pairs},
-    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, Instruction::Bytes},
-    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs},
-    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::MMA},
-    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, Instruction::TF32},
+    // instruction, prefill, decode, block, depth, narrow, bits, Q, V, keys, partial tiles, warps
+    {Instruction::FMA, true, true, true, 1, false, 0, kRows, kRows, 1, Instruction::FMA, 1},
+    {Instruction::Pairs, true, true, false, 2, true, 0, kPairs, kPairs, 1, Instruction::Pairs, 0},
+    {Instruction::Bytes, false, true, false, 4, false, 0, kRows, kRows, 1, Instruction::Bytes, 0},
+    {Instruction::AMX, true, false, false, 32, true, 0, kPairs, kColumns, TargetInfo::kTileDepth, Instruction::Pairs,
+     0},
+    {Instruction::MMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::MMA, 1},
+    {Instruction::TF32, false, false, true, 8, false, 11, kRows, kRows, 1, Instruction::TF32, 1},
+    {Instruction::WGMMA, false, false, true, 16, true, 0, kRows, kRows, 1, Instruction::WGMMA, 4},
 };
 
 const InstructionInfo &InstructionAttr::getInfo() const { return kInfos[static_cast<size_t>(getValue())]; }
@@ -139,6 +141,9 @@ static constexpr Requirement kRequirements[] = {
     {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32(); }, isGpu,
      "a Q of 16 bits; write instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return getType(op, 0).isF32(); }, isGpu, "a Q of f32; write instruction = mma"},
+    {[](Operation *op, ScheduleAttr) { return !getType(op, 0).isF32() && !isa<SdpaBackwardOp, BackwardStepOp>(op); },
+     [](const TargetInfo &target) { return target.gpu && target.gpu->hasWgmma; },
+     "a Q of 16 bits, and no gradients; write instruction = mma for 16 bits, else instruction = fma"},
 };
 
 LogicalResult attn::verifyInstruction(Operation *op, ScheduleAttr schedule) {
@@ -158,5 +163,6 @@ LogicalResult attn::verifyInstruction(Operation *op, const InstructionInfo &info
     return success();
   return op->emitOpError("schedule: expected instruction = ")
          << stringifyInstruction(info.instruction) << " only on targets that have it, with sums of 'f32', found "
-         << target.name << " and " << sum << "; write instruction = fma";
+         << target.name << " and " << sum
+         << "; write instruction = " << (isGpu(target) && info.takesNarrow ? "mma" : "fma");
 }

@@ -10,17 +10,19 @@
 
 using namespace attn;
 
-SharedTileLayout::SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes)
+SharedTileLayout::SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes, bool hasPanels)
     : rows(rows), usedChunks(llvm::divideCeil(columns * elementBytes, kChunkBytes)) {
   chunks = llvm::alignTo(std::max<int64_t>(usedChunks, 1), 2);
-  period = std::min<int64_t>(8, chunks & -chunks);
+  panelChunks = hasPanels ? kPanelChunks : chunks;
+  period = std::min<int64_t>(8, panelChunks & -panelChunks);
 }
 
-BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes) {
+BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes,
+                             bool hasPanels) {
   BlockLayout layout;
-  layout.query = SharedTileLayout(rows, d, elementBytes);
-  layout.key = SharedTileLayout(keyTile, d, elementBytes);
-  layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes);
+  layout.query = SharedTileLayout(rows, d, elementBytes, hasPanels);
+  layout.key = SharedTileLayout(keyTile, d, elementBytes, hasPanels);
+  layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes, hasPanels);
   layout.output.rows = rows;
   layout.keyOffset = std::max(layout.query.getBytes(), layout.output.getBytes());
   layout.valueOffset = layout.keyOffset + layout.key.getBytes();

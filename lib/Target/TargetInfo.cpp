@@ -16,7 +16,9 @@ using namespace llvm;
 
 namespace attn {
 
-StringRef TargetInfo::getKnownNames() { return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90"; }
+StringRef TargetInfo::getKnownNames() {
+  return "host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_89 sm_90 sm_90a";
+}
 
 /// Vector facts follow from the features alone.
 static void deriveFacts(TargetInfo &target, const StringSet<> &features) {
@@ -59,14 +61,15 @@ static TargetInfo getHost() {
   return target;
 }
 
-/// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take.
-static constexpr StringLiteral kPTXFeature = "+ptx78";
+/// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take. 8.0 has wgmma.
+static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx80";
 
 static constexpr std::pair<StringLiteral, GpuInfo> kGpus[] = {
     {"sm_80", {80, 163 * 1024, 108}},
     {"sm_86", {86, 99 * 1024, 84}},
     {"sm_89", {89, 99 * 1024, 142}},
     {"sm_90", {90, 227 * 1024, 132}},
+    {"sm_90a", {90, 227 * 1024, 132, /*hasWgmma=*/true, /*isExact=*/true}},
 };
 
 Expected<TargetInfo> TargetInfo::get(StringRef name) {
@@ -75,12 +78,13 @@ Expected<TargetInfo> TargetInfo::get(StringRef name) {
     if (name == gpuName) {
       target.name = target.cpu = name.str();
       target.triple = "nvptx64-nvidia-cuda";
-      target.features = kPTXFeature.str();
+      target.features = (facts.hasWgmma ? kWgmmaPTXFeature : kPTXFeature).str();
       target.gpu = facts;
       return target;
     }
   if (name.starts_with("sm_"))
-    return createStringError("no kernels for target '" + name + "', expected one of sm_80, sm_86, sm_89, sm_90");
+    return createStringError("no kernels for target '" + name +
+                             "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
   if (name == "host") {
     target = getHost();
   } else {

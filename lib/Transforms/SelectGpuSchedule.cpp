@@ -18,6 +18,8 @@ using namespace attn;
 
 /// Rows of a fragment, and keys of the depth of one mma.
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
+/// Rows of a wgmma.
+static constexpr int64_t kWgmmaRows = 64;
 /// A tile has at most so many rows of heads that share a head of K. With more rows, prefill tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
 /// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
@@ -57,6 +59,29 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
   return llvm::find_if(cases, [](const auto &each) { return each.first; })->second;
 }
 
+/// Tiles of wgmma, of 64 rows for each four warps (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
+/// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. Up to 128 registers, a
+/// multiprocessor holds two blocks, and one multiplies while the other has its softmax.
+static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize) {
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && op.getMaskMod().empty() &&
+                 !op.getSoftcap() && !op.getDropoutP();
+  int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 128;
+  // A last tile of fewer keys has masks.
+  bool hasWholeTiles = !ShapedType::isDynamic(keys) && keys % keyTile == 0;
+  return {kFragmentRows, 8, isPlain && hasWholeTiles && headSize <= 64 ? keyTile : keyTile / 2,
+          "four warps multiply 64 rows, and the registers hold the scores"};
+}
+
+/// Why products of four warps do not fit; null where they do.
+static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, bool isDecode) {
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (!info.takesNarrow)
+    return "wgmma of f32 rounds to 11 bits";
+  if (isDecode || (!ShapedType::isDynamic(queries) && queries <= kWgmmaRows / 2))
+    return "wgmma has 64 rows, of which few queries fill less than half";
+  return nullptr;
+}
+
 /// Keys of a range with a running state of its own: as many ranges as fill the multiprocessors. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
                            const GpuInfo &gpu) {
@@ -85,6 +110,16 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&
                   rows <= kMaxDecodeRows && !op.getCuSeqlensQ();
   TileChoice tile = choosePrefillTile(op, instruction.getInfo(), std::max(headSize, valueSize));
+  if (target.gpu->hasWgmma) {
+    if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), isDecode)) {
+      emitRemark(op, RemarkOutcome::Missed, "no-wgmma") << obstacle;
+    } else {
+      instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
+      tile = chooseWgmmaTile(op, std::max(headSize, valueSize));
+    }
+  }
+  // A block has whole groups of the warps that multiply together.
+  auto canHalve = [&] { return tile.warps % (2 * instruction.getInfo().warps) == 0; };
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
@@ -93,16 +128,18 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
       tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
   } else {
     emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << tile.reason;
-    while (!ShapedType::isDynamic(queries) && tile.warps > 1 && tile.rowBlock * (tile.warps / 2) >= queries)
+    while (!ShapedType::isDynamic(queries) && canHalve() && tile.rowBlock * (tile.warps / 2) >= queries)
       tile.warps /= 2;
   }
   int64_t largest = target.gpu->sharedBytesPerBlock;
   auto getBytes = [&] {
-    return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes).bytes;
+    return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes,
+                            instruction.getInfo().readsPanels())
+        .bytes;
   };
   while (getBytes() > largest && tile.keyTile > 2 * kMinKeyTile)
     tile.keyTile /= 2;
-  while (getBytes() > largest && !isDecode && tile.warps > 1)
+  while (getBytes() > largest && !isDecode && canHalve())
     tile.warps /= 2;
   while (getBytes() > largest && tile.keyTile > kMinKeyTile)
     tile.keyTile /= 2;

@@ -48,3 +48,40 @@ func.func @registers(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<1
       {schedule = #attn.block<query_tile = 128, key_tile = 256, warps = 1, warp_rows = 128, instruction = mma>} -> tensor<128x64xf16>
   return %r : tensor<128x64xf16>
 }
+
+// -----
+
+// Four warps multiply together.
+func.func @two_warps(%q: tensor<32x64xf16>, %o: tensor<32x64xf16>) -> tensor<32x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<32x64xf16>, tensor<32x64xf16>, tensor<32x64xf16>) outs(%o : tensor<32x64xf16>)
+      // expected-error @below {{expected warps to be a multiple of 4 for instruction = wgmma, found 2; write warps = 4}}
+      {schedule = #attn.block<query_tile = 32, key_tile = 64, warps = 2, warp_rows = 16, instruction = wgmma>} -> tensor<32x64xf16>
+  return %r : tensor<32x64xf16>
+}
+
+// -----
+
+func.func @two_fragments(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<128x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>) outs(%o : tensor<128x64xf16>)
+      // expected-error @below {{expected warp_rows = 16 and key_tile of at most 256 for instruction = wgmma, found 32 and 64; write warp_rows = 16, key_tile = 128}}
+      {schedule = #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = wgmma>} -> tensor<128x64xf16>
+  return %r : tensor<128x64xf16>
+}
+
+// -----
+
+func.func @other_target(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @below {{schedule: expected instruction = wgmma only on targets that have it, with sums of 'f32', found sm_80 and 'f32'; write instruction = mma}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma>} -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+func.func @f32(%q: tensor<64x64xf32>, %o: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  // expected-error @below {{schedule: instruction = wgmma: found Q of 'f32', K of 'f32' and head sizes 64 and 64, expected a Q of 16 bits, and no gradients; write instruction = mma for 16 bits, else instruction = fma}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>) outs(%o : tensor<64x64xf32>)
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma>} -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}

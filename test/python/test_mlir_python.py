@@ -58,4 +58,4 @@ def test_every_op_has_a_class():
 
 def test_enums_are_those_of_the_dialect():
     assert [str(x) for x in dialect.CausalAlignment] == ["top_left", "bottom_right", "offset"]
-    assert {"fma", "pairs", "bytes", "amx", "mma", "tf32"} == {str(x) for x in dialect.Instruction}
+    assert {"fma", "pairs", "bytes", "amx", "mma", "tf32", "wgmma"} == {str(x) for x in dialect.Instruction}

@@ -88,20 +88,20 @@ TEST(TargetInfo, UnknownNames) {
     ASSERT_FALSE(bool(target)) << name.str();
     EXPECT_EQ(llvm::toString(target.takeError()),
               "unknown target '" + name.str() + "', expected one of host x86-64 x86-64-v2 x86-64-v3 x86-64-v4 " +
-                  "sm_80 sm_86 sm_89 sm_90, or an x86-64 processor that LLVM knows, as znver5");
+                  "sm_80 sm_86 sm_89 sm_90 sm_90a, or an x86-64 processor that LLVM knows, as znver5");
   }
 }
 
 TEST(TargetInfo, UnknownGpus) {
-  for (llvm::StringRef name : {"sm_70", "sm_90a", "sm_"})
+  for (llvm::StringRef name : {"sm_70", "sm_90b", "sm_"})
     EXPECT_EQ(llvm::toString(TargetInfo::get(name).takeError()),
-              "no kernels for target '" + name.str() + "', expected one of sm_80, sm_86, sm_89, sm_90");
+              "no kernels for target '" + name.str() + "', expected one of sm_80, sm_86, sm_89, sm_90, sm_90a");
 }
 
 TEST(TargetInfo, KnownNamesAreKnown) {
   llvm::SmallVector<llvm::StringRef> names;
   TargetInfo::getKnownNames().split(names, ' ');
-  EXPECT_EQ(names.size(), 9u);
+  EXPECT_EQ(names.size(), 10u);
   for (llvm::StringRef name : names)
     EXPECT_EQ(getTarget(name).name, name);
 }

@@ -29,6 +29,9 @@ struct InstructionInfo {
   OperandLayout queryLayout, valueLayout;     ///< of a prefill tile
   int64_t keyMultiple;                        ///< it multiplies whole key tiles, multiples of so many keys
   Instruction forPartialTiles;                ///< what multiplies others
+  int64_t warps;                              ///< of a block that execute it together; 0 on a CPU
+  /// It reads tiles in shared memory by descriptors, so they lie in panels (BlockLayout.h).
+  bool readsPanels() const { return warps > 1; }
 };
 
 /// The names of the instructions of a kind of kernel, as "fma, pairs or bytes".

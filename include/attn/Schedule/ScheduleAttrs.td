@@ -12,7 +12,8 @@ include "attn/Schedule/ScheduleInterface.td"
 
 def Attn_Instruction : I32EnumAttr<"Instruction", "the instruction of the two products of a tile", [
     I32EnumAttrCase<"FMA", 0, "fma">, I32EnumAttrCase<"Pairs", 1, "pairs">, I32EnumAttrCase<"Bytes", 2, "bytes">,
-    I32EnumAttrCase<"AMX", 3, "amx">, I32EnumAttrCase<"MMA", 4, "mma">, I32EnumAttrCase<"TF32", 5, "tf32">]> {
+    I32EnumAttrCase<"AMX", 3, "amx">, I32EnumAttrCase<"MMA", 4, "mma">, I32EnumAttrCase<"TF32", 5, "tf32">,
+    I32EnumAttrCase<"WGMMA", 6, "wgmma">]> {
   let cppNamespace = "::attn";
   let genSpecializedAttr = 0;
 }
@@ -25,6 +26,8 @@ def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction
     * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, where a key tile is whole; others are multiplied
       by `pairs`. It is never selected, as the process has to ask the system for the tiles first.
     * `mma`: m16n8k16 of 16-bit inputs, on a GPU. `tf32`: m16n8k8 of rounded f32.
+    * `wgmma`: m64nNk16 of 16-bit inputs by four warps, which read K and V from shared memory, on sm_90a. A warp has 16
+      rows.
 
     `getInfo` has what the rest of the compiler needs of an instruction, as data.
   }];
@@ -128,6 +131,7 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
 
     ```mlir
     #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
+    #attn.block<query_tile = 128, key_tile = 128, warps = 8, warp_rows = 16, instruction = wgmma>
     #attn.block<query_tile = 1, key_tile = 64, warps = 1, warp_rows = 16, instruction = mma, shared_keys = true>
     ```
   }];

@@ -5,6 +5,10 @@
 // of row r lies at c ^ swizzle(r): the eight rows that one phase of ldmatrix
 // reads, or one column of chunks, fall into different banks without padding.
 //
+// Tiles that wgmma reads lie in panels of 8 chunks, one panel behind the other:
+// what its descriptors call a swizzle of 128 bytes (PTX ISA, "Shared Memory
+// Matrix Layout"). A panel begins at a multiple of 1024 bytes.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -18,18 +22,23 @@ namespace attn {
 
 /// Bytes that one thread copies at a time, and that one row of an 8 x 8 matrix of 16-bit elements has.
 constexpr int64_t kChunkBytes = 16;
+/// Chunks of a row of a panel.
+constexpr int64_t kPanelChunks = 8;
 
 /// A tile of rows in shared memory.
 struct SharedTileLayout {
   int64_t rows = 0;
-  int64_t chunks = 0;     ///< of a row
-  int64_t usedChunks = 0; ///< with elements; those beyond are zero
-  int64_t period = 1;     ///< values of the swizzle: the largest power of two that divides `chunks`, at most 8
+  int64_t chunks = 0;      ///< of a row
+  int64_t usedChunks = 0;  ///< with elements; those beyond are zero
+  int64_t period = 1;      ///< values of the swizzle: the largest power of two that divides `panelChunks`, at most 8
+  int64_t panelChunks = 0; ///< of a row of a panel: all, or 8
 
   SharedTileLayout() = default;
-  SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes);
-  int64_t getPitch() const { return chunks * kChunkBytes; }
-  int64_t getBytes() const { return rows * getPitch(); }
+  SharedTileLayout(int64_t rows, int64_t columns, int64_t elementBytes, bool hasPanels = false);
+  /// Bytes from row to row, and from panel to panel.
+  int64_t getPitch() const { return panelChunks * kChunkBytes; }
+  int64_t getPanelBytes() const { return rows * getPitch(); }
+  int64_t getBytes() const { return (chunks + panelChunks - 1) / panelChunks * getPanelBytes(); }
   /// Rows that follow each other with the same swizzle: 8 / period. swizzle(r) = (r / it) % period.
   int64_t getSwizzleRows() const { return 8 / period; }
 };
@@ -40,7 +49,7 @@ struct BlockLayout {
   int64_t keyOffset = 0, valueOffset = 0, bytes = 0;
 
   /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, of elements of `elementBytes`.
-  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes);
+  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels);
 };
 
 } // namespace attn

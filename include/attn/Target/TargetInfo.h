@@ -23,6 +23,8 @@ struct GpuInfo {
   unsigned computeCapability = 80;          ///< 80 for sm_80
   int64_t sharedBytesPerBlock = 163 * 1024; ///< opt-in maximum
   unsigned multiprocessors = 108;           ///< of the largest chip of its kind; only sets how finely keys are split
+  bool hasWgmma = false;                    ///< products of four warps, wgmma
+  bool isExact = false;                     ///< its code runs on no other compute capability
   unsigned warpLanes = 32;
 };
 
@@ -64,7 +66,8 @@ struct TargetInfo {
   unsigned getLanes(unsigned elementBits) const { return vectorBits / elementBits; }
 
   /// Looks up "host" (this processor), an x86-64 level ("x86-64", "x86-64-v2", "-v3", "-v4"), a processor that LLVM
-  /// knows ("znver5"), or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90"). The error says which names are known.
+  /// knows ("znver5"), or an NVIDIA GPU ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"). The error says which names are
+  /// known.
   static llvm::Expected<TargetInfo> get(llvm::StringRef name);
 
   /// The names that documentation and errors list.

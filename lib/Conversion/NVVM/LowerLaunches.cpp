@@ -134,7 +134,7 @@ private:
     if (auto existing = module.lookupSymbol<LLVM::GlobalOp>(name))
       return existing;
     Type i64 = b.getI64Type(), i32 = b.getI32Type();
-    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, i64, pointer, i64, i32, i32, pointer});
+    auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, i64, pointer, i64, i32, i32, i32, pointer});
     return LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/false, LLVM::Linkage::External, name, Attribute());
   }
 

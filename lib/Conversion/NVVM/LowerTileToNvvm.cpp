@@ -62,7 +62,7 @@ LogicalResult KernelLowering::placeAttentionTiles() {
       queries.insert(root);
   });
   if (d > 0)
-    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes);
+    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels());
   for (Value root : queries)
     tiles[root] = {layout.query, 0};
   for (Value root : keys)

@@ -35,6 +35,9 @@ protected:
 /// m16n8k16 of bf16 or f16 (MmaProducts.cpp).
 std::unique_ptr<Products> createMmaProducts(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
                                             const SharedTile &key, const SharedTile &value);
+/// m64nNk16 of bf16 or f16, by four warps (WgmmaProducts.cpp).
+std::unique_ptr<Products> createWgmmaProducts(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
+                                              const SharedTile &key, const SharedTile &value);
 /// f32: m16n8k8 of rounded elements, or multiply-adds (SingleProducts.cpp).
 std::unique_ptr<Products> createSingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key,
                                                const SharedTile &value);

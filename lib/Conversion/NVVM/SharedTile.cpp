@@ -32,8 +32,12 @@ static Value addConstant(WarpBuilder &wb, Value pointer, int64_t bytes) {
 
 Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow) const {
   assert(rowsBelow % 8 == 0 && "rows of another swizzle");
-  Value place = exclusiveOr(wb, chunk, getSwizzle(wb, layout, row));
-  Value bytes = wb.add(wb.multiply(row, layout.getPitch()), wb.multiply(place, kChunkBytes));
+  Value swizzle = getSwizzle(wb, layout, row), bytes = wb.multiply(row, layout.getPitch());
+  if (layout.panelChunks < layout.chunks)
+    bytes = wb.add(bytes, wb.multiply(wb.divide(chunk, layout.panelChunks), layout.getPanelBytes()));
+  if (layout.panelChunks != layout.chunks)
+    chunk = wb.remainder(chunk, layout.panelChunks);
+  bytes = wb.add(bytes, wb.multiply(exclusiveOr(wb, chunk, swizzle), kChunkBytes));
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 

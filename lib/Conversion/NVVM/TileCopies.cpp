@@ -60,6 +60,8 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
 
 LogicalResult KernelLowering::lowerWait(WaitOp op) {
   wb.waitForCopies(op.getPending());
+  if (wb.instruction.readsPanels())
+    wb.publishToProducts();
   wb.barrier();
   return success();
 }

@@ -18,26 +18,35 @@ using namespace attn::nvvm;
 static constexpr StringLiteral kSharedSymbol = "attn_shared";
 static constexpr unsigned kSharedSpace = 3, kGlobalSpace = 1;
 
-static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel) {
+/// What a row of chunks, or a panel of eight of them, begins at.
+static constexpr int64_t kRowAlignment = 128, kPanelAlignment = 1024;
+
+static LLVM::GlobalOp getSharedMemory(OpBuilder &b, gpu::GPUFuncOp kernel, bool hasPanels) {
   auto module = kernel->getParentOfType<gpu::GPUModuleOp>();
-  if (auto existing = module.lookupSymbol<LLVM::GlobalOp>(kSharedSymbol))
+  if (auto existing = module.lookupSymbol<LLVM::GlobalOp>(kSharedSymbol)) {
+    if (hasPanels)
+      existing.setAlignment(kPanelAlignment);
     return existing;
+  }
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(module.getBody());
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
   return LLVM::GlobalOp::create(b, kernel.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::External, kSharedSymbol,
-                                Attribute(), /*alignment=*/128, kSharedSpace);
+                                Attribute(), hasPanels ? kPanelAlignment : kRowAlignment, kSharedSpace);
 }
 
 WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr schedule)
     : b(builder), loc(kernel.getLoc()), instruction(schedule.getInstruction().getInfo()), lanes(schedule.getLanes()),
       threads(schedule.getThreads()), warpRows(schedule.getWarpRows()), blockRows(schedule.getBlockRows()),
       keyTile(schedule.getKeyTile()) {
-  LLVM::GlobalOp memory = getSharedMemory(b, kernel);
+  LLVM::GlobalOp memory = getSharedMemory(b, kernel, instruction.readsPanels());
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
   thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
   warp = divide(thread, lanes);
+  // The warps of a product must have the same descriptors: ptxas sees that the number is one of a warp.
+  if (instruction.readsPanels())
+    warp = shuffleFrom(warp, constant(0));
   lane = remainder(thread, lanes);
   quad = divide(lane, 4);
   quadLane = remainder(lane, 4);

@@ -18,6 +18,8 @@ using namespace attn::nvvm;
 
 std::unique_ptr<Products> Products::create(WarpBuilder &wb, const InstructionInfo &instruction, FloatType type,
                                            const SharedTile &query, const SharedTile &key, const SharedTile &value) {
+  if (instruction.readsPanels())
+    return createWgmmaProducts(wb, type, query, key, value);
   if (instruction.takesNarrow)
     return createMmaProducts(wb, type, query, key, value);
   return createSingleProducts(wb, query, key, value);
@@ -35,6 +37,11 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   const InstructionInfo &instruction = op.getInstruction() ? op.getInstruction()->getInfo() : wb.instruction;
   if (instruction.takesNarrow == type.isF32())
     return op.emitOpError("expected an instruction that multiplies ") << type;
+  if (instruction.readsPanels() != wb.instruction.readsPanels())
+    return op.emitOpError("expected instruction = ")
+           << stringifyInstruction(wb.instruction.instruction)
+           << ", as the tiles of the kernel's schedule lie in shared memory, found "
+           << stringifyInstruction(instruction.instruction);
   SharedTile none;
   std::unique_ptr<Products> products =
       Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);

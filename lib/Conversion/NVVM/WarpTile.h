@@ -103,6 +103,13 @@ public:
   /// Until at most `pending` groups of copies are on their way.
   void waitForCopies(int64_t pending) { mlir::NVVM::CpAsyncWaitGroupOp::create(b, loc, pending); }
 
+  /// What this thread has written to shared memory is there for wgmma, once a barrier has told the others.
+  void publishToProducts() {
+    mlir::NVVM::FenceProxyOp::create(
+        b, loc, mlir::NVVM::ProxyKind::async_shared,
+        mlir::NVVM::SharedSpaceAttr::get(b.getContext(), mlir::NVVM::SharedSpace::shared_cta));
+  }
+
   /// `byteOffset` bytes into shared memory.
   mlir::Value sharedAt(mlir::Value byteOffset);
   mlir::Value load(mlir::Type type, mlir::Value pointer, unsigned alignment);

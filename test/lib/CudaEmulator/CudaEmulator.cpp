@@ -218,7 +218,9 @@ int moduleLoadDataEx(CUmodule *handle, const void *image, unsigned count, int *o
     writeLog(toString(parsed.takeError()), count, options, values);
     return InvalidPtx;
   }
-  if (parseTarget(parsed->target) > device().capability)
+  int capability = parseTarget(parsed->target);
+  bool isExact = StringRef(parsed->target).ends_with("a");
+  if (isExact ? capability != device().capability : capability > device().capability)
     return NoBinaryForGpu;
   modules.push_back(std::make_unique<LoadedModule>(LoadedModule{std::move(*parsed), {}}));
   *handle = reinterpret_cast<CUmodule>(modules.back().get());

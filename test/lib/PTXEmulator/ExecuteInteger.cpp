@@ -78,6 +78,18 @@ template <auto F, unsigned Sources> void decodeInteger(Decoder &decoder) {
   decodeOperands(decoder, type, type, Sources);
 }
 
+/// min and max; with .relu, which is of s32, a negative result becomes 0.
+template <auto F> void decodeMinMax(Decoder &decoder) {
+  if (!decoder.takeModifier(".relu"))
+    return decodeInteger<F, 2>(decoder);
+  const Type type = decoder.takeType();
+  if (type != Type::S32)
+    return decoder.unknown("expected .s32 with .relu");
+  constexpr auto kClamped = [](auto a, auto b, auto c) { return std::max(F(a, b, c), decltype(a)(0)); };
+  decoder.instruction.run = pickInteger<kClamped>(type);
+  decodeOperands(decoder, type, type, 2);
+}
+
 // mul and mad: .lo, .hi and .wide
 
 template <typename T, typename W, bool IsMad>
@@ -229,7 +241,7 @@ constexpr InstructionInfo kInstructions[] = {
     {"mul", Family::Integer, decodeMultiply<false>},     {"mad", Family::Integer, decodeMultiply<true>},
     {"mul24", Family::Integer, decodeMultiply24<false>}, {"mad24", Family::Integer, decodeMultiply24<true>},
     {"div", Family::Integer, decodeInteger<kDiv, 2>},    {"rem", Family::Integer, decodeInteger<kRem, 2>},
-    {"min", Family::Integer, decodeInteger<kMin, 2>},    {"max", Family::Integer, decodeInteger<kMax, 2>},
+    {"min", Family::Integer, decodeMinMax<kMin>},        {"max", Family::Integer, decodeMinMax<kMax>},
     {"neg", Family::Integer, decodeInteger<kNeg, 1>},    {"abs", Family::Integer, decodeInteger<kAbs, 1>},
     {"sad", Family::Integer, decodeInteger<kSad, 3>},    {"dp4a", Family::Integer, decodeDotProduct},
 };

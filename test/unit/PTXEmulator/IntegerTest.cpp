@@ -74,6 +74,8 @@ TEST(Integer, MinMaxAbsNegSad) {
   EXPECT_EQ(evaluate<int32_t>("min.s32 d, a, b;", I32{-1, 5}, I32{1, 3}), (I32{-1, 3}));
   EXPECT_EQ(evaluate<uint32_t>("min.u32 d, a, b;", U32{0xffffffff}, U32{1}), (U32{1}));
   EXPECT_EQ(evaluate<int16_t>("max.s16 d, a, b;", I16{-4}, I16{-5}), (I16{-4}));
+  EXPECT_EQ(evaluate<int32_t>("min.relu.s32 d, a, b;", I32{-1, 5}, I32{1, 3}), (I32{0, 3}));
+  EXPECT_EQ(evaluate<int32_t>("max.relu.s32 d, a, b;", I32{-4, 5}, I32{-1, 3}), (I32{0, 5}));
   EXPECT_EQ(evaluate<int32_t>("abs.s32 d, a;", I32{-3, INT32_MIN}), (I32{3, INT32_MIN}));
   EXPECT_EQ(evaluate<int64_t>("neg.s64 d, a;", I64{5}), (I64{-5}));
   EXPECT_EQ(evaluate<uint32_t>("sad.u32 d, a, b, c;", U32{3, 10}, U32{10, 3}, U32{100, 100}), (U32{107, 107}));

@@ -1,0 +1,167 @@
+//===- WgmmaProducts.cpp - products of 16-bit tiles by four warps ---------===//
+//
+// wgmma m64nNk16 (PTX ISA, "Asynchronous warpgroup level matrix instructions"):
+// four warps have 16 rows each, and N columns. Of its accumulator a warp has what it
+// has of N / 8 accumulators m16n8 side by side, so scores, weights and acc lie as
+// those of mma. Q, K and V are read from shared memory by descriptors: Q and K with
+// the depth (D) along their rows, V with the depth (keys) across them. P comes from
+// registers.
+//
+// An asm statement is one wgmma, whose accumulators are tied. wgmma reads and writes
+// registers until wgmma.wait_group, so that between the fence and the wait no other
+// instruction may touch them; ptxas makes each wgmma wait by itself where one does
+// (its notes C7510 to C7515). Empty asm statements keep LLVM from it: in front of the
+// fence, where it would put constants behind it, and behind the wait, where it would
+// read results before it.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Products.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+/// Depth of one wgmma in elements, and rows of Q of its four warps.
+static constexpr int64_t kDepth = 16, kRows = 64;
+/// Chunks of a panel's row that one wgmma has of the depth.
+static constexpr int64_t kDepthChunks = 2;
+/// Rows of a panel after which its swizzle repeats.
+static constexpr int64_t kSwizzleRows = 8;
+
+namespace {
+class WgmmaProducts : public Products {
+public:
+  WgmmaProducts(WarpBuilder &wb, FloatType type, const SharedTile &query, const SharedTile &key,
+                const SharedTile &value)
+      : Products(wb, query, key, value), type(type) {
+    assert(fragments == 1 && "a warp has 16 rows of a wgmma");
+  }
+
+  Values multiplyKeys(int64_t keyBlocks) override {
+    Value group = wb.divide(wb.warp, kRows / kFragmentRows);
+    Value queries = getDescriptor(query, wb.multiply(group, kRows * query.layout.getPitch()), kChunkBytes);
+    Value keys = getDescriptor(key, Value(), kChunkBytes);
+    Values scores(keyBlocks * kFragmentElements, LLVM::UndefOp::create(wb.b, wb.loc, wb.b.getF32Type()));
+    fence();
+    for (int64_t chunk = 0; chunk < query.layout.chunks; chunk += kDepthChunks) {
+      Value a = advance(queries, getDepthOffset(query, chunk)), b = advance(keys, getDepthOffset(key, chunk));
+      scores = multiply(scores, {a, b}, /*accumulates=*/chunk > 0, /*isTransposed=*/false);
+    }
+    return finish(scores);
+  }
+
+  void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
+    Value values = getDescriptor(value, Value(), value.layout.getPanelBytes());
+    Values acc, a;
+    for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
+      acc.push_back(state.acc.get(wb, i));
+    for (int64_t i = 0; i < keyBlocks * kFragmentElements; i += 2)
+      a.push_back(packPair(weights[i], weights[i + 1]));
+    acc = keepInRegisters(acc);
+    fence();
+    for (int64_t step = 0; step < keyBlocks / 2; ++step) {
+      Values operands(ArrayRef<Value>(a).slice(4 * step, 4));
+      operands.push_back(advance(values, step * kDepth * value.layout.getPitch()));
+      acc = multiply(acc, operands, /*accumulates=*/true, /*isTransposed=*/true);
+    }
+    for (auto [i, element] : llvm::enumerate(finish(acc)))
+      state.acc.set(wb, i, element);
+  }
+
+private:
+  /// PTX ISA, "Matrix Descriptor Format", with a swizzle of 128 bytes; sizes are in units of 16 bytes. `panelStride`
+  /// counts where an operand has its depth across the rows.
+  Value getDescriptor(const SharedTile &tile, Value byteOffset, int64_t panelStride) {
+    Value address = wb.sharedAt(wb.add(byteOffset ? byteOffset : wb.constant(0), tile.offset));
+    address = LLVM::PtrToIntOp::create(wb.b, wb.loc, wb.b.getI32Type(), address);
+    uint64_t facts = uint64_t(panelStride / kChunkBytes) << 16 |
+                     uint64_t(kSwizzleRows * tile.layout.getPitch() / kChunkBytes) << 32 | uint64_t(1) << 62;
+    Value start = arith::ExtUIOp::create(wb.b, wb.loc, wb.b.getI64Type(), wb.divide(address, kChunkBytes));
+    return arith::OrIOp::create(wb.b, wb.loc, start, wb.constant64(facts));
+  }
+
+  Value advance(Value descriptor, int64_t bytes) {
+    return bytes == 0 ? descriptor : wb.add(descriptor, wb.constant64(bytes / kChunkBytes));
+  }
+
+  /// Where a chunk of the depth begins, in a tile with the depth along its rows. The hardware swizzles the sum of it
+  /// and the start, so the chunk counts as it is.
+  static int64_t getDepthOffset(const SharedTile &tile, int64_t chunk) {
+    return chunk / kPanelChunks * tile.layout.getPanelBytes() + chunk % kPanelChunks * kChunkBytes;
+  }
+
+  /// An asm statement with side effects whose f32 results are tied to `acc`, and which takes `operands` as well.
+  Values createAsm(StringRef text, ArrayRef<Value> acc, ArrayRef<Value> operands) {
+    std::string constraints;
+    for (size_t i = 0; i < acc.size(); ++i)
+      constraints += "=f,";
+    for (size_t i = 0; i < acc.size(); ++i)
+      constraints += llvm::formatv("{0},", i);
+    for (Value operand : operands)
+      constraints += operand.getType().isInteger(64) ? "l," : "r,";
+    constraints.pop_back();
+    Values all(acc);
+    llvm::append_range(all, operands);
+    auto resultType =
+        LLVM::LLVMStructType::getLiteral(wb.b.getContext(), SmallVector<Type>(acc.size(), wb.b.getF32Type()));
+    Value result = LLVM::InlineAsmOp::create(wb.b, wb.loc, resultType, all, text, constraints,
+                                             /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                       .getRes();
+    Values results;
+    for (size_t i = 0; i < acc.size(); ++i)
+      results.push_back(LLVM::ExtractValueOp::create(wb.b, wb.loc, result, i));
+    return results;
+  }
+
+  /// acc + A B, or A B, whose operands are descriptors, but A may be four registers.
+  Values multiply(ArrayRef<Value> acc, ArrayRef<Value> operands, bool accumulates, bool isTransposed) {
+    size_t next = 2 * acc.size();
+    auto list = [&](size_t first, size_t count) {
+      return llvm::join(
+          llvm::map_range(llvm::seq(first, first + count), [](size_t i) { return llvm::formatv("${0}", i).str(); }),
+          ", ");
+    };
+    bool hasRegisters = operands.size() > 2;
+    std::string a = hasRegisters ? "{" + list(next, 4) + "}" : list(next, 1);
+    StringRef name = type.isBF16() ? "bf16" : "f16";
+    // D, A, B, scale-d, signs of A and B, and for descriptors: is the depth across the rows?
+    std::string text =
+        llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, ${4}, {5}, 1, 1, {6}{7};",
+                      acc.size() * 2, name, list(0, acc.size()), a, next + operands.size() - 1, int(accumulates),
+                      hasRegisters ? "" : "0, ", int(isTransposed));
+    return createAsm(text, acc, operands);
+  }
+
+  Values keepInRegisters(ArrayRef<Value> values) { return createAsm("", values, {}); }
+
+  void fence() { NVVM::WgmmaFenceAlignedOp::create(wb.b, wb.loc); }
+
+  /// The results of what was issued, all of it done.
+  Values finish(ArrayRef<Value> acc) {
+    NVVM::WgmmaGroupSyncAlignedOp::create(wb.b, wb.loc);
+    NVVM::WgmmaWaitGroupSyncOp::create(wb.b, wb.loc, uint64_t(0));
+    return keepInRegisters(acc);
+  }
+
+  /// Two f32 as a register of 16-bit floats, `low` first. As asm it stays in front of the fence.
+  Value packPair(Value low, Value high) {
+    StringRef text = type.isBF16() ? "cvt.rn.bf16x2.f32 $0, $2, $1;" : "cvt.rn.f16x2.f32 $0, $2, $1;";
+    return LLVM::InlineAsmOp::create(wb.b, wb.loc, wb.b.getI32Type(), ValueRange{low, high}, text, "=r,f,f",
+                                     /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                     LLVM::AsmDialectAttr(), ArrayAttr())
+        .getRes();
+  }
+
+  FloatType type;
+};
+} // namespace
+
+std::unique_ptr<Products> attn::nvvm::createWgmmaProducts(WarpBuilder &wb, FloatType type, const SharedTile &query,
+                                                          const SharedTile &key, const SharedTile &value) {
+  return std::make_unique<WgmmaProducts>(wb, type, query, key, value);
+}

@@ -1,0 +1,65 @@
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s
+
+#rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
+#row = affine_map<(b, h, i, n) -> (b, h, i)>
+#q = affine_map<(b, h, i, j, d, n) -> (b, h, i, d)>
+#k = affine_map<(b, h, i, j, d, n) -> (b, h, j, d)>
+#v = affine_map<(b, h, i, j, d, n) -> (b, h, j, n)>
+#o = affine_map<(b, h, i, j, d, n) -> (b, h, i, n)>
+#r = affine_map<(b, h, i, j, d, n) -> (b, h, i)>
+!all = memref<1x2x64x32xbf16>
+!tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
+!key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+
+// Four warps have 64 queries. What cp.async has written is published in front of each barrier. D 32 is two products of
+// 16 keys; the first one reads no accumulators.
+// CHECK-LABEL: gpu.module @sdpa_gpu
+//       CHECK:   llvm.mlir.global external @attn_shared() {addr_space = 3 : i32, alignment = 1024
+//       CHECK:     %[[ANY:.*]] = llvm.mlir.undef : f32
+//       CHECK:     scf.for
+//       CHECK:       nvvm.cp.async.wait.group 0
+//  CHECK-NEXT:       nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+//  CHECK-NEXT:       nvvm.barrier
+//       CHECK:       nvvm.wgmma.fence.aligned
+//       CHECK:       llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, 0, 1, 1, 0, 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l" %[[ANY]], %[[ANY]]
+//       CHECK:       llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {{.*}}, $16, $17, 1, 1, 1, 0, 0;"
+//       CHECK:       nvvm.wgmma.commit.group.sync.aligned
+//  CHECK-NEXT:       nvvm.wgmma.wait.group.sync.aligned 0
+//  CHECK-NEXT:       llvm.inline_asm has_side_effects "", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
+// Weights are packed in front of the fence; V is across the depth. One product has its 16 keys and 32 columns.
+// CHECK-COUNT-4:     llvm.inline_asm has_side_effects "cvt.rn.bf16x2.f32 $0, $2, $1;", "=r,f,f"
+//       CHECK:       llvm.inline_asm has_side_effects ""
+//       CHECK:       nvvm.wgmma.fence.aligned
+//       CHECK:       llvm.inline_asm has_side_effects "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {{.*}}, {$32, $33, $34, $35}, $36, 1, 1, 1, 1;"
+//   CHECK-NOT:       "wgmma.mma_async
+//       CHECK:       nvvm.wgmma.commit.group.sync.aligned
+//  CHECK-NEXT:       nvvm.wgmma.wait.group.sync.aligned 0
+//  CHECK-NEXT:       llvm.inline_asm has_side_effects ""
+//       CHECK:     llvm.return
+func.func @sdpa(%q: !all, %k: !all, %v: !all, %out: !all) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  scf.forall (%h) in (2) {
+    %rows = memref.subview %q[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
+    %packed = memref.alloca() : memref<1x1x64x32xbf16>
+    attn.pack ins(%rows : !tile) outs(%packed : memref<1x1x64x32xbf16>) {maps = [#rows, #rows]}
+    %acc = memref.alloca() : memref<1x1x64x32xf32>
+    %max = memref.alloca() : memref<1x1x64xf32>
+    %sum = memref.alloca() : memref<1x1x64xf32>
+    attn.init_state outs(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+        {maps = [#rows, #row, #row]}
+    scf.for %j = %c0 to %c64 step %c16 {
+      %key = memref.subview %k[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
+      %value = memref.subview %v[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
+      attn.online_step ins(%packed, %key, %value : memref<1x1x64x32xbf16>, !key, !key)
+          outs(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+          {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
+    }
+    %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
+    attn.finalize ins(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+        outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
+  }
+  return
+}
