@@ -197,7 +197,7 @@ private:
     for (const Variant &variant : source.variants)
       rows.push_back(ConstantStruct::getAnon({createText(module, variant.target.name),
                                               b.getInt32(variant.target.gpu->computeCapability),
-                                              b.getInt32(isExact(variant.target))}));
+                                              b.getInt32(variant.target.gpu->isExact)}));
     return variants = createTable(module, createArray(rows.front()->getType(), rows), "targets");
   }
 

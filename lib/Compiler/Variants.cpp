@@ -46,8 +46,6 @@ static StringMap<bool> getFeatures(const TargetInfo &target) {
   return all;
 }
 
-bool isExact(const TargetInfo &target) { return target.gpu && StringRef(target.name).ends_with("a"); }
-
 static std::string getSuffix(StringRef name) {
   std::string suffix;
   for (char c : name)
@@ -77,7 +75,7 @@ Variant createVariant(TargetInfo target) {
 /// capability alone (sm_90a) before code for later ones too.
 static auto getRank(const Variant &variant) {
   if (const auto &gpu = variant.target.gpu)
-    return std::pair(gpu->computeCapability, int(isExact(variant.target)));
+    return std::pair(gpu->computeCapability, int(gpu->isExact));
   int count = 0;
   for (uint64_t word : variant.features)
     count += llvm::popcount(word);

@@ -13,7 +13,7 @@ from fake_cuda import EMULATOR, Driver, FakeArray
 from paths import ATTNC, attnc
 
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
-TARGETS = "sm_80,sm_90"
+TARGETS = "sm_80,sm_90a"
 LINES = ["b2 hq4 hkv2 sq1 sk203 d64 bf16", "b1 hq2 sq33 sk40 d64 f16 causal=bottom_right", "b1 hq2 sq? sk? d64 f16"]
 WRONG_DEVICE, NO_SUCH_KERNEL = 33, 21
 
@@ -89,7 +89,7 @@ def test_a_device_that_runs_none(fat, driver, capability):
     _, on_device = problem(driver, (1, 2, 2, 33, 40, 64))
     assert Code(fat / "libfat.so").call("sdpa", driver, on_device) == (
         WRONG_DEVICE,
-        "expected a device that runs code for one of sm_80, sm_90, found compute capability 7.5; compile with "
+        "expected a device that runs code for one of sm_80, sm_90a, found compute capability 7.5; compile with "
         "--target=sm_75, if that is a target",
     )
 

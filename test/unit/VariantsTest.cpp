@@ -59,8 +59,8 @@ TEST(Variants, NoFeatureThatKernelsNeverUse) {
 }
 
 TEST(Variants, OfGpusTheHighestCapabilityLast) {
-  std::vector<Variant> variants = getList("sm_90,sm_80,sm_86");
-  const char *names[] = {"sm_80", "sm_86", "sm_90"};
+  std::vector<Variant> variants = getList("sm_90a,sm_90,sm_80,sm_86");
+  const char *names[] = {"sm_80", "sm_86", "sm_90", "sm_90a"};
   for (auto [variant, name] : llvm::zip_equal(variants, names))
     EXPECT_EQ(variant.target.name, name);
 }

@@ -30,9 +30,6 @@ struct Variant {
 
 Variant createVariant(TargetInfo target);
 
-/// True for code that devices of one compute capability run and later ones do not, as "sm_90a".
-bool isExact(const TargetInfo &target);
-
 /// The targets of a list as "x86-64-v2,x86-64-v3,host" or "sm_80,sm_90", the one with the most features last. Refused
 /// are unknown names, names of GPUs beside processors, and targets whose code may use the same features.
 llvm::Expected<std::vector<Variant>> getVariants(llvm::StringRef list);
