@@ -44,7 +44,7 @@ def read(path: Path) -> dict[str, Any]:
     """The manifest of a library, with all that MANIFEST names.
 
     Raises:
-      ValueError: it is damaged; the message has the file, the place in it, what was expected and what was found.
+      ValueError: the library is for GPUs; or it is damaged: the message has the file, the place in it, what was expected and what was found.
       OSError: the file cannot be read.
     """
     try:
@@ -57,6 +57,12 @@ def read(path: Path) -> dict[str, Any]:
     for part, what in (("library", "a library"), ("kernels", "kernels"), ("variants", "variants")):
         if not isinstance(manifest, dict) or part not in manifest:
             raise ValueError(f"expected the manifest of attnc --problems, found one without {what} in {path}")
+    library = manifest["library"]
+    if isinstance(library, dict) and "workspace_bytes_entry" in library:
+        raise ValueError(
+            f"expected a library for processors, found one for GPUs in {path}; call it from C, or write "
+            "attn.sdpa(…, target=…)"
+        )
     _check(manifest, MANIFEST, "", path)
     return manifest
 

@@ -169,8 +169,8 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
       path: the shared library, where it does not lie beside the manifest.
 
     Raises:
-      ValueError: the manifest is not that of a library, or damaged (the message says where); or the library is not
-        there or cannot be loaded.
+      ValueError: the manifest is not that of a library, or damaged (the message says where), or that of a library for
+        GPUs; or the library is not there or cannot be loaded.
     """
     return Library(manifest, path)
 
