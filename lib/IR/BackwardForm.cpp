@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Formula.h"
+#include "attn/IR/CaptureParts.h"
 #include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,9 +14,6 @@
 
 using namespace mlir;
 using namespace attn;
-
-/// Elements of the parts of a shared bias's gradient, at most: 256 MB in f32.
-static constexpr int64_t kMaxBiasParts = int64_t(1) << 26;
 
 namespace {
 
@@ -279,7 +277,7 @@ bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
     if (ShapedType::isDynamic(domain[position]))
       return false;
     elements *= std::max<int64_t>(1, domain[position]);
-    if (elements > kMaxBiasParts)
+    if (elements > kMaxPartElements)
       return false;
   }
   return isShared;

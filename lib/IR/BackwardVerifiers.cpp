@@ -52,6 +52,7 @@ template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accum
     return op.emitOpError("C4: expected bias to be floating point, found ") << getElement(op.getBias());
   if (bool(op.getDbias()) && !op.getBias())
     return op.emitOpError("C26: expected dbias beside bias, found it alone");
+  Type captureSums = std::is_same_v<OpTy, BackwardStepOp> ? Float64Type::get(op.getContext()) : accumulation;
   if (failed(verifyMask(op, op.getMask())) ||
       failed(verifyScale(op, op.getScaleValue(), op.getScale(), accumulation)) ||
       failed(verifyScalarRegion(op, op.getMaskMod(), "mask_mod", {}, IntegerType::get(op.getContext(), 1),
@@ -65,7 +66,7 @@ template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accum
        failed(verifyType(op, op.getDvalue(), "dvalue", isQuantised(key) ? accumulation : key, accumulation))) ||
       llvm::any_of(op.getDcaptures(),
                    [&](Value capture) {
-                     return failed(verifyType(op, capture, "a destination of dcaptures", accumulation, accumulation));
+                     return failed(verifyType(op, capture, "a destination of dcaptures", accumulation, captureSums));
                    }) ||
       (op.getDbias() && failed(verifyType(op, op.getDbias(), "dbias", getElement(op.getBias()), accumulation))))
     return failure();

@@ -80,6 +80,25 @@ struct PrefetchModel : public BufferizableOpInterface::ExternalModel<PrefetchMod
   }
 };
 
+/// What it writes is a destination of the op that it stands in.
+struct AccumulateModel : public BufferizableOpInterface::ExternalModel<AccumulateModel, AccumulateOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &, const AnalysisState &) const { return false; }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &, const AnalysisState &) const { return false; }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &, const AnalysisState &) const { return {}; }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter, const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto accumulate = cast<AccumulateOp>(op);
+    if (!isa<TensorType>(accumulate.getDestination().getType()))
+      return success();
+    FailureOr<Value> buffer = getBuffer(rewriter, accumulate.getDestination(), options, state);
+    if (failed(buffer))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { accumulate.getDestinationMutable().assign(*buffer); });
+    return success();
+  }
+};
+
 template <typename... OpTys> void attachModels(MLIRContext *ctx) {
   (OpTys::template attachInterface<StructuredModel<OpTys>>(*ctx), ...);
 }
@@ -93,5 +112,6 @@ void attn::registerBufferizationModels(DialectRegistry &registry) {
                  RescaleOp, WeightsOp, SdpaBackwardOp, RowDeltaOp, BackwardStepOp, ScoreGradientsOp, GatherPagesOp,
                  KvAppendOp, MultiHeadOp>(ctx);
     PrefetchOp::attachInterface<PrefetchModel>(*ctx);
+    AccumulateOp::attachInterface<AccumulateModel>(*ctx);
   });
 }

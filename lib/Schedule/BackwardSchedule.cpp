@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleVerifier.h"
+#include "attn/IR/CaptureParts.h"
 #include "attn/IR/Decompose.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -17,6 +18,9 @@ static constexpr int64_t kMaxAccumulators = 128;
 
 /// The smallest tile of any target.
 static constexpr int64_t kSmallestRows = 12, kSmallestKeys = 32;
+
+/// Keys of a panel on any target: two vectors of 16 lanes.
+static constexpr int64_t kMaxPanelKeys = 32;
 
 static Type getElement(Value value) { return getElementTypeOrSelf(value.getType()); }
 
@@ -50,8 +54,10 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
     return "expected K and V in floating point, found quantised ones";
   if (getPackedSequences(op))
     return "expected no packed sequences (cu_seqlens)";
-  if (!op.getDcaptures().empty())
-    return "expected no gradients of captured tensors (dcaptures)";
+  auto schedule = dyn_cast_or_null<BackwardAttr>(op.getScheduleAttr());
+  if (!haveCapturePartsRoom(op, schedule ? schedule.getPanelKeys() : kMaxPanelKeys))
+    return "expected static sizes of captured tensors whose gradients are asked for (dcaptures), and parts of them for "
+           "each task of at most 2^26 elements";
   if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
     return "expected dense K and V, found pages";
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);

@@ -248,12 +248,15 @@ struct LowerToReferencePass : public attn::impl::LowerToReferencePassBase<LowerT
     for (Operation *op : ops) {
       if (isa<InitStateOp, MergeStatesOp, FinalizeOp, GatherPagesOp>(op))
         continue;
+      std::string reason = isa<SdpaBackwardOp>(op) ? explainNoBackwardKernel(op) : "";
+      if (failOnFallback && !reason.empty())
+        return op->emitOpError("falls back to the materialised path (--fail-on-fallback): ") << reason;
       if (failOnFallback)
         return op->emitOpError(
             "falls back to the materialised path (--fail-on-fallback); fuse the chain into attn.sdpa: "
             "--remarks=missed says what stands in the way");
-      emitRemark(op, RemarkOutcome::Missed, "materialized")
-          << (op->getName().getStringRef() + " runs on the materialised path, not as a flash kernel").str();
+      std::string what = (op->getName().getStringRef() + " runs on the materialised path, not as a flash kernel").str();
+      emitRemark(op, RemarkOutcome::Missed, "materialized") << (reason.empty() ? what : what + ": " + reason);
     }
     return success();
   }

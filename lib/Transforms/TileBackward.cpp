@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardTile.h"
+#include "CaptureSums.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -24,22 +25,22 @@ using namespace attn;
 
 namespace {
 
-/// The tensors that a task adds to: those of Q, of the bias (may be null), and of K and V; the last two of a key tile
-/// are as (column, key).
+/// The tensors that a task adds to: those of Q, K and V, the latter two of a key tile as (column, key), that of the
+/// bias where there is one, and those of captured tensors.
 struct Sums {
-  Value query, bias, key, value;
+  Value query, key, value;
+  SmallVector<Value> others;
   SmallVector<Value> getAll() const {
     SmallVector<Value> all = {query, key, value};
-    if (bias)
-      all.push_back(bias);
+    llvm::append_range(all, others);
     return all;
   }
-  static Sums of(ValueRange all) { return {all[0], all.size() > 3 ? all[3] : Value(), all[1], all[2]}; }
+  static Sums of(ValueRange all) { return {all[0], all[1], all[2], SmallVector<Value>(all.drop_front(3))}; }
 };
 
 class BackwardTiles : BackwardOperands {
 public:
-  BackwardTiles(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step) {
+  BackwardTiles(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step), captures(b, step) {
     if (numBatch == 0)
       return;
     for (AffineExpr expr : maps["dkey"].getResults())
@@ -60,6 +61,7 @@ public:
     SmallVector<Value> inits = {step.getDquery(), step.getDkey(), step.getDvalue()};
     if (step.getDbias())
       inits.push_back(step.getDbias());
+    captures.createParts(bounds, inits);
     auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
     task.assign(sizes.size(), b.getIndexAttr(0));
@@ -76,15 +78,17 @@ public:
     SmallVector<Slice> slices;
     SmallVector<Value> parts;
     static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
-    for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs())) {
+    for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs().drop_back(step.getDcaptures().size()))) {
       slices.push_back(getOperandSlice(b, loc, maps[name], task, taskSizes));
       parts.push_back(createSlice(b, loc, whole, slices.back()));
     }
+    captures.addSlices(forall, task, taskSizes, slices, parts);
     SmallVector<Value> results = buildKeyTiles(Sums::of(parts)).getAll();
     b.setInsertionPointToEnd(forall.getTerminator().getBody());
     for (auto [result, whole, slice] : llvm::zip(results, forall.getRegionIterArgs(), slices))
       tensor::ParallelInsertSliceOp::create(b, loc, result, whole, slice.offsets, slice.sizes, slice.strides);
-    return SmallVector<Value>(forall.getResults());
+    b.setInsertionPointAfter(forall);
+    return captures.sumParts(forall.getResults());
   }
 
 private:
@@ -176,7 +180,7 @@ private:
     Position inTask(sizes.size(), b.getIndexAttr(0));
     inTask[numBatch + 1] = firstKey;
     whole.query = sums.query;
-    whole.bias = sums.bias;
+    whole.others = sums.others;
     whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
     whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
     return whole;
@@ -255,28 +259,32 @@ private:
     }
     stepMaps.append({dquery.map, getMap({2, 1}), getMap({3, 1})});
     SmallVector<Value> inits = {dquery.value, sums.key, sums.value};
-    if (sums.bias) {
-      dbias = getPart(sums.bias, "dbias", inTask, tileSizes);
+    ValueRange dcaptures = ValueRange(sums.others).drop_front(step.getDbias() ? 1 : 0);
+    if (step.getDbias()) {
+      dbias = getPart(sums.others.front(), "dbias", inTask, tileSizes);
       stepMaps.push_back(dbias.map);
       inits.push_back(dbias.value);
     }
+    llvm::append_range(inits, dcaptures);
     auto tiled = BackwardStepOp::create(
         b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows, valueRows.value, lse.value, doutRows,
-        delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value,
-        /*dcaptures=*/ValueRange(), /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(),
-        transposed, step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
+        delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value, dcaptures,
+        /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed, step.getScaleAttr(),
+        b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
     if (isPartial) {
       cloneRegion(step.getMaskMod(), tiled.getMaskMod(), at, tiled);
       buildPanelRanges(tiled, at);
     }
     cloneRegion(step.getScoreMod(), tiled.getScoreMod(), at, tiled);
     cloneRegion(step.getScoreGrad(), tiled.getScoreGrad(), at, tiled);
+    captures.redirect(tiled, head);
     cloneRegion(step.getWeightMod(), tiled.getWeightMod(), at, tiled);
     sums.query = insert(dquery, tiled->getResult(0));
     sums.key = tiled->getResult(1);
     sums.value = tiled->getResult(2);
-    if (sums.bias)
-      sums.bias = insert(dbias, tiled->getResult(3));
+    sums.others.assign(tiled->result_begin() + 3, tiled->result_end());
+    if (step.getDbias())
+      sums.others.front() = insert(dbias, sums.others.front());
     return sums;
   }
 
@@ -297,6 +305,7 @@ private:
       bound.set(arith::SubIOp::create(b, loc, bound.get(), firstQuery));
   }
 
+  CaptureSums captures;
   int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
   Position task, taskSizes;
   // Of the key tile and head under way.

@@ -44,7 +44,8 @@ def read(path: Path) -> dict[str, Any]:
     """The manifest of a library, with all that MANIFEST names.
 
     Raises:
-      ValueError: the library is for GPUs; or it is damaged: the message has the file, the place in it, what was expected and what was found.
+      ValueError: the library is for GPUs; or the manifest is damaged: the message has the file, the place in it, what
+        was expected and what was found.
       OSError: the file cannot be read.
     """
     try:

@@ -137,7 +137,7 @@ def test_library_without_a_kernel(library, driver):
 
 
 def test_library_from_python(library):
-    with pytest.raises(ValueError, match="expected a library for processors, found one for GPUs in .*; call it from C"):
+    with pytest.raises(ValueError, match="expected a library for processors, found one for GPUs in"):
         attn.load_library(library / "small.json")
 
 

@@ -178,7 +178,7 @@ private:
       if (dbias.memref)
         addBiasGradient(ds, row, key, mask);
       if (!scoreGrad.isEmpty())
-        ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask));
+        ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
       vb.store(laneCode.scale(ds), gradients, {row, lane});
       if (functions.weightMod)
         weight = zeroWhereRemoved(laneCode.modifyWeight(weight, key, 0, mask));

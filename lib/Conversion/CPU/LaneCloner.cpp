@@ -11,6 +11,7 @@
 #include "VectorTile.h"
 
 using namespace mlir;
+using namespace attn;
 using namespace attn::cpu;
 
 Value LaneCloner::toVector(Value value) { return isa<VectorType>(value.getType()) ? value : vb.broadcast(value); }
@@ -63,6 +64,67 @@ void LaneCloner::clone(Operation &op, IRMapping &mapping, Value mask) {
       if (Value first = firstOf.lookup(mapping.lookupOrDefault(x)); first && !isa<VectorType>(offset.getType()))
         firstOf[mapping.lookup(op.getResult(0))] = vb.add(first, offset);
     }
+}
+
+/// The keys of a vector start at a multiple of its lanes, so that their remainders by one follow one another too.
+static std::optional<int64_t> matchLaneOfPanel(VectorBuilder &vb, Value index) {
+  auto remainder = index.getDefiningOp<arith::RemUIOp>();
+  if (!remainder || !remainder.getLhs().getDefiningOp<IndexOp>())
+    return {};
+  std::optional<int64_t> panelKeys = getConstantIntValue(remainder.getRhs());
+  return panelKeys && *panelKeys % vb.lanes == 0 ? panelKeys : std::nullopt;
+}
+
+void LaneCloner::accumulate(AccumulateOp op, IRMapping &mapping, Value mask, Value isRemoved) {
+  OpBuilder &b = vb.b;
+  Location loc = vb.loc;
+  Value memref = mapping.lookupOrDefault(op.getDestination()), value = toVector(mapping.lookupOrDefault(op.getValue()));
+  if (isRemoved)
+    value = vb.select(isRemoved, vb.zero(value.getType()), value);
+  Values indices = llvm::map_to_vector(op.getIndices(), [&](Value index) { return mapping.lookupOrDefault(index); });
+  // Of lanes that follow one another: the last index of the first of them.
+  Value first = indices.empty() ? Value() : firstOf.lookup(indices.back());
+  std::optional<int64_t> panelKeys = indices.empty() ? std::nullopt : matchLaneOfPanel(vb, op.getIndices().back());
+  bool isOfPanel = panelKeys.has_value();
+  if (isOfPanel) {
+    Value key = op.getIndices().back().getDefiningOp<arith::RemUIOp>().getLhs();
+    first = vb.remainder(firstOf.lookup(mapping.lookup(key)), *panelKeys);
+  }
+  auto isVector = [](Value index) { return isa<VectorType>(index.getType()); };
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  bool isContiguous = succeeded(cast<MemRefType>(memref.getType()).getStridesAndOffset(strides, offset));
+  if (first && isContiguous && strides.back() == 1 && llvm::none_of(ArrayRef(indices).drop_back(), isVector)) {
+    indices.back() = first;
+    Value old = vb.loadMasked(memref, indices, mask);
+    vb.storeMasked(arith::AddFOp::create(b, loc, old, value), memref, indices, mask);
+    return;
+  }
+  // Lanes may add to one element: one after the other, those that do not count 0 to the first one.
+  auto where = [&](Value x) {
+    Value zero = vb.zero(x.getType());
+    x = mask ? vb.select(mask, x, zero) : x;
+    return isRemoved ? vb.select(isRemoved, zero, x) : x;
+  };
+  auto spill = [&](Value vector) {
+    Value buffer = vb.stackBuffer({vb.lanes}, getElementTypeOrSelf(vector.getType()));
+    vb.store(vector, buffer, vb.index(0));
+    return buffer;
+  };
+  Value values = spill(where(value));
+  Values positions = llvm::map_to_vector(indices, [&](Value x) { return isVector(x) ? spill(where(x)) : Value(); });
+  vb.loop(vb.lanes, 1, {}, [&](Value lane, ValueRange) {
+    Values at(indices);
+    for (auto [index, buffer] : llvm::zip(at, positions))
+      if (buffer)
+        index = memref::LoadOp::create(b, loc, buffer, lane);
+    if (isOfPanel)
+      at.back() = vb.add(first, lane);
+    Value term = memref::LoadOp::create(b, loc, values, lane);
+    Value sum = arith::AddFOp::create(b, loc, memref::LoadOp::create(b, loc, memref, at), term);
+    memref::StoreOp::create(b, loc, sum, memref, at);
+    return Values();
+  });
 }
 
 /// memref[…, i, i + 1, …], one load; null where it is not one.

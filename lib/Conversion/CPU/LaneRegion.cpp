@@ -18,14 +18,15 @@ LaneRegion::LaneRegion(VectorBuilder &vb, Region *region, LaneAxis axis)
     : vb(vb), cloner(vb, /*loadsRows=*/axis == LaneAxis::Keys), region(region), axis(axis) {
   if (isEmpty())
     return;
-  for (BlockArgument argument : region->getArguments())
-    late.insert(argument);
   for (Operation &op : region->front().without_terminator()) {
     auto index = dyn_cast<IndexOp>(op);
-    bool isLate = (index && index.getKind() == IndexKind::Key) ||
-                  llvm::any_of(op.getOperands(), [&](Value operand) { return late.contains(operand); });
+    bool isLate = (index && index.getKind() == IndexKind::Key) || isa<AccumulateOp>(op) ||
+                  llvm::any_of(op.getOperands(), [&](Value operand) {
+                    return isa<BlockArgument>(operand) ? operand.getParentRegion() == region
+                                                       : late.contains(operand.getDefiningOp());
+                  });
     if (isLate)
-      late.insert(op.getResults().begin(), op.getResults().end());
+      late.insert(&op);
   }
 }
 
@@ -37,17 +38,19 @@ void LaneRegion::prepare(ArrayRef<Value> queries, Value headOfTile) {
   for (Value query : queries) {
     IRMapping mapping;
     for (Operation &op : region->front().without_terminator())
-      if (!late.contains(op.getResult(0)))
+      if (!late.contains(&op))
         emit(op, mapping, query, /*key=*/Value(), /*mask=*/Value());
     prepared.push_back(std::move(mapping));
   }
 }
 
-Value LaneRegion::evaluate(unsigned v, Value key, ValueRange arguments, Value mask) {
+Value LaneRegion::evaluate(unsigned v, Value key, ValueRange arguments, Value mask, Value isRemoved) {
   IRMapping mapping = prepared[v];
   mapping.map(region->getArguments(), arguments);
   for (Operation &op : region->front().without_terminator())
-    if (late.contains(op.getResult(0)))
+    if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      cloner.accumulate(accumulate, mapping, mask, isRemoved);
+    else if (late.contains(&op))
       emit(op, mapping, /*query=*/Value(), key, mask);
   return cloner.toVector(mapping.lookupOrDefault(cast<YieldOp>(region->front().getTerminator()).getValue()));
 }

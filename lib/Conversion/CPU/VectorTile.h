@@ -177,6 +177,8 @@ public:
   /// Its results, in `mapping`; only lanes of `mask` read memory, where it is given.
   void clone(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value mask);
   mlir::Value toVector(mlir::Value value);
+  /// Adds the lanes of `mask` to where attn.accumulate says, 0 in lanes where `isRemoved`; both may be null.
+  void accumulate(AccumulateOp op, mlir::IRMapping &mapping, mlir::Value mask, mlir::Value isRemoved);
 
 private:
   mlir::Value emitGather(mlir::Value memref, llvm::ArrayRef<mlir::Value> indices, mlir::Value mask);
@@ -198,7 +200,9 @@ public:
   void prepare(llvm::ArrayRef<mlir::Value> queries, mlir::Value head = {});
   /// What the region yields for number `v` of those; `key` may be null where it has none. The key is
   /// the first of a vector where lanes are keys; only lanes of `mask` read memory then, where it is given.
-  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::ValueRange arguments, mlir::Value mask = {});
+  /// Its attn.accumulate add 0 in lanes where `isRemoved`, if it is given.
+  mlir::Value evaluate(unsigned v, mlir::Value key, mlir::ValueRange arguments, mlir::Value mask = {},
+                       mlir::Value isRemoved = {});
 
 private:
   void emit(mlir::Operation &op, mlir::IRMapping &mapping, mlir::Value query, mlir::Value key, mlir::Value mask);
@@ -208,7 +212,7 @@ private:
   mlir::Region *region;
   LaneAxis axis;
   mlir::Value head;
-  llvm::DenseSet<mlir::Value> late; // depends on the key or the argument
+  llvm::DenseSet<mlir::Operation *> late; // depends on the key or the argument
   llvm::SmallVector<mlir::IRMapping> prepared;
 };
 

@@ -1,0 +1,104 @@
+//===- CaptureParts.cpp - sums of gradients of captured tensors -----------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/IR/CaptureParts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace attn;
+
+/// Elements of f64 in those of f32.
+static constexpr int64_t kWide = 2;
+
+/// True for a value of the region that differs from key to key of a row.
+static bool dependsOnKey(Value value, Region &region) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner()->getParent() == &region;
+  Operation *op = value.getDefiningOp();
+  if (op->getParentRegion() != &region)
+    return false;
+  if (auto index = dyn_cast<IndexOp>(op))
+    return index.getKind() == IndexKind::Key;
+  return llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnKey(operand, region); });
+}
+
+/// True for the key plus what is the same for all keys of a row.
+static bool isShiftedKey(Value value, Region &region) {
+  if (auto index = value.getDefiningOp<IndexOp>())
+    return index.getKind() == IndexKind::Key;
+  auto sum = value.getDefiningOp<arith::AddIOp>();
+  return sum && ((isShiftedKey(sum.getLhs(), region) && !dependsOnKey(sum.getRhs(), region)) ||
+                 (isShiftedKey(sum.getRhs(), region) && !dependsOnKey(sum.getLhs(), region)));
+}
+
+CaptureParts attn::getCaptureParts(Region &scoreGrad, Value destination) {
+  CaptureParts parts;
+  bool isFirst = true;
+  for (AccumulateOp op : scoreGrad.getOps<AccumulateOp>()) {
+    if (op.getDestination() != destination)
+      continue;
+    OperandRange indices = op.getIndices();
+    bool liesInRow = !indices.empty() && isShiftedKey(indices.back(), scoreGrad) &&
+                     llvm::none_of(indices.drop_back(), [&](Value index) { return dependsOnKey(index, scoreGrad); });
+    parts.hasLanes |= !liesInRow;
+    auto isKind = [&](unsigned dim, IndexKind kind) {
+      auto index = indices[dim].getDefiningOp<IndexOp>();
+      return index && index.getKind() == kind;
+    };
+    auto find = [&](IndexKind kind) -> std::optional<unsigned> {
+      for (unsigned dim = 0; dim < indices.size(); ++dim)
+        if (isKind(dim, kind))
+          return dim;
+      return {};
+    };
+    if (isFirst) {
+      parts.batchDim = find(IndexKind::Batch);
+      parts.headDim = find(IndexKind::Head);
+      if (!parts.headDim) {
+        parts.headDim = find(IndexKind::KvHead);
+        parts.isByKvHead = parts.headDim.has_value();
+      }
+    }
+    isFirst = false;
+    if (parts.batchDim && !isKind(*parts.batchDim, IndexKind::Batch))
+      parts.batchDim.reset();
+    if (parts.headDim && !isKind(*parts.headDim, parts.isByKvHead ? IndexKind::KvHead : IndexKind::Head))
+      parts.headDim.reset();
+  }
+  // The only batch dimension is that of heads.
+  if (scoreGrad.getParentOp() && getNumBatchDims(scoreGrad.getParentOp()) < 2)
+    parts.batchDim.reset();
+  return parts;
+}
+
+template <typename OpTy> static bool haveRoom(OpTy op, int64_t panelKeys) {
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  for (Value capture : op.getDcaptures()) {
+    CaptureParts parts = getCaptureParts(op.getScoreGrad(), capture);
+    SmallVector<int64_t> sizes(cast<ShapedType>(capture.getType()).getShape());
+    for (unsigned position = 0; position < numBatch; ++position)
+      if (position + 1 == numBatch ? !parts.headDim : position != 0 || !parts.batchDim)
+        sizes.push_back(domain[position]);
+    if (parts.hasLanes)
+      sizes.append({panelKeys, kWide});
+    int64_t elements = 1;
+    for (int64_t size : sizes) {
+      if (ShapedType::isDynamic(size))
+        return false;
+      elements *= std::max<int64_t>(1, size);
+      if (elements > kMaxPartElements)
+        return false;
+    }
+  }
+  return true;
+}
+
+bool attn::haveCapturePartsRoom(Operation *op, int64_t panelKeys) {
+  return llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaBackwardOp, BackwardStepOp>(
+      [&](auto backward) { return haveRoom(backward, panelKeys); });
+}

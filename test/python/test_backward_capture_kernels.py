@@ -1,0 +1,171 @@
+"""Kernels that add up gradients of captured tensors, against the specification: by what their positions depend on."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import attn
+import processor
+from attn import _trace
+from helpers import assert_close
+
+B, HQ, HKV, SQ, SK, D, DV = 2, 4, 2, 113, 203, 59, 80
+LINE = f"b{B} hq{HQ} hkv{HKV} sq{SQ} sk{SK} d{D} dv{DV}"
+TYPES = {"f32": np.float32, "f64": np.float64, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+
+
+def rows(rng, dtype):
+    """All keys of a row share an element: of a head, a head of K, a batch index, all of them, a query; a function."""
+    shapes = ((HQ,), (HKV,), (B, 3), (1,), (HQ, SQ))
+    slopes, group, batch, one, query = (rng.standard_normal(x).astype(dtype) for x in shapes)
+
+    def mod(s, b, h, i, j):
+        s = s * group[h // 2] * query[h, i] - slopes[h] * (i - j) / 64
+        return attn.tanh(s) * batch[b, 1] + s * batch[b, 0] * slopes[3 - h] + s * attn.exp(one[h // 4])
+
+    return mod, ("slopes", "group", "batch", "one", "query")
+
+
+def keys(rng, dtype):
+    """Keys of a row lie one after the other, and head or batch index say whose they are, or nothing does."""
+    shapes = ((B, SK), (HQ, SK + 5), (HQ, SQ, SK), (SQ, SK), (B, HQ, SQ, SK), (HKV, SK))
+    padding, shifted, pairs, shared, own, group = (rng.standard_normal(x).astype(dtype) for x in shapes)
+
+    def mod(s, b, h, i, j):
+        s = s * shifted[h, j + 3] + padding[b, j] + shifted[h, j]
+        return s + pairs[h, i, j] * shared[i, j] - own[b, h, i, j] * group[h // 2, j]
+
+    return mod, ("padding", "shifted", "pairs", "shared", "own", "group")
+
+
+def scattered(rng, dtype):
+    """Keys in another order, and several to an element: what T5 does to distances, and columns."""
+    shapes = ((SK + 5, HQ), (SK // 2 + 1,), (SK, SQ), (HQ, SQ + SK), (17, HQ), (HQ, SK))
+    column, halves, turned, distance, buckets, twice = (rng.standard_normal(x).astype(dtype) for x in shapes)
+
+    def mod(s, b, h, i, j):
+        s = s * column[j + 2, h] + halves[j // 2] + turned[j, i] * distance[h, j - i + SQ]
+        return s + buckets[attn.clip(i - j, -8, 8) + 8, h] + twice[h, j] * twice[h, 2] * twice[3 - h, j]
+
+    return mod, ("column", "halves", "turned", "distance", "buckets", "twice")
+
+
+GROUPS = {"rows": rows, "keys": keys, "scattered": scattered}
+MASKS = {
+    "full": ("", {}),
+    "bottom_right": ("causal=bottom_right softcap=1.5", {"causal": "bottom_right", "softcap": 1.5}),
+    "window": ("causal=top_left window=3,", {"causal": "top_left", "window": (3, None)}),
+}
+
+
+def problem(group, dtype="f32", line="", grad="q,k,v", target="host", **options):
+    """A kernel, its arguments, the names of its gradients, and what the reference takes."""
+    rng, element = np.random.default_rng(5), "f64" if dtype == "f64" else "f32"
+    mod, tables = GROUPS[group](rng, np.dtype(TYPES[element]))
+    traced = _trace.trace(mod, None, (B, HQ, SQ, SK), element)
+    names = (*grad.split(","), *tables)
+    text = f"{LINE} {dtype} {line} grad={','.join(names)}\n{traced.text}"
+    kernel = attn.compile(text, target, name="sdpa_backward", fail_on_fallback=True, cache=False)
+    shapes = ((B, HQ, SQ, D), (B, HKV, SK, D), (B, HKV, SK, DV), (B, HQ, SQ, DV))
+    q, k, v, dout = (rng.standard_normal(shape).astype(TYPES[dtype]) for shape in shapes)
+    options = {**options, "score_mod": mod}
+    out, lse = attn.reference.sdpa(q, k, v, return_lse=True, **options)
+    saved = (out.astype(q.dtype), lse.astype(TYPES[element]), dout)
+    return kernel, (q, k, v), traced.arrays, saved, names, options
+
+
+def agree(found, expected, dtype):
+    """Each gradient within the bound of its type."""
+    for array, (name, reference) in zip(found, expected.items(), strict=True):
+        low = reference.astype(array.dtype).astype(np.float64) if array.dtype.itemsize == 2 else None
+        assert_close(array, reference, array.dtype if low is not None else TYPES[dtype], f"d{name}", low)
+
+
+def check(group, dtype="f32", line="", more=(), target="host", **options):
+    """Compiles, runs, and compares all gradients."""
+    kernel, inputs, tables, saved, names, options = problem(group, dtype, line, target=target, **options)
+    found = kernel(*inputs, *more, *tables, *saved)
+    element = "f64" if dtype == "f64" else "f32"
+    agree(found, attn.reference.sdpa_backward(*inputs, *saved, grad=names, **options), element)
+    return dict(zip(names, found, strict=True))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("group", GROUPS)
+def test_masks(group, mask):
+    line, options = MASKS[mask]
+    check(group, "f32", line, **options)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "bf16", "f16"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_types(group, dtype):
+    check(group, dtype, "causal=top_left", causal="top_left")
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v3"])
+def test_targets(target):
+    processor.skip_unless_it_runs(target)
+    check("scattered", target=target)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_lies_beyond_lengths_adds_nothing(group):
+    """NaN included, of K, V, Q and dout, and of rows without keys."""
+    lengths = {"q_lengths": [100, 113], "kv_lengths": [150, 0]}
+    line = "q_lengths kv_lengths"
+    kernel, inputs, tables, saved, names, options = problem(group, "f32", line, **lengths)
+    more = [np.array(lengths[name], np.int32) for name in line.split()]
+    expected = attn.reference.sdpa_backward(*inputs, *saved, grad=names, **options)
+    (q, k, v), (out, _, dout) = inputs, saved
+    for x, name in ((q, "q_lengths"), (out, "q_lengths"), (dout, "q_lengths"), (k, "kv_lengths"), (v, "kv_lengths")):
+        for b, length in enumerate(lengths[name]):
+            x[b, :, length:] = np.nan
+    dout[1] = np.nan
+    found = kernel(*inputs, *more, *tables, *saved)
+    agree(found, expected, "f32")
+    if group == "keys":
+        padding = found[names.index("padding")]
+        assert padding[0, :150].any()
+        assert not padding[0, 150:].any()
+        assert not padding[1].any()
+
+
+def test_dropout():
+    keys = (0.25, 7, 3)
+    kernel, inputs, tables, (_, lse, dout), names, options = problem("rows", "f32", "dropout=0.25")
+    out = attn.reference.sdpa(*inputs, dropout=keys, **options).astype(np.float32)
+    found = kernel(*inputs, 7, 3, *tables, out, lse, dout)
+    agree(found, attn.reference.sdpa_backward(*inputs, out, lse, dout, grad=names, dropout=keys, **options), "f32")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_threads_give_the_same_bits(group):
+    kernel, inputs, tables, saved, _, _ = problem(group, "f32", "causal=top_left", causal="top_left")
+    before = attn.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3, 7):
+            attn.set_num_threads(threads)
+            results.append([x.tobytes() for x in kernel(*inputs, *tables, *saved)])
+    finally:
+        attn.set_num_threads(before)
+    assert all(x == results[0] for x in results)
+
+
+def test_tables_without_room_for_parts_fall_back():
+    """A part of 2^24 elements for each of 8 tasks."""
+    text = """b8 hq1 hkv1 sq4096 sk4096 d16 f32 grad=t
+captures(%t : tensor<4096x4096xf32>)
+score_mod {
+^bb0(%score: f32):
+  %i = attn.index query : index
+  %j = attn.index key : index
+  %x = tensor.extract %t[%i, %j] : tensor<4096x4096xf32>
+  %y = arith.addf %score, %x : f32
+  attn.yield %y : f32
+}"""
+    with pytest.raises(attn.CompileError) as error:
+        attn.compile(text, fail_on_fallback=True, cache=False)
+    assert "falls back to the materialised path" in error.value.diagnostics
+    assert "at most 2^26 elements" in error.value.diagnostics
