@@ -209,6 +209,16 @@ private:
         .getResult(0);
   }
 
+  /// The end of the last packed sequence; null without. Rows behind it belong to none.
+  Value getEndRow() {
+    Value sequences = op.getCuSeqlensQ();
+    if (!sequences)
+      return {};
+    Value last = getValueOrCreateConstantIndexOp(b, loc, getDomainSizes(b, op)[0]);
+    Value end = tensor::ExtractOp::create(b, loc, sequences, last);
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), end);
+  }
+
   /// dsink[h] = -sum over rows of exp(sink[h] - lse) * delta: it needs no pass over keys.
   Value buildSinkGradient(Value delta) {
     auto lseType = cast<ShapedType>(op.getLse().getType());
@@ -219,6 +229,7 @@ private:
     AffineMap perHead = AffineMap::get(rank, 0, {getAffineDimExpr(head, op.getContext())}, op.getContext());
     SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::reduction);
     iterators[head] = utils::IteratorType::parallel;
+    Value endRow = getEndRow();
     Value sum = linalg::GenericOp::create(
                     b, loc, createZeros(op.getDsink()).getType(), ValueRange{op.getSink(), op.getLse(), delta},
                     createZeros(op.getDsink()), ArrayRef<AffineMap>{perHead, identity, identity, perHead}, iterators,
@@ -229,6 +240,11 @@ private:
                       Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), x[2]);
                       Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
                       Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
+                      if (endRow) {
+                        Value row = linalg::IndexOp::create(nested, at, 1 - head);
+                        Value isRest = arith::CmpIOp::create(nested, at, arith::CmpIPredicate::sge, row, endRow);
+                        isEmpty = arith::OrIOp::create(nested, at, isEmpty, isRest);
+                      }
                       term = arith::SelectOp::create(nested, at, isEmpty, zero, term);
                       linalg::YieldOp::create(nested, at, arith::SubFOp::create(nested, at, x[3], term).getResult());
                     })

@@ -45,15 +45,11 @@ static AffineExpr getResultOf(AffineMap map, unsigned position) {
 }
 
 template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
-  Type type = getElement(op.getQuery()), keyType = getElement(op.getKey());
+  Type type = getElement(op.getQuery());
   if (!isa<RankedTensorType>(op.getQuery().getType()))
     return "expected tensors, found memrefs";
   if (!type.isF32() && !type.isF64() && !type.isF16() && !type.isBF16())
     return "expected f32, f64, bf16 or f16";
-  if (!isa<FloatType>(keyType) || isQuantised(keyType))
-    return "expected K and V in floating point, found quantised ones";
-  if (getPackedSequences(op))
-    return "expected no packed sequences (cu_seqlens)";
   auto schedule = dyn_cast_or_null<BackwardAttr>(op.getScheduleAttr());
   if (!haveCapturePartsRoom(op, schedule ? schedule.getPanelKeys() : kMaxPanelKeys))
     return "expected static sizes of captured tensors whose gradients are asked for (dcaptures), and parts of them for "
@@ -69,8 +65,9 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
   unsigned numBatch = getNumBatchDims(op);
   SmallVector<int64_t> domain = getStaticDomain(op);
   auto getDim = [&](unsigned position) { return getAffineDimExpr(position, op.getContext()); };
-  // A task owns what it adds to: one batch index, and a head of K with those of Q that share it.
-  for (unsigned position = 0; position < numBatch; ++position) {
+  // A task owns what it adds to: one batch index, and a head of K with those of Q that share it. Packed sequences have
+  // rows of their own.
+  for (unsigned position = getPackedSequences(op) ? 1 : 0; position < numBatch; ++position) {
     bool isHead = position == numBatch - 1;
     for (StringRef name : {"key", "value", "dkey", "dvalue"}) {
       AffineExpr expr = getResultOf(maps[name], position);
@@ -90,11 +87,8 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
 }
 
 std::string attn::explainNoBackwardKernel(Operation *op) {
-  if (auto sdpa = dyn_cast<SdpaBackwardOp>(op)) {
-    if (sdpa.getKeyScale())
-      return "expected no quantised K and V (kv_scale)";
+  if (auto sdpa = dyn_cast<SdpaBackwardOp>(op))
     return explain(sdpa, hasBiasGradientParts(sdpa));
-  }
   return explain(cast<BackwardStepOp>(op), /*hasOwnBias=*/false);
 }
 

@@ -27,6 +27,14 @@ BackwardOperands::BackwardOperands(RewriterBase &b, BackwardStepOp step)
     maps[spec.name] = map;
 }
 
+Position BackwardOperands::inRows(Position at) {
+  if (queryStart) {
+    at[numBatch] = add(b, loc, queryStart, toIndex(at[numBatch]));
+    at[numBatch + 1] = add(b, loc, keyStart, toIndex(at[numBatch + 1]));
+  }
+  return at;
+}
+
 Part BackwardOperands::getPart(Value operand, StringRef name, ArrayRef<OpFoldResult> offsets,
                                ArrayRef<OpFoldResult> partSizes) {
   AffineMap map = maps[name];
@@ -79,7 +87,8 @@ Value BackwardOperands::copyRows(const Part &rows, unsigned row, unsigned column
   copyMaps.push_back(getRowMap());
   SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
   auto build = [&](OpBuilder &nested, Location at, ValueRange x) {
-    Value element = convertFloat(nested, at, x[0], type);
+    Value element =
+        isQuantised(x[0].getType()) ? convertQuantised(nested, at, x[0], type) : convertFloat(nested, at, x[0], type);
     if (lse) {
       Value none = createFloatConstant(nested, at, x[1].getType(), -std::numeric_limits<double>::infinity());
       Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[1], none);

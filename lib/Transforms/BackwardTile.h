@@ -29,6 +29,8 @@ class BackwardOperands {
 public:
   BackwardOperands(mlir::RewriterBase &b, BackwardStepOp step);
 
+  /// Positions in the packed rows of a sequence whose own are `at`; the same without packed sequences.
+  Position inRows(Position at);
   /// `operand`, or the task's part of it, at `offsets` of it.
   Part getPart(mlir::Value operand, llvm::StringRef name, llvm::ArrayRef<mlir::OpFoldResult> offsets,
                llvm::ArrayRef<mlir::OpFoldResult> partSizes);
@@ -55,7 +57,8 @@ protected:
   mlir::Location loc;
   BackwardStepOp step;
   BackwardAttr schedule;
-  Position sizes; ///< of the step's domain
+  Position sizes;                   ///< of the step's domain; of packed sequences, those of the task's
+  mlir::Value queryStart, keyStart; ///< of the task's sequence in the packed rows; null for others
   unsigned numBatch;
   mlir::FloatType type; ///< of the sums
   llvm::StringMap<mlir::AffineMap> maps;

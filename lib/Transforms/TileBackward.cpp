@@ -1,11 +1,12 @@
 //===- TileBackward.cpp - attn-tile of the gradients ----------------------===//
 //
 // Before: a backward_step over all queries and keys, with a schedule. After: one
-// scf.forall over batch dimensions and heads of K. A task goes through its key
-// tiles, in them through the heads of Q that share the head of K, in them through
-// the query tiles that query_ranges visit. The gradients of K and V of a tile stay
-// in the cache as (column, key); that of Q is added to where it lies. A task owns
-// all that it adds to, so sums have one order for every number of threads.
+// scf.forall over batch dimensions, or packed sequences, and heads of K. A task
+// goes through its key tiles, in them through the heads of Q that share the head of
+// K, in them through the query tiles that query_ranges visit. The gradients of K
+// and V of a tile stay in the cache as (column, key); that of Q is added to where
+// it lies. A task owns all that it adds to, so sums have one order for every number
+// of threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -65,6 +66,8 @@ public:
     auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
     task.assign(sizes.size(), b.getIndexAttr(0));
+    if (step.getCuSeqlensQ())
+      enterSequence(forall.getInductionVars()[0]);
     taskSizes = sizes;
     for (unsigned i = 0; i < numBatch; ++i) {
       task[i] = forall.getInductionVars()[i];
@@ -79,7 +82,7 @@ public:
     SmallVector<Value> parts;
     static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
     for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs().drop_back(step.getDcaptures().size()))) {
-      slices.push_back(getOperandSlice(b, loc, maps[name], task, taskSizes));
+      slices.push_back(getOperandSlice(b, loc, maps[name], inRows(task), taskSizes));
       parts.push_back(createSlice(b, loc, whole, slices.back()));
     }
     captures.addSlices(forall, task, taskSizes, slices, parts);
@@ -92,6 +95,14 @@ public:
   }
 
 private:
+  /// The rows of the task are those of sequence `batch`.
+  void enterSequence(Value batch) {
+    queryStart = getSequenceStart(b, loc, step.getCuSeqlensQ(), batch);
+    keyStart = getSequenceStart(b, loc, step.getCuSeqlensK(), batch);
+    sizes[numBatch] = getSequenceLength(b, loc, step.getCuSeqlensQ(), batch);
+    sizes[numBatch + 1] = getSequenceLength(b, loc, step.getCuSeqlensK(), batch);
+  }
+
   Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
   Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
 
@@ -146,7 +157,9 @@ private:
     headSize = *getConstantIntValue(sizes[numBatch + 2]);
     valueSize = *getConstantIntValue(sizes[numBatch + 3]);
     int64_t keyTile = schedule.getKeyTile();
-    Part key = getPart(step.getKey(), "key", at, tileSizes), value = getPart(step.getValue(), "value", at, tileSizes);
+    Position keyAt = inRows(at);
+    Part key = getPart(step.getKey(), "key", keyAt, tileSizes),
+         value = getPart(step.getValue(), "value", keyAt, tileSizes);
     keyRows = copyRows(key, 1, 2, createSpace(keyTile, headSize, count, b.getIndexAttr(headSize)));
     valueRows = value;
     if (getElementTypeOrSelf(value.value.getType()) != type) { // as K: they have one type
@@ -229,9 +242,11 @@ private:
   Sums buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums) {
     OpFoldResult rows = tileSizes[numBatch];
     int64_t queryTile = schedule.getQueryTile();
-    Part query = getPart(step.getQuery(), "query", at, tileSizes),
-         dout = getPart(step.getDout(), "dout", at, tileSizes), lse = getPart(step.getLse(), "lse", at, tileSizes),
-         delta = getPart(step.getDelta(), "delta", at, tileSizes);
+    Position rowAt = inRows(at);
+    Part query = getPart(step.getQuery(), "query", rowAt, tileSizes),
+         dout = getPart(step.getDout(), "dout", rowAt, tileSizes),
+         lse = getPart(step.getLse(), "lse", rowAt, tileSizes),
+         delta = getPart(step.getDelta(), "delta", rowAt, tileSizes);
     auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
       return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns)), lse.value);
     };

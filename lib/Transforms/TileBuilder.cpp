@@ -103,12 +103,12 @@ Value attn::clampedDifference(OpBuilder &b, Location loc, Value upper, Value low
   return b.createOrFold<arith::MinSIOp>(loc, difference, index(b, loc, largest));
 }
 
-static Value getSequenceStart(OpBuilder &b, Location loc, Value sequences, Value batch) {
+Value attn::getSequenceStart(OpBuilder &b, Location loc, Value sequences, Value batch) {
   Value start = tensor::ExtractOp::create(b, loc, sequences, batch);
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), start);
 }
 
-static Value getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value batch) {
+Value attn::getSequenceLength(OpBuilder &b, Location loc, Value sequences, Value batch) {
   Value start = getSequenceStart(b, loc, sequences, batch),
         end = getSequenceStart(b, loc, sequences, add(b, loc, batch, index(b, loc, 1)));
   return arith::SubIOp::create(b, loc, end, start);

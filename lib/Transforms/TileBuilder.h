@@ -150,6 +150,10 @@ mlir::Value add(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Val
 mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
                               int64_t largest);
 
+/// The first row of packed sequence `batch`, and how many rows it has.
+mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
+mlir::Value getSequenceLength(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);
+
 /// The decode tiles of an online form (TileDecode.cpp); returns what replaces the results of finalize.
 llvm::SmallVector<mlir::Value> createDecodeTiles(mlir::RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                                  InitStateOp init);

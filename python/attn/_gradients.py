@@ -1,4 +1,4 @@
-"""The gradients of `attn.sdpa` by compiled kernels: `sdpa_backward` and `vjp`."""
+"""The gradients of `attn.sdpa` and of packed sequences by compiled kernels."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from attn import _checks, _cuda, _tensor, api
-from attn._types import Tensor, TensorT
+from attn import _checks, _cuda, _problem, _serving, _tensor, api
+from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
 ALWAYS = ("q", "k", "v")
 GIVEN = ("bias", "sink")
 # The keywords of attn.sdpa, but for what says how much it returns.
-OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, "return_lse", "return_weights"}
+RETURNED = {"return_lse", "return_weights"}
+OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
+PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 
 
 def sdpa_backward(
@@ -57,20 +59,98 @@ def sdpa_backward(
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
       CompileError: the compiler refused the problem.
     """
-    _check_keywords("sdpa_backward", options)
-    if _cuda.is_target(target):
-        raise ValueError(f"expected a processor as target of sdpa_backward, found {target}; leave it out")
-    names = (grad,) if isinstance(grad, str) else tuple(grad)
-    given = {"q": q, "k": k, "v": v}
-    arrays = [_tensor.as_array(name, x) for name, x in given.items()]
-    saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
+    _check_keywords("sdpa_backward", options, OPTIONS)
+    _refuse_gpu("sdpa_backward", target)
+    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
     problem, others = api.prepare(*arrays, **options)
-    problem = dataclasses.replace(problem, lse=dlse is not None, grad=names)
-    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic)
+    return _run(
+        problem,
+        problem.sizes.scores,
+        [*arrays, *others],
+        {"out": out, "lse": lse, "dout": dout, "dlse": dlse},
+        _as_names(grad),
+        options,
+        (score_mod, mask_mod),
+        dynamic,
+        target,
+        q,
+    )
+
+
+def varlen_sdpa_backward(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    dout: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    dlse: Tensor | None = None,
+    grad: Sequence[str] = ALWAYS,
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    dynamic: bool = False,
+    target: str = "host",
+    **options: Any,
+) -> dict[str, TensorT]:
+    """The gradients of `attn.varlen_sdpa`: those of each sequence, and the sums of what sequences share.
+
+    Args:
+      q, k, v, cu_seqlens_q, cu_seqlens_k: as for `attn.varlen_sdpa`.
+      out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q).
+      dout, dlse: the cotangents of out and lse, of their shapes and types; dlse may be None for 0.
+      grad: whose gradients, as for `attn.sdpa_backward`; there is no bias.
+      score_mod, mask_mod, dynamic, target: as for `attn.varlen_sdpa`.
+      options: the other keywords of `attn.varlen_sdpa`, as in the forward call, but for return_lse.
+
+    Returns:
+      The gradients by name, in the order of `grad`, as from `attn.sdpa_backward`.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
+    """
+    _check_keywords("varlen_sdpa_backward", options, PACKED_OPTIONS)
+    _refuse_gpu("varlen_sdpa_backward", target)
+    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
+    named = dict(zip("qkv", arrays, strict=True)) | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    named |= {x: options[x] for x in ("sink", "k_scale", "v_scale", "causal", "align") if x in options}
+    words = {name: x for name, x in options.items() if name not in named}
+    problem, others, longest = _serving.prepare_packed(named, are_same=cu_seqlens_q is cu_seqlens_k, **words)
+    return _run(
+        problem,
+        longest,
+        [*arrays, *others],
+        {"out": out, "lse": lse, "dout": dout, "dlse": dlse},
+        _as_names(grad),
+        options,
+        (score_mod, mask_mod),
+        dynamic,
+        target,
+        q,
+    )
+
+
+def _run(
+    problem: _problem.Problem,
+    scores: tuple[int, ...],
+    inputs: list[Any],
+    saved: dict[str, Any],
+    names: tuple[str, ...],
+    options: dict[str, Any],
+    mods: tuple[Any, Any],
+    dynamic: bool,
+    target: str,
+    model: Any,
+) -> dict[str, Any]:
+    """The gradients of `names` by the kernel of a problem, on `inputs` and what the forward pass has `saved`."""
+    problem = dataclasses.replace(problem, lse=saved["dlse"] is not None, grad=names)
+    source, captured = api.traced(problem, scores, *mods, dynamic=dynamic)
     _check_names(names, options, _captured(source))
     kernel = api.compiled(source, target, "sdpa_backward")
-    results = [_tensor.as_array(name, x) for name, x in saved.items()]
-    gradients = kernel.on_arrays([*arrays, *others, *captured, *results], q)
+    results = [_tensor.as_array(name, x) for name, x in saved.items() if x is not None]
+    gradients = kernel.on_arrays([*inputs, *captured, *results], model)
     return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
@@ -91,9 +171,9 @@ def vjp(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
-    _check_keywords("vjp", options)
+    _check_keywords("vjp", options, OPTIONS)
     if options.get("score_mod") is None:
-        _check_names((grad,) if isinstance(grad, str) else tuple(grad), options)
+        _check_names(_as_names(grad), options)
     out, lse = api.sdpa(q, k, v, return_lse=True, **options)
 
     def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, TensorT]:
@@ -102,8 +182,17 @@ def vjp(
     return ((out, lse) if _checks.flag("return_lse", return_lse) else out), pullback
 
 
-def _check_keywords(function: str, options: dict[str, Any]) -> None:
-    unknown = options.keys() - OPTIONS
+def _as_names(grad: Sequence[str]) -> tuple[str, ...]:
+    return (grad,) if isinstance(grad, str) else tuple(grad)
+
+
+def _refuse_gpu(function: str, target: str) -> None:
+    if _cuda.is_target(target):
+        raise ValueError(f"expected a processor as target of {function}, found {target}; leave it out")
+
+
+def _check_keywords(function: str, options: dict[str, Any], known: frozenset[str]) -> None:
+    unknown = options.keys() - known
     if unknown:
         raise _checks.unknown_keyword(function, min(unknown))
 

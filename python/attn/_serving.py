@@ -63,23 +63,47 @@ def varlen_sdpa(
     named = {"q": q, "k": k, "v": v, "sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal}
     named |= {"align": align, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     named, tensors = _cuda.split(target, named)
-    causal, align = named["causal"], named["align"]
+    problem, others, longest = prepare_packed(
+        named, scale=scale, return_lse=return_lse, is_known=tensors is None, are_same=same, **words
+    )
+    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic, target=target)
+    return api.compiled(source, target)(*(tensors or [q, k, v, *others]), *captured)
+
+
+def prepare_packed(
+    named: dict[str, Any],
+    *,
+    scale: float | None = None,
+    return_lse: bool = False,
+    is_known: bool = True,
+    are_same: bool = False,
+    **words: Unpack[Words],
+) -> tuple[_problem.Problem, list[Any], tuple[int, ...]]:
+    """The problem of packed sequences, what its kernel takes after q, k, v, and below what the indices run.
+
+    Args:
+      named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
+      scale, return_lse, words: as in `varlen_sdpa`.
+      is_known: the prefix sums can be read, as they are not on a device.
+      are_same: those of the queries are those of the keys.
+    """
     arrays = {name: _tensor.as_array(name, named[name]) for name in "qkv"}
     dtype, kv = _problem.element_type(arrays["q"]), _problem.key_type(*arrays.values())
     for name, array in arrays.items():
         if array.ndim != 3:
             raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
     rows, keys = (
-        _checks.cu_seqlens(name, named[name], arrays[x].shape[0], is_known=tensors is None)
+        _checks.cu_seqlens(name, named[name], arrays[x].shape[0], is_known=is_known)
         for name, x in (("cu_seqlens_q", "q"), ("cu_seqlens_k", "k"))
     )
     if rows.size != keys.size:
         raise ValueError(
             f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
         )
+    causal, align, sink = named.get("causal"), named.get("align"), named.get("sink")
     sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
-    scales = _problem.key_scales(kv, named["k_scale"], named["v_scale"], sizes.hkv)
-    are_equal = same or (tensors is None and np.array_equal(rows, keys))
+    scales = _problem.key_scales(kv, named.get("k_scale"), named.get("v_scale"), sizes.hkv)
+    are_equal = are_same or (is_known and np.array_equal(rows, keys))
     problem = _problem.Problem(
         sizes,
         dtype,
@@ -91,13 +115,11 @@ def varlen_sdpa(
         lse=bool(return_lse),
         **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
-    sinks = [] if sink is None else [api.as_sink(named["sink"], problem)]
-    inputs = [q, k, v, *sinks, *scales, *(api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys))]
+    sinks = [] if sink is None else [api.as_sink(sink, problem)]
     # How long sequences on a device are is not known: as long as all rows.
-    lengths = (sizes.sq, sizes.sk) if tensors else (int(np.diff(rows).max()), int(np.diff(keys).max()))
-    longest = (sizes.b, sizes.hq, *lengths)
-    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic, target=target)
-    return api.compiled(source, target)(*(tensors or inputs), *captured)
+    lengths = (int(np.diff(rows).max()), int(np.diff(keys).max())) if is_known else (sizes.sq, sizes.sk)
+    others = [*sinks, *scales, *(api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys))]
+    return problem, others, (sizes.b, sizes.hq, *lengths)
 
 
 @_checks.explains_arguments
