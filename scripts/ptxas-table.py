@@ -4,6 +4,7 @@
   scripts/ptxas-table.py                       writes benchmarks/problems/gpu_ptxas.txt
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
   scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
+  scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys
 
 --check fails where a kernel spills, has a stack frame or a note of wgmma (C7508, C7510 to C7519), where it takes more
 registers or shared memory than the table has, or fewer blocks fit on a multiprocessor. The exit status is 77 where
@@ -30,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LINES = ROOT / "benchmarks" / "problems" / "gpu.txt"
 TABLE = ROOT / "benchmarks" / "problems" / "gpu_ptxas.txt"
 CUDA_FOLDER = "/usr/local/cuda/bin"
-TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90")
+TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")
 MISSING = 77
 TIME_LIMIT = 600  # seconds a tool
 
@@ -54,7 +55,13 @@ FA2 = {
 }
 
 # Of a multiprocessor: bytes of shared memory, threads, blocks (CUDA programming guide, compute capabilities).
-MACHINES = {"sm_80": (164, 2048, 32), "sm_86": (100, 1536, 16), "sm_89": (100, 1536, 24), "sm_90": (228, 2048, 32)}
+MACHINES = {
+    "sm_80": (164, 2048, 32),
+    "sm_86": (100, 1536, 16),
+    "sm_89": (100, 1536, 24),
+    "sm_90": (228, 2048, 32),
+    "sm_90a": (228, 2048, 32),
+}
 REGISTERS = 65536
 REGISTERS_OF_WARP = 256  # registers of a warp are given out in so many
 SYSTEM_SHARED_BYTES = 1024  # of each block
@@ -205,9 +212,10 @@ def read_loops(attnc: Path, ptxas: str, nvdisasm: str, line: str, target: str) -
         return sass.find_loops(sass.read_functions(nvdisasm, cubin)[launches[0]["kernel"]])
 
 
-def print_counts(attnc: Path, ptxas: str, nvdisasm: str) -> None:
-    """Executed instructions of the main loops by class for each HMMA, as a table of Markdown."""
-    heads = ["sm_80, bf16", "HMMA", *list(sass.CLASSES)[1:], "all", "with rescale"]
+def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str) -> None:
+    """Executed instructions of the main loops by class, as a table of Markdown: for each HMMA, or wgmma tile."""
+    is_whole = target == "sm_90a"
+    heads = [f"{target}, bf16", "HGMMA" if is_whole else "HMMA", *list(sass.CLASSES)[1:], "all", "with rescale"]
     print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
 
     def show(title: str, products: int, numbers: list[float | None]) -> None:
@@ -215,11 +223,11 @@ def print_counts(attnc: Path, ptxas: str, nvdisasm: str) -> None:
         print("| " + " | ".join([title, str(products), *cells]) + " |")
 
     for shape, line in COUNTED.items():
-        for loop, title in zip(read_loops(attnc, ptxas, nvdisasm, line, "sm_80"), ("", ", with mask"), strict=False):
+        for loop, title in zip(read_loops(attnc, ptxas, nvdisasm, line, target), ("", ", with mask"), strict=False):
             numbers = [loop.executed[kind] for kind in list(sass.CLASSES)[1:]]
             numbers += [loop.executed.total(), loop.rescaled.total()]
-            show(shape + title, loop.products, [number / loop.products for number in numbers])
-        if shape in FA2:
+            show(shape + title, loop.products, [n / (1 if is_whole else loop.products) for n in numbers])
+        if shape in FA2 and not is_whole:
             products, total, *counts = FA2[shape]
             named = dict(zip(FA2_CLASSES, counts, strict=True))
             numbers = [named.get(kind) for kind in list(sass.CLASSES)[1:]] + [None, total]
@@ -244,7 +252,7 @@ def main() -> int:
         if not nvdisasm:
             print(sass.NO_NVDISASM)
             return MISSING
-        print_counts(options.attnc, ptxas, nvdisasm)
+        print_counts(options.attnc, ptxas, nvdisasm, (options.target or ["sm_80"])[0])
         return 0
     lines = [line for text in LINES.read_text().splitlines() if (line := text.partition("#")[0].strip())]
     cases = [(line, target) for line in lines for target in options.target or TARGETS]

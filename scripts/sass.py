@@ -20,7 +20,7 @@ NO_NVDISASM = f"no nvdisasm in PATH or {PACKAGES.relative_to(ROOT)}: run scripts
 
 # What stands first wins. A name is a column of the tables.
 CLASSES = {
-    "HMMA": r"HMMA", "LDSM": r"LDSM", "FFMA": r"FFMA", "FMUL": r"FMUL", "FADD": r"FADD", "FMNMX": r"FMNMX",
+    "HMMA": r"HMMA|HGMMA", "LDSM": r"LDSM", "FFMA": r"FFMA", "FMUL": r"FMUL", "FADD": r"FADD", "FMNMX": r"FMNMX",
     "MUFU": r"MUFU", "F2FP": r"F2FP", "MOV": r"MOV|IMAD\.MOV|IMAD\.U32|UMOV|R2UR", "LDGSTS": r"LDGSTS",
     "spill": r"LDL|STL", "branch": r"BRA|BSSY|BSYNC|BREAK|CALL|RET|EXIT|YIELD|WARPSYNC",
     "integer": r"IMAD|IADD|LEA|LOP|SHF|ISETP|SEL|PRMT|IMNMX|PLOP|P2R|R2P|VOTE|U",
@@ -93,7 +93,7 @@ class Loop:
 
     @property
     def products(self) -> int:
-        """HMMA of a round."""
+        """HMMA, or HGMMA, of a round."""
         return self.executed["HMMA"]
 
 
