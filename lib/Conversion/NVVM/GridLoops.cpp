@@ -118,6 +118,31 @@ static bool endsKernel(Operation &op) {
   return output && isa<BlockArgument>(output);
 }
 
+/// What `ops` share with what is behind them and the host cannot compute, reads and what follows from them, is computed
+/// there again.
+static void repeatSharedReads(ArrayRef<Operation *> ops) {
+  llvm::SmallPtrSet<Operation *, 16> group(llvm::from_range, ops), ofReads;
+  Block *block = ops.front()->getBlock();
+  OpBuilder b(ops.front()->getContext());
+  b.setInsertionPointAfter(ops.back());
+  IRMapping mapping;
+  for (Operation *op : ops) {
+    bool isOfRead =
+        llvm::any_of(op->getOperands(), [&](Value operand) { return ofReads.contains(operand.getDefiningOp()); });
+    if (!isRead(op) && !(isMemoryEffectFree(op) && (isOfRead || isa<ViewLikeOpInterface>(op))))
+      continue;
+    ofReads.insert(op);
+    auto isBehind = [&](OpOperand &use) { return !group.contains(block->findAncestorOpInBlock(*use.getOwner())); };
+    Operation *copy = b.clone(*op, mapping);
+    op->replaceUsesWithIf(copy->getResults(), isBehind);
+  }
+  // Backwards: the last ones use the first ones.
+  for (Operation *op : llvm::reverse(ops))
+    if (ofReads.contains(op))
+      if (Operation *copy = mapping.lookup(op->getResult(0)).getDefiningOp(); copy->use_empty())
+        copy->erase();
+}
+
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
 static LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
@@ -137,6 +162,7 @@ static LogicalResult wrapSingleTiles(func::FuncOp host) {
     // With the store of what was found of a tile.
     while (!isOfTile(*ops.back()) && !isa<memref::StoreOp>(ops.back()))
       ops.pop_back();
+    repeatSharedReads(ops);
     b.setInsertionPoint(ops.front());
     auto forall = scf::ForallOp::create(b, ops.front()->getLoc(), ArrayRef<OpFoldResult>{b.getIndexAttr(1)},
                                         ValueRange(), std::nullopt);
