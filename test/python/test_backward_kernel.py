@@ -322,3 +322,15 @@ def test_nan_of_another_key():
     for name in "kv":
         assert np.isnan(gradients[name][0, 0, 0]).all()
         assert np.isfinite(gradients[name][0, 0, 1:]).all()
+
+
+def test_an_empty_row_beside_a_key_that_is_nan():
+    """dq of a row without keys is 0, whatever the keys are that other rows keep."""
+    mask = np.random.default_rng(2).random((1, 1, 113, 203)) < 0.5
+    mask[:, :, [7, 40]] = False
+    q, k, v, _, _, dout = problem(Sizes(1, 1, 1, 113, 203, 59, 80))
+    k[0, 0, 50] = np.nan
+    out, lse = attn.sdpa(q, k, v, return_lse=True, mask=mask)
+    dq = attn.sdpa_backward(q, k, v, out, lse, dout, mask=mask)["q"][0, 0]
+    assert not dq[[7, 40]].any()
+    assert np.isnan(dq[mask[0, 0, :, 50]]).all()

@@ -8,12 +8,14 @@ import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import clock
 from paths import ATTNC
 
 RUN = ATTNC.with_name("attn-ptx-run")
+DRIVER = ATTNC.parents[1] / "lib" / "libcuda_emulator.so"
 # Odd sizes, empty rows, groups, two sums in one kernel and in two (D beyond 128), every kind of mask, packed sequences.
 LINES = """
 b1 hq2 sq113 sk203 d64 bf16 grad=q,k,v
@@ -35,6 +37,9 @@ b3 hq2 sq? sk? d64 bf16 layout=varlen grad=q,k,v
 b3 hq4 hkv2 sq? sk? d64 bf16 layout=varlen causal=offset grad=q,k,v
 b3 hq4 hkv1 sq? sk? d64 bf16 layout=varlen window=10,5 align=bottom_right grad=q,k,v
 b1 hq2 sq64 sk64 d64 bf16 chunk=16 grad=q,k,v
+b1 hq1 sq16 sk16 d32 bf16 causal=offset grad=q,k,v
+b1 hq1 sq16 sk16 d160 bf16 causal=offset grad=q,k,v
+b1 hq1 sq33 sk40 d32 bf16 kv_lengths q_lengths causal=bottom_right grad=q,k,v
 b2 hq2 sq64 sk1 d64 bf16 grad=q,k,v
 b2 hq2 sq16 sk0 d64 bf16 grad=q,k,v
 """.strip().splitlines()
@@ -61,3 +66,22 @@ def test_gradients_are_right(runs, line):
     done = runs[line]
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall(r"\bd[qkv]: largest error .*: ok", done.stdout)) >= 3
+
+
+def test_an_empty_row_beside_a_key_that_is_nan(tmp_path):
+    """dq of a row without keys is 0, whatever the keys are that other rows of its tile keep."""
+    rng = np.random.default_rng(0)
+    q, k, v, out, dout = (rng.standard_normal((1, 1, n, 32)).astype(np.float32) for n in (20, 16, 16, 20, 20))
+    k[0, 0, 0] = np.nan  # causal=bottom_right: rows 4 to 19 keep it, rows 0 to 3 keep nothing
+    lse = np.where(np.arange(20) < 4, -np.inf, np.nan).astype(np.float32)[None, None]
+    words = []
+    for i, x in enumerate((q, k, v, out, lse, dout)):
+        np.save(tmp_path / f"{i}.npy", x)
+        words.append(f"--input={tmp_path / f'{i}.npy'}")
+    words += [f"--output={tmp_path / name}.npy" for name in ("dq", "dk", "dv")]
+    line = "b1 hq1 sq20 sk16 d32 f32 causal=bottom_right grad=q,k,v"
+    command = [ATTNC, "run", f"--problem={line}", "--kernel=sdpa_backward", "--target=sm_80", f"--cuda-driver={DRIVER}"]
+    subprocess.run([*command, *words], check=True, timeout=clock.NO_END)
+    dq = np.load(tmp_path / "dq.npy")[0, 0]
+    assert not dq[:4].any()
+    assert np.isnan(dq[4:]).all()

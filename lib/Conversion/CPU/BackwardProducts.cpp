@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackwardProducts.h"
+#include <limits>
 
 using namespace mlir;
 using namespace attn;
@@ -105,7 +106,13 @@ void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value
   });
 }
 
-void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value sums, Value bounds, Value numPanels,
+Value BackwardProducts::isEmptyRow(Value lse) {
+  FloatAttr none = vb.b.getFloatAttr(vb.elementType, -std::numeric_limits<double>::infinity());
+  return arith::CmpFOp::create(vb.b, vb.loc, arith::CmpFPredicate::OEQ, lse,
+                               arith::ConstantOp::create(vb.b, vb.loc, none));
+}
+
+void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Value sums, Value bounds, Value numPanels,
                                         Value keyCount, bool hasTail, int64_t columns) {
   // Panels of columns outside: they stay in the first-level cache.
   auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, ArrayRef<Value> masks) {
@@ -138,10 +145,12 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value sums, V
                               [&](Value panel, ValueRange carried) { return multiply(panel, carried); });
     for (int64_t row = 0; row < rows; ++row) {
       auto addRow = [&] {
+        Value isEmpty = isEmptyRow(load(lse, vb.add(firstRow, row)));
         for (int64_t v = 0; v < count; ++v) {
           Values position = {vb.add(firstRow, row), vb.add(column, v * vb.lanes)};
           Value old = vb.loadMasked(sums, position, masks[v]);
-          vb.storeMasked(addTo(old, products[row * count + v]), sums, position, masks[v]);
+          Value sum = vb.select(isEmpty, vb.splat(0), products[row * count + v]);
+          vb.storeMasked(addTo(old, sum), sums, position, masks[v]);
         }
       };
       if (isWhole || row == 0)

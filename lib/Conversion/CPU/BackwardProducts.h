@@ -32,10 +32,12 @@ public:
   /// sums[d][j] += sum_i rows[i][d] factors[i][j]
   void emitKeyProduct(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
                       int64_t columns);
-  /// sums[i][d] += sum_j factors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of `bounds`, null for
-  /// all of them.
-  void emitQueryProduct(mlir::Value factors, mlir::Value keys, mlir::Value sums, mlir::Value bounds,
+  /// sums[i][d] += sum_j factors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of `bounds`. To a row
+  /// without keys, whose lse is -inf, nothing is added, whatever `keys` hold.
+  void emitQueryProduct(mlir::Value factors, mlir::Value keys, mlir::Value lse, mlir::Value sums, mlir::Value bounds,
                         mlir::Value numPanels, mlir::Value keyCount, bool hasTail, int64_t columns);
+
+  mlir::Value isEmptyRow(mlir::Value lse);
 
   /// body, under a condition.
   void emitIf(mlir::Value condition, llvm::function_ref<void()> body, llvm::function_ref<void()> otherwise = {});

@@ -63,7 +63,8 @@ public:
       emitPanel(panel);
       return Values();
     });
-    products.emitQueryProduct(scores, step.getKey(), step.getDquery(), bounds, panels, keyCount, hasTail(), headSize);
+    products.emitQueryProduct(scores, step.getKey(), step.getLse(), step.getDquery(), bounds, panels, keyCount,
+                              hasTail(), headSize);
   }
 
 private:
@@ -154,9 +155,8 @@ private:
     laneCode.prepare(row);
     scoreGrad.prepare(row);
     // A row without keys: exp(s - inf) = 0.
-    Value lse = loadScalar(step.getLse(), row),
-          isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, lse, getScalar(-kInfinity));
-    lse = vb.broadcast(vb.select(isEmpty, getScalar(kInfinity), lse));
+    Value lse = loadScalar(step.getLse(), row);
+    lse = vb.broadcast(vb.select(products.isEmptyRow(lse), getScalar(kInfinity), lse));
     Value delta = vb.broadcast(loadScalar(step.getDelta(), row));
     bool mayBeZero = laneCode.isPartial() || !panel.masks.empty();
     for (int64_t v = 0; v < vectors; ++v) {

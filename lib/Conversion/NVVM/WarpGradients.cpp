@@ -31,7 +31,10 @@ LogicalResult KernelLowering::lowerZeros(linalg::FillOp op) {
     state.fragments = wb.warpRows / kFragmentRows;
     state.valueBlocks = llvm::divideCeil(shape.back(), 2 * kBlockColumns) * 2;
     state.acc = RegisterArray(wb, kernel.getBody().front(), state.fragments * state.valueBlocks * kFragmentElements);
+    state.lse = RegisterArray(wb, kernel.getBody().front(), state.fragments * kThreadRows);
   }
+  for (int64_t i = 0; i < state.fragments * kThreadRows; ++i)
+    state.lse.set(wb, i, wb.real(0));
   for (int64_t i = 0, e = state.fragments * state.valueBlocks * kFragmentElements; i < e; ++i)
     state.acc.set(wb, i, wb.real(0));
   return success();
@@ -72,6 +75,11 @@ public:
     if (!numbers.lse)
       numbers = load(columnCount ? wb.minimum(column, wb.add(columnCount, -1)) : column);
     return numbers;
+  }
+
+  /// lse of the thread's rows, where they may be without keys.
+  Values getLseOfRows() const {
+    return mayBeEmpty ? llvm::map_to_vector(rows, [](const Numbers &row) { return row.lse; }) : Values();
   }
 
 private:
@@ -127,6 +135,8 @@ public:
       weight = positions.evaluateWeight(row, column, weight);
     return {op.getWeights() ? weight : Value(), gradient};
   }
+
+  Values getLseOfRows() const { return numbers.getLseOfRows(); }
 
 private:
   Value multiplyByScale(Value x) {
@@ -187,6 +197,7 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
       gradients.values[i] = gradient;
   });
   weights.hasPadding = gradients.hasPadding = false;
+  gradients.lse = each.getLseOfRows();
   if (op.getWeights())
     scoreTiles[op.getWeights()] = weights;
   if (op.getGradients())
@@ -194,7 +205,7 @@ LogicalResult KernelLowering::lowerScoreGradients(ScoreGradientsOp op) {
   return success();
 }
 
-/// Sums in registers to global memory: two neighbours of a row at once.
+/// Sums in registers to global memory: two neighbours of a row at once. A row without keys is 0, whatever K holds.
 LogicalResult KernelLowering::lowerPack(PackOp op) {
   auto found = states.find(getRoot(op.getInput()));
   if (found == states.end())
@@ -211,11 +222,13 @@ LogicalResult KernelLowering::lowerPack(PackOp op) {
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
     for (int64_t half = 0; half < kThreadRows; ++half) {
       Value row = getRow(fragment, half);
+      Value isEmpty = wb.isEqual(state.lse.get(wb, TileState::rowIndex(fragment, half)), -kInfinity);
       wb.when(wb.isLess(row, count), [&] {
         Value start = output.getOffset(wb, {{rowDim, row}});
         for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
           auto getSum = [&](int64_t e) {
-            return wb.convert(state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e)), type);
+            Value sum = state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e));
+            return wb.convert(wb.select(isEmpty, wb.real(0), sum), type);
           };
           Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns);
           bool isWhole = (block + 1) * kBlockColumns <= columns;

@@ -54,6 +54,9 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   ScoreTile *weights = findScores(op.getLhs(), op);
   if (!weights)
     return failure();
-  products->multiplyValues(weights->values, weights->keyBlocks, getState(op.getOutput(), op));
+  TileState &state = getState(op.getOutput(), op);
+  products->multiplyValues(weights->values, weights->keyBlocks, state);
+  for (auto [i, lse] : llvm::enumerate(weights->lse))
+    state.lse.set(wb, i, lse);
   return success();
 }

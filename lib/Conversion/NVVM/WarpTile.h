@@ -214,6 +214,7 @@ private:
 /// quad are added up when all is done.
 struct TileState {
   RegisterArray acc, max, sum;
+  RegisterArray lse; ///< of rows of gradients, of which some may be without keys
   int64_t fragments = 0, valueBlocks = 0;
   int64_t accIndex(int64_t fragment, int64_t block, int64_t element) const {
     return (fragment * valueBlocks + block) * kFragmentElements + element;
@@ -258,6 +259,7 @@ struct ScoreTile {
   int64_t fragments = 0, keyBlocks = 0;
   mlir::Value keyCount;    ///< null where the tile is whole
   bool hasPadding = false; ///< scores of keys from keyCount on are not -inf yet
+  Values lse;              ///< of gradients: of the thread's rows, where these are queries that may be without keys
   mlir::Block *block = nullptr;
 
   ScoreTile() = default;
@@ -273,7 +275,7 @@ struct ScoreTile {
 /// The maxima of the rows of a thread, as attn.row_max finds them: what rescale and weights are made from.
 struct RowTile {
   struct Row {
-    mlir::Value oldMax, newMax; ///< with the scale; -inf where no key is kept
+    mlir::Value oldMax, newMax; ///< with the scale; -inf where no key is kept; the new one may lag behind
     mlir::Value subtracted;     ///< newMax, or 0 where that is -inf and may be
     mlir::Value product;        ///< of raw scores: subtracted * log2 e
     mlir::Value isLarge;        ///< of raw scores: the product is rounded too much to stand in an exponent
