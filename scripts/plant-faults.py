@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in the PTX of GPU kernels, one at a time, and says how many of them the emulator's tests see.
 
-    scripts/plant-faults.py [--sample=N] [--kernel=NAME] [--seed=N] [--list]
+    scripts/plant-faults.py [--sample=N] [--kernel=NAME] [--kind=CLASS] [--seed=N] [--list]
 
 A fault is one line of the text that is another one: a class below says which lines, and what they become. Each is run
 by attn-ptx-run (docs/GPU.md) on the inputs that test_gpu_emulated.py uses, in several sizes. It is caught where the
@@ -28,12 +28,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = "sm_80"
-MAGNITUDES = "1,128,2147483648"
 CHUNK = 40  # faults a process
 
 
@@ -43,7 +42,8 @@ class Kernel:
 
     line: str
     sizes: list[str]
-    options: list[str] = field(default_factory=list)
+    name: str = "sdpa"  # of what the problem makes
+    magnitudes: str = "1,128,2147483648"
 
 
 KERNELS = {
@@ -64,6 +64,13 @@ KERNELS = {
         "b3 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right", ["sq=150,sk=200", "sq=67,sk=131", "sq=34,sk=24"]
     ),
     "f32": Kernel("b1 hq1 sq? sk? d32 f32 window=9, align=bottom_right", ["sq=17,sk=33", "sq=18,sk=34"]),
+    # Gradients of scores of hundreds are those of few keys.
+    "backward": Kernel(
+        "b1 hq2 hkv1 sq? sk? d64 bf16 causal=bottom_right grad=q,k,v",
+        ["sq=65,sk=130", "sq=130,sk=66", "sq=34,sk=24"],
+        name="sdpa_backward",
+        magnitudes="1",
+    ),
 }
 
 Mutate = Callable[[str], Iterable[str]]
@@ -230,7 +237,8 @@ def run_faults(tools: Path, folder: Path, name: str, faults: list[Fault]) -> Non
     kernel = KERNELS[name]
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".txt", delete=False) as file:
         file.writelines(f"{fault.line}\t{fault.after}\n" for fault in faults)
-    words = [tools / "attn-ptx-run", folder / f"{name}.ptx", f"--problem={kernel.line}", f"--magnitude={MAGNITUDES}"]
+    words = [tools / "attn-ptx-run", folder / f"{name}.ptx", f"--problem={kernel.line}", f"--kernel={kernel.name}"]
+    words += [f"--magnitude={kernel.magnitudes}"]
     words += [f"--size={kernel.sizes[0]}", *(f"--more-sizes={sizes}" for sizes in kernel.sizes[1:])]
     done = subprocess.run([*words, f"--faults={file.name}"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -284,6 +292,7 @@ def main() -> int:
     parser.add_argument("--tools", type=Path, default=ROOT / "build" / "release" / "bin")
     parser.add_argument("--sample", type=int, default=0, help="so many faults of each class and kernel (default: all)")
     parser.add_argument("--kernel", choices=KERNELS, action="append", help="only these (default: all)")
+    parser.add_argument("--kind", choices=CLASSES, action="append", help="only these classes of faults (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--least", type=float, default=0.98, help="share of the real faults that must be caught")
     parser.add_argument("--list", action="store_true", help="print every fault with its verdict")
@@ -293,8 +302,10 @@ def main() -> int:
         folder = Path(temporary)
         for name in options.kernel or KERNELS:
             words = [options.tools / "attnc", f"--problem={KERNELS[name].line}", f"--target={TARGET}", "--emit=ptx"]
-            subprocess.run([*words, "-o", folder / f"{name}.ptx"], check=True)
-            faults += draw(find_faults(name, (folder / f"{name}.ptx").read_text()), options.sample, options.seed)
+            subprocess.run([*words, f"--kernel={KERNELS[name].name}", "-o", folder / f"{name}.ptx"], check=True)
+            found = find_faults(name, (folder / f"{name}.ptx").read_text())
+            wanted = [fault for fault in found if fault.kind in (options.kind or CLASSES)]
+            faults += draw(wanted, options.sample, options.seed)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             jobs = []
             for name in options.kernel or KERNELS:

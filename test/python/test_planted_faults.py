@@ -27,6 +27,22 @@ def test_a_sample_is_caught():
     assert int(found[2]) >= 30, done.stdout
 
 
+def test_waits_and_barriers_of_gradients():
+    """Each wait for copies and each barrier of the backward kernels: who leaves one out has a race."""
+    words = [
+        "--kernel=backward",
+        "--kind=wait removed",
+        "--kind=barrier removed",
+        "--kind=wait for one less",
+        "--least=1",
+    ]
+    done = subprocess.run([sys.executable, SCRIPT, *words, f"--tools={ATTNC.parent}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)
+    assert found, done.stdout
+    assert int(found[2]) >= 6, done.stdout
+
+
 def test_too_few_are_an_error():
     words = ["--sample=1", "--kernel=causal", "--least=1.1", f"--tools={ATTNC.parent}"]
     done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, check=False)

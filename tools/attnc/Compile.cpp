@@ -27,17 +27,21 @@ std::string driver::getGuard(StringRef path) {
   return guard;
 }
 
-/// PTX or machine code alone.
-static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit) {
+/// PTX or machine code alone, of the kernel of this name where there are several.
+static Expected<std::string> createGpuCode(Compiler &compiler, EmitKind emit, StringRef kernel) {
   Expected<std::vector<Compiler::GpuImage>> images = compiler.emitImages(/*needsCubin=*/emit == EmitKind::Cubin);
   if (!images)
     return images.takeError();
   if (images->empty())
     return createStringError("expected a kernel with --emit=ptx and --emit=cubin, found none: the outputs have no "
                              "elements");
+  if (!kernel.empty())
+    erase_if(*images, [&](const Compiler::GpuImage &image) { return image.name != (kernel + "_gpu").str(); });
+  if (images->empty())
+    return createStringError("expected the name of a kernel in --kernel, found '" + kernel + "'");
   if (images->size() != 1)
     return createStringError("expected one kernel with --emit=ptx and --emit=cubin, found " + Twine(images->size()) +
-                             "; write --emit=obj, or a file for each");
+                             "; write --kernel=NAME, --emit=obj, or a file for each");
   return emit == EmitKind::Cubin ? images->front().cubin : images->front().ptx;
 }
 
@@ -54,13 +58,13 @@ static Error checkEmit(const TargetInfo &target, EmitKind emit) {
 }
 
 /// The main output's bytes.
-static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit) {
+static Expected<std::string> createOutput(Compiler &compiler, EmitKind emit, StringRef kernel) {
   std::string bytes;
   raw_string_ostream os(bytes);
   switch (emit) {
   case EmitKind::Mlir: compiler.getModule()->print(os); return bytes;
   case EmitKind::Ptx:
-  case EmitKind::Cubin: return createGpuCode(compiler, emit);
+  case EmitKind::Cubin: return createGpuCode(compiler, emit, kernel);
   case EmitKind::Object: return compiler.emit(FileKind::Object);
   case EmitKind::Shared: {
     Expected<std::string> object = compiler.emit(FileKind::Object);
@@ -114,7 +118,7 @@ int driver::compile(const CompileCommand &command) {
   Phase last = command.stopAfter ? *command.stopAfter : Phase::Llvm;
   if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(last)))
     return 1;
-  Expected<std::string> bytes = createOutput(**compiler, command.emit);
+  Expected<std::string> bytes = createOutput(**compiler, command.emit, command.kernel);
   if (!bytes)
     return reportError(bytes.takeError());
 

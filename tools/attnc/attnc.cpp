@@ -129,7 +129,10 @@ cl::list<std::string> inputs("input", cl::desc("inputs in the order of the argum
                              inRun, inCategory);
 cl::list<std::string> outputs("output", cl::desc("outputs in the order of the results"), cl::value_desc("FILE.npy"),
                               inRun, inCategory);
-cl::opt<std::string> kernelName("kernel", cl::desc("which kernel of the file (default: all)"), inRun, inCategory);
+cl::opt<std::string> kernelName("kernel",
+                                cl::desc("which kernel of the file (default: all); to compile, with --emit=ptx and "
+                                         "--emit=cubin"),
+                                inCompile, inRun, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs (default: 0)"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
@@ -271,9 +274,13 @@ int runCompile() {
   Expected<Source> source = getSource();
   if (!source)
     return reportError(source.takeError());
+  if (!kernelName.empty() && emit != EmitKind::Ptx && emit != EmitKind::Cubin)
+    return reportError(
+        createStringError("expected --emit=ptx or --emit=cubin with --kernel, found another output; leave "
+                          "it out, or name the kernel of attnc run"));
   if (StringRef(target).contains(','))
     return runBundle(*source);
-  CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest};
+  CompileCommand command{*source, getOptions(), emit, std::nullopt, output, header, manifest, kernelName};
   if (!stopAfter.empty()) {
     command.stopAfter = parsePhase(stopAfter);
     if (!command.stopAfter) {

@@ -23,6 +23,7 @@ struct CompileCommand {
   EmitKind emit = EmitKind::Object;
   std::optional<Phase> stopAfter;
   std::string output, header, manifest;
+  std::string kernel; ///< of GPU code alone: which one of several
 };
 
 /// Several targets, or the library of a problem file, as one object.
