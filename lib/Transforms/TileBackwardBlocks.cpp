@@ -11,10 +11,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
+#include "BackwardBlockTile.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,32 +26,9 @@ static constexpr int64_t kMaxSumColumns = 256;
 
 namespace {
 
-using Position = SmallVector<OpFoldResult>;
-
-/// Where a tile is in the domain of the step. Of packed sequences, positions count in the sequence.
-struct BlockTile {
-  Position offsets, sizes;
-  Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
-  Value numQueries, numKeys;  ///< of the sequence, or all
-  Value isRest;               ///< packed rows behind the last sequence, which nothing is added to
-};
-
-class BackwardBlocks {
+class BackwardBlocks : BackwardBlockOperands {
 public:
-  BackwardBlocks(RewriterBase &b, BackwardStepOp step)
-      : b(b), loc(step.getLoc()), step(step), schedule(cast<BlockAttr>(*step.getSchedule())),
-        domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
-        type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))),
-        rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                                               : type) {
-    for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
-      maps[spec.name] = map;
-    for (AffineExpr expr : maps["dkey"].getResults())
-      if (numBatch > 0 && expr.isFunctionOfDim(numBatch - 1)) {
-        auto group = dyn_cast<AffineBinaryOpExpr>(expr);
-        groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
-      }
-  }
+  using BackwardBlockOperands::BackwardBlockOperands;
 
   SmallVector<Value> build() {
     SmallVector<Value> results = createKernel(Rows::Queries, {"dquery"});
@@ -66,29 +42,6 @@ public:
   }
 
 private:
-  enum class Rows { Queries, Keys };
-
-  unsigned queryPos() const { return numBatch; }
-  unsigned keyPos() const { return numBatch + 1; }
-  unsigned headPos() const { return numBatch + 2; }
-  unsigned valuePos() const { return numBatch + 3; }
-  unsigned rowPos() const { return rows == Rows::Queries ? queryPos() : keyPos(); }
-  unsigned columnPos() const { return rows == Rows::Queries ? keyPos() : queryPos(); }
-  /// The dimension of the columns of an operand.
-  unsigned getWidth(StringRef name) const {
-    bool isValue = name == "value" || name == "dout" || name == "dvalue";
-    return isValue ? valuePos() : headPos();
-  }
-  Value getOperand(StringRef name) {
-    return name == "query"   ? step.getQuery()
-           : name == "key"   ? step.getKey()
-           : name == "value" ? step.getValue()
-                             : step.getDout();
-  }
-  Value toIndex(OpFoldResult value) { return toValue(b, loc, value); }
-  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
-  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
-
   //===--------------------------------------------------------------------===//
   // The grid
   //===--------------------------------------------------------------------===//
@@ -140,7 +93,14 @@ private:
     auto forall = scf::ForallOp::create(b, loc, bounds, destinations, std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
     SmallVector<Value> ivs = forall.getInductionVars();
-    BlockTile at = getTile(ArrayRef(ivs).drop_back(), ivs.back(), tileRows);
+    Value tile = ivs.back();
+    // Of a mask, later queries tend to keep more keys: the tiles with the most keys first.
+    if (rows == Rows::Queries && !step.getMaskMod().empty()) {
+      AffineExpr index = b.getAffineDimExpr(0), count = b.getAffineSymbolExpr(0);
+      tile = affine::makeComposedAffineApply(b, loc, AffineMap::get(1, 1, count - 1 - index),
+                                             {OpFoldResult(tile), bounds.back()});
+    }
+    BlockTile at = getTile(ArrayRef(ivs).drop_back(), tile, tileRows);
     SmallVector<Value> sums = buildBody(at, names, tileRows);
     for (auto [name, sum, whole] : llvm::zip(names, sums, forall.getRegionIterArgs()))
       store(at, name, sum, whole, forall);
@@ -203,69 +163,6 @@ private:
     return clampedDifference(b, loc, size, first, tile);
   }
 
-  //===--------------------------------------------------------------------===//
-  // Operands
-  //===--------------------------------------------------------------------===//
-
-  Value slice(const BlockTile &at, Value operand, StringRef name, Slice *where = nullptr) {
-    AffineMap map = maps[name];
-    Slice slice = getOperandSlice(b, loc, map, at.offsets, at.sizes);
-    for (auto [expr, offset] : llvm::zip_equal(map.getResults(), slice.offsets)) {
-      Value start = expr == b.getAffineDimExpr(queryPos()) ? at.queryStart
-                    : expr == b.getAffineDimExpr(keyPos()) ? at.keyStart
-                                                           : Value();
-      if (start)
-        offset = add(b, loc, start, toIndex(offset));
-    }
-    if (where)
-      *where = slice;
-    return createSlice(b, loc, operand, slice);
-  }
-
-  /// The map of a tile's operand over (batch…, row, column), of which it has one batch index and head.
-  AffineMap getRowMap(StringRef name, unsigned row) {
-    SmallVector<AffineExpr> exprs;
-    for (AffineExpr expr : maps[name].getResults()) {
-      AffineExpr position = b.getAffineConstantExpr(0);
-      for (unsigned i = 0; i < numBatch; ++i)
-        if (expr.isFunctionOfDim(i))
-          position = b.getAffineDimExpr(i);
-      exprs.push_back(expr == b.getAffineDimExpr(row)              ? b.getAffineDimExpr(numBatch)
-                      : expr == b.getAffineDimExpr(getWidth(name)) ? b.getAffineDimExpr(numBatch + 1)
-                                                                   : position);
-    }
-    return AffineMap::get(numBatch + 2, 0, exprs, b.getContext());
-  }
-
-  Value createSpace(int64_t tileRows, unsigned width, Type elementType) {
-    SmallVector<int64_t> shape(numBatch, 1);
-    shape.append({tileRows, *getConstantIntValue(domainSizes[width])});
-    auto tileType = RankedTensorType::get(shape, elementType);
-    // No tensor.empty: CSE makes one of two, and bufferisation then one tile of two kernels, or copies of sums.
-    return bufferization::AllocTensorOp::create(b, loc, tileType, /*dynamicSizes=*/ValueRange());
-  }
-
-  /// The first `count` rows of a tile.
-  Value sliceRows(Value tile, OpFoldResult count) {
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tile);
-    if (isEqualConstantIntOrValue(sizes[numBatch], count))
-      return tile;
-    SmallVector<OpFoldResult> origin(sizes.size(), b.getIndexAttr(0)), unit(sizes.size(), b.getIndexAttr(1));
-    sizes[numBatch] = count;
-    return tensor::ExtractSliceOp::create(b, loc, tile, origin, sizes, unit);
-  }
-
-  /// Rows of an operand as a tile of its own, (batch…, row, column): `tileRows` of them, 0 behind the last one; with
-  /// `asFew`, as many as there are.
-  Value packRows(const BlockTile &at, StringRef name, unsigned row, int64_t tileRows, bool asFew) {
-    Value rowsOf = slice(at, getOperand(name), name), tile = createSpace(tileRows, getWidth(name), rowType);
-    if (asFew)
-      tile = sliceRows(tile, at.sizes[row]);
-    return PackOp::create(b, loc, tile.getType(), rowsOf, tile,
-                          b.getAffineMapArrayAttr({getRowMap(name, row), b.getMultiDimIdentityMap(numBatch + 2)}))
-        ->getResult(0);
-  }
-
   /// Rounds the rows of `sum` that there are to their place.
   void store(const BlockTile &at, StringRef name, Value sum, Value whole, scf::ForallOp forall) {
     Slice where;
@@ -307,25 +204,6 @@ private:
       inGroup.offsets[numBatch - 1] = add(b, loc, first, head);
       return TileState(foldColumns(inGroup, tiles, names, Sums(carried)));
     }));
-  }
-
-  Value evaluate(IndexOp op, const BlockTile &at) {
-    auto end = [&](unsigned position) {
-      return add(b, loc, toIndex(at.offsets[position]), toIndex(at.sizes[position]));
-    };
-    switch (op.getKind()) {
-    case IndexKind::FirstQuery: return toIndex(at.offsets[queryPos()]);
-    case IndexKind::EndQuery: return end(queryPos());
-    case IndexKind::FirstKey: return toIndex(at.offsets[keyPos()]);
-    case IndexKind::EndKey: return end(keyPos());
-    case IndexKind::Batch: return toIndex(at.offsets[0]);
-    case IndexKind::Head: return toIndex(at.offsets[numBatch - 1]);
-    case IndexKind::KvHead:
-      return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {at.offsets[numBatch - 1]});
-    case IndexKind::Query:
-    case IndexKind::Key: break;
-    }
-    llvm_unreachable("refused by the verifier");
   }
 
   /// Adds what the columns that the tile visits contribute: partial tiles, which evaluate the predicate, then full
@@ -447,35 +325,6 @@ private:
     cloneRegion(at, step.getWeightMod(), tiled.getWeightMod(), tiled);
     return Sums(tiled->getResults());
   }
-
-  /// A region in the positions of a tile. Rows behind the last one read what that reads: captured tensors end there.
-  void cloneRegion(const BlockTile &at, Region &from, Region &to, Operation *before) {
-    if (from.empty())
-      return;
-    IRMapping mapping;
-    from.cloneInto(&to, mapping);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(before);
-    bool readsRows = false;
-    to.walk([&](tensor::ExtractOp) { readsRows = true; });
-    if (readsRows && !getConstantIntValue(at.sizes[rowPos()])) {
-      Value end = add(b, loc, toIndex(at.offsets[rowPos()]), toIndex(at.sizes[rowPos()]));
-      Value lastRow = max(arith::SubIOp::create(b, loc, end, index(b, loc, 1)), index(b, loc, 0));
-      clampIndex(b, to, rows == Rows::Queries ? IndexKind::Query : IndexKind::Key, lastRow);
-    }
-    shiftIndex(b, to, at.offsets, step);
-  }
-
-  RewriterBase &b;
-  Location loc;
-  BackwardStepOp step;
-  BlockAttr schedule;
-  Position domainSizes;
-  unsigned numBatch;
-  int64_t groupSize = 0;   ///< heads of Q that share one of K; 0 for all of them
-  FloatType type, rowType; ///< of the sums; of rows where products read them
-  llvm::StringMap<AffineMap> maps;
-  Rows rows = Rows::Queries; ///< of the kernel under way
 };
 
 } // namespace

@@ -6,14 +6,14 @@
 // buffer that it reads or writes, its dynamic sizes, and whatever else the body
 // needs from the host.
 //
-// The grid has one dimension: the tiles of one head follow each other, so that
-// blocks that run together share K and V in the second-level cache, and no limit
-// of 65535 is near. The order of the tiles is that of the loop.
+// The grid has one dimension, so no limit of 65535 is near. BlockOrder.cpp has the
+// order of its blocks.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "BlockOrder.h"
 #include "GridLoops.h"
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
@@ -50,8 +50,8 @@ struct KernelPlan {
 
 class KernelOutliner {
 public:
-  explicit KernelOutliner(func::FuncOp host)
-      : host(host), b(host.getContext()), converter(host.getContext()),
+  KernelOutliner(func::FuncOp host, const GpuInfo &gpu)
+      : host(host), gpu(gpu), b(host.getContext()), converter(host.getContext()),
         pointer(LLVM::LLVMPointerType::get(host.getContext())) {}
 
   LogicalResult outline(scf::ForallOp forall, const KernelPlan &plan) {
@@ -195,7 +195,7 @@ private:
     b.setInsertionPoint(end);
     Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
     if (plan.roundsPerBlock == 1) {
-      cloneTile(b, forall, block, mapping);
+      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu), mapping);
       return success();
     }
     Value first = arith::MulIOp::create(b, loc, block, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));
@@ -210,6 +210,7 @@ private:
   Value toIndex(Location loc, Value number) { return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number); }
 
   func::FuncOp host;
+  const GpuInfo &gpu;
   OpBuilder b;
   LLVMTypeConverter converter;
   LLVM::LLVMPointerType pointer;
@@ -286,7 +287,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
       return failure();
     if (failed(verifyHost(host)))
       return failure();
-    KernelOutliner outliner(host);
+    KernelOutliner outliner(host, *info.gpu);
     for (scf::ForallOp forall : loops) {
       KernelPlan plan = isElementLoop(forall) ? getElementPlan(&getContext()) : common;
       forall.walk([&](Operation *step) {
