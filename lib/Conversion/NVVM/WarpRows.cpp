@@ -7,6 +7,11 @@
 // (f16: 10^7): a large m is subtracted before the product, in a branch of the
 // whole warp.
 //
+// The maximum that is subtracted may lag behind: acc and l are rescaled only where
+// it would grow by more than 8 in units of log2 (FlashAttention-4). Until then p is
+// at most 2^8. The division by l, and lse, have the same m in them, so nothing else
+// changes; and after a few tiles no row of a warp is rescaled any more.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -23,6 +28,9 @@ static constexpr double kLog2e = std::numbers::log2e;
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 /// Of |m log2 e|: up to here its rounding error is at most 2^-8, no more than that of a score of this size.
 static constexpr double kLargestProduct = 65536;
+
+/// How far scores may be above the maximum that is subtracted from them: p up to 2^8.
+static constexpr double kLargestGrowth = 8 / kLog2e;
 
 static Value compare(WarpBuilder &wb, arith::CmpFPredicate predicate, Value x, Value y) {
   return arith::CmpFOp::create(wb.b, wb.loc, predicate, x, y);
@@ -56,7 +64,7 @@ RowTile *KernelLowering::findRows(Value memref, Operation *op) {
   return nullptr;
 }
 
-/// n = max(m, scale max_j s_j) for one row.
+/// n = max(m, scale max_j s_j) for one row, or m where n is little more.
 static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const RowTile &rows, Value oldMax, int64_t i,
                                   bool isPartial) {
   Value largest;
@@ -67,7 +75,10 @@ static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const 
     }
   RowTile::Row row;
   row.oldMax = oldMax;
-  row.newMax = row.subtracted = wb.maxf(oldMax, multiplyByScale(wb, wb.quadMax(largest), rows.scale));
+  Value maximum = wb.maxf(oldMax, multiplyByScale(wb, wb.quadMax(largest), rows.scale));
+  // Of two -inf this is false, of the first finite maximum true.
+  Value grows = compare(wb, arith::CmpFPredicate::OGT, wb.subf(maximum, oldMax), wb.real(kLargestGrowth));
+  row.newMax = row.subtracted = wb.select(grows, maximum, oldMax);
   // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
   if (isPartial)
     row.subtracted = wb.select(wb.isEqual(row.newMax, kMinusInf), wb.real(0), row.newMax);
@@ -164,7 +175,7 @@ LogicalResult KernelLowering::lowerRescale(RescaleOp op) {
   // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
   bool isLate = tile->scale && wb.instruction.takesNarrow;
   Values alphas = isLate ? Values() : scaleSums(wb, *state, *tile);
-  // After a few tiles the maximum of no row moves, and acc, most of a thread's numbers, stays as it is.
+  // After a few tiles no row is rescaled, and acc, most of a thread's numbers, stays as it is.
   Values moves;
   for (auto [i, row] : llvm::enumerate(tile->rows))
     moves.push_back(isLate ? compare(wb, arith::CmpFPredicate::ONE, row.newMax, row.oldMax)
