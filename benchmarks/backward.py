@@ -8,6 +8,7 @@ kernel written by hand, which joins the rounds.
 import argparse
 import ctypes
 import os
+import re
 import statistics
 import sys
 import time
@@ -16,20 +17,56 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
-sys.path += [str(Path(__file__).parents[1] / x) for x in ("python", "test/python")]
+sys.path.append(str(Path(__file__).parents[1] / "python"))
 import attn
-from backward_ir import Sizes, backward
 
-# name: heads, length, head size, attributes of the op, words of the forward's problem line, pairs of a head
+SLOPES = """captures(%slopes : tensor<8xf32>)
+score_mod {
+^bb0(%score: f32):
+  %h = attn.index head : index
+  %i = attn.index query : index
+  %j = attn.index key : index
+  %slope = tensor.extract %slopes[%h] : tensor<8xf32>
+  %d = arith.subi %i, %j : index
+  %n = arith.index_cast %d : index to i32
+  %x = arith.sitofp %n : i32 to f32
+  %y = arith.mulf %slope, %x : f32
+  %r = arith.subf %score, %y : f32
+  attn.yield %r : f32
+}"""
+# Distances in 32 buckets, as T5 has them: those of 16 and more have a bucket each 64.
+BUCKETS = """captures(%table : tensor<32x8xf32>)
+score_mod {
+^bb0(%score: f32):
+  %h = attn.index head : index
+  %i = attn.index query : index
+  %j = attn.index key : index
+  %d = arith.subi %i, %j : index
+  %zero = arith.constant 0 : index
+  %near = arith.constant 15 : index
+  %last = arith.constant 31 : index
+  %wide = arith.constant 64 : index
+  %from = arith.maxsi %d, %zero : index
+  %far = arith.floordivsi %from, %wide : index
+  %few = arith.minsi %from, %near : index
+  %sum = arith.addi %far, %few : index
+  %bucket = arith.minsi %sum, %last : index
+  %t = tensor.extract %table[%bucket, %h] : tensor<32x8xf32>
+  %r = arith.addf %score, %t : f32
+  attn.yield %r : f32
+}"""
+
+# name: heads, length, head size, words of the problem line, pairs of a head, and a captured tensor with its regions
 PROBLEMS = {
-    "full 1k D 64": (8, 1024, 64, "", "", 1024**2),
-    "full 1k D 128": (8, 1024, 128, "", "", 1024**2),
-    "causal 1k D 64": (8, 1024, 64, "causal = #attn.causal<top_left>", "causal=top_left", 1024 * 1025 // 2),
-    "causal 1k D 128": (8, 1024, 128, "causal = #attn.causal<top_left>", "causal=top_left", 1024 * 1025 // 2),
+    "full 1k D 64": (8, 1024, 64, "", 1024**2, None, ""),
+    "full 1k D 128": (8, 1024, 128, "", 1024**2, None, ""),
+    "causal 1k D 64": (8, 1024, 64, "causal=top_left", 1024 * 1025 // 2, None, ""),
+    "causal 1k D 128": (8, 1024, 128, "causal=top_left", 1024 * 1025 // 2, None, ""),
     "window 256 of 4k D 64": (
-        2, 4096, 64, "causal = #attn.causal<top_left>, window = #attn.window<left = 256>",
-        "causal=top_left window=256,", sum(min(i, 256) + 1 for i in range(4096)),
+        2, 4096, 64, "causal=top_left window=256,", sum(min(i, 256) + 1 for i in range(4096)), None, "",
     ),
+    "slopes of ALiBi 1k D 64": (8, 1024, 64, "", 1024**2, (8,), SLOPES),
+    "buckets of T5 1k D 64": (8, 1024, 64, "", 1024**2, (32, 8), BUCKETS),
 }  # fmt: skip
 
 
@@ -40,24 +77,32 @@ def pointer(array: np.ndarray | None) -> ctypes.c_void_p | None:
 
 def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) -> str:
     """One line of the table."""
-    heads, length, size, attributes, words, pairs = PROBLEMS[name]
+    heads, length, size, words, pairs, shape, regions = PROBLEMS[name]
     rng = np.random.default_rng(0)
     q, k, v, dout = (rng.standard_normal((1, heads, length, size), dtype=np.float32) for _ in range(4))
-    line = f"b1 hq{heads} hkv{heads} sq{length} sk{length} d{size} f32 out=lse {words}"
-    forward = attn.compile(line, target, parallel="none")
-    out, lse = forward(q, k, v)
-    text = backward(Sizes(1, heads, heads, length, length, size, size), attributes=attributes)
-    kernel = attn.compile(text, target, parallel="none", fail_on_fallback=True, cache=False)
-    gradients, other = (tuple(np.empty_like(x) for x in (q, k, v)) for _ in range(2))
-    window = 256 if "window" in attributes else -1
+    captured = () if shape is None else (rng.random(shape, dtype=np.float32),)
+    line = f"b1 hq{heads} hkv{heads} sq{length} sk{length} d{size} f32 {words}"
+    forward = attn.compile(f"{line} out=lse\n{regions}", target, parallel="none", cache=False)
+    out, lse = forward(q, k, v, *captured)
+    names = ["q", "k", "v", *re.findall(r"captures\(%(\w+)", regions)]
+    kernel = attn.compile(
+        f"{line} grad={','.join(names)}\n{regions}",
+        target,
+        name="sdpa_backward",
+        parallel="none",
+        fail_on_fallback=True,
+        cache=False,
+    )
+    gradients, other = (tuple(np.empty_like(x) for x in (q, k, v, *captured)) for _ in range(2))
+    window = 256 if "window" in words else -1
 
     def run_prototype() -> None:
-        problem = (0, size, heads, 1, length, int(bool(attributes)), window, ctypes.c_float(size**-0.5))
-        prototype.bwd(*problem, *map(pointer, (q, k, v, out, dout, lse, None, *other, None, None)))
+        problem = (0, size, heads, 1, length, int(bool(words)), window, ctypes.c_float(size**-0.5))
+        prototype.bwd(*problem, *map(pointer, (q, k, v, out, dout, lse, None, *other[:3], None, None)))
 
     runs = {
-        "forward": (4, lambda: forward(q, k, v, out=(out, lse))),
-        "backward": (10, lambda: kernel(q, k, v, out, lse, dout, out=gradients)),
+        "forward": (4, lambda: forward(q, k, v, *captured, out=(out, lse))),
+        "backward": (10, lambda: kernel(q, k, v, *captured, out, lse, dout, out=gradients)),
     }
     if prototype:
         runs["prototype"] = (10, run_prototype)
