@@ -29,6 +29,8 @@ LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 # While a function is differentiated (attn._dual): what makes of a captured array and a key the value that is read.
 READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER", default=None)
+# While a function is traced for a graph of gradients (attn.torch): the tensors that are captured, by their place.
+TENSORS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("TENSORS", default=None)
 
 
 class Captured(_wide.Wide):
@@ -135,10 +137,15 @@ def capture(array: Tensor, name: str = "") -> Captured:
     """
     what = name or "the array"
     is_on_device = not isinstance(array, np.ndarray) and _cuda.is_on_device(array)
+    tensors, given = TENSORS.get(), array
+    if tensors is not None and getattr(array, "requires_grad", False):
+        array = array.detach()
     view = (_cuda.stand_in(what, array) if is_on_device else _tensor.as_array(what, array)).view(Captured)
     view.name = name or view.name
     if is_on_device:
         view.tensor = array
+    elif tensors is not None and given is not array:
+        tensors[place(view)] = given
     return view
 
 

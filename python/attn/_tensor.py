@@ -87,7 +87,8 @@ def without_gradient(name: str, value: Any) -> Any:
     if sys.modules["torch"].is_grad_enabled():
         raise TypeError(
             f"expected {name} to be a tensor that requires no gradient, found one that does, which attn.torch.sdpa "
-            "records for its tensors alone; write that, or for inference call it under torch.no_grad()"
+            "records for its tensors alone, outside of torch.func; write that, or for inference call it under "
+            "torch.no_grad()"
         )
     return value.detach()
 

@@ -33,10 +33,15 @@ TEMPORARY = re.compile(r"t\d+")
 
 
 class Traced(NamedTuple):
-    """The regions of a call: what follows the problem line, and the captured arrays in the order of the arguments."""
+    """The regions of a call: what follows the problem line, and the captured arrays in the order of the arguments.
+
+    Attributes:
+      places: `_capture.place` of each array as the function has it.
+    """
 
     text: str = ""
     arrays: tuple[Any, ...] = ()
+    places: tuple[Any, ...] = ()
 
 
 def trace(
@@ -94,7 +99,7 @@ def trace(
     captures = [f"%{name} : {kind}" for name, kind, _ in printer.captures.values()]
     head = [f"captures({', '.join(captures)})"] if captures else []
     arrays = tuple(_where(name, array, is_on_device) for name, _, array in printer.captures.values())
-    return Traced("\n".join(head + regions), arrays)
+    return Traced("\n".join(head + regions), arrays, tuple(printer.captures))
 
 
 def _where(name: str, array: Array, is_on_device: bool) -> Any:

@@ -90,9 +90,145 @@ def test_captures_that_are_views():
     torch.testing.assert_close(found, expected)
 
 
-def test_a_captured_parameter_is_refused_and_not_left_without_gradient():
-    slopes = torch.nn.Parameter(SLOPES.clone())
-    with pytest.raises(TypeError, match="expected slopes to be a tensor that requires no gradient"):
-        at.flex_attention(*draw(), lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True)
+# A captured tensor of float64 whose gradient is asked for, the functions, and the same of all scores at once.
+ROWS, KEYS = torch.arange(S)[:, None], torch.arange(S)[None, :]
+SAME = DOCUMENTS[:, None, :, None] == DOCUMENTS[:, None, None, :]
+
+
+def buckets(d):
+    """Of a distance, as T5 has them."""
+    return (d.clip if isinstance(d, torch.Tensor) else lambda lo, hi: attn.clip(d, lo, hi))(-6, 6) + 6
+
+
+def learned_documents(x):
+    return (lambda s, b, h, i, j: s * x[h]), lambda b, h, i, j: DOCUMENTS[b, i] == DOCUMENTS[b, j]
+
+
+LEARNED = {
+    "slopes of ALiBi": (
+        (H,),
+        lambda x: (lambda s, b, h, i, j: s - x[h] * (i - j), MASK_MODS["causal"]),
+        lambda s, x: (s - x[:, None, None] * (ROWS - KEYS)).masked_fill(KEYS > ROWS, -torch.inf),
+    ),
+    "table of T5": (
+        (13, H),
+        lambda x: (lambda s, b, h, i, j: s + x[buckets(i - j), h], None),
+        lambda s, x: s + x[buckets(ROWS - KEYS)].permute(2, 0, 1),
+    ),
+    "a bias of each key": (
+        (B, S),
+        lambda x: (lambda s, b, h, i, j: s + x[b, j], None),
+        lambda s, x: s + x[:, None, None],
+    ),
+    "a temperature of documents": (
+        (H,),
+        learned_documents,
+        lambda s, x: (s * x[:, None, None]).masked_fill(~SAME, -torch.inf),
+    ),
+}
+
+
+def draw_learned(shape):
+    inputs = [x.double().requires_grad_() for x in draw()]
+    return *inputs, torch.rand(shape, dtype=torch.float64).add_(0.5).requires_grad_()
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_captured_tensors_have_gradients(name):
+    """Those of the formula, and of differences of the function itself."""
+    shape, make, scores = LEARNED[name]
+
+    def call(q, k, v, x):
+        return at.flex_attention(q, k, v, *make(x), enable_gqa=True)
+
+    def formula(q, k, v, x):
+        k, v = (y.repeat_interleave(H // HKV, 1) for y in (k, v))
+        return torch.softmax(scores(q @ k.mT / D**0.5, x), -1) @ v
+
+    arguments = draw_learned(shape)
+    found, expected = call(*arguments), formula(*arguments)
+    dout = torch.randn_like(found)
+    gradients = torch.autograd.grad(found, arguments, dout)
+    torch.testing.assert_close(gradients, torch.autograd.grad(expected, arguments, dout), rtol=1e-10, atol=1e-10)
+    x = arguments[3]
+    torch.autograd.gradcheck(lambda x: call(*(y.detach() for y in arguments[:3]), x), (x,), fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_module_with_a_captured_parameter_compiles_without_breaks(dtype):
+    """Its gradient has the type of the parameter."""
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            slopes = self.slopes = torch.nn.Parameter(SLOPES.to(dtype))
+            self.score_mod = lambda s, b, h, i, j: s - slopes[h] * (i - j)
+
+        def forward(self, q, k, v):
+            return at.flex_attention(q, k, v, self.score_mod, MASK_MODS["causal"], enable_gqa=True)
+
+    layer = Layer()
+    compiled = torch.compile(layer, fullgraph=True)
+    q, k, v = (x.to(dtype).requires_grad_() for x in draw())
+    dout = torch.randn(B, H, S, D).to(dtype)
+    for _ in range(2):
+        gradients = [torch.autograd.grad(f(q, k, v), (q, k, v, layer.slopes), dout) for f in (layer, compiled)]
+        torch.testing.assert_close(*gradients)
+        assert gradients[0][3].dtype == dtype
+        with torch.no_grad():
+            layer.slopes *= -2  # the graph reads the parameter when it runs
+
+
+def test_of_views_and_other_types_the_gradient_is_in_their_order():
+    q, k, v = draw()
+    wide = torch.randn(2 * S, H, dtype=torch.float64, requires_grad=True)
+    view = wide[::2].T
+
+    def call(x):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s + x[h, j], enable_gqa=True).square().sum()
+
+    (found,) = torch.autograd.grad(call(view), wide)
+    dense = view.detach().float().contiguous().requires_grad_()
+    (expected,) = torch.autograd.grad(call(dense), dense)
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(found[::2].T.float(), expected)
+    assert not found[1::2].any()
+
+
+def test_what_is_not_needed_is_not_computed():
+    slopes = SLOPES.clone().requires_grad_()
+    out = at.flex_attention(*draw(), lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True)
+    (node,) = [x for x in [out.grad_fn] if x is not None]
+    assert "sdpa" in node.name().lower()
+    out.sum().backward()
+    assert slopes.grad is not None
     with torch.no_grad():
-        at.flex_attention(*draw(), lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True)
+        assert not at.flex_attention(*draw(), lambda s, b, h, i, j: s - slopes[h], enable_gqa=True).requires_grad
+
+
+REFUSED = {
+    "mask_mod": (
+        lambda x: (None, lambda b, h, i, j: x[h] * i > j),
+        "expected mask_mod to read tensors that require no gradient, found x",
+    ),
+    "a view": (lambda x: (lambda s, b, h, i, j: s + x[::-1][h], None), "expected score_mod to read a captured tensor"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_captured_tensors_without_gradient_are_refused(name):
+    make, message = REFUSED[name]
+    x = SLOPES.clone().requires_grad_()
+    with pytest.raises(TypeError, match=message):
+        at.flex_attention(*draw(), *make(x), enable_gqa=True)
+
+
+def test_transforms_refuse_captured_tensors_that_require_gradients():
+    slopes = SLOPES.clone().requires_grad_()
+    q, k, v = draw()
+
+    def loss(q):
+        return at.flex_attention(q, k, v, lambda s, b, h, i, j: s - slopes[h] * (i - j), enable_gqa=True).sum()
+
+    with pytest.raises(TypeError, match=r"slopes to be a tensor that requires no gradient, .* outside of torch\.func"):
+        torch.func.grad(loss)(q)

@@ -51,7 +51,7 @@ mask_mod {
 
 
 def test_nothing_to_trace_is_no_text():
-    assert _trace.trace(None, None, SCORES) == ("", ())
+    assert _trace.trace(None, None, SCORES) == ("", (), ())
 
 
 def helper(x, h):

@@ -87,7 +87,7 @@ def vmap_backward(info: Any, in_dims: tuple[Any, ...], *arguments: Any, operator
     results = [None if x is None else _folded(x, dim, size, batch) for x, dim in given]
     grads = [x.unflatten(0, (size, batch)) for x in operator(*results, arguments[LEADING - 1], *new.flat())]
     for n, name in enumerate(wanted):
-        dim, own = in_dims[LEADING + Call._fields.index(name)], getattr(call, name)
+        dim, own = in_dims[LEADING + Call._fields.index(name)], call.input(name)
         own_batch = own.shape[0] if dim is None else own.movedim(dim, 0).shape[1]
         if name == "bias" and own_batch == 1 and batch > 1:  # it was expanded to the batch
             grads[n] = grads[n].sum(1, keepdim=True)

@@ -12,6 +12,7 @@ import torch
 
 import attn
 from attn import _trace, _words
+from attn.torch import _regions
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -21,6 +22,7 @@ SECOND_ORDER = (
     "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
 )
 NO_BOUND = -1  # of a window: None
+CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
 
 
 class Call(NamedTuple):
@@ -55,6 +57,13 @@ class Call(NamedTuple):
     def flat(self) -> tuple[Any, ...]:
         """The arguments, the words one by one."""
         return (*self[:-1], *(self.words or (None,) * len(_words.FORMS)))
+
+    def input(self, name: str) -> torch.Tensor:
+        """What has the gradient `name`: an argument, or a captured tensor by its number."""
+        if name.startswith(CAPTURE):
+            return self.captures[int(name.removeprefix(CAPTURE))]
+        tensor: torch.Tensor = getattr(self, name)
+        return tensor
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
@@ -95,9 +104,12 @@ def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def _run_backward(
     dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
 ) -> list[torch.Tensor]:
-    call, wanted = Call.of(arguments), tuple(grad.split(","))
-    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=wanted, **call.options())
-    return [found[name].to(getattr(call, name).dtype) for name in wanted]  # of a sink attn has float32
+    call, wanted = Call.of(arguments), grad.split(",")
+    captured = _regions.names(call.regions)
+    names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
+    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=names, **call.options())
+    # of a sink attn has float32
+    return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
 
 
 sdpa = torch.library.custom_op(
@@ -122,7 +134,7 @@ def _shapes_backward(
     dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
 ) -> list[torch.Tensor]:
     call = Call.of(arguments)
-    return [torch.empty_like(getattr(call, name), memory_format=torch.contiguous_format) for name in grad.split(",")]
+    return [torch.empty_like(call.input(name), memory_format=torch.contiguous_format) for name in grad.split(",")]
 
 
 def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
@@ -144,13 +156,15 @@ def differentiate(
     call = ctx.constants._replace(captures=captures, **dict(zip(ctx.names, tensors, strict=True)))
     needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
     wanted = [name for name in DIFFERENTIABLE if needed.get(name)]
+    of_captures = needed["captures"] if isinstance(needed["captures"], list | tuple) else []
+    wanted += [f"{CAPTURE}{n}" for n, is_needed in enumerate(of_captures) if is_needed]
     if dout is None:
         dout = torch.zeros_like(out)
     run = backward or sdpa_backward
     found = run(dout, out, lse, dlse, ",".join(wanted), *call.flat()) if wanted else []
     grads = dict(zip(wanted, found, strict=True))
     result = [grads.get(name) for name in Call._fields[:-1]]
-    result[Call._fields.index("captures")] = [None] * ctx.captures
+    result[Call._fields.index("captures")] = [grads.get(f"{CAPTURE}{n}") for n in range(ctx.captures)]
     return (*result, *[None] * len(_words.FORMS))
 
 

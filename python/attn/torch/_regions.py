@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from attn import _trace
+from attn import _capture, _trace
 
 Shape = tuple[int, ...]
 
 
-def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, list[torch.Tensor]]:
-    """The regions of both functions and the arrays that they capture, in the order of the kernel's arguments.
+class Regions(NamedTuple):
+    """The text of both functions, and what it reads in the order of the kernel's arguments."""
 
-    torch.compile calls it once, while it traces, and has its result as constants; the functions are then among what it
-    guards.
+    text: str
+    tensors: list[torch.Tensor]
+
+
+def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, list[torch.Tensor]]:
+    """The regions of both functions and the tensors that they capture, in the order of the kernel's arguments.
+
+    A tensor that requires a gradient is itself in the graph, others are views of their memory. torch.compile traces the
+    functions once, while it traces, and has the result as constants; the functions are then among what it guards.
 
     Args:
       score_mod, mask_mod: as in `attn.sdpa`.
@@ -25,15 +33,18 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
       dtype: the type of the queries.
 
     Raises:
-      TypeError: a captured tensor requires a gradient; or a function cannot be traced.
+      TypeError: a captured tensor that has no gradient requires one; or a function cannot be traced.
     """
     element = "f64" if dtype == torch.float64 else "f32"
-    if not torch.compiler.is_compiling():
-        regions = _traced(score_mod, mask_mod, scores, element)
-        return regions.text, [_as_tensor(x) for x in regions.arrays]
-    text = _text(score_mod, mask_mod, scores, element)
-    count = _count(score_mod, mask_mod, scores, element)
-    return text, [_tensor(score_mod, mask_mod, scores, element, n) for n in range(count)]
+    if torch.compiler.is_compiling():
+        text = _text(score_mod, mask_mod, scores, element)
+        wanted = _wanted(score_mod, mask_mod, scores, element)
+        tensors = [_tensor(score_mod, mask_mod, scores, element, n) for n in range(len(wanted))]
+    else:
+        text, tensors = _traced(score_mod, mask_mod, scores, element)
+        wanted = [x.requires_grad for x in tensors]
+    sums = torch.float64 if element == "f64" else torch.float32
+    return text, [x.to(sums).contiguous() if y else x for x, y in zip(tensors, wanted, strict=True)]
 
 
 @torch.compiler.assume_constant_result
@@ -42,14 +53,19 @@ def _text(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> str:
 
 
 @torch.compiler.assume_constant_result
-def _count(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> int:
-    return len(_traced(score_mod, mask_mod, scores, element).arrays)
+def _wanted(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> list[bool]:
+    return [x.requires_grad for x in _traced(score_mod, mask_mod, scores, element).tensors]
 
 
 @torch.compiler.assume_constant_result
 def _tensor(score_mod: Any, mask_mod: Any, scores: Shape, element: str, n: int) -> torch.Tensor:
-    with _disable_current_modes():
-        return _as_tensor(_traced(score_mod, mask_mod, scores, element).arrays[n])
+    return _traced(score_mod, mask_mod, scores, element).tensors[n]
+
+
+def names(text: str) -> list[str]:
+    """The names of what the regions read."""
+    head = text.partition("\n")[0]
+    return re.findall(r"%(\w+) :", head) if head.startswith("captures(") else []
 
 
 def _as_tensor(array: Any) -> torch.Tensor:
@@ -57,6 +73,32 @@ def _as_tensor(array: Any) -> torch.Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 
 
-def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> _trace.Traced:
-    with _disable_current_modes():  # of torch.export, whose tensors have no memory: those that are captured have
-        return _trace.trace(score_mod, mask_mod, scores, element)
+def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regions:
+    tensors: dict[Any, torch.Tensor] = {}
+    # Transforms of torch.func take gradients of arguments alone: attn refuses captured tensors that require one.
+    is_recorded = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
+    token = _capture.TENSORS.set(tensors if is_recorded else None)
+    try:
+        with _disable_current_modes():  # of torch.export, whose tensors have no memory: those that are captured have
+            result = _trace.trace(score_mod, mask_mod, scores, element)
+            found = [_as_tensor(x) for x in result.arrays]
+    finally:
+        _capture.TENSORS.reset(token)
+    of_scores = result.text.partition("\nmask_mod {")[0] if score_mod is not None else ""
+    for n, (name, place) in enumerate(zip(names(result.text), result.places, strict=True)):
+        if place not in tensors:
+            continue
+        if f"tensor.extract %{name}[" not in of_scores:
+            raise TypeError(
+                f"expected mask_mod to read tensors that require no gradient, found {name}, which does and has none; "
+                f"write {name}.detach()"
+            )
+        found[n] = tensors[place]
+    for tensor in (x for place, x in tensors.items() if place not in result.places):  # not read as it is
+        first = tensor.data_ptr()
+        if any(first <= place[0] < first + tensor.nbytes for place in result.places):
+            raise TypeError(
+                "expected score_mod to read a captured tensor that requires a gradient by position, found a view of it "
+                "(.T, reshape, slices), which has no gradient; make it outside of score_mod"
+            )
+    return Regions(result.text, found)

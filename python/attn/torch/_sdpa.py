@@ -53,7 +53,8 @@ def sdpa(
       bias: floats that are added to the scores, beside an attn_mask of bool.
       sink: (Hq,) floats, a score a head that takes part in the sum of the softmax only; has a gradient.
       q_lengths, kv_lengths: integers, one an entry of the batch (…).
-      score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have no gradient, and may require none.
+      score_mod, mask_mod: as in `attn.sdpa`. Tensors that score_mod reads have a gradient where they require one; those
+        that mask_mod alone reads may require none.
       return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
       dynamic: one kernel for all batches and lengths.
       {words}
