@@ -6,7 +6,9 @@ The library's own dispatcher finds the kernel of a call; nothing is compiled.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import inspect
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,20 +109,48 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
-        for name in options.keys() - OPTIONS:
-            if name in COMPILED:
-                raise TypeError(
-                    f"Library.sdpa() has no keyword {name!r}, as it compiles nothing; leave it out, or call attn.sdpa"
-                )
-            raise _checks.unknown_keyword("Library.sdpa", name)
+        _check_keywords("sdpa", options.keys() - OPTIONS)
         arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
         problem, others = api.prepare(*arrays, **options)
+        words = self._get_words(problem, options)
+        return _alone(self._run(words, [*arrays, *others], model=q, line=problem.line())[1])
+
+    def sdpa_backward(
+        self,
+        q: TensorT,
+        k: Tensor,
+        v: Tensor,
+        out: Tensor,
+        lse: Tensor,
+        dout: Tensor,
+        *,
+        dlse: Tensor | None = None,
+        grad: Sequence[str] = ("q", "k", "v"),
+        **options: Any,
+    ) -> dict[str, TensorT]:
+        """`attn.sdpa_backward` by a kernel of this library, of a line with the word grad; see `sdpa`.
+
+        Raises:
+          ValueError, TypeError: as `attn.sdpa_backward` and `sdpa`.
+        """
+        _check_keywords("sdpa_backward", options.keys() - OPTIONS | (options.keys() & {"return_lse", "return_weights"}))
+        names = (grad,) if isinstance(grad, str) else tuple(grad)
+        arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
+        problem, others = api.prepare(*arrays, **options)
+        problem = dataclasses.replace(problem, lse=dlse is not None, grad=names)
+        saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
+        inputs = [*arrays, *others, *(_tensor.as_array(name, x) for name, x in saved.items())]
+        entry, results = self._run(self._get_words(problem, options), inputs, model=q, line=problem.line())
+        gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
+        return {name: gradients[name] for name in names}
+
+    def _get_words(self, problem: _problem.Problem, options: dict[str, Any]) -> list[str]:
         words = _words(problem)
         if options.get("align") is None and _canonical(words) not in self._kernels:
             # Of as many queries as keys every alignment is one: a line may name none.
             unplaced = [word for word in words if not word.startswith("align=")]
             words = unplaced if _canonical(unplaced) in self._kernels else words
-        return self._run(words, [*arrays, *others], model=q, line=problem.line())
+        return words
 
     def __call__(self, features: str, *inputs: Tensor | float) -> Tensor | tuple[Tensor, ...]:
         """Calls the kernel for these features and inputs.
@@ -133,15 +163,15 @@ class Library:
           The output, or a tuple of the outputs.
         """
         arrays = [_tensor.as_array(f"input {i}", x) for i, x in enumerate(inputs)]
-        return self._run(features.split(), arrays, model=inputs[0] if inputs else None, line="")
+        return _alone(self._run(features.split(), arrays, model=inputs[0] if inputs else None, line="")[1])
 
-    def _run(self, words: list[str], inputs: list[Array], model: Any, line: str) -> Any:
+    def _run(self, words: list[str], inputs: list[Array], model: Any, line: str) -> tuple[_Entry, tuple[Any, ...]]:
         inputs = [_tensor.contiguous(x) for x in inputs]
         same = self._kernels.get(_canonical(words), [])
         for entry in same:
             sizes = _match(entry.inputs, inputs)
             if sizes is not None:
-                return self._run_kernel(entry, inputs, sizes, model)
+                return entry, self._run_kernel(entry, inputs, sizes, model)
         found = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs)
         if not same:
             has = ", ".join(repr(entries[0].kernel["features"]) for entries in self._kernels.values())
@@ -154,11 +184,10 @@ class Library:
             f"found {found}{needed}"
         )
 
-    def _run_kernel(self, entry: _Entry, inputs: list[Array], sizes: dict[str, int], model: Any) -> Any:
+    def _run_kernel(self, entry: _Entry, inputs: list[Array], sizes: dict[str, int], model: Any) -> tuple[Any, ...]:
         outputs = [np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"])) for x in entry.outputs]
         _tensor.call(self._call, (entry.features,), self.name, entry.names, inputs + outputs)
-        results = tuple(_tensor.like(x, model) for x in outputs)
-        return results[0] if len(results) == 1 else results
+        return tuple(_tensor.like(x, model) for x in outputs)
 
 
 def load_library(manifest: str | Path, path: str | Path | None = None) -> Library:
@@ -173,6 +202,21 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
         GPUs; or the library is not there or cannot be loaded.
     """
     return Library(manifest, path)
+
+
+def _check_keywords(function: str, unknown: Iterable[str]) -> None:
+    for name in sorted(unknown):
+        if name in COMPILED:
+            raise TypeError(
+                f"Library.{function}() has no keyword {name!r}, as it compiles nothing; leave it out, or call "
+                f"attn.{function}"
+            )
+        raise _checks.unknown_keyword(f"Library.{function}", name)
+
+
+def _alone(results: tuple[Any, ...]) -> Any:
+    """The only result of a kernel that has one."""
+    return results[0] if len(results) == 1 else results
 
 
 def _words(problem: _problem.Problem) -> list[str]:
@@ -191,6 +235,8 @@ def _canonical(words: list[str]) -> Features:
 
 
 def _parse(name: str, _: str, value: str) -> tuple[str, str | float]:
+    if name == "grad":  # in any order
+        return (name, ",".join(sorted(value.split(","))))
     try:
         return (name, float(value))
     except ValueError:

@@ -20,6 +20,8 @@ b? hq4 hkv2 sq? sk? d16 dv8 f32 kv_lengths
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 layout=bsd
 b? hq4 hkv2 sq1 sk? d16 dv8 f32 kv=int8 kv_lengths
 b2 hq4 hkv2 sq7 sk7 d16 dv8 f32 window=3,4
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=top_left grad=q,k,v
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 bias=1,4,5,7 out=lse grad=v,bias
 """
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
 Q, K, V = draw(SHAPE)
@@ -46,8 +48,8 @@ def same(found, expected):
 def test_what_it_says_of_itself(library):
     assert library.name == "small"
     assert library.targets == ["x86-64", "host"]
-    assert len(library.problems) == 8
-    assert repr(library) == "<attn.Library small: 8 kernels for x86-64, host>"
+    assert len(library.problems) == 12
+    assert repr(library) == "<attn.Library small: 12 kernels for x86-64, host>"
 
 
 def test_sizes_of_a_kernel_of_its_own_and_others(library):
@@ -152,3 +154,31 @@ def test_files_that_are_no_library(folder, tmp_path):
         attn.load_library(tmp_path / "cut.json")
     with pytest.raises(ValueError, match="to be the library of the manifest, with small_call, found none"):
         attn.load_library(folder / "small.json", _library.load()._name)
+
+
+@pytest.mark.parametrize("name", ["causal", "bias"])
+def test_gradients(library, name):
+    """Of the pair that a line with grad has; grad may be in any order."""
+    rng = np.random.default_rng(3)
+    bias = rng.standard_normal((1, 4, 5, 7)).astype(np.float32)
+    options, grad = {"causal": ({"causal": "top_left"}, ("v", "q", "k")), "bias": ({"bias": bias}, ("bias", "v"))}[name]
+    out, lse = library.sdpa(Q, K, V, return_lse=True, **options)
+    dout = rng.standard_normal(out.shape).astype(np.float32)
+    more = {"dlse": rng.standard_normal(lse.shape).astype(np.float32)} if name == "bias" else {}
+    found = library.sdpa_backward(Q, K, V, out, lse, dout, grad=grad, **more, **options)
+    expected = attn.reference.sdpa_backward(Q, K, V, out, lse, dout, grad=grad, **more, **options)
+    assert list(found) == list(grad)
+    for gradient, reference in zip(found.values(), expected.values(), strict=True):
+        np.testing.assert_allclose(gradient, reference, atol=2e-5 * np.abs(reference).max())
+
+
+def test_gradients_that_it_does_not_have(library):
+    out, lse = library.sdpa(Q, K, V, return_lse=True, causal="top_left")
+    with pytest.raises(
+        ValueError, match=r"expected the features of .* small, .* found 'causal=top_left grad=q'"
+    ):
+        library.sdpa_backward(Q, K, V, out, lse, out, grad=("q",), causal="top_left")
+    with pytest.raises(
+        TypeError, match=r"sdpa_backward\(\) has no keyword 'score_mod', as it compiles nothing"
+    ):
+        library.sdpa_backward(Q, K, V, out, lse, out, score_mod=lambda s, b, h, i, j: s)
