@@ -75,8 +75,8 @@ def pointer(array: np.ndarray | None) -> ctypes.c_void_p | None:
     return None if array is None else array.ctypes.data_as(ctypes.c_void_p)
 
 
-def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) -> str:
-    """One line of the table."""
+def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) -> tuple[str, dict[str, float]]:
+    """One line of the table, and the GFLOP/s in it."""
     heads, length, size, words, pairs, shape, regions = PROBLEMS[name]
     rng = np.random.default_rng(0)
     q, k, v, dout = (rng.standard_normal((1, heads, length, size), dtype=np.float32) for _ in range(4))
@@ -116,7 +116,20 @@ def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) 
     rate = {x: factor * work / statistics.median(times[x][1:]) for x, (factor, _) in runs.items()}
     table = ", ".join(f"{x} {value:.1f}" for x, value in rate.items())
     ratios = ", ".join(f"/ {x} {rate['backward'] / rate[x]:.2f}" for x in rate if x != "backward")
-    return f"{name}: GFLOP/s {table}; backward {ratios}"
+    return f"{name}: GFLOP/s {table}; backward {ratios}", rate
+
+
+def draw(rates: dict[str, dict[str, float]], path: str) -> None:
+    """Bars: how fast backward passes are, as parts of the speed of their forward passes."""
+    from matplotlib.figure import Figure
+
+    names = list(rates)[::-1]
+    axes = (figure := Figure(figsize=(7, 0.5 * len(names) + 1), layout="constrained")).subplots()
+    bars = axes.barh(names, [100 * rates[x]["backward"] / rates[x]["forward"] for x in names], color="#2166ac")
+    axes.bar_label(bars, fmt="%.0f %%", padding=3)
+    axes.axvline(100, color="#888888", linewidth=0.8)
+    axes.set(xlabel="GFLOP/s of the backward pass, % of those of the forward pass", xlim=(0, 120))
+    figure.savefig(path, dpi=100)
 
 
 def main() -> None:
@@ -126,11 +139,16 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of the names of problems")
     parser.add_argument("--prototype", default="", help="a shared library")
     parser.add_argument("--target", default="host")
+    parser.add_argument("--picture", default="", help="a file for bars, which needs matplotlib")
     arguments = parser.parse_args()
     prototype = ctypes.CDLL(arguments.prototype) if arguments.prototype else None
+    rates = {}
     for name in PROBLEMS:
         if arguments.only in name:
-            print(measure(name, prototype, arguments.rounds, arguments.target), flush=True)
+            line, rates[name] = measure(name, prototype, arguments.rounds, arguments.target)
+            print(line, flush=True)
+    if arguments.picture:
+        draw(rates, arguments.picture)
 
 
 if __name__ == "__main__":
