@@ -153,7 +153,9 @@ llvm::Error ProblemParser::checkGradients() {
   if (problem.paged)
     return error(wordOf("paged"), "expected no pages with grad, which has no rule for them; leave one out");
   llvm::SmallVector<StringRef> known = {"q"};
-  if (!problem.isQuantised())
+  if (problem.isQuantised())
+    known.append({"k_scale", "v_scale"});
+  else
     known.append({"k", "v"});
   for (Word word : {Word::bias, Word::sink})
     if (problem.words.has(word))

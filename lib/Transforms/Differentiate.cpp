@@ -267,8 +267,11 @@ private:
   // Backward
   //===--------------------------------------------------------------------===//
 
-  /// Of the argument; that of a captured tensor is summed, and returned, in the type of the accumulation.
+  /// Of the argument; that of a captured tensor is summed, and returned, in the type of the accumulation, that of a
+  /// scale as a tensor without dimensions.
   Type getGradientType(unsigned input) {
+    if (input == OfScale)
+      return RankedTensorType::get({}, sdpa.getScaleValue().getType());
     auto type = cast<RankedTensorType>(getView(getInput(sdpa, wanted, input)).root.getType());
     return input < NumSdpaInputs ? type
                                  : type.clone(getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType())));
@@ -333,17 +336,14 @@ private:
       values.push_back(value);
     }
     SdpaResults saved = {values[0], values[1], values[2], returnsLse ? values[3] : Value()};
-    FailureOr<SdpaBackwardOp> op = buildSdpaBackward(b, sdpa, wanted, mapping, saved, [&] { return refuse(); });
-    if (failed(op))
+    FailureOr<SmallVector<Value>> gradients =
+        buildSdpaBackward(b, sdpa, wanted, mapping, saved, [&] { return refuse(); });
+    if (failed(gradients))
       return failure();
-    SmallVector<Value> gradients;
-    for (unsigned input : wanted.inputs) {
-      Value gradient = getGradient(*op, input);
+    for (auto [input, gradient] : llvm::zip_equal(wanted.inputs, *gradients))
       for (Operation *reshape : getView(getInput(sdpa, wanted, input)).reshapes)
         gradient = undoReshape(b, reshape, gradient);
-      gradients.push_back(gradient);
-    }
-    func::ReturnOp::create(b, function.getLoc(), gradients);
+    func::ReturnOp::create(b, function.getLoc(), *gradients);
     IRRewriter rewriter(function.getContext());
     (void)runRegionDCE(rewriter, backward->getRegions());
     return makePair(function, backward, name);

@@ -334,11 +334,11 @@ private:
     };
     SdpaResults results = {flow.results[0], flow.results[1], narrow(flow.cotangents[0], flow.results[0]),
                            flow.cotangents[1]};
-    FailureOr<SdpaBackwardOp> gradients = buildSdpaBackward(b, sdpa, asked, same, results, [&] { return refuse(); });
+    FailureOr<SmallVector<Value>> gradients =
+        buildSdpaBackward(b, sdpa, asked, same, results, [&] { return refuse(); });
     if (failed(gradients))
       return failure();
-    for (unsigned input : asked.inputs) {
-      Value gradient = getGradient(*gradients, input);
+    for (auto [input, gradient] : llvm::zip_equal(asked.inputs, *gradients)) {
       if (input >= NumSdpaInputs)
         addAdjoint(loc, captured[input - NumSdpaInputs], gradient);
       else

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SdpaGradient.h"
+#include "ScaleGradients.h"
 #include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -22,7 +23,10 @@ Value attn::getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input)
   case OfKey: return sdpa.getKey();
   case OfValue: return sdpa.getValue();
   case OfBias: return sdpa.getBias();
-  default: return sdpa.getSink();
+  case OfSink: return sdpa.getSink();
+  case OfScale: return sdpa.getScaleValue();
+  case OfKeyScale: return sdpa.getKeyScale();
+  default: return sdpa.getValueScale();
   }
 }
 
@@ -83,17 +87,31 @@ static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradient
   return b.getAffineMapArrayAttr(maps);
 }
 
-FailureOr<SdpaBackwardOp> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
-                                                  IRMapping &mapping, const SdpaResults &results,
-                                                  llvm::function_ref<InFlightDiagnostic()> refuse) {
+/// The result of `op` that is the gradient of `input`.
+static Value getGradient(SdpaBackwardOp op, unsigned input) {
+  // dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
+  if (input >= NumSdpaInputs)
+    return op->getResults().take_back(op.getDcaptures().size())[input - NumSdpaInputs];
+  return op->getResult(input - (input == OfSink && !op.getDbias()));
+}
+
+FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
+                                                      IRMapping &mapping, SdpaResults results,
+                                                      llvm::function_ref<InFlightDiagnostic()> refuse) {
   Location loc = sdpa.getLoc();
   Type sumType = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
   auto map = [&](Value value) { return value ? mapping.lookup(value) : Value(); };
   auto createEmpty = [&](Value like, Type type) {
     return tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, like), type).getResult();
   };
+  ScaleGradients scales(b, sdpa, wanted, mapping);
+  if (failed(scales.scaleOperands(results, refuse)))
+    return failure();
   auto createLike = [&](unsigned input) {
-    Value like = map(getInput(sdpa, wanted, input));
+    Value like = input == OfQuery   ? scales.query
+                 : input == OfKey   ? scales.key
+                 : input == OfValue ? scales.value
+                                    : map(getInput(sdpa, wanted, input));
     Type type = getElementTypeOrSelf(like.getType());
     return createEmpty(like, isQuantised(type) ? sumType : type);
   };
@@ -112,25 +130,25 @@ FailureOr<SdpaBackwardOp> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa, con
     dcaptures.push_back(createEmpty(map(capture), sumType));
   llvm::append_range(outputs, dcaptures);
   auto op = SdpaBackwardOp::create(
-      b, loc, ValueRange(outputs).getTypes(), map(sdpa.getQuery()), map(sdpa.getKey()), map(sdpa.getValue()),
-      results.out, results.lse, results.dout, results.dlse, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0],
-      outputs[1], outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()),
-      map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()),
-      map(sdpa.getKeyScale()), map(sdpa.getValueScale()), map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()),
-      map(sdpa.getScaleValue()), sdpa.getScaleAttr(), sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(),
-      sdpa.getChunkAttr(), sdpa.getPrefixAttr(), sdpa.getSoftcapAttr(), sdpa.getDropoutPAttr(),
-      getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr), /*schedule=*/ScheduleAttr());
+      b, loc, ValueRange(outputs).getTypes(), scales.query, scales.key, scales.value, results.out, results.lse,
+      results.dout, results.dlse, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias,
+      dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()),
+      map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scales.keyScale,
+      scales.valueScale, map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scales.scaleValue, scales.scale,
+      sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(),
+      sdpa.getSoftcapAttr(), sdpa.getDropoutPAttr(), getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr),
+      /*schedule=*/ScheduleAttr());
   sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
   sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
   if (!op.getScoreMod().empty() &&
       failed(buildScoreGradient(b, loc, op.getScoreMod(), op.getScoreGrad(), llvm::map_to_vector(wanted.captures, map),
                                 op.getDcaptures(), refuse)))
     return failure();
-  return op;
-}
-
-Value attn::getGradient(SdpaBackwardOp op, unsigned input) {
-  // dq, dk, dv, then dbias and dsink where they stand, then those of captured tensors.
-  unsigned numAbsent = (input > OfBias && !op.getDbias()) + (input > OfSink && !op.getDsink());
-  return op->getResult(input - numAbsent);
+  SmallVector<Value> gradients;
+  for (unsigned input : wanted.inputs) {
+    bool isScaled = llvm::is_contained({OfQuery, OfScale, OfKeyScale, OfValueScale}, input);
+    gradients.push_back(isScaled ? scales.getGradient(input, op->getResult(0), op->getResult(1), op->getResult(2))
+                                 : getGradient(op, input));
+  }
+  return gradients;
 }

@@ -11,8 +11,18 @@
 
 namespace attn {
 
-/// The inputs of attn.sdpa that have gradients, in the order of the results of attn.sdpa_backward.
-enum SdpaInput : unsigned { OfQuery, OfKey, OfValue, OfBias, OfSink, NumSdpaInputs };
+/// The inputs of attn.sdpa that have gradients, those up to the sink in the order of the results of attn.sdpa_backward.
+enum SdpaInput : unsigned {
+  OfQuery,
+  OfKey,
+  OfValue,
+  OfBias,
+  OfSink,
+  OfScale, ///< an operand
+  OfKeyScale,
+  OfValueScale,
+  NumSdpaInputs
+};
 
 /// What is asked of one attn.sdpa: inputs, in the order in which their gradients are returned. Those from
 /// NumSdpaInputs are the captured tensors.
@@ -34,13 +44,10 @@ struct SdpaResults {
   mlir::Value out, lse, dout, dlse;
 };
 
-/// The backward form of `sdpa`, on the values that `mapping` has for its operands.
-mlir::FailureOr<SdpaBackwardOp> buildSdpaBackward(mlir::OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted,
-                                                  mlir::IRMapping &mapping, const SdpaResults &results,
-                                                  llvm::function_ref<mlir::InFlightDiagnostic()> refuse);
-
-/// The result of `op` that is the gradient of `input`.
-mlir::Value getGradient(SdpaBackwardOp op, unsigned input);
+/// The backward form of `sdpa`, on the values that `mapping` has for its operands: the gradients of `wanted.inputs`.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+buildSdpaBackward(mlir::OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, mlir::IRMapping &mapping,
+                  SdpaResults results, llvm::function_ref<mlir::InFlightDiagnostic()> refuse);
 
 } // namespace attn
 

@@ -1,0 +1,53 @@
+//===- ScaleGradients.h - the gradients of scale and kv_scale ---*- C++ -*-===//
+//
+// Of an sdpa whose scales have gradients, the backward form is that of scaled
+// operands: of q' = scale q with scale 1, of K and V times their scales. Then
+//   dq = scale dq',  dscale = sum q dq',  dkey_scale = sum k dk',  V likewise.
+// No scale is divided by: one of 0 has the gradient that it should have. The scaled
+// operands are in memory, in the type of the accumulation.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_TRANSFORMS_SCALEGRADIENTS_H
+#define ATTN_LIB_TRANSFORMS_SCALEGRADIENTS_H
+
+#include "SdpaGradient.h"
+
+namespace attn {
+
+/// The operands of the backward form of `sdpa` that scales change. Functions build at the builder's position.
+class ScaleGradients {
+public:
+  ScaleGradients(mlir::OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, const mlir::IRMapping &mapping);
+
+  /// Fails where a scale does not lie along K and V.
+  mlir::LogicalResult scaleOperands(SdpaResults &results, llvm::function_ref<mlir::InFlightDiagnostic()> refuse);
+
+  mlir::Value query, key, value, keyScale, valueScale, scaleValue; ///< what the backward form takes
+  mlir::FloatAttr scale;
+
+  /// Of the input `of`, from those that the backward form has for the operands above.
+  mlir::Value getGradient(unsigned of, mlir::Value dquery, mlir::Value dkey, mlir::Value dvalue);
+
+private:
+  /// The map of the scales over the dimensions of K or V; null where they have one that it has not.
+  mlir::AffineMap getScaleMap(llvm::StringRef operand);
+  mlir::Value widen(mlir::Value x);
+  /// x times a scalar, or what `map` reads of a tensor; as `result`.
+  mlir::Value multiply(mlir::Value x, mlir::Value factor, mlir::AffineMap map, mlir::Type result);
+  /// The sum of x gradient over what `map` does not keep, 0 where gradient is 0 whatever x is.
+  mlir::Value sumProducts(mlir::Value x, mlir::Value gradient, mlir::AffineMap map, mlir::Value like);
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  SdpaOp sdpa;
+  mlir::FloatType type; ///< of the accumulation
+  bool hasScale, hasKvScales;
+  mlir::Value givenQuery, givenKey, givenValue, givenKeyScale, givenValueScale, givenScale;
+};
+
+} // namespace attn
+
+#endif // ATTN_LIB_TRANSFORMS_SCALEGRADIENTS_H
