@@ -136,3 +136,21 @@ func.func @no_array(%q: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {attn.g
 func.func @no_kind(%q: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {attn.kind = "both", attn.pair = "f"} {
   return %q : tensor<4x16xf32>
 }
+
+// -----
+
+// K and V of all batch indices, with a scale a token of each.
+#map_q = affine_map<(b, h, i, j, d, e) -> (b, h, i, d)>
+#map_kv = affine_map<(b, h, i, j, d, e) -> (h, j, d)>
+#map_v = affine_map<(b, h, i, j, d, e) -> (h, j, e)>
+#map_o = affine_map<(b, h, i, j, d, e) -> (b, h, i, e)>
+// expected-error @below {{cannot be differentiated: expected K and V of each batch index and head of their own where their scales have gradients}}
+func.func @shared(%q: tensor<2x2x4x8xf32>, %k: tensor<2x6x8xi8>, %v: tensor<2x6x8xi8>,
+    %ks: tensor<2x2x6xf32> {attn.name = "k_scale"}, %vs: tensor<2x2x6xf32>) -> tensor<2x2x4x8xf32>
+    attributes {attn.grad = ["k_scale"]} {
+  %e = tensor.empty() : tensor<2x2x4x8xf32>
+  %o = attn.sdpa ins(%q, %k, %v : tensor<2x2x4x8xf32>, tensor<2x6x8xi8>, tensor<2x6x8xi8>)
+      kv_scale(%ks, %vs : tensor<2x2x6xf32>, tensor<2x2x6xf32>) outs(%e : tensor<2x2x4x8xf32>)
+      {maps = [#map_q, #map_kv, #map_v, #map_o]} -> tensor<2x2x4x8xf32>
+  return %o : tensor<2x2x4x8xf32>
+}

@@ -130,9 +130,9 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     * `NAME_backward` takes its arguments, `out`, `lse` and the cotangent `dout`, and returns the gradients in the order
       of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument.
 
-    Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias and sink of
-    `attn.sdpa` have gradients, and tensors of floats that `score_mod` reads. Reshapes between arguments, the op and
-    results are undone. A chain is fused first, and `attn.multi_head` and projected scores are expanded.
+    Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias, sink, `kv_scale`
+    and `scale_value` of `attn.sdpa` have gradients, the last one as a tensor without dimensions, and tensors of floats
+    that `score_mod` reads. Reshapes between arguments, the op and results are undone. A chain is fused first, and `attn.multi_head` and projected scores are expanded.
 
     Other functions are differentiated op by op. The backward pass computes again what it needs, but for the results of
     the forward pass, and what `attn.sdpa` and products have made, which the forward pass returns as `saved`. Each op of
