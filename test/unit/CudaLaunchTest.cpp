@@ -35,7 +35,7 @@ const char *const kPTX = R"(
 )";
 
 struct CudaLaunch : testing::Test {
-  attn_cuda_image image = {kPTX, int64_t(strlen(kPTX)), nullptr, 0, 80, 11080, nullptr};
+  attn_cuda_image image = {kPTX, int64_t(strlen(kPTX)), nullptr, 0, 80, 11080, 0, nullptr};
   attn_cuda_kernel kernel = {&image, "iota", nullptr};
   const attn_cuda_driver *driver = &attn::ptx::getEmulatedDriver();
   CudaEmulator &emulator = CudaEmulator::get();
