@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What ptxas says of the kernels of benchmarks/problems/gpu.txt: registers, shared memory, blocks of a multiprocessor.
+"""What ptxas says of the kernels of gpu.txt and gpu_backward.txt (benchmarks/problems): registers, shared memory,
+blocks of a multiprocessor.
 
   scripts/ptxas-table.py                       writes benchmarks/problems/gpu_ptxas.txt
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
@@ -28,8 +29,9 @@ from pathlib import Path
 import sass
 
 ROOT = Path(__file__).resolve().parents[1]
-LINES = ROOT / "benchmarks" / "problems" / "gpu.txt"
-TABLE = ROOT / "benchmarks" / "problems" / "gpu_ptxas.txt"
+PROBLEMS = ROOT / "benchmarks" / "problems"
+LINES = [PROBLEMS / "gpu.txt", PROBLEMS / "gpu_backward.txt"]
+TABLE = PROBLEMS / "gpu_ptxas.txt"
 CUDA_FOLDER = "/usr/local/cuda/bin"
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")
 MISSING = 77
@@ -114,10 +116,13 @@ def read_number(text: str, pattern: str) -> int:
 def compile_ptx(attnc: Path, line: str, target: str, folder: Path) -> tuple[Path, list[dict]]:
     """The PTX of a line, and its launches as the manifest has them."""
     ptx, manifest = folder / "k.ptx", folder / "k.json"
-    words = [f"--problem={line}", f"--target={target}", "--fail-on-fallback", f"--manifest={manifest}"]
+    name = "sdpa_backward" if "grad=" in line else "sdpa"
+    words = [f"--problem={line}", f"--target={target}", f"--kernel={name}", f"--manifest={manifest}"]
+    words += ["--fail-on-fallback"]
     # What the manifest would have from ptxas comes from measure, with its notes.
     call(attnc, *words, "--emit=ptx", f"--ptxas={shutil.which('true')}", "-o", ptx)
-    return ptx, json.loads(manifest.read_text())["kernels"][0]["launches"]
+    kernels = json.loads(manifest.read_text())["kernels"]
+    return ptx, next(kernel["launches"] for kernel in kernels if kernel["name"] == name)
 
 
 def measure(attnc: Path, ptxas: str, line: str, target: str) -> list[Row]:
@@ -153,9 +158,11 @@ def write_table(rows: list[Row]) -> None:
     cells = [[str(asdict(row)[name]) for name in names] for row in rows]
     widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
     text = [
-        "# Written by scripts/ptxas-table.py: what ptxas says of the kernels of gpu.txt. Registers are of a thread;"
+        "# Written by scripts/ptxas-table.py: what ptxas says of the kernels of gpu.txt and gpu_backward.txt. Registers"
     ]
-    text += ["# stack, spills and shared memory are bytes; blocks are what a multiprocessor holds at once."]
+    text += [
+        "# are of a thread; stack, spills and shared memory are bytes; blocks are what a multiprocessor holds at once."
+    ]
 
     def join(words: list[str]) -> str:
         numbers = [word.rjust(width) for word, width in zip(words[2:], widths[2:], strict=True)]
@@ -254,7 +261,8 @@ def main() -> int:
             return MISSING
         print_counts(options.attnc, ptxas, nvdisasm, (options.target or ["sm_80"])[0])
         return 0
-    lines = [line for text in LINES.read_text().splitlines() if (line := text.partition("#")[0].strip())]
+    texts = [text for file in LINES for text in file.read_text().splitlines()]
+    lines = [line for text in texts if (line := text.partition("#")[0].strip())]
     cases = [(line, target) for line in lines for target in options.target or TARGETS]
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = [row for found in pool.map(lambda case: measure(options.attnc, ptxas, *case), cases) for row in found]

@@ -2,7 +2,8 @@
 //
 // A warp has one fragment of 16 rows: beside the sums of dK and dV the registers
 // of a thread hold two tiles of scores. Rows are those of queries in the kernel of
-// dQ, and of keys in those of dK and dV.
+// dQ, and of keys in those of dK and dV. Registers decide how many columns a tile
+// has: by ptxas these are the most that do not spill (scripts/ptxas-table.py).
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,12 +18,21 @@ using namespace attn;
 
 static constexpr int64_t kFragmentRows = 16, kMinColumns = 16;
 
+static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  int64_t largest = std::max(headSize, valueSize);
+  if (!info.takesNarrow)
+    return 32;
+  // A loop over the heads of a group has addresses of its own, beside sums of 32 registers for each 64 columns.
+  bool isFull = largest > 192 || (headSize + valueSize > 192 && getGroupSize(op) > 1);
+  return isFull ? kMinColumns : largest <= 64 ? 64 : 32;
+}
+
 FailureOr<ScheduleAttr> attn::selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
   if (failed(verifyGpuBackward(op)))
     return failure();
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  int64_t headSize = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
-  int64_t warps = 4, columns = instruction.getInfo().takesNarrow && headSize <= 64 ? 64 : 32;
+  int64_t warps = 4, columns = chooseColumns(op, instruction.getInfo());
   auto get = [&] {
     return BlockAttr::get(op.getContext(), kFragmentRows * warps, columns, warps, kFragmentRows, instruction,
                           /*shared_keys=*/false, /*split_keys=*/0);

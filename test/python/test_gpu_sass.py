@@ -1,0 +1,52 @@
+"""What a GPU executes, by the machine code of ptxas: instructions of the main loops for each HMMA stay few.
+
+PTX does not say it: ptxas adds moves where operands of a product are not adjacent registers. nvdisasm is installed by
+scripts/setup.sh --sass; where it or ptxas is missing, this is skipped, with what to install.
+"""
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from paths import ATTNC
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.fixture(scope="module")
+def table():
+    """scripts/ptxas-table.py."""
+    sys.path.insert(0, str(SCRIPTS))
+    spec = importlib.util.spec_from_file_location("ptxas_table", SCRIPTS / "ptxas-table.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ptxas_table"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# All, moves and ldmatrix for each HMMA (m16n8k16 of a warp) in a round without masks that does not rescale.
+LIMITS = {
+    "D 64 full": (4.45, 0.10, 0.32),
+    "D 64 causal": (4.65, 0.10, 0.32),
+    "D 128 full": (3.1, 0.05, 0.32),
+    "D 128 causal": (3.5, 0.05, 0.57),
+    "D 256 full": (2.9, 0.05, 0.63),
+    "D 256 causal": (3.0, 0.05, 0.63),
+}
+
+
+@pytest.mark.parametrize("shape", LIMITS)
+def test_few_instructions_for_each_product(table, shape):
+    ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=table.CUDA_FOLDER)
+    nvdisasm = table.sass.find_nvdisasm()
+    if not ptxas or not nvdisasm:
+        pytest.skip(table.sass.NO_NVDISASM if ptxas else f"no ptxas in PATH or {table.CUDA_FOLDER}")
+    loop = table.read_loops(ATTNC, ptxas, nvdisasm, table.COUNTED[shape], "sm_80")[0]
+    assert loop.products > 0
+    assert loop.executed["spill"] == 0
+    found = [loop.executed.total(), loop.executed["MOV"], loop.executed["LDSM"]]
+    for number, limit in zip(found, LIMITS[shape], strict=True):
+        assert number / loop.products <= limit, found
