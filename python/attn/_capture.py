@@ -29,7 +29,9 @@ LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
 # While a function is differentiated (attn._dual): what makes of a captured array and a key the value that is read.
 READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER", default=None)
-# While a function is traced for a graph of gradients (attn.torch): the tensors that are captured, by their place.
+# While a function is traced for a graph of gradients (attn.torch): the tensors that require one, by their place; None
+# for other arrays, MIXED for memory that is both.
+MIXED = object()
 TENSORS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("TENSORS", default=None)
 
 
@@ -144,8 +146,10 @@ def capture(array: Tensor, name: str = "") -> Captured:
     view.name = name or view.name
     if is_on_device:
         view.tensor = array
-    elif tensors is not None and given is not array:
-        tensors[place(view)] = given
+    elif tensors is not None:
+        tensor = given if given is not array else None
+        if (tensors.setdefault(place(view), tensor) is None) != (tensor is None):
+            tensors[place(view)] = MIXED
     return view
 
 

@@ -206,11 +206,16 @@ def test_what_is_not_needed_is_not_computed():
         assert not at.flex_attention(*draw(), lambda s, b, h, i, j: s - slopes[h], enable_gqa=True).requires_grad
 
 
+def both(x, y):
+    return (lambda s, b, h, i, j: s * x[h] + y[h]), None
+
+
 REFUSED = {
     "mask_mod": (
         lambda x: (None, lambda b, h, i, j: x[h] * i > j),
         "expected mask_mod to read tensors that require no gradient, found x",
     ),
+    "both": (lambda x: both(x, x.detach()), "expected functions to read x with or without a gradient, found both"),
     "a view": (lambda x: (lambda s, b, h, i, j: s + x[::-1][h], None), "expected score_mod to read a captured tensor"),
 }
 

@@ -129,7 +129,7 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
 
     * C1, C2, C3: as for `attn.sdpa`; dkey and dvalue hold heads of K.
     * C4: lse, delta and the outputs are f32 or f64 of one type, dbias and the outputs also of the types of bias, query,
-      key and value.
+      key and value, dcaptures also f64: millions of scores may add to one element.
     * C6, C8, C9, C10: as for `attn.online_step`. `query_ranges` yields for a key tile the queries [lower, upper) that
       keep one of its keys, and those that keep them all.
     * C25: as for `attn.sdpa_backward`.

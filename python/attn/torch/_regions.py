@@ -74,7 +74,7 @@ def _as_tensor(array: Any) -> torch.Tensor:
 
 
 def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regions:
-    tensors: dict[Any, torch.Tensor] = {}
+    tensors: dict[Any, Any] = {}
     # Transforms of torch.func take gradients of arguments alone: attn refuses captured tensors that require one.
     is_recorded = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
     token = _capture.TENSORS.set(tensors if is_recorded else None)
@@ -86,8 +86,13 @@ def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regio
         _capture.TENSORS.reset(token)
     of_scores = result.text.partition("\nmask_mod {")[0] if score_mod is not None else ""
     for n, (name, place) in enumerate(zip(names(result.text), result.places, strict=True)):
-        if place not in tensors:
+        if tensors.get(place) is None:
             continue
+        if tensors[place] is _capture.MIXED:
+            raise TypeError(
+                f"expected functions to read {name} with or without a gradient, found both, as by x and x.detach(); "
+                "write x.detach().clone() for the latter"
+            )
         if f"tensor.extract %{name}[" not in of_scores:
             raise TypeError(
                 f"expected mask_mod to read tensors that require no gradient, found {name}, which does and has none; "
@@ -95,6 +100,8 @@ def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regio
             )
         found[n] = tensors[place]
     for tensor in (x for place, x in tensors.items() if place not in result.places):  # not read as it is
+        if not isinstance(tensor, torch.Tensor):
+            continue
         first = tensor.data_ptr()
         if any(first <= place[0] < first + tensor.nbytes for place in result.places):
             raise TypeError(
