@@ -47,6 +47,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     cases |= dict(decode(target, DECODERS * start + i) for i in range(DECODERS))
     cases |= {"pairs": functools.partial(pairs, target)}
     cases |= {"quantised": functools.partial(quantised, target, start)}
+    cases |= {"gradients": functools.partial(gradients, target, start)}
     cases |= {"bytes": functools.partial(bytes_of_keys, target)}
     cases |= {"heads side by side": functools.partial(heads_side_by_side, target)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
@@ -157,6 +158,21 @@ def packed(target, element):
             attn.varlen_sdpa(*tensors, *VARLEN, **options, return_lse=True, target=target)
 
     return f"{element}-packed", run
+
+
+def gradients(target, index):
+    """Of packed sequences, and beside quantised keys those of their scales."""
+    q, k, v = (np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in draw(Shape(113, 203, 19, 12, hq=2, hkv=1)))
+    options = dict(causal="bottom_right", target=target)
+    out, lse = attn.varlen_sdpa(q, k, v, *VARLEN, return_lse=True, **options)
+    attn.varlen_sdpa_backward(q, k, v, out, lse, out, *VARLEN, **options)
+    kind, scales = (np.int8, ml_dtypes.float8_e4m3fn)[index % 2], ("head", "token")[index // 2 % 2]
+    q, k, v = draw(Shape(31, 65, 19, 12, b=2, hq=2, hkv=1))
+    (k, k_scale), (v, v_scale) = quantise(k, kind, scales), quantise(v, kind, scales)
+    options |= dict(k_scale=k_scale, v_scale=v_scale, kv_lengths=[65, 17])
+    out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
+    for grad in ("q",), ("q", "k_scale", "v_scale"):
+        attn.sdpa_backward(q, k, v, out, lse, out, grad=grad, **options)
 
 
 def append(target, element):
