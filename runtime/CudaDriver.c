@@ -79,6 +79,7 @@ static const Symbol symbols[] = {
     REQUIRED(cuLaunchKernel, "cuLaunchKernel"),
     OPTIONAL(cuCtxGetId, "cuCtxGetId"),
     OPTIONAL(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode"),
+    OPTIONAL(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled"),
     OPTIONAL(cuDeviceGetCount, "cuDeviceGetCount"),
     OPTIONAL(cuDeviceGet, "cuDeviceGet"),
     OPTIONAL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"),

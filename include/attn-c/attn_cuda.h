@@ -68,6 +68,10 @@ typedef struct attn_cuda_driver {
                         void **extra);
   int (*cuCtxGetId)(CUcontext context, unsigned long long *id);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
+  /* For kernels with tensor maps, of sm_90a. */
+  int (*cuTensorMapEncodeTiled)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes,
+                                const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides,
+                                int interleave, int swizzle, int promotion, int fill);
   /* For programs that have no buffers yet, as attnc. */
   int (*cuDeviceGetCount)(int *count);
   int (*cuDeviceGet)(int *device, int ordinal);
@@ -126,6 +130,13 @@ typedef struct attn_cuda_target {
 /* The place in the list, best last, of the last target whose code the device of the stream runs; for the null stream,
  * that of the thread's current context. A code as a negative number where there is none. */
 int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, CUstream stream);
+
+/* Encodes the map of a contiguous tensor of 16-bit elements, for copies of boxes of it to shared memory in panels of 128
+ * bytes: ATTN_CUDA_MAP_BYTES at a multiple of 64. `type` is a CUtensorMapDataType; sizes and box have the outermost of
+ * `rank` dimensions first, at most five. */
+#define ATTN_CUDA_MAP_BYTES 128
+int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t rank, const int64_t *sizes,
+                             const int64_t *box);
 
 /* 0 if the workspace is valid and `bytes` are at least `needed`. */
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed);

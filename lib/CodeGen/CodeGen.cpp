@@ -156,6 +156,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   define("attn_parallel_for", &attn_parallel_for);
   // To compile it with each kernel would take more time than a small kernel.
   define("attn_check_arguments", &attn_check_arguments);
+  define("attn_cuda_encode_map", &attn_cuda_encode_map);
   define("attn_cuda_launch", &attn_cuda_launch);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
   define("attn_cuda_copy_message", &attn_cuda_copy_message);

@@ -184,12 +184,13 @@ static void buildGpuPhase(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 /// Kernels between tiles and threads: copies, waits and products by name.
-static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &) {
+static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createDecomposeStepPass());
   kernels.addPass(createPipelineCopiesPass());
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
 }
 
 static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {

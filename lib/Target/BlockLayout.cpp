@@ -17,15 +17,17 @@ SharedTileLayout::SharedTileLayout(int64_t rows, int64_t columns, int64_t elemen
   period = std::min<int64_t>(8, panelChunks & -panelChunks);
 }
 
-BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes,
-                             bool hasPanels) {
+BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
+                             int64_t stages) {
   BlockLayout layout;
   layout.query = SharedTileLayout(rows, d, elementBytes, hasPanels);
   layout.key = SharedTileLayout(keyTile, d, elementBytes, hasPanels);
   layout.value = layout.output = SharedTileLayout(keyTile, dv, elementBytes, hasPanels);
   layout.output.rows = rows;
   layout.keyOffset = std::max(layout.query.getBytes(), layout.output.getBytes());
-  layout.valueOffset = layout.keyOffset + layout.key.getBytes();
-  layout.bytes = layout.valueOffset + layout.value.getBytes();
+  layout.stages = stages;
+  layout.valueOffset = layout.keyOffset + stages * layout.key.getBytes();
+  layout.barrierOffset = layout.valueOffset + stages * layout.value.getBytes();
+  layout.bytes = layout.barrierOffset + (stages > 1 ? 2 * stages * kBarriersOfStage * kBarrierBytes : 0);
   return layout;
 }

@@ -60,15 +60,14 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
 }
 
 /// Tiles of wgmma, of 64 rows for each four warps (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
-/// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. Up to 128 registers, a
-/// multiprocessor holds two blocks, and one multiplies while the other has its softmax.
+/// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. With a producer
+/// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232. Otherwise two blocks hide each
+/// other's softmax, where a thread has 128.
 static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize) {
-  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && op.getMaskMod().empty() &&
-                 !op.getSoftcap() && !op.getDropoutP();
-  int64_t keys = getStaticSize(op, DimKind::Key), keyTile = 128;
-  // A last tile of fewer keys has masks.
-  bool hasWholeTiles = !ShapedType::isDynamic(keys) && keys % keyTile == 0;
-  return {kFragmentRows, 8, isPlain && hasWholeTiles && headSize <= 64 ? keyTile : keyTile / 2,
+  bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP();
+  bool hasProducer =
+      !op.getKvLengths() && !op.getCuSeqlensK() && !convertsRows(op) && !op.getKey().getDefiningOp<GatherPagesOp>();
+  return {kFragmentRows, 8, isPlain && hasProducer && headSize <= 128 ? 128 : 64,
           "four warps multiply 64 rows, and the registers hold the scores"};
 }
 

@@ -70,7 +70,7 @@ FAULTS = {
     "no fence in front of values": (drop(r"wgmma\.fence", 1), "missing-wgmma-fence"),
     "copies are not published": (drop(r"fence\.proxy\.async", 0), "missing-proxy-fence"),
     "nobody waits for copies": (drop(r"cp\.async\.wait_group", 0), "async-before-wait"),
-    "K is written while it is read": (drop(r"bar(rier)?\.(cta\.)?sync", 1), "race"),
+    "tiles are written while they are read": (drop(r"bar(rier)?\.(cta\.)?sync", 2), "race"),
     "scores of another tile are added": (
         replace(r"(wgmma\.mma_async[^;]*\}, %rd\d+, %rd\d+, )0", r"\g<1>1", 0),
         "undefined-register|FAILED",
@@ -90,23 +90,42 @@ FAULTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def kernel(tmp_path_factory):
-    """The PTX of a case of two tiles of keys."""
-    ptx = tmp_path_factory.mktemp("wgmma") / "k.ptx"
-    call(ATTNC, "--problem=b1 hq2 sq64 sk256 d128 bf16", f"--target={TARGET}", "--emit=ptx", "-o", ptx)
-    return ptx
+# The same of a kernel whose K and V come from a producer.
+PRODUCER_FAULTS = {
+    "K is multiplied before it is there": (drop(r"mbarrier\.try_wait", 0), "race|uninitialised-read"),
+    "V is multiplied before it is there": (drop(r"mbarrier\.try_wait", 1), "race|uninitialised-read"),
+    "a stage is filled while it is read": (drop(r"mbarrier\.try_wait", -1), "race"),
+    "a stage is never free": (drop(r"@p mbarrier\.arrive", 0), "deadlock"),
+    "a wait for the phase before": (replace(r"(?s)(\[%r\d+\], )(%r\d+)(; @!p bra W)", r"\g<1>1\3", 0), "race|deadlock"),
+    "fewer bytes are expected": (
+        replace(r"(mbarrier\.arrive\.expect_tx[^;]*, )%r\d+", r"\g<1>1024", 0),
+        "mbarrier|race|invalid",
+    ),
+    "barriers are not published": (drop(r"fence\.mbarrier_init", 0), "missing-proxy-fence"),
+    "another row": (replace(r"(cp\.async\.bulk\.tensor[^{]*\{%r\d+, )%r\d+", r"\g<1>0", -1), "FAILED|invalid"),
+    "another panel": (replace(r"(cp\.async\.bulk\.tensor[^;]*\], \[[^{]*\{)%r\d+", r"\g<1>0", 1), "FAILED"),
+}
+
+
+def expect_seen(tmp_path, line: str, change: Callable[[str], str], said: str) -> None:
+    """The change of the line's PTX is reported."""
+    ptx = tmp_path / "k.ptx"
+    call(ATTNC, f"--problem={line}", f"--target={TARGET}", "--emit=ptx", "-o", ptx)
+    text = ptx.read_text()
+    changed = change(text)
+    assert changed != text
+    ptx.write_text(changed)
+    done = subprocess.run([RUN, ptx, f"--problem={line}"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert re.search(said, done.stdout + done.stderr), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_seen(name, kernel, tmp_path):
-    change, said = FAULTS[name]
-    text = kernel.read_text()
-    changed = change(text)
-    assert changed != text
-    (tmp_path / "k.ptx").write_text(changed)
-    done = subprocess.run(
-        [RUN, tmp_path / "k.ptx", "--problem=b1 hq2 sq64 sk256 d128 bf16"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert re.search(said, done.stdout + done.stderr), done.stdout + done.stderr
+def test_a_planted_fault_is_seen(name, tmp_path):
+    # Threads copy rows of K and V that are converted.
+    expect_seen(tmp_path, "b1 hq1 sq64 sk256 d128 bf16 kv=int8", *FAULTS[name])
+
+
+@pytest.mark.parametrize("name", PRODUCER_FAULTS)
+def test_a_planted_fault_of_a_producer_is_seen(name, tmp_path):
+    expect_seen(tmp_path, "b1 hq1 sq64 sk512 d128 bf16", *PRODUCER_FAULTS[name])

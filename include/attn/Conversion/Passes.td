@@ -374,6 +374,29 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
                            "::mlir::scf::SCFDialect"];
 }
 
+def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "give GPU kernels with wgmma four warps that copy K and V";
+  let description = [{
+    One thread of them copies: a box of a tensor map at a time, into one of two stages of K or V, as soon as all have
+    read what the stage held. The other warps wait for a stage alone, and not for each other. The ops stay as they are;
+    the kernel gets the number of stages (`attn.stages`), a parameter for each tensor map, and each copy of K and V the
+    number of its parameter (`attn.tensor_map`). The host encodes the maps in front of the launch, which has four more
+    warps and more shared memory.
+
+    Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, packed sequences, views
+    that are no slices of the call's tensors, and rows behind which there may be NaN (lengths).
+
+    ```mlir
+    // before
+    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 : !attn.token
+    // after
+    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 {attn.tensor_map = 4 : i64} : !attn.token
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"sm_90a\"", "Target as --target of attnc names it">];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+}
+
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
   let description = [{

@@ -46,10 +46,14 @@ struct SharedTileLayout {
 /// The tiles of a block: Q (at the end the output), K and V. Offsets in bytes.
 struct BlockLayout {
   SharedTileLayout query, key, value, output;
-  int64_t keyOffset = 0, valueOffset = 0, bytes = 0;
+  int64_t keyOffset = 0, valueOffset = 0, barrierOffset = 0, bytes = 0;
+  int64_t stages = 1; ///< of K, and of V
+  /// Barriers of a stage, one when it is full and one when it is empty, of 8 bytes each.
+  static constexpr int64_t kBarrierBytes = 8, kBarriersOfStage = 2;
 
   /// `rows` of the block, `keyTile` keys, head sizes `d` and `dv`, of elements of `elementBytes`.
-  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels);
+  static BlockLayout get(int64_t rows, int64_t keyTile, int64_t d, int64_t dv, int64_t elementBytes, bool hasPanels,
+                         int64_t stages = 1);
 };
 
 } // namespace attn

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Producer.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
@@ -37,6 +38,13 @@ public:
     SmallVector<gpu::LaunchFuncOp> launches;
     function.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
     exit = nullptr;
+    SmallVector<LLVM::CallOp> maps;
+    function.walk([&](LLVM::CallOp call) {
+      if (call.getCallee() == nvvm::kEncodeMap)
+        maps.push_back(call);
+    });
+    for (LLVM::CallOp call : maps)
+      returnIfFailed(function, call, call.getResult());
     for (gpu::LaunchFuncOp launch : launches)
       if (failed(lower(function, launch)))
         return failure();
@@ -66,14 +74,25 @@ private:
     operands.push_back(function.getBody().front().getArguments().back());
     operands.push_back(parameters);
     Value code = LLVM::CallOp::create(b, loc, declareLaunch(), operands).getResult();
+    returnIfFailed(function, launch, code);
+    launch.erase();
+    return success();
+  }
+
+  /// Behind `op`, which gives a code.
+  void returnIfFailed(func::FuncOp function, Operation *op, Value code) {
+    loc = op->getLoc();
+    Block *block = op->getBlock(), *next = block->splitBlock(std::next(op->getIterator()));
+    b.setInsertionPointToEnd(block);
     Value zero = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0));
     Value isFine = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, code, zero);
-    Block *block = launch->getBlock();
-    Block *next = block->splitBlock(std::next(launch->getIterator()));
-    launch.erase();
-    b.setInsertionPointToEnd(block);
     cf::CondBranchOp::create(b, loc, isFine, next, ValueRange(), getExit(function), ValueRange{code});
-    return success();
+  }
+
+  /// True for a parameter by value, whose operand is the place of the value.
+  bool isByValue(gpu::LaunchFuncOp launch, unsigned parameter) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(launch, launch.getKernelAttr());
+    return kernel && kernel.getArgAttr(parameter, LLVM::LLVMDialect::getByValAttrName());
   }
 
   Value toI64(Value size) {
@@ -106,11 +125,13 @@ private:
         launch.emitOpError("expected pointers and numbers as arguments, found ") << operand.getType();
         return nullptr;
       }
-      places.push_back(LLVM::AllocaOp::create(b, loc, pointer, operand.getType(), one));
+      bool isPlace = isByValue(launch, places.size());
+      places.push_back(isPlace ? operand : LLVM::AllocaOp::create(b, loc, pointer, operand.getType(), one).getResult());
     }
     b.setInsertionPoint(launch);
     for (auto [i, operand, place] : llvm::enumerate(operands, places)) {
-      LLVM::StoreOp::create(b, loc, operand, place);
+      if (place != operand)
+        LLVM::StoreOp::create(b, loc, operand, place);
       Value element = LLVM::GEPOp::create(b, loc, pointer, arrayType, array, ArrayRef<LLVM::GEPArg>{0, int(i)});
       LLVM::StoreOp::create(b, loc, place, element);
     }

@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "Producer.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Target/PassTarget.h"
@@ -61,8 +61,10 @@ LogicalResult KernelLowering::placeAttentionTiles() {
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
       queries.insert(root);
   });
+  auto stages = kernel->getAttrOfType<IntegerAttr>(kStagesAttr);
   if (d > 0)
-    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels());
+    layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels(),
+                              stages ? stages.getInt() : 1);
   for (Value root : queries)
     tiles[root] = {layout.query, 0};
   for (Value root : keys)
@@ -99,6 +101,9 @@ LogicalResult KernelLowering::placeTiles() {
 }
 
 LogicalResult KernelLowering::lower(Operation *op) {
+  // The producer has what the consumers have not.
+  if (isOfProducer(op) && !(isa<CopyOp>(op) && op->hasAttr(kMapAttr)))
+    return success();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<CopyOp>([&](auto op) { return lowerCopy(op); })
       .Case<GatherPagesOp>([&](auto op) { return lowerGatherPages(op); })
@@ -128,6 +133,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
 LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
+  splitRoles();
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool isTileOp = isa<AttnDialect>(op->getDialect()) && !isa<IndexOp, YieldOp>(op);
@@ -174,6 +180,15 @@ void KernelLowering::becomeFunction() {
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
+  // ptxas ignores setmaxnreg where it does not know how many blocks a multiprocessor has.
+  if (kernel->hasAttr(kStagesAttr))
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
+  // Parameters by value are tensor maps, which stay where they are.
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (kernel.getArgAttr(i, LLVM::LLVMDialect::getByValAttrName())) {
+      FunctionOpInterface(function).setArgAttrs(i, FunctionOpInterface(kernel).getArgAttrs(i));
+      function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), rewriter.getUnitAttr());
+    }
   rewriter.inlineRegionBefore(kernel.getBody(), function.getBody(), function.getBody().end());
   Operation *end = function.getBody().back().getTerminator();
   rewriter.setInsertionPoint(end);

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Producer.h"
 #include "attn-c/attn_cuda.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
@@ -33,10 +34,17 @@ static constexpr int64_t kAlignment = ATTN_CUDA_WORKSPACE_ALIGNMENT;
 
 static bool isBuffer(Operation *op) { return isa<memref::AllocOp, memref::AllocaOp>(op); }
 
+/// A tensor map, which attn-specialize-warps lets the host encode on its own stack.
+static bool isOfTensorMap(Operation *op) {
+  auto call = dyn_cast<LLVM::CallOp>(op);
+  return isa<LLVM::AllocaOp, LLVM::StoreOp>(op) || (call && call.getCallee() == nvvm::kEncodeMap);
+}
+
 /// The host only computes sizes and launches: it cannot touch memory of the device.
 static LogicalResult checkHostOps(func::FuncOp function) {
   WalkResult result = function.walk([&](Operation *op) {
-    bool isFine = op == function || isBuffer(op) || isa<gpu::LaunchFuncOp, func::ReturnOp, memref::DeallocOp>(op) ||
+    bool isFine = op == function || isBuffer(op) || isOfTensorMap(op) ||
+                  isa<gpu::LaunchFuncOp, func::ReturnOp, memref::DeallocOp>(op) ||
                   op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op);
     if (isFine)
       return WalkResult::advance();

@@ -30,6 +30,13 @@ static Value addConstant(WarpBuilder &wb, Value pointer, int64_t bytes) {
                              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
+Value SharedTile::getAddress(WarpBuilder &wb, Value byteOffset) const {
+  byteOffset = byteOffset ? byteOffset : wb.constant(0);
+  if (stage)
+    byteOffset = wb.add(byteOffset, stage);
+  return LLVM::PtrToIntOp::create(wb.b, wb.loc, wb.b.getI32Type(), wb.sharedAt(wb.add(byteOffset, offset)));
+}
+
 Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow) const {
   assert(rowsBelow % 8 == 0 && "rows of another swizzle");
   Value swizzle = getSwizzle(wb, layout, row), bytes = wb.multiply(row, layout.getPitch());
@@ -38,6 +45,7 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
   if (layout.panelChunks != layout.chunks)
     chunk = wb.remainder(chunk, layout.panelChunks);
   bytes = wb.add(bytes, wb.multiply(exclusiveOr(wb, chunk, swizzle), kChunkBytes));
+  assert(!stage && "threads copy to one stage");
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 

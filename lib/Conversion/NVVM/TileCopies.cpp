@@ -18,6 +18,8 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place)
     return op.emitOpError("expected the tile of an attn.product in shared memory");
+  if (findRing(op.getOutput()))
+    return isOfProducer(op) ? copyByProducer(op) : success();
   SmallVector<AffineMap> maps = attn::getMaps(op);
   SharedTile tile = *place;
   TileRows rows(op.getOutput(), maps[1], tile.layout.rows);
@@ -55,10 +57,23 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
         });
   }
   wb.commitCopies();
+  // Waits are for stages of the producer.
+  if (!rings.empty())
+    waitForCopies();
   return success();
 }
 
+void KernelLowering::waitForCopies() {
+  wb.waitForCopies(0);
+  wb.publishToProducts();
+  wb.barrier();
+}
+
 LogicalResult KernelLowering::lowerWait(WaitOp op) {
+  if (!rings.empty()) {
+    waitForStages(op);
+    return success();
+  }
   wb.waitForCopies(op.getPending());
   if (wb.instruction.readsPanels())
     wb.publishToProducts();

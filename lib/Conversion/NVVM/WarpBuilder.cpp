@@ -146,6 +146,17 @@ Values WarpBuilder::multiplyFragments(Type type, ValueRange a, ValueRange bOpera
   return unpack(b, loc, result);
 }
 
+void WarpBuilder::barrier() {
+  // Barrier 0 is of all.
+  Value id = barrierThreads ? constant(1) : Value(), count = barrierThreads ? constant(barrierThreads) : Value();
+  NVVM::BarrierOp::create(b, loc, Type(), id, count, NVVM::BarrierReductionAttr(), Value());
+}
+
+void WarpBuilder::assemble(StringRef text, StringRef constraints, ValueRange operands) {
+  LLVM::InlineAsmOp::create(b, loc, Type(), operands, text, constraints, /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 void WarpBuilder::when(Value condition, function_ref<void()> body) {
   if (!condition)
     return body();

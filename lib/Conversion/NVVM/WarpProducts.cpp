@@ -43,11 +43,16 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
            << ", as the tiles of the kernel's schedule lie in shared memory, found "
            << stringifyInstruction(instruction.instruction);
   SharedTile none;
+  const TileRing *ring = findRing(op.getRhs());
+  if (ring)
+    rhs = ring->getTile(wb);
   std::unique_ptr<Products> products =
       Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);
   if (isScores) {
     ScoreTile tile(wb, op);
     tile.values = products->multiplyKeys(tile.keyBlocks);
+    if (ring)
+      ring->release(wb);
     scoreTiles[op.getOutput()] = std::move(tile);
     return success();
   }
@@ -58,5 +63,7 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   products->multiplyValues(weights->values, weights->keyBlocks, state);
   for (auto [i, lse] : llvm::enumerate(weights->lse))
     state.lse.set(wb, i, lse);
+  if (ring)
+    ring->release(wb);
   return success();
 }

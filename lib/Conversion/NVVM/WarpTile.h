@@ -97,7 +97,8 @@ public:
     return mlir::NVVM::VoteSyncOp::create(b, loc, b.getI1Type(), constant(-1), flag, mlir::NVVM::VoteSyncKind::any);
   }
 
-  void barrier() { mlir::NVVM::BarrierOp::create(b, loc); }
+  /// Of all threads; of the first `barrierThreads`, where that is set.
+  void barrier();
   void syncWarp() { mlir::NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
   void commitCopies() { mlir::NVVM::CpAsyncCommitGroupOp::create(b, loc); }
   /// Until at most `pending` groups of copies are on their way.
@@ -122,6 +123,9 @@ public:
   /// acc + A B for fragments m16n8k16 of `type` (bf16, f16), or m16n8k8 of f32 that roundToFragment has rounded.
   Values multiplyFragments(mlir::Type type, mlir::ValueRange a, mlir::ValueRange bOperand, mlir::ValueRange acc);
 
+  /// An asm statement with side effects, without results.
+  void assemble(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands);
+
   /// if (condition) body(); null is true.
   void when(mlir::Value condition, llvm::function_ref<void()> body);
 
@@ -130,7 +134,7 @@ public:
   const InstructionInfo &instruction;
   mlir::Value thread, lane, warp, quad, quadLane; ///< quad = lane / 4, quadLane = lane % 4
   mlir::Value firstRow;                           ///< of the warp
-  int64_t lanes, threads, warpRows, blockRows, keyTile;
+  int64_t lanes, threads, warpRows, blockRows, keyTile, barrierThreads = 0;
 
 private:
   mlir::Value intrinsic(llvm::StringRef name, mlir::Value x);
@@ -226,8 +230,37 @@ struct TileState {
 struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
+  mlir::Value stage; ///< bytes from there to the stage in use; null where there is one
+  /// Of the tile in shared memory, an i32.
+  mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
   mlir::Value at(WarpBuilder &wb, mlir::Value row, mlir::Value chunk, int64_t rowsBelow = 0) const;
+};
+
+/// The stages of K or V in a kernel with a producer, and which of them is the next one (Producer.cpp).
+class TileRing {
+public:
+  /// At the entry of the kernel.
+  TileRing(WarpBuilder &wb, const SharedTile &tile, int64_t stages, int64_t barriers);
+  /// The barriers, by one thread.
+  void initialise(WarpBuilder &wb, int64_t consumers) const;
+  /// Until the next stage is full, or empty.
+  void waitFor(WarpBuilder &wb, bool isEmpty) const;
+  /// The next stage.
+  SharedTile getTile(WarpBuilder &wb) const;
+  /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first.
+  void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin) const;
+  /// The warp has read the next stage.
+  void release(WarpBuilder &wb) const;
+
+private:
+  mlir::Value getCount(WarpBuilder &wb) const;
+  mlir::Value getBarrier(WarpBuilder &wb, bool isEmpty) const;
+  void advance(WarpBuilder &wb) const;
+
+  SharedTile tile;
+  int64_t stages, barriers; ///< offset of the barriers
+  mlir::Value count;        ///< of stages that the thread has filled, or read
 };
 
 /// Reads 16 x 16 pieces of a tile with ldmatrix.x4, of eight rows and a chunk each. The hardware takes the two
@@ -298,6 +331,13 @@ private:
   mlir::LogicalResult placeAttentionTiles();
   void placeGradientTiles();
   void becomeFunction();
+  /// Two copies of the body where the kernel has a producer (Producer.cpp).
+  void splitRoles();
+  const TileRing *findRing(mlir::Value memref) const;
+  bool isOfProducer(mlir::Operation *op) const { return producer && producer->isProperAncestor(op); }
+  mlir::LogicalResult copyByProducer(CopyOp op);
+  void waitForStages(WaitOp op);
+  void waitForCopies();
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerCopy(CopyOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
@@ -338,6 +378,8 @@ private:
   llvm::DenseMap<mlir::Value, ScoreTile> scoreTiles;
   llvm::DenseMap<mlir::Value, RowTile> rowTiles;
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
+  llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
+  mlir::Operation *producer = nullptr;          ///< what its thread executes
 };
 
 /// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null

@@ -76,8 +76,7 @@ private:
   /// PTX ISA, "Matrix Descriptor Format", with a swizzle of 128 bytes; sizes are in units of 16 bytes. `panelStride`
   /// counts where an operand has its depth across the rows.
   Value getDescriptor(const SharedTile &tile, Value byteOffset, int64_t panelStride) {
-    Value address = wb.sharedAt(wb.add(byteOffset ? byteOffset : wb.constant(0), tile.offset));
-    address = LLVM::PtrToIntOp::create(wb.b, wb.loc, wb.b.getI32Type(), address);
+    Value address = tile.getAddress(wb, byteOffset);
     uint64_t facts = uint64_t(panelStride / kChunkBytes) << 16 |
                      uint64_t(kSwizzleRows * tile.layout.getPitch() / kChunkBytes) << 32 | uint64_t(1) << 62;
     Value start = arith::ExtUIOp::create(wb.b, wb.loc, wb.b.getI64Type(), wb.divide(address, kChunkBytes));

@@ -1,4 +1,8 @@
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
+// RUN:   | FileCheck %s --check-prefix=STEPS
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
+// RUN:   --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=ROLES
 
 #rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
 #row = affine_map<(b, h, i, n) -> (b, h, i)>
@@ -37,6 +41,43 @@
 //  CHECK-NEXT:       nvvm.wgmma.wait.group.sync.aligned 0
 //  CHECK-NEXT:       llvm.inline_asm has_side_effects ""
 //       CHECK:     llvm.return
+
+// Q is copied by all; the maps of K and V are the fifth and the sixth parameter. Boxes have 16 rows of a panel.
+// STEPS-LABEL: gpu.module @sdpa_gpu
+//       STEPS:   %arg4: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %arg5: !llvm.ptr
+//  STEPS-SAME:   attn.stages = 2
+//       STEPS:   attn.copy ins({{.*}}) outs({{.*}}) {maps
+//       STEPS:   attn.copy {{.*}}attn.tensor_map = 4 : i64
+//       STEPS:   attn.copy {{.*}}attn.tensor_map = 5 : i64
+//       STEPS:   attn.copy {{.*}}attn.tensor_map = 4 : i64
+// STEPS-LABEL: func.func @sdpa(
+//  STEPS-SAME:   %[[Q:[a-z0-9]+]]: memref<{{.*}}>, %[[K:[a-z0-9]+]]: memref
+//       STEPS:   llvm.call @attn_cuda_encode_map(%[[MAP:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+//       STEPS:   llvm.call @attn_cuda_encode_map(%[[OTHER:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+//       STEPS:   %[[THREADS:.*]] = arith.constant 256 : index
+//       STEPS:   gpu.launch_func {{.*}} threads in (%[[THREADS]], {{.*}} args({{.*}}, %[[MAP]] : !llvm.ptr, %[[OTHER]] : !llvm.ptr)
+
+// The first thread makes eight barriers. Four warps multiply, and wait for stages; one thread of the others fills them.
+// ROLES-LABEL: llvm.func @sdpa_kernel
+//  ROLES-SAME:   llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant
+// ROLES-COUNT-8:   "mbarrier.init.shared::cta.b64 [$0], $1;"
+//       ROLES:   fence.mbarrier_init
+//       ROLES:   nvvm.barrier
+//       ROLES:   scf.if
+//       ROLES:     nvvm.cp.async.shared.global
+//       ROLES:     nvvm.barrier id = %{{.*}} number_of_threads = %
+//       ROLES:     scf.for
+//       ROLES:       mbarrier.try_wait
+//       ROLES:       m64n16k16
+//       ROLES:       @p mbarrier.arrive
+//       ROLES:       mbarrier.try_wait
+//       ROLES:       m64n32k16
+//       ROLES:       @p mbarrier.arrive
+//       ROLES:   } else {
+//       ROLES:     scf.for
+//   ROLES-NOT:       wgmma
+// ROLES-COUNT-2:     cp.async.bulk.tensor.4d
+//       ROLES:   llvm.return
 func.func @sdpa(%q: !all, %k: !all, %v: !all, %out: !all) {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index

@@ -389,6 +389,7 @@ const attn_cuda_driver &attn::ptx::getEmulatedDriver() {
       launchKernel,
       ctxGetId,
       threadExchangeStreamCaptureMode,
+      encodeTiledTensorMap,
       deviceGetCount,
       deviceGet,
       devicePrimaryCtxRetain,

@@ -1,0 +1,197 @@
+//===- Producer.cpp - warps that copy, and warps that multiply ------------===//
+//
+// A kernel with a producer (attn-specialize-warps) is lowered twice: its loops with
+// the copies of K and V alone, for one thread of the producer, and with all the rest,
+// for the consumers. K and V have stages s; each has two mbarriers:
+//
+//   full[s]    the producer expects bytes, the copies arrive; consumers wait
+//   empty[s]   each consuming warp arrives when it has multiplied; the producer waits
+//
+// The n-th copy has stage n mod stages, and its phase has parity n / stages mod 2.
+// Each role counts for itself.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Producer.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+/// Registers of a thread of each role, where two groups of four warps consume: of the 65536 of a multiprocessor.
+static constexpr int64_t kProducerRegisters = 40, kConsumerRegisters = 232, kConsumersWithRegisters = 8;
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+TileRing::TileRing(WarpBuilder &wb, const SharedTile &tile, int64_t stages, int64_t barriers)
+    : tile(tile), stages(stages), barriers(barriers) {
+  Type i32 = wb.b.getI32Type();
+  count = LLVM::AllocaOp::create(wb.b, wb.loc, LLVM::LLVMPointerType::get(wb.b.getContext()), i32, wb.constant(1));
+  wb.store(wb.constant(0), count, 4);
+}
+
+Value TileRing::getCount(WarpBuilder &wb) const { return wb.load(wb.b.getI32Type(), count, 4); }
+
+Value TileRing::getBarrier(WarpBuilder &wb, bool isEmpty) const {
+  Value stage = wb.remainder(getCount(wb), stages);
+  return wb.sharedAt(
+      wb.add(wb.multiply(stage, BlockLayout::kBarrierBytes), barriers + isEmpty * stages * BlockLayout::kBarrierBytes));
+}
+
+SharedTile TileRing::getTile(WarpBuilder &wb) const {
+  SharedTile current = tile;
+  current.stage = wb.multiply(wb.remainder(getCount(wb), stages), tile.layout.getBytes());
+  return current;
+}
+
+void TileRing::advance(WarpBuilder &wb) const { wb.store(wb.add(getCount(wb), 1), count, 4); }
+
+void TileRing::initialise(WarpBuilder &wb, int64_t consumers) const {
+  for (int64_t i = 0; i < BlockLayout::kBarriersOfStage * stages; ++i)
+    wb.assemble(
+        "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}",
+        {wb.sharedAt(wb.constant(barriers + i * BlockLayout::kBarrierBytes)), wb.constant(i < stages ? 1 : consumers)});
+}
+
+void TileRing::waitFor(WarpBuilder &wb, bool isEmpty) const {
+  Value parity = wb.remainder(wb.divide(getCount(wb), stages), 2);
+  // The phase before the first one counts as complete: all stages are empty at the start.
+  if (isEmpty)
+    parity = arith::XOrIOp::create(wb.b, wb.loc, parity, wb.constant(1));
+  wb.assemble("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra W; }", "r,r,~{memory}",
+              {getBarrier(wb, isEmpty), parity});
+}
+
+void TileRing::release(WarpBuilder &wb) const {
+  wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
+              {getBarrier(wb, /*isEmpty=*/true), wb.lane});
+  advance(wb);
+}
+
+void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin) const {
+  waitFor(wb, /*isEmpty=*/true);
+  Value full = getBarrier(wb, /*isEmpty=*/false), first = getTile(wb).getAddress(wb);
+  wb.assemble("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}",
+              {full, wb.constant(tile.layout.getBytes())});
+  size_t rank = begin.size();
+  std::string text = "cp.async.bulk.tensor." + std::to_string(rank) +
+                     "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {";
+  std::string constraints = "r,l,";
+  for (size_t i = 0; i < rank; ++i) {
+    text += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
+    constraints += "r,";
+  }
+  text += "}], [$" + std::to_string(rank + 2) + "];";
+  for (int64_t panel = 0; panel * tile.layout.getPanelBytes() < tile.layout.getBytes(); ++panel) {
+    Values operands{wb.add(first, panel * tile.layout.getPanelBytes()), map};
+    // The innermost dimension is the first one.
+    operands.push_back(wb.add(begin.back(), panel * kPanelChunks * kChunkBytes / 2));
+    llvm::append_range(operands, llvm::reverse(begin.drop_back()));
+    operands.push_back(full);
+    wb.assemble(text, constraints + "r,~{memory}", operands);
+  }
+  advance(wb);
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+/// The copy whose token this is, which loops may carry.
+static CopyOp findCopy(Value token) {
+  while (token) {
+    if (auto argument = dyn_cast<BlockArgument>(token)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      token = loop ? loop.getTiedLoopInit(argument)->get() : Value();
+    } else if (auto loop = token.getDefiningOp<scf::ForOp>()) {
+      token = loop.getInitArgs()[cast<OpResult>(token).getResultNumber()];
+    } else {
+      return token.getDefiningOp<CopyOp>();
+    }
+  }
+  return {};
+}
+
+const TileRing *KernelLowering::findRing(Value memref) const {
+  auto found = rings.find(getRoot(memref));
+  return found == rings.end() ? nullptr : &found->second;
+}
+
+void KernelLowering::waitForStages(WaitOp op) {
+  for (Value token : op.getTokens())
+    if (CopyOp copy = findCopy(token))
+      if (const TileRing *ring = findRing(copy.getOutput()))
+        ring->waitFor(wb, /*isEmpty=*/false);
+}
+
+LogicalResult KernelLowering::copyByProducer(CopyOp op) {
+  const TileRing *ring = findRing(op.getOutput());
+  Value map = kernel.getBody().getArgument(op->getAttrOfType<IntegerAttr>(kMapAttr).getInt());
+  unsigned rowDim = attn::getMaps(op)[0].getNumDims() - 2;
+  AffineMap rows = attn::getMaps(op)[0];
+  Values begin = getBegin(wb, op.getInput());
+  Value any;
+  if (op.getFirst()) {
+    Value first = wb.fromIndex(op.getFirst());
+    any = wb.isLess(first, GlobalView(wb, op.getInput(), rows).getSize(wb, rowDim));
+    for (auto [i, expr] : llvm::enumerate(rows.getResults()))
+      if (expr == wb.b.getAffineDimExpr(rowDim))
+        begin[i] = wb.add(begin[i], first);
+  }
+  wb.when(any, [&] { ring->copyBox(wb, map, begin); });
+  return success();
+}
+
+static void setRegisters(WarpBuilder &wb, StringRef change, int64_t count) {
+  wb.assemble(("setmaxnreg." + change + ".sync.aligned.u32 " + Twine(count) + ";").str(), "~{memory}", {});
+}
+
+void KernelLowering::splitRoles() {
+  if (!kernel->hasAttr(kStagesAttr))
+    return;
+  Block &body = kernel.getBody().front();
+  Operation *first = &*llvm::find_if(body, [](Operation &op) { return isa<AttnDialect>(op.getDialect()); });
+  wb.b.setInsertionPoint(first);
+  wb.loc = kernel.getLoc();
+  int64_t barriers = layout.barrierOffset;
+  kernel.walk([&](ProductOp product) {
+    Value root = getRoot(product.getRhs());
+    if (rings.contains(root))
+      return;
+    rings.insert({root, TileRing(wb, tiles.lookup(root), layout.stages, barriers)});
+    barriers += layout.stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
+  });
+  int64_t consumers = wb.threads / wb.lanes;
+  auto isEqual = [&](Value x, int64_t y) {
+    return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, x, wb.constant(y));
+  };
+  wb.when(isEqual(wb.thread, 0), [&] {
+    for (auto &[root, ring] : rings)
+      ring.initialise(wb, consumers);
+    wb.assemble("fence.mbarrier_init.release.cluster;", "~{memory}", {});
+  });
+  wb.barrier();
+  wb.barrierThreads = wb.threads;
+  Value consumes = wb.isLess(wb.warp, wb.constant(consumers));
+  auto roles = scf::IfOp::create(wb.b, wb.loc, consumes, /*withElseRegion=*/true);
+  Block *consumer = roles.thenBlock();
+  consumer->getOperations().splice(consumer->begin(), body.getOperations(), first->getIterator(),
+                                   body.getTerminator()->getIterator());
+  wb.b.setInsertionPointToStart(roles.elseBlock());
+  bool movesRegisters = consumers == kConsumersWithRegisters;
+  if (movesRegisters)
+    setRegisters(wb, "dec", kProducerRegisters);
+  auto copies = scf::IfOp::create(wb.b, wb.loc, isEqual(wb.thread, wb.threads), /*withElseRegion=*/false);
+  producer = copies;
+  wb.b.setInsertionPointToStart(copies.thenBlock());
+  IRMapping mapping;
+  for (Operation &op : consumer->without_terminator())
+    wb.b.clone(op, mapping);
+  wb.b.setInsertionPointToStart(consumer);
+  if (movesRegisters)
+    setRegisters(wb, "inc", kConsumerRegisters);
+}
