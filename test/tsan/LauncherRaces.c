@@ -67,7 +67,7 @@ static const attn_cuda_driver driver = {.cuInit = succeed,
                                         .cuFuncSetAttribute = setAttribute,
                                         .cuLaunchKernel = launch};
 
-static attn_cuda_image image = {"", 0, NULL, 0, 80, 11080, NULL};
+static attn_cuda_image image = {"", 0, NULL, 0, 80, 11080, 0, NULL};
 static attn_cuda_kernel kernels[2] = {{&image, "one", NULL}, {&image, "two", NULL}};
 
 /* Null where every launch returned 0. */

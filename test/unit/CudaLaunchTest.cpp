@@ -161,6 +161,15 @@ TEST_F(CudaLaunch, refusesADeviceOfLowerCapability) {
   expectRefusal(launch(), ATTN_CUDA_WRONG_DEVICE, "expected a device of compute capability 8.0 or higher, found 7.5");
 }
 
+TEST_F(CudaLaunch, refusesADeviceOfAnotherCapability) {
+  image.is_exact = 1;
+  emulator.capability = 90;
+  expectRefusal(launch(), ATTN_CUDA_WRONG_DEVICE,
+                "expected a device of compute capability 8.0 and no other, found 9.0");
+  emulator.capability = 80;
+  EXPECT_EQ(launch(), 0);
+}
+
 TEST_F(CudaLaunch, refusesMoreSharedMemoryThanTheDeviceHas) {
   emulator.capability = 86;
   expectRefusal(launch(1, 32, 150 * 1024), ATTN_CUDA_WRONG_DEVICE,
