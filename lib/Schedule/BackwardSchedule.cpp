@@ -76,10 +76,11 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
         return isHead ? "expected the heads of Q to share those of K, V and their gradients alike"
                       : "expected K and V of each batch index of their own";
     }
-    if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1)
-      return "expected a bias of each batch index and head of its own where its gradient is asked for, or static sizes "
-             "of "
-             "at most 2^26 elements";
+    // Tasks take the keys of a bias that they share in turn.
+    if (!hasOwnBias && maps["dbias"] && !getResultOf(maps["dbias"], position) && domain[position] != 1 &&
+        !sharesBiasGradient(op))
+      return "expected a bias with keys, or of each batch index and head of its own, where its gradient is asked for, "
+             "or static sizes of at most 2^26 elements";
   }
   if (maps["dquery"].getResults().back() != getDim(numBatch + 2))
     return "expected the columns of dquery to be its last dimension";
@@ -92,6 +93,15 @@ std::string attn::explainNoBackwardKernel(Operation *op) {
   return explain(cast<BackwardStepOp>(op), /*hasOwnBias=*/false);
 }
 
+bool attn::canHaveChunks(Operation *op) {
+  NamedMaps maps(op);
+  unsigned numBatch = getNumBatchDims(op);
+  bool isOwned = !maps["dbias"] || getResultOf(maps["dbias"], numBatch) || getResultOf(maps["dbias"], numBatch + 1);
+  bool hasCaptures = llvm::TypeSwitch<Operation *, bool>(op).Case<SdpaBackwardOp, BackwardStepOp>(
+      [](auto backward) { return !backward.getDcaptures().empty(); });
+  return isOwned && !hasCaptures && !getPackedSequences(op) && !sharesBiasGradient(op);
+}
+
 int64_t attn::getBackwardStackBytes(Operation *op, int64_t queryTile, int64_t keyTile, int64_t panelKeys) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
   int64_t elements =
@@ -101,13 +111,19 @@ int64_t attn::getBackwardStackBytes(Operation *op, int64_t queryTile, int64_t ke
 }
 
 LogicalResult BackwardAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
-                                   int64_t blockRows, int64_t blockVectors) {
+                                   int64_t blockRows, int64_t blockVectors, InstructionAttr instruction,
+                                   int64_t chunks) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"lanes", lanes, 1},
                                        {"block_rows", blockRows, 1},
-                                       {"block_vectors", blockVectors, 1}})))
+                                       {"block_vectors", blockVectors, 1},
+                                       {"chunks", chunks, 1}})))
     return failure();
+  Instruction value = instruction.getValue();
+  if (value != Instruction::FMA && value != Instruction::Pairs)
+    return emitError() << "expected instruction to be fma or pairs, found " << stringifyInstruction(value)
+                       << "; write instruction = fma";
   if (blockRows * blockVectors > kMaxAccumulators)
     return emitError() << "expected block_rows times block_vectors to be at most " << kMaxAccumulators << ", found "
                        << blockRows << " times " << blockVectors << "; write block_rows = 6, block_vectors = 2";
@@ -128,8 +144,13 @@ LogicalResult BackwardAttr::verifyFor(Operation *op, const TargetInfo *target) c
   if (std::string reason = explainNoBackwardKernel(op); !reason.empty())
     return op->emitOpError("cannot be tiled: ") << reason << "; run attn-lower-to-reference";
   Type sum = getAccumulationType(getElement(op->getOperand(0)));
-  if (target && failed(verifyTarget(op, sum, *target)))
+  if ((target && failed(verifyTarget(op, sum, *target))) || failed(verifyInstruction(op, *this)))
     return failure();
+  if (getChunks() > 1 && !canHaveChunks(op))
+    return op->emitOpError(
+               "schedule: expected chunks = 1 for packed sequences, and where tasks share a gradient of a bias "
+               "or of a captured tensor, found ")
+           << getChunks() << "; write chunks = 1";
   int64_t bytes = getBackwardStackBytes(op, getQueryTile(), getKeyTile(), getPanelKeys());
   if (bytes > kMaxPrefillStackBytes)
     return op->emitOpError("schedule: expected query_tile and key_tile of at most ")

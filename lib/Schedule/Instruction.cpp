@@ -49,6 +49,11 @@ bool attn::hasScoreWeight(Operation *op) {
 
 static Type getType(Operation *op, unsigned operand) { return getElementTypeOrSelf(op->getOperand(operand).getType()); }
 
+static Type getGradientOfOutput(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Type>(op).Case<SdpaBackwardOp, BackwardStepOp>(
+      [](auto backward) { return getElementTypeOrSelf(backward.getDout().getType()); });
+}
+
 /// Pairs of bf16 that lie side by side. Tiles of a prefill kernel hold K and V of 8 bits as bf16, which is exact.
 static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
   for (unsigned i : {0u, 1u, 2u})
@@ -58,6 +63,14 @@ static bool canMultiplyPairs(Operation *op, bool sharesKeys) {
   if (hasScoreWeight(op) || ShapedType::isDynamic(headSize) || headSize % 2 != 0)
     return false;
   AffineExpr head = getAffineDimExpr(getDomainPosition(op, DimKind::HeadSize), op->getContext());
+  // Gradients of Q and K are also products of pairs along V.
+  if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
+    int64_t valueSize = getStaticSize(op, DimKind::ValueSize);
+    AffineExpr column = getAffineDimExpr(getDomainPosition(op, DimKind::ValueSize), op->getContext());
+    if (ShapedType::isDynamic(valueSize) || valueSize % 2 != 0 || getMaps(op)[2].getResults().back() != column ||
+        isQuantised(getType(op, 1)) || !getGradientOfOutput(op).isBF16())
+      return false;
+  }
   return llvm::all_of(ArrayRef(getMaps(op)).take_front(2),
                       [&](AffineMap map) { return map.getResults().back() == head; });
 }
@@ -128,8 +141,8 @@ static constexpr Requirement kRequirements[] = {
      [](const TargetInfo &) { return true; }, "a Q of f32 on a GPU; write instruction = mma"},
     {[](Operation *op, ScheduleAttr schedule) { return canMultiplyPairs(op, schedule.sharesKeys()); },
      [](const TargetInfo &target) { return target.bf16DotRate > 0; },
-     "Q, K and V of bf16, in #attn.prefill also K and V of 8 bits, of an even head size that is innermost, without "
-     "score_weight; write instruction = fma"},
+     "Q, K and V of bf16, in #attn.prefill also K and V of 8 bits, of an even head size that is innermost, in "
+     "#attn.backward all head sizes, without score_weight; write instruction = fma"},
     {[](Operation *op, ScheduleAttr) { return canMultiplyBytes(op); },
      [](const TargetInfo &target) { return target.hasByteDot; },
      "a Q of 16 bits, and int8 K and V of head sizes that are multiples of 16, at most 512 and innermost, without "

@@ -22,7 +22,9 @@ static constexpr int64_t kPackedColumns = 16;
 BackwardOperands::BackwardOperands(RewriterBase &b, BackwardStepOp step)
     : b(b), loc(step.getLoc()), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
       sizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
-      type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))) {
+      type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))),
+      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
+                                             : type) {
   for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
     maps[spec.name] = map;
 }
@@ -58,9 +60,11 @@ Value BackwardOperands::insert(const Part &part, Value value) {
                                        part.slice.strides);
 }
 
-Value BackwardOperands::createSpace(int64_t rows, int64_t columns, OpFoldResult usedRows, OpFoldResult usedColumns) {
-  int64_t line = kLineBytes / (type.getWidth() / 8);
-  auto spaceType = RankedTensorType::get({rows, int64_t(llvm::alignTo(columns, line)) + line}, type);
+Value BackwardOperands::createSpace(int64_t rows, int64_t columns, OpFoldResult usedRows, OpFoldResult usedColumns,
+                                    Type elementType) {
+  elementType = elementType ? elementType : type;
+  int64_t line = kLineBytes / (elementType.getIntOrFloatBitWidth() / 8);
+  auto spaceType = RankedTensorType::get({rows, int64_t(llvm::alignTo(columns, line)) + line}, elementType);
   // No tensor.empty: CSE makes one of two, and of two destinations in it bufferisation makes one a buffer of its own.
   Value space = bufferization::AllocTensorOp::create(b, loc, spaceType, /*dynamicSizes=*/ValueRange());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
@@ -87,12 +91,12 @@ Value BackwardOperands::copyRows(const Part &rows, unsigned row, unsigned column
   copyMaps.push_back(getRowMap());
   SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);
   auto build = [&](OpBuilder &nested, Location at, ValueRange x) {
-    Value element =
-        isQuantised(x[0].getType()) ? convertQuantised(nested, at, x[0], type) : convertFloat(nested, at, x[0], type);
+    Value element = isQuantised(x[0].getType()) ? convertQuantised(nested, at, x[0], rowType)
+                                                : convertFloat(nested, at, x[0], rowType);
     if (lse) {
       Value none = createFloatConstant(nested, at, x[1].getType(), -std::numeric_limits<double>::infinity());
       Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, x[1], none);
-      element = arith::SelectOp::create(nested, at, isEmpty, createFloatConstant(nested, at, type, 0), element);
+      element = arith::SelectOp::create(nested, at, isEmpty, createFloatConstant(nested, at, rowType, 0), element);
     }
     linalg::YieldOp::create(nested, at, element);
   };
@@ -106,6 +110,42 @@ Value BackwardOperands::transposeRows(const Part &rows, unsigned column, int64_t
   return PackOp::create(b, loc, space.getType(), rows.value, space,
                         b.getAffineMapArrayAttr({getRowMap(rows.map, 1, column), target}))
       ->getResult(0);
+}
+
+Value BackwardOperands::createPairs(int64_t pairs, int64_t others, OpFoldResult usedPairs) {
+  int64_t line = kLineBytes / (2 * rowType.getWidth() / 8);
+  auto spaceType = RankedTensorType::get({pairs, int64_t(llvm::alignTo(others, line)) + line, 2}, rowType);
+  Value space = bufferization::AllocTensorOp::create(b, loc, spaceType, /*dynamicSizes=*/ValueRange());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  return tensor::ExtractSliceOp::create(b, loc, space, ArrayRef<OpFoldResult>{zero, zero, zero},
+                                        {usedPairs, b.getIndexAttr(others), b.getIndexAttr(2)}, {one, one, one});
+}
+
+Value BackwardOperands::transposePairs(const Part &rows, unsigned column, int64_t columns) {
+  Value space = createPairs(columns / 2, schedule.getKeyTile(), b.getIndexAttr(columns / 2));
+  AffineExpr row = b.getAffineDimExpr(0), paired = b.getAffineDimExpr(1);
+  AffineMap target = AffineMap::get(2, 0, {paired.floorDiv(2), row, paired % 2}, b.getContext());
+  return PackOp::create(b, loc, space.getType(), rows.value, space,
+                        b.getAffineMapArrayAttr({getRowMap(rows.map, 1, column), target}))
+      ->getResult(0);
+}
+
+Value BackwardOperands::pairRows(const Part &rows, unsigned column, int64_t columns, OpFoldResult count) {
+  AffineExpr row = b.getAffineDimExpr(0), other = b.getAffineDimExpr(1);
+  OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, loc, row.ceilDiv(2), {count});
+  Value space = createPairs(llvm::divideCeil(schedule.getKeyTile(), 2), columns, pairs);
+  AffineMap target = AffineMap::get(2, 0, {row.floorDiv(2), other, row % 2}, b.getContext());
+  return PackOp::create(b, loc, space.getType(), rows.value, space,
+                        b.getAffineMapArrayAttr({getRowMap(rows.map, 1, column), target}))
+      ->getResult(0);
+}
+
+Value BackwardOperands::readRows(Value whole, StringRef name, unsigned column, int64_t columns, const Position &at,
+                                 ArrayRef<OpFoldResult> tileSizes) {
+  Value tile = transposeRows(getPart(whole, name, at, tileSizes), column, columns);
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  return tensor::ExtractSliceOp::create(b, loc, tile, ArrayRef<OpFoldResult>{zero, zero},
+                                        {b.getIndexAttr(columns), tileSizes[numBatch + 1]}, {one, one});
 }
 
 Value BackwardOperands::writeRows(Value sums, Value whole, StringRef name, unsigned column, const Position &at,

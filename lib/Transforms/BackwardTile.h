@@ -35,13 +35,22 @@ public:
   Part getPart(mlir::Value operand, llvm::StringRef name, llvm::ArrayRef<mlir::OpFoldResult> offsets,
                llvm::ArrayRef<mlir::OpFoldResult> partSizes);
   mlir::Value insert(const Part &part, mlir::Value value);
-  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns.
-  mlir::Value createSpace(int64_t rows, int64_t columns, mlir::OpFoldResult usedRows, mlir::OpFoldResult usedColumns);
-  /// Rows of a tile in the type of the sums, one after the other; 0 where `lse`, one of each row, is -inf: what a row
+  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns; of
+  /// the type of the sums, or of `elementType`.
+  mlir::Value createSpace(int64_t rows, int64_t columns, mlir::OpFoldResult usedRows, mlir::OpFoldResult usedColumns,
+                          mlir::Type elementType = {});
+  /// Rows of a tile in the type of products, one after the other; 0 where `lse`, one of each row, is -inf: what a row
   /// without keys holds reaches no sum.
   mlir::Value copyRows(const Part &rows, unsigned row, unsigned column, mlir::Value space, mlir::Value lse = {});
   /// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
   mlir::Value transposeRows(const Part &rows, unsigned column, int64_t columns);
+  /// The same in pairs of columns, (column floordiv 2, key, column mod 2).
+  mlir::Value transposePairs(const Part &rows, unsigned column, int64_t columns);
+  /// Rows of K in pairs of `count` keys, (key floordiv 2, column, key mod 2).
+  mlir::Value pairRows(const Part &rows, unsigned column, int64_t columns, mlir::OpFoldResult count);
+  /// The gradient of a key tile as (column, key), from its place.
+  mlir::Value readRows(mlir::Value whole, llvm::StringRef name, unsigned column, int64_t columns, const Position &at,
+                       llvm::ArrayRef<mlir::OpFoldResult> tileSizes);
   /// The gradient of a key tile, (column, key), into its place.
   mlir::Value writeRows(mlir::Value sums, mlir::Value whole, llvm::StringRef name, unsigned column, const Position &at,
                         llvm::ArrayRef<mlir::OpFoldResult> tileSizes);
@@ -60,10 +69,14 @@ protected:
   Position sizes;                   ///< of the step's domain; of packed sequences, those of the task's
   mlir::Value queryStart, keyStart; ///< of the task's sequence in the packed rows; null for others
   unsigned numBatch;
-  mlir::FloatType type; ///< of the sums
+  mlir::FloatType type, rowType; ///< of the sums; of what is multiplied
   llvm::StringMap<mlir::AffineMap> maps;
 
+  bool usesPairs() { return schedule.getInfo().depth == 2; }
+
 private:
+  /// Space of (pair, other, 2), of which pairs are a line apart from each other.
+  mlir::Value createPairs(int64_t pairs, int64_t others, mlir::OpFoldResult usedPairs);
   mlir::AffineMap getRowMap();
   /// From a map over (query, key, head, value) to one over (row, column).
   mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned row, unsigned column);

@@ -16,11 +16,25 @@ static constexpr int64_t kManyRegisters = 32;
 static constexpr int64_t kBlockRows = 6, kBlockVectors = 2;
 /// The best tile of a sweep on 16 registers: 16 blocks of rows, 8 panels of keys.
 static constexpr int64_t kQueryTile = 96, kKeyTile = 128;
+/// With fewer heads, queries and keys are chunks for so many tasks at a time. A chunk of so many queries is worth the
+/// packing of a key tile.
+static constexpr int64_t kTasks = 8, kChunkQueries = 512;
 
 /// As many positions as there are, in whole blocks, at most `most`.
 static int64_t getTile(int64_t size, int64_t block, int64_t most) {
   int64_t tile = std::max(block, most / block * block);
   return ShapedType::isDynamic(size) ? tile : std::clamp<int64_t>(llvm::alignTo(size, block), block, tile);
+}
+
+/// Chunks of queries and keys: a matter of the shape, as the order of sums is. The number of threads is not.
+static int64_t getChunks(SdpaBackwardOp op) {
+  SmallVector<int64_t> domain = getStaticDomain(op);
+  unsigned numBatch = getNumBatchDims(op);
+  if (llvm::any_of(ArrayRef(domain).take_front(numBatch + 2), ShapedType::isDynamic) || !canHaveChunks(op))
+    return 1;
+  int64_t tasks = std::max<int64_t>(1, llvm::product_of(ArrayRef(domain).take_front(numBatch)) / getGroupSize(op));
+  int64_t most = std::min(domain[numBatch], domain[numBatch + 1]) / kChunkQueries;
+  return std::max<int64_t>(1, std::min<int64_t>(llvm::divideCeil(kTasks, tasks), most));
 }
 
 FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target) {
@@ -39,7 +53,8 @@ FailureOr<ScheduleAttr> attn::selectBackwardSchedule(SdpaBackwardOp op, const Ta
     keyTile -= panel;
   while (!fits() && queryTile > rows)
     queryTile -= rows;
-  auto schedule = ScheduleAttr(BackwardAttr::get(op.getContext(), queryTile, keyTile, lanes, rows, kBlockVectors));
+  auto schedule = ScheduleAttr(BackwardAttr::get(op.getContext(), queryTile, keyTile, lanes, rows, kBlockVectors,
+                                                 selectInstruction(op, /*sharesKeys=*/false, target), getChunks(op)));
   if (failed(schedule.verifyFor(op, &target)))
     return failure();
   return schedule;

@@ -6,7 +6,9 @@
 // K, in them through the query tiles that query_ranges visit. The gradients of K
 // and V of a tile stay in the cache as (column, key); that of Q is added to where
 // it lies. A task owns all that it adds to, so sums have one order for every number
-// of threads.
+// of threads. Where tasks share a bias whose gradient is asked for, they take key
+// tiles in turn. Where there are few heads, a task is a pair of a chunk of queries
+// and one of keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,6 +41,17 @@ struct Sums {
   static Sums of(ValueRange all) { return {all[0], all[1], all[2], SmallVector<Value>(all.drop_front(3))}; }
 };
 
+/// Positions [first, end) of queries or keys.
+struct Range {
+  Value first, end;
+};
+
+/// A batch index and a head of K, with all queries and keys where no part is given.
+struct Task {
+  SmallVector<Value> batch;
+  std::optional<Range> queries, keys;
+};
+
 class BackwardTiles : BackwardOperands {
 public:
   BackwardTiles(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step), captures(b, step) {
@@ -62,15 +75,93 @@ public:
     SmallVector<Value> inits = {step.getDquery(), step.getDkey(), step.getDvalue()};
     if (step.getDbias())
       inits.push_back(step.getDbias());
+    if (sharesBiasGradient(step))
+      return buildTurns(bounds, inits);
+    if (schedule.getChunks() > 1)
+      return buildChunks(bounds, inits);
     captures.createParts(bounds, inits);
+    return buildTasks(bounds, inits, [](ValueRange indices) { return Task{SmallVector<Value>(indices), {}, {}}; });
+  }
+
+private:
+  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
+  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
+  Value subtract(Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
+  Value multiply(Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+  Value multiply(Value x, int64_t y) { return multiply(x, index(b, loc, y)); }
+  Value divide(Value x, Value y) { return b.createOrFold<arith::DivSIOp>(loc, x, y); }
+  Value remainder(Value x, Value y) { return b.createOrFold<arith::RemSIOp>(loc, x, y); }
+  Value divideUp(Value x, int64_t y) { return b.createOrFold<arith::CeilDivSIOp>(loc, x, index(b, loc, y)); }
+
+  /// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
+  /// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
+  SmallVector<Value> buildTurns(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
+    Value one = index(b, loc, 1), count = one, numKeys = toIndex(sizes[numBatch + 1]);
+    SmallVector<Value> sides;
+    for (OpFoldResult bound : bounds) {
+      sides.push_back(toIndex(bound));
+      count = multiply(count, sides.back());
+    }
+    Value tiles = max(divideUp(numKeys, schedule.getKeyTile()), one);
+    Value phases = multiply(tiles, b.createOrFold<arith::CeilDivSIOp>(loc, count, tiles));
+    return createLoop(index(b, loc, 0), phases, 1, inits, [&](Value phase, ValueRange carried) {
+      Value first = multiply(divide(phase, tiles), tiles);
+      OpFoldResult together = min(tiles, subtract(count, first));
+      return buildTasks(together, carried, [&](ValueRange indices) {
+        Value rest = add(b, loc, first, indices[0]);
+        Task task{SmallVector<Value>(sides.size()), {}, {}};
+        task.keys =
+            getPart(remainder(add(b, loc, indices[0], phase), tiles), index(b, loc, schedule.getKeyTile()), numKeys);
+        for (unsigned i = sides.size(); i-- > 0; rest = divide(rest, sides[i]))
+          task.batch[i] = remainder(rest, sides[i]);
+        return task;
+      });
+    });
+  }
+
+  /// A Latin square of chunks: in phase f, chunk c of the keys meets chunk (f - c) mod N of the queries. So the tasks
+  /// of a phase add to rows of their own, in an order that the phases fix. Under a causal mask, where half of the pairs
+  /// are empty, all phases have equal work.
+  SmallVector<Value> buildChunks(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
+    int64_t number = schedule.getChunks();
+    auto getChunk = [&](unsigned position, int64_t tile) {
+      return multiply(divideUp(divideUp(toIndex(sizes[position]), number), tile), tile);
+    };
+    Value queryChunk = getChunk(numBatch, schedule.getQueryTile()), all = index(b, loc, number),
+          keyChunk = getChunk(numBatch + 1, schedule.getKeyTile());
+    SmallVector<OpFoldResult> tasks(bounds);
+    tasks.push_back(b.getIndexAttr(number));
+    return createLoop(index(b, loc, 0), all, 1, inits, [&](Value phase, ValueRange carried) {
+      return buildTasks(tasks, carried, [&](ValueRange indices) {
+        Value chunk = indices.back(), other = remainder(subtract(add(b, loc, phase, all), chunk), all);
+        Task task{SmallVector<Value>(indices.drop_back()), {}, {}};
+        task.queries = getPart(other, queryChunk, toIndex(sizes[numBatch]));
+        task.keys = getPart(chunk, keyChunk, toIndex(sizes[numBatch + 1]));
+        return task;
+      });
+    });
+  }
+
+  /// Part `number` of `count` positions.
+  Range getPart(Value number, Value size, Value count) {
+    Value first = min(multiply(number, size), count);
+    return {first, min(add(b, loc, first, size), count)};
+  }
+  using BackwardOperands::getPart;
+
+  /// Tasks that may run at the same time.
+  SmallVector<Value> buildTasks(ArrayRef<OpFoldResult> bounds, ValueRange inits,
+                                function_ref<Task(ValueRange)> getTask) {
+    OpBuilder::InsertionGuard guard(b);
     auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
     b.setInsertionPointToStart(forall.getBody());
+    Task one = getTask(forall.getInductionVars());
     task.assign(sizes.size(), b.getIndexAttr(0));
     if (step.getCuSeqlensQ())
       enterSequence(forall.getInductionVars()[0]);
     taskSizes = sizes;
     for (unsigned i = 0; i < numBatch; ++i) {
-      task[i] = forall.getInductionVars()[i];
+      task[i] = one.batch[i];
       taskSizes[i] = b.getIndexAttr(1);
     }
     if (numBatch > 0) {
@@ -78,6 +169,13 @@ public:
           affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * groupSize, {task[numBatch - 1]});
       taskSizes[numBatch - 1] = groupSize ? OpFoldResult(b.getIndexAttr(groupSize)) : sizes[numBatch - 1];
     }
+    queryPart = one.queries;
+    keyPart = one.keys;
+    for (auto [position, part] : {std::pair(numBatch, queryPart), std::pair(numBatch + 1, keyPart)})
+      if (part) {
+        task[position] = part->first;
+        taskSizes[position] = subtract(part->end, part->first);
+      }
     SmallVector<Slice> slices;
     SmallVector<Value> parts;
     static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
@@ -94,7 +192,6 @@ public:
     return captures.sumParts(forall.getResults());
   }
 
-private:
   /// The rows of the task are those of sequence `batch`.
   void enterSequence(Value batch) {
     queryStart = getSequenceStart(b, loc, step.getCuSeqlensQ(), batch);
@@ -103,11 +200,8 @@ private:
     sizes[numBatch + 1] = getSequenceLength(b, loc, step.getCuSeqlensK(), batch);
   }
 
-  Value max(Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
-  Value min(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
-
-  /// [lower, upper) of the keys that a query visits: no others are read.
-  std::pair<Value, Value> getVisitedKeys() {
+  /// The keys that a query of `queries` visits: no others are read.
+  Range getVisitedKeys(Range queries) {
     Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
     bool isByHead = false;
     step.getMaskMod().walk(
@@ -122,8 +216,8 @@ private:
     }
     SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstQuery)
-        return index(b, loc, 0);
-      return op.getKind() == IndexKind::EndQuery ? toIndex(sizes[numBatch]) : evaluateIndex(op, task);
+        return queries.first;
+      return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(op, task);
     });
     lower = max(visited[0], lower);
     return {lower, max(lower, min(visited[1], upper))};
@@ -136,10 +230,22 @@ private:
   }
 
   Sums buildKeyTiles(Sums sums) {
-    auto [lower, upper] = getVisitedKeys();
+    auto [lower, upper] = getVisitedKeys({index(b, loc, 0), toIndex(sizes[numBatch])});
     int64_t keyTile = schedule.getKeyTile();
     std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-    bool isWhole = first && last && (*last - *first) % keyTile == 0;
+    bool isWhole = first && last && (*last - *first) % keyTile == 0 && (!keyPart || *first % keyTile == 0);
+    if (keyPart) {
+      lower = max(lower, keyPart->first);
+      upper = min(upper, keyPart->end);
+    }
+    if (queryPart && !step.getMaskMod().empty()) {
+      // Of the tiles, those that the task's queries visit.
+      Range visited = getVisitedKeys(*queryPart);
+      Value zero = index(b, loc, 0), size = index(b, loc, keyTile);
+      Value end = add(b, loc, lower, multiply(divideUp(max(subtract(visited.end, lower), zero), keyTile), size));
+      upper = min(upper, end);
+      lower = add(b, loc, lower, multiply(divide(max(subtract(visited.first, lower), zero), size), size));
+    }
     return Sums::of(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
       Sums whole = Sums::of(carried);
       OpFoldResult count = b.getIndexAttr(keyTile);
@@ -160,21 +266,31 @@ private:
     Position keyAt = inRows(at);
     Part key = getPart(step.getKey(), "key", keyAt, tileSizes),
          value = getPart(step.getValue(), "value", keyAt, tileSizes);
-    keyRows = copyRows(key, 1, 2, createSpace(keyTile, headSize, count, b.getIndexAttr(headSize)));
+    keyRows = key;
     valueRows = value;
-    if (getElementTypeOrSelf(value.value.getType()) != type) { // as K: they have one type
-      valueRows.value = copyRows(value, 1, 3, createSpace(keyTile, valueSize, count, b.getIndexAttr(valueSize)));
-      valueRows.map = AffineMap::get(4, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(3)}, b.getContext());
+    if (usesPairs()) {
+      transposed = {transposePairs(key, 2, headSize), transposePairs(value, 3, valueSize),
+                    pairRows(key, 2, headSize, count)};
+    } else {
+      copyKeys(keyRows, 2, headSize, count);
+      if (getElementTypeOrSelf(value.value.getType()) != type) // as K: they have one type
+        copyKeys(valueRows, 3, valueSize, count);
+      transposed = {transposeRows(key, 2, headSize), transposeRows(value, 3, valueSize)};
     }
-    transposed = {transposeRows(key, 2, headSize), transposeRows(value, 3, valueSize)};
-    Value zero = createFloatConstant(b, loc, type, 0);
-    auto createSums = [&](int64_t columns) {
-      return linalg::FillOp::create(b, loc, zero, createSpace(columns, keyTile, b.getIndexAttr(columns), count))
+    // In the task's part of the gradients: one head of K.
+    Position inTask(sizes.size(), b.getIndexAttr(0));
+    inTask[numBatch + 1] = getInPart(keyPart, firstKey);
+    // From 0, or from what other chunks of queries have added.
+    auto createSums = [&](Value gradient, StringRef name, unsigned column, int64_t columns) -> Value {
+      if (queryPart)
+        return readRows(gradient, name, column, columns, inTask, tileSizes);
+      return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0),
+                                    createSpace(columns, keyTile, b.getIndexAttr(columns), count))
           .getResult(0);
     };
     Sums sums = whole;
-    sums.key = createSums(headSize);
-    sums.value = createSums(valueSize);
+    sums.key = createSums(whole.key, "dkey", 2, headSize);
+    sums.value = createSums(whole.value, "dvalue", 3, valueSize);
     auto buildHead = [&](Value inTask, Sums carried) {
       head = inTask;
       if (numBatch > 0)
@@ -189,9 +305,6 @@ private:
       sums = Sums::of(
           createLoop(zeroIndex, toIndex(taskSizes[numBatch - 1]), 1, sums.getAll(),
                      [&](Value inTask, ValueRange carried) { return buildHead(inTask, Sums::of(carried)).getAll(); }));
-    // In the task's part of the gradients: one head of K.
-    Position inTask(sizes.size(), b.getIndexAttr(0));
-    inTask[numBatch + 1] = firstKey;
     whole.query = sums.query;
     whole.others = sums.others;
     whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
@@ -199,11 +312,20 @@ private:
     return whole;
   }
 
+  /// The rows of a key tile become a copy of them, one after the other.
+  void copyKeys(Part &rows, unsigned column, int64_t columns, OpFoldResult count) {
+    rows.value =
+        copyRows(rows, 1, column, createSpace(schedule.getKeyTile(), columns, count, b.getIndexAttr(columns), rowType));
+    rows.map = AffineMap::get(4, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(column)}, b.getContext());
+  }
+
   /// Partial tiles, which evaluate the predicate, up to the first query that keeps all keys; full ones; partial ones.
   Sums buildQueryTiles(Position at, Position tileSizes, OpFoldResult count, Sums sums) {
-    Value numQueries = toIndex(sizes[numBatch]), zero = index(b, loc, 0);
+    Range all{index(b, loc, 0), toIndex(sizes[numBatch])};
+    if (queryPart)
+      all = *queryPart;
     if (step.getQueryRanges().empty())
-      return buildTiles(at, tileSizes, zero, numQueries, hasFunctions(), sums);
+      return buildTiles(at, tileSizes, all.first, all.end, hasFunctions(), sums);
     Value firstKey = toIndex(at[numBatch + 1]), endKey = add(b, loc, firstKey, toIndex(count));
     SmallVector<Value> bounds = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstKey)
@@ -211,8 +333,8 @@ private:
       return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(op, at);
     });
     auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
-    Value lower = isConstant(bounds[0], 0) ? bounds[0] : max(bounds[0], zero);
-    Value upper = isConstant(bounds[1], kNoBound) ? numQueries : min(bounds[1], numQueries);
+    Value lower = isConstant(bounds[0], 0) ? all.first : max(bounds[0], all.first);
+    Value upper = isConstant(bounds[1], kNoBound) ? all.end : min(bounds[1], all.end);
     if (isConstant(bounds[3], 0))
       return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/true, sums);
     if (!isConstant(bounds[2], 0)) {
@@ -225,6 +347,11 @@ private:
     Value end = max(lower, min(bounds[3], upper));
     sums = buildTiles(at, tileSizes, lower, end, /*isPartial=*/false, sums);
     return buildTiles(at, tileSizes, end, upper, /*isPartial=*/true, sums);
+  }
+
+  /// A position in the task's part of queries or keys.
+  OpFoldResult getInPart(const std::optional<Range> &part, OpFoldResult position) {
+    return part ? OpFoldResult(subtract(toIndex(position), part->first)) : position;
   }
 
   bool hasFunctions() { return !step.getMaskMod().empty() || step.getBias() || step.getMask(); }
@@ -248,13 +375,14 @@ private:
          lse = getPart(step.getLse(), "lse", rowAt, tileSizes),
          delta = getPart(step.getDelta(), "delta", rowAt, tileSizes);
     auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
-      return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns)), lse.value);
+      return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns), rowType),
+                      lse.value);
     };
     Value queryRows = createRows(query, 2, headSize), doutRows = createRows(dout, 3, valueSize);
     // In the task's part of the gradients.
     Position inTask(sizes.size(), b.getIndexAttr(0));
-    inTask[numBatch] = at[numBatch];
-    inTask[numBatch + 1] = at[numBatch + 1];
+    inTask[numBatch] = getInPart(queryPart, at[numBatch]);
+    inTask[numBatch + 1] = getInPart(keyPart, at[numBatch + 1]);
     if (numBatch > 0)
       inTask[numBatch - 1] = head;
     Part dquery = getPart(sums.query, "dquery", inTask, tileSizes), bias, mask, dbias;
@@ -262,8 +390,7 @@ private:
       return AffineMap::get(4, 0, llvm::map_to_vector(dims, [&](unsigned d) { return b.getAffineDimExpr(d); }),
                             b.getContext());
     };
-    SmallVector<AffineMap> stepMaps = {getMap({0, 2}), getMap({1, 2}), valueRows.map,
-                                       lse.map,        getMap({0, 3}), delta.map};
+    SmallVector<AffineMap> stepMaps = {getMap({0, 2}), keyRows.map, valueRows.map, lse.map, getMap({0, 3}), delta.map};
     if (step.getBias()) {
       bias = getPart(step.getBias(), "bias", at, tileSizes);
       stepMaps.push_back(bias.map);
@@ -282,8 +409,8 @@ private:
     }
     llvm::append_range(inits, dcaptures);
     auto tiled = BackwardStepOp::create(
-        b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows, valueRows.value, lse.value, doutRows,
-        delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value, dcaptures,
+        b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows.value, valueRows.value, lse.value,
+        doutRows, delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value, dcaptures,
         /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed, step.getScaleAttr(),
         b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
     if (isPartial) {
@@ -323,10 +450,11 @@ private:
   CaptureSums captures;
   int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
   Position task, taskSizes;
+  std::optional<Range> queryPart, keyPart; ///< the task's
   // Of the key tile and head under way.
   int64_t headSize = 0, valueSize = 0;
-  Value keyRows, head;
-  Part valueRows;
+  Value head;
+  Part keyRows, valueRows;
   SmallVector<Value> transposed;
 };
 

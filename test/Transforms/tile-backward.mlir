@@ -33,3 +33,58 @@ func.func @f(%q: tensor<2x4x300x32xf32>, %k: tensor<2x2x300x32xf32>, %o: tensor<
       -> tensor<2x4x300x32xf32>, tensor<2x2x300x32xf32>, tensor<2x2x300x32xf32>
   return %r#0, %r#1, %r#2 : tensor<2x4x300x32xf32>, tensor<2x2x300x32xf32>, tensor<2x2x300x32xf32>
 }
+
+// Heads share a bias: in a phase no two of them have the same tile of its keys.
+// CHECK-LABEL: func @shared_bias
+//       CHECK: scf.for %[[PHASE:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args
+//       CHECK:   scf.forall (%[[INDEX:.*]]) in (%{{.*}})
+//       CHECK:     %[[SUM:.*]] = arith.addi %[[INDEX]], %[[PHASE]]
+//       CHECK:     %[[TILE:.*]] = arith.remsi %[[SUM]], %{{.*}}
+//       CHECK:     %[[FIRST:.*]] = arith.muli %[[TILE]], %{{.*}}
+//       CHECK:     %[[KEY:.*]] = arith.minsi %[[FIRST]], %{{.*}}
+//       CHECK:     tensor.extract_slice %{{.*}}[0, 0, 0, %[[KEY]]] [1, 1, 300, %{{.*}}]
+//       CHECK:       attn.backward_step
+func.func @shared_bias(%q: tensor<1x8x300x32xf32>, %l: tensor<1x8x300xf32>, %k: tensor<1x8x1024x32xf32>,
+                       %bias: tensor<1x1x300x1024xf32>)
+    -> (tensor<1x8x300x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x1x300x1024xf32>) {
+  %e0 = tensor.empty() : tensor<1x8x300x32xf32>
+  %e1 = tensor.empty() : tensor<1x8x1024x32xf32>
+  %e2 = tensor.empty() : tensor<1x1x300x1024xf32>
+  %r:4 = attn.sdpa_backward
+      ins(%q, %k, %k, %q, %l, %q : tensor<1x8x300x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x8x1024x32xf32>,
+          tensor<1x8x300x32xf32>, tensor<1x8x300xf32>, tensor<1x8x300x32xf32>)
+      bias(%bias : tensor<1x1x300x1024xf32>)
+      outs(%e0, %e1, %e1 : tensor<1x8x300x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x8x1024x32xf32>)
+      dbias(%e2 : tensor<1x1x300x1024xf32>)
+      {scale = 0.25 : f64}
+      -> tensor<1x8x300x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x1x300x1024xf32>
+  return %r#0, %r#1, %r#2, %r#3
+      : tensor<1x8x300x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x8x1024x32xf32>, tensor<1x1x300x1024xf32>
+}
+
+// One head: phases of pairs of chunks. What an earlier phase has added to the gradients of K and V is taken up.
+// CHECK-LABEL: func @chunks
+//       CHECK: scf.for %[[PHASE:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args
+//       CHECK:   scf.forall (%{{.*}}, %[[CHUNK:.*]]) in (1, 4)
+//       CHECK:     %[[SUM:.*]] = arith.addi %[[PHASE]], %{{.*}}
+//       CHECK:     %[[DIFFERENCE:.*]] = arith.subi %[[SUM]], %[[CHUNK]]
+//       CHECK:     arith.remsi %[[DIFFERENCE]], %{{.*}}
+//       CHECK:     scf.for
+//       CHECK:       attn.pack
+//       CHECK:       attn.pack
+//       CHECK:       attn.pack
+//       CHECK:       attn.pack
+//       CHECK:       attn.backward_step
+//       CHECK:     tensor.parallel_insert_slice
+func.func @chunks(%q: tensor<400x32xf32>, %l: tensor<400xf32>)
+    -> (tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>) {
+  %e = tensor.empty() : tensor<400x32xf32>
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>,
+          tensor<400xf32>, tensor<400x32xf32>)
+      outs(%e, %e, %e : tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>)
+      {scale = 0.25 : f64, schedule = #attn.backward<query_tile = 96, key_tile = 32, lanes = 8, block_rows = 6,
+                                                     block_vectors = 2, chunks = 4>}
+      -> tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>
+  return %r#0, %r#1, %r#2 : tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>
+}

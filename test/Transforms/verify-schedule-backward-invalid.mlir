@@ -53,3 +53,34 @@ func.func @stack(%q: tensor<4x1024xf32>, %l: tensor<4xf32>) -> (tensor<4x1024xf3
 
 // expected-error @below {{expected block_rows times block_vectors to be at most 128, found 100 times 2; write block_rows = 6, block_vectors = 2}}
 #s = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 100, block_vectors = 2>
+
+// -----
+
+// expected-error @below {{expected instruction to be fma or pairs, found amx; write instruction = fma}}
+#s = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2, instruction = amx>
+
+// -----
+
+func.func @pairs(%q: tensor<4x16xf32>, %l: tensor<4xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) {
+  // expected-error @below {{schedule: expected instruction = pairs only on targets that have it, with sums of 'f32', found x86-64-v3}}
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4xf32>, tensor<4x16xf32>)
+      outs(%q, %q, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>)
+      {schedule = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2, instruction = pairs>}
+      -> tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>
+}
+
+// -----
+
+func.func @chunks(%q: tensor<4x16xf32>, %l: tensor<4xf32>, %bias: tensor<1x1xf32>)
+    -> (tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<1x1xf32>) {
+  // expected-error @below {{schedule: expected chunks = 1 for packed sequences, and where tasks share a gradient of a bias or of a captured tensor, found 2; write chunks = 1}}
+  %r:4 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<4xf32>, tensor<4x16xf32>)
+      bias(%bias : tensor<1x1xf32>)
+      outs(%q, %q, %q : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>) dbias(%bias : tensor<1x1xf32>)
+      {schedule = #attn.backward<query_tile = 6, key_tile = 16, lanes = 8, block_rows = 6, block_vectors = 2, chunks = 2>}
+      -> tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<1x1xf32>
+  return %r#0, %r#1, %r#2, %r#3 : tensor<4x16xf32>, tensor<4x16xf32>, tensor<4x16xf32>, tensor<1x1xf32>
+}

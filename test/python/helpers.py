@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 
 import attn
-from attn import _chain, _forward
+from attn import _backward, _chain, _forward
 
 BF16, F16 = ml_dtypes.bfloat16, np.float16
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
@@ -88,7 +88,11 @@ def rounded_to(dtype):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(x).astype(dtype).astype(np.float64)
 
-    steps = {_forward: ("scores", "softmax", "apply"), _chain: ("scale", "softcap", "mask", "dropout")}
+    steps = {
+        _forward: ("scores", "softmax", "apply"),
+        _chain: ("scale", "softcap", "mask", "dropout"),
+        _backward: ("apply_backward", "scale_backward", "scores_backward"),
+    }
     with contextlib.ExitStack() as stack:
         for module, names in steps.items():
             for name in names:

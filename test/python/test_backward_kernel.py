@@ -1,5 +1,7 @@
 """Kernels of attn.sdpa_backward against the specification."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 import attn
 import processor
 from backward_ir import Sizes, backward
-from helpers import assert_close, assert_within
+from helpers import assert_close, assert_within, rounded_to
 
 ODD = Sizes(2, 4, 2, 113, 203, 59, 80)
 
@@ -62,18 +64,27 @@ def check(
     more=(),
     given=None,
     target="host",
+    rounds_steps=False,
     **ir,
 ):
-    """Compiles, runs, and compares all gradients. `given` is what the reference of the backward pass has besides."""
+    """Compiles, runs, and compares all gradients. `given` is what the reference of the backward pass has besides.
+
+    With `rounds_steps` the kernel's error may be twice that of the reference whose steps are rounded, without it twice
+    that of a reference whose results are.
+    """
     options = options or {}
     arrays = arrays or problem(sizes, TYPES[dtype], **options)
-    expected = attn.reference.sdpa_backward(*arrays, grad=grad, **options, **(given or {}))
+    reference = functools.partial(attn.reference.sdpa_backward, *arrays, grad=grad, **options, **(given or {}))
+    expected = rounded = reference()
+    if rounds_steps:
+        with rounded_to(TYPES[dtype]):
+            rounded = reference()
     text = backward(sizes, dtype, attributes=attributes, **ir)
     kernel = attn.compile(text, target, fail_on_fallback=True, cache=False)
     found = kernel(*arrays, *more)
     for name, array in zip(grad, found, strict=True):
         # Sums of f32 are rounded once: twice the error of that is what 16 bits may have.
-        low = expected[name].astype(TYPES[dtype]).astype(np.float64) if dtype in ("bf16", "f16") else None
+        low = rounded[name].astype(TYPES[dtype]).astype(np.float64) if dtype in ("bf16", "f16") else None
         assert_close(array, expected[name], TYPES[dtype], f"d{name}", low)
     return found
 
@@ -118,13 +129,75 @@ def test_schedules(schedule, mask):
     check(ODD, attributes, options, target="x86-64-v3")
 
 
+LENGTHS = {"kv_lengths": [150, 0], "q_lengths": [100, 113]}
+FIELDS = "query_tile = 12, key_tile = 32, lanes = 8, block_rows = 6, block_vectors = 2, chunks = 3"
+CHUNKS = f"schedule = #attn.backward<{FIELDS}>"
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_chunks(name):
+    """Pairs of chunks of queries and keys, the last of each smaller: the same bits for every number of threads."""
+    processor.skip_unless_it_runs("x86-64-v3")
+    attributes, options = MASKS[name]
+    attributes = ", ".join(filter(None, [attributes, CHUNKS]))
+    check(ODD, attributes, options, target="x86-64-v3")
+    text = backward(ODD, attributes=attributes)
+    kernel = attn.compile(text, "x86-64-v3", fail_on_fallback=True, cache=False)
+    check_threads(kernel, problem(ODD, **options))
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_chunks_beside_lengths(dtype):
+    """Tiles of a chunk read no key beyond the lengths."""
+    processor.skip_unless_it_runs("x86-64-v3")
+    q, k, v, out, lse, dout = problem(ODD, TYPES[dtype], **LENGTHS)
+    for x, name in ((q, "q_lengths"), (out, "q_lengths"), (dout, "q_lengths"), (k, "kv_lengths"), (v, "kv_lengths")):
+        for b, length in enumerate(LENGTHS[name]):
+            x[b, :, length:] = np.nan
+    dout[1] = np.nan
+    clauses = (("q_lengths", (2,), "i32"), ("kv_lengths", (2,), "i32"))
+    more = [np.array(LENGTHS[name], np.int32) for name, _, _ in clauses]
+    arrays = (q, k, v, out, lse, dout)
+    check(ODD, CHUNKS, LENGTHS, dtype, arrays=arrays, more=more, clauses=clauses, target="x86-64-v3")
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 113, 203), (2, 4, 1, 203), (2, 4, 113, 1)])
+def test_chunks_with_the_gradient_of_a_bias(shape):
+    processor.skip_unless_it_runs("x86-64-v3")
+    rng = np.random.default_rng(2)
+    bias, dlse = rng.standard_normal(shape).astype(np.float32), rng.standard_normal((2, 4, 113)).astype(np.float32)
+    clauses = (("dlse", dlse.shape, "f32"), ("bias", shape, "f32"))
+    check(
+        ODD,
+        CHUNKS,
+        {"bias": bias},
+        grad=("q", "k", "v", "bias"),
+        more=[dlse, bias],
+        given={"dlse": dlse},
+        clauses=clauses,
+        dbias=shape,
+        target="x86-64-v3",
+    )
+
+
+PAIRS = Sizes(2, 4, 2, 113, 203, 58, 80)
+
+
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("fields", ["", "query_tile = 7, key_tile = 48, block_rows = 3, block_vectors = 3, chunks = 2"])
+def test_pairs(name, fields):
+    """Products of pairs of bf16, rows and keys of odd numbers."""
+    processor.skip_unless("avx512bf16")
+    attributes, options = MASKS[name]
+    fields = fields or "query_tile = 96, key_tile = 128, block_rows = 12, block_vectors = 2"
+    schedule = f"schedule = #attn.backward<{fields}, lanes = 16, instruction = pairs>"
+    check(PAIRS, ", ".join(filter(None, [attributes, schedule])), options, "bf16", target="znver4", rounds_steps=True)
+
+
 def test_no_keys():
     dq, dk, dv = check(Sizes(2, 2, 1, 5, 0, 8, 8))
     assert not dq.any()
     assert dk.size == dv.size == 0
-
-
-LENGTHS = {"kv_lengths": [150, 0], "q_lengths": [100, 113]}
 
 
 @pytest.mark.parametrize("fill", [0.5, np.nan])
@@ -232,8 +305,8 @@ def test_gradient_of_lse():
     check(ODD, "", more=[dlse], given={"dlse": dlse}, clauses=(("dlse", dlse.shape, "f32"),))
 
 
-def test_threads_give_the_same_bits():
-    arrays, kernel = problem(ODD), attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False)
+def check_threads(kernel, arrays):
+    """The same bits for every number of threads."""
     before = attn.get_num_threads()
     try:
         results = []
@@ -245,9 +318,13 @@ def test_threads_give_the_same_bits():
     assert all(x == results[0] for x in results)
 
 
+def test_threads_give_the_same_bits():
+    check_threads(attn.compile(backward(ODD, attributes=MASKS["top_left"][0]), cache=False), problem(ODD))
+
+
 def test_what_has_no_kernel_falls_back():
-    """The parts of a bias that heads share would be too large."""
-    line = "hq8 sq4096 d4 bias=1,1,4096,4096 grad=bias"
+    """The parts of a bias without keys that heads share would be too large."""
+    line = "hq8 sq16777216 sk8 d4 bias=1,1,16777216,1 grad=bias"
     with pytest.raises(attn.CompileError) as error:
         attn.compile(line, fail_on_fallback=True, cache=False)
     assert "falls back to the materialised path" in error.value.diagnostics
@@ -262,6 +339,19 @@ def test_gradient_of_a_shared_bias(shape):
     expected = attn.reference.sdpa_backward(*arrays, grad=grad, bias=bias)
     for name, array in zip(grad, attn.compile(text, fail_on_fallback=True, cache=False)(*arrays, bias), strict=True):
         assert_close(array, expected[name], np.float32, f"d{name}")
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 20, 1030), (1, 8, 20, 1030), (3, 1, 1, 1030)])
+@pytest.mark.parametrize("mask", ["full", "bottom_right"])
+def test_tasks_take_the_keys_of_a_shared_bias_in_turn(shape, mask):
+    """Twelve tasks, nine key tiles: a second round has fewer tasks. Equal bits for every number of threads."""
+    sizes, (attributes, options) = Sizes(3, 8, 4, 20, 1030, 8, 8), MASKS[mask]
+    bias = np.random.default_rng(2).standard_normal(shape).astype(np.float32)
+    ir = {"clauses": (("bias", shape, "f32"),), "dbias": shape}
+    options = {**options, "bias": bias}
+    check(sizes, attributes, options, grad=("q", "k", "v", "bias"), more=[bias], **ir)
+    text = backward(sizes, attributes=attributes, **ir)
+    check_threads(attn.compile(text, fail_on_fallback=True, cache=False), [*problem(sizes, **options), bias])
 
 
 DYNAMIC = """func.func @backward(%q: tensor<?x4x?x59xf32>, %k: tensor<?x2x?x59xf32>, %v: tensor<?x2x?x80xf32>,

@@ -95,9 +95,12 @@ mlir::FailureOr<FinalizeOp> buildOnlineForm(mlir::OpBuilder &builder, SdpaOp op,
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> buildBackwardForm(mlir::OpBuilder &builder, SdpaBackwardOp op,
                                                                   mlir::Type type);
 
-/// True where batch indices or heads share a bias whose gradient is asked for, and a part of it for each of them fits
-/// memory: buildBackwardForm then sums the parts, so that each task owns what it adds to.
+/// True where batch indices or heads share a bias whose gradient is asked for, a part of it for each of them fits
+/// memory, and the keys are too few for tasks that take them in turn: buildBackwardForm then sums the parts, so that
+/// each task owns what it adds to.
 bool hasBiasGradientParts(SdpaBackwardOp op);
+/// True where tasks of `op`, a sdpa_backward or backward_step, add to one gradient of a bias: there are no parts of it.
+bool sharesBiasGradient(mlir::Operation *op);
 
 /// online_step → product, map_scores, row_max, rescale, weights, product (DecomposeStep.cpp), on tensors or memrefs.
 /// Returns the new state on tensors, nothing on memrefs; fails for packed sequences. The regions of `op`, which is to

@@ -45,6 +45,9 @@ mlir::LogicalResult verifyTileKeys(OnlineStepOp step);
 /// Why `op`, a sdpa_backward or backward_step, has no kernel on a CPU, as an error says it; empty where it has one.
 std::string explainNoBackwardKernel(mlir::Operation *op);
 inline bool hasBackwardKernel(mlir::Operation *op) { return explainNoBackwardKernel(op).empty(); }
+/// True if two tasks of `op`, a sdpa_backward or backward_step, that have queries and keys of their own add to nothing
+/// both.
+bool canHaveChunks(mlir::Operation *op);
 /// Bytes of a thread's stack for a backward tile: Q and dout, G and P, K, V and their gradients.
 int64_t getBackwardStackBytes(mlir::Operation *op, int64_t queryTile, int64_t keyTile, int64_t panelKeys);
 /// True for additive scores.

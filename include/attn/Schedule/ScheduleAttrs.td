@@ -21,7 +21,7 @@ def Attn_Instruction : I32EnumAttr<"Instruction", "the instruction of the two pr
 def Attn_InstructionAttr : EnumAttr<Attn_Dialect, Attn_Instruction, "instruction"> {
   let description = [{
     * `fma`: multiply-add in the type of the accumulation, to which narrower elements are widened. On a GPU, f32.
-    * `pairs`: pairs of bf16 (vdpbf16ps).
+    * `pairs`: pairs of bf16 (vdpbf16ps), also in kernels for gradients.
     * `bytes`: four bytes of int8 K and V beside a Q of 16 bits (vpdpbusd), in decode kernels.
     * `amx`: tiles of 16 rows by pairs (tdpbf16ps), in prefill kernels, where a key tile is whole; others are multiplied
       by `pairs`. It is never selected, as the process has to ask the system for the tiles first.
@@ -107,16 +107,22 @@ def Attn_BackwardAttr : Attn_Schedule<"Backward", "backward"> {
     `block_rows` rows times `block_vectors` vectors of `lanes` keys (in the product with K, columns) as accumulators. So
     many keys are a panel, of which `key_tile` has a whole number.
 
+    A task is a batch index and a head of K. With `chunks` = N greater than 1, queries and keys are N chunks each, of
+    whole tiles, and a task has one pair of chunks. Tasks run in N phases: in phase f, chunk c of the keys meets chunk
+    (f - c) mod N of the queries, so no two tasks of a phase add to the same rows. A shared bias whose gradient is asked
+    for has phases of its own, and no chunks.
+
     ```mlir
     #attn.backward<query_tile = 96, key_tile = 128, lanes = 8, block_rows = 6, block_vectors = 2>
+    #attn.backward<query_tile = 96, key_tile = 128, lanes = 16, block_rows = 12, block_vectors = 2, instruction = pairs,
+                   chunks = 8>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_rows,
-                        "int64_t":$block_vectors);
+                        "int64_t":$block_vectors, Attn_DefaultFMA:$instruction, Attn_Default<"1">:$chunks);
   let extraClassDeclaration = [{
     /// Keys of a panel.
     int64_t getPanelKeys() const { return getBlockVectors() * getLanes(); }
-    const InstructionInfo &getInfo() const { return InstructionAttr::getFMA(getContext()).getInfo(); }
     ::llvm::LogicalResult verifyFor(::mlir::Operation *op, const ::attn::TargetInfo *target) const;
     ::llvm::LogicalResult verifyTarget(::mlir::Operation *op, ::mlir::Type sum, const ::attn::TargetInfo &target) const;
   }];

@@ -37,11 +37,21 @@ Value VectorBuilder::loadPairs(Value pairs, ValueRange indices) {
   return vector::LoadOp::create(b, loc, getPairsType(*this), pairs, indices);
 }
 
+Value VectorBuilder::loadFirstPairs(Value pairs, ValueRange indices, int64_t count) {
+  VectorType type = getPairsType(*this);
+  SmallVector<bool> bits(2 * lanes);
+  std::fill_n(bits.begin(), 2 * count, true);
+  Value mask = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(VectorType::get({2 * lanes}, b.getI1Type()), ArrayRef<bool>(bits)));
+  return vector::MaskedLoadOp::create(b, loc, type, pairs, indices, mask, zero(type));
+}
+
+Value VectorBuilder::narrow(Value vector) {
+  return x86vector::CvtPackedF32ToBF16Op::create(b, loc, VectorType::get({lanes}, b.getBF16Type()), vector);
+}
+
 Value VectorBuilder::makePairs(Value even, Value odd) {
-  auto type = VectorType::get({lanes}, b.getBF16Type());
-  even = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, even);
-  odd = x86vector::CvtPackedF32ToBF16Op::create(b, loc, type, odd);
-  return vector::InterleaveOp::create(b, loc, even, odd);
+  return vector::InterleaveOp::create(b, loc, narrow(even), narrow(odd));
 }
 
 Value VectorBuilder::multiplyAddPairs(Value pair, Value pairs, Value acc) {

@@ -20,7 +20,30 @@ static constexpr int64_t kTailRows = 4;
 
 BackwardProducts::BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, Value numRows)
     : vb(vb), vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()),
-      blockRows(schedule.getBlockRows()), tailRows(std::min(kTailRows, schedule.getBlockRows())), numRows(numRows) {}
+      blockRows(schedule.getBlockRows()), tailRows(std::min(kTailRows, schedule.getBlockRows())),
+      depth(schedule.getInfo().depth), numRows(numRows) {}
+
+Values BackwardProducts::multiply(int64_t rows, int64_t count, Value size, ValueRange init,
+                                  function_ref<Value(int64_t, Value)> scalarAt,
+                                  function_ref<Value(Value, int64_t)> vectorAt) {
+  auto addPairs = [&](Value, Value pair, Value pairs, Value sum) { return vb.multiplyAddPairs(pair, pairs, sum); };
+  return emitRegisterKernel(vb, rows, count, size, init, scalarAt, vectorAt,
+                            usesPairs() ? Combine(addPairs) : Combine());
+}
+
+Value BackwardProducts::loadScalar(Value memref, Values indices) {
+  if (!usesPairs())
+    return load(memref, indices);
+  indices.back() = vb.multiply(indices.back(), depth);
+  return vb.loadPair(memref, indices);
+}
+
+Value BackwardProducts::loadVector(Value memref, Values indices, int64_t count) {
+  if (!usesPairs())
+    return vb.loadMasked(memref, indices, vb.getMask(count));
+  indices.back() = vb.multiply(indices.back(), depth);
+  return count < vb.lanes ? vb.loadFirstPairs(memref, indices, count) : vb.loadPairs(memref, indices);
+}
 
 void BackwardProducts::outline(function_ref<void()> body) {
   auto region = scf::ExecuteRegionOp::create(vb.b, vb.loc, TypeRange(), /*no_inline=*/true);
@@ -54,17 +77,17 @@ void BackwardProducts::forEachRows(Value lower, Value upper, function_ref<void(V
     emitBlocks(end, upper, tailRows, /*isWhole=*/false);
 }
 
-void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value columns, Value target, int64_t depth) {
+void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value columns, Value target, int64_t size) {
   outline([&] {
     Value last = vb.subtract(numRows, vb.index(1));
     forEachRows(panel.lower, panel.upper, [&](Value first, int64_t count, bool isWhole) {
       Values at;
       for (int64_t row = 0; row < count; ++row) // there is nothing to read behind the last one
         at.push_back(isWhole ? vb.add(first, row) : vb.minimum(vb.add(first, row), last));
-      Values sums = emitRegisterKernel(
-          vb, count, vectors, vb.index(depth), getZeros(count * vectors),
-          [&](int64_t row, Value d) { return load(rows, {at[row], d}); },
-          [&](Value d, int64_t v) { return vb.load(columns, {d, vb.add(panel.firstKey, v * vb.lanes)}); });
+      Values sums = multiply(
+          count, vectors, vb.index(size / depth), getZeros(count * vectors),
+          [&](int64_t row, Value d) { return loadScalar(rows, {at[row], d}); },
+          [&](Value d, int64_t v) { return loadVector(columns, {d, vb.add(panel.firstKey, v * vb.lanes)}); });
       for (int64_t row = 0; row < count; ++row)
         for (int64_t v = 0; v < vectors; ++v)
           vb.store(sums[row * vectors + v], target, {vb.add(first, row), vb.index(v * vb.lanes)});
@@ -74,12 +97,12 @@ void BackwardProducts::emitRowProduct(const PanelRange &panel, Value rows, Value
 
 void BackwardProducts::emitKeyProduct(const PanelRange &panel, Value rows, Value factors, Value sums, int64_t columns) {
   outline([&] {
-    Value depth = vb.subtract(panel.upper, panel.lower);
+    Value lower = vb.divide(panel.lower, depth), size = countPairs(vb.subtract(panel.upper, panel.lower));
     forEachBlock(vb, vb.b.getIndexAttr(columns), blockRows, {}, [&](Value first, int64_t count, ValueRange) {
-      Values products = emitRegisterKernel(
-          vb, count, vectors, depth, getZeros(count * vectors),
-          [&](int64_t column, Value i) { return load(rows, {vb.add(panel.lower, i), vb.add(first, column)}); },
-          [&](Value i, int64_t v) { return vb.load(factors, {vb.add(panel.lower, i), vb.index(v * vb.lanes)}); });
+      Values products = multiply(
+          count, vectors, size, getZeros(count * vectors),
+          [&](int64_t column, Value i) { return loadScalar(rows, {vb.add(lower, i), vb.add(first, column)}); },
+          [&](Value i, int64_t v) { return loadVector(factors, {vb.add(lower, i), vb.index(v * vb.lanes)}); });
       auto addAll = [&](ArrayRef<Value> masks) {
         for (int64_t column = 0; column < count; ++column)
           for (int64_t v = 0; v < vectors; ++v) {
@@ -115,9 +138,9 @@ Value BackwardProducts::isEmptyRow(Value lse) {
 void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Value sums, Value bounds, Value numPanels,
                                         Value keyCount, bool hasTail, int64_t columns) {
   // Panels of columns outside: they stay in the first-level cache.
-  auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, ArrayRef<Value> masks) {
-    int64_t count = masks.size();
-    auto multiply = [&](Value panel, ValueRange init) -> Values {
+  auto emitBlock = [&](Value firstRow, int64_t rows, bool isWhole, Value column, int64_t width) {
+    int64_t count = llvm::divideCeil(width, vb.lanes);
+    auto addPanel = [&](Value panel, ValueRange init) -> Values {
       Value lower = load(bounds, {panel, vb.index(0)}), upper = load(bounds, {panel, vb.index(1)});
       auto compare = [&](arith::CmpIPredicate is, Value x, Value y) {
         return arith::CmpIOp::create(vb.b, vb.loc, is, x, y).getResult();
@@ -127,14 +150,15 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Va
       auto branch = scf::IfOp::create(vb.b, vb.loc, init.getTypes(), isVisited, /*withElseRegion=*/true);
       OpBuilder::InsertionGuard guard(vb.b);
       vb.b.setInsertionPointToStart(branch.thenBlock());
-      Value firstKey = vb.multiply(panel, panelKeys), depth = vb.index(panelKeys);
+      Value firstKey = vb.multiply(panel, panelKeys), size = vb.index(panelKeys);
       if (hasTail)
-        depth = vb.minimum(depth, vb.subtract(keyCount, firstKey));
-      Values products = emitRegisterKernel(
-          vb, rows, count, depth, init,
-          [&](int64_t row, Value k) { return load(factors, {panel, vb.add(firstRow, row), k}); },
+        size = vb.minimum(size, vb.subtract(keyCount, firstKey));
+      Values products = multiply(
+          rows, count, countPairs(size), init,
+          [&](int64_t row, Value k) { return loadScalar(factors, {panel, vb.add(firstRow, row), k}); },
           [&](Value k, int64_t v) {
-            return vb.loadMasked(keys, {vb.add(firstKey, k), vb.add(column, v * vb.lanes)}, masks[v]);
+            Values at = {vb.add(vb.divide(firstKey, depth), k), vb.add(column, v * vb.lanes)};
+            return loadVector(keys, at, width - v * vb.lanes);
           });
       scf::YieldOp::create(vb.b, vb.loc, products);
       vb.b.setInsertionPointToStart(branch.elseBlock());
@@ -142,15 +166,15 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Va
       return Values(branch.getResults());
     };
     Values products = vb.loop(vb.index(0), numPanels, 1, getZeros(rows * count),
-                              [&](Value panel, ValueRange carried) { return multiply(panel, carried); });
+                              [&](Value panel, ValueRange carried) { return addPanel(panel, carried); });
     for (int64_t row = 0; row < rows; ++row) {
       auto addRow = [&] {
         Value isEmpty = isEmptyRow(load(lse, vb.add(firstRow, row)));
         for (int64_t v = 0; v < count; ++v) {
           Values position = {vb.add(firstRow, row), vb.add(column, v * vb.lanes)};
-          Value old = vb.loadMasked(sums, position, masks[v]);
+          Value mask = vb.getMask(width - v * vb.lanes), old = vb.loadMasked(sums, position, mask);
           Value sum = vb.select(isEmpty, vb.splat(0), products[row * count + v]);
-          vb.storeMasked(addTo(old, sum), sums, position, masks[v]);
+          vb.storeMasked(addTo(old, sum), sums, position, mask);
         }
       };
       if (isWhole || row == 0)
@@ -161,18 +185,15 @@ void BackwardProducts::emitQueryProduct(Value factors, Value keys, Value lse, Va
   };
   outline([&] {
     int64_t whole = columns / panelKeys * panelKeys, rest = columns - whole;
-    auto emitColumns = [&](Value column, ArrayRef<Value> masks) {
+    auto emitColumns = [&](Value column, int64_t width) {
       forEachRows(vb.index(0), numRows,
-                  [&](Value row, int64_t rows, bool isWhole) { emitBlock(row, rows, isWhole, column, masks); });
+                  [&](Value row, int64_t rows, bool isWhole) { emitBlock(row, rows, isWhole, column, width); });
     };
     vb.loop(whole, panelKeys, {}, [&](Value column, ValueRange) {
-      emitColumns(column, Values(vectors));
+      emitColumns(column, panelKeys);
       return Values();
     });
-    Values masks;
-    for (int64_t lane = 0; lane < rest; lane += vb.lanes)
-      masks.push_back(vb.getMask(rest - lane));
     if (rest > 0)
-      emitColumns(vb.index(whole), masks);
+      emitColumns(vb.index(whole), rest);
   });
 }

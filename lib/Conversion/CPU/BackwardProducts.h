@@ -9,6 +9,8 @@
 
 #include "VectorTile.h"
 #include "attn/Schedule/Schedule.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 namespace attn::cpu {
 
@@ -18,18 +20,21 @@ struct PanelRange {
   mlir::Value firstKey, lower, upper, keys;
 };
 
-/// Each product is a region of its own that attn-outline-regions makes a function: equal ones are one.
+/// Each product is a region of its own that attn-outline-regions makes a function: equal ones are one. With
+/// instruction = pairs, operands hold pairs of bf16 along the summed dimension, the pairs of vectors innermost:
+/// (pair, 2 * lane); those of rows lie in the rows.
 class BackwardProducts {
 public:
   BackwardProducts(VectorBuilder &vb, BackwardAttr schedule, mlir::Value numRows);
 
-  /// Rows of a buffer of `rows` that blocks of rows may write.
-  int64_t getPaddedRows(int64_t rows) const { return rows + tailRows; }
+  /// Rows of a buffer of `rows` that blocks of rows may write, an even number.
+  int64_t getPaddedRows(int64_t rows) const { return llvm::alignTo(rows + tailRows, 2); }
+  /// Rows that the first row of a panel is a multiple of: whole blocks and pairs.
+  int64_t getRowMultiple() const { return blockRows % depth == 0 ? blockRows : blockRows * depth; }
 
   /// target[i][j] = sum_d rows[i][d] columns[d][j], also of rows behind the last one, in whole blocks.
-  void emitRowProduct(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target,
-                      int64_t depth);
-  /// sums[d][j] += sum_i rows[i][d] factors[i][j]
+  void emitRowProduct(const PanelRange &panel, mlir::Value rows, mlir::Value columns, mlir::Value target, int64_t size);
+  /// sums[d][j] += sum_i rows[i][d] factors[i][j]; rows as pairs are (i floordiv 2, 2 * d + i mod 2).
   void emitKeyProduct(const PanelRange &panel, mlir::Value rows, mlir::Value factors, mlir::Value sums,
                       int64_t columns);
   /// sums[i][d] += sum_j factors[panel][i][j] keys[j][d]; the rows that a panel adds to are those of `bounds`. To a row
@@ -46,6 +51,17 @@ private:
   void outline(llvm::function_ref<void()> body);
   /// body(first, rows, isWhole) over [lower, upper): whole blocks, then others, the last of which may go beyond.
   void forEachRows(mlir::Value lower, mlir::Value upper, llvm::function_ref<void(mlir::Value, int64_t, bool)> body);
+  /// emitRegisterKernel with the instruction of the schedule.
+  Values multiply(int64_t rows, int64_t count, mlir::Value size, mlir::ValueRange init,
+                  llvm::function_ref<mlir::Value(int64_t, mlir::Value)> scalarAt,
+                  llvm::function_ref<mlir::Value(mlir::Value, int64_t)> vectorAt);
+  bool usesPairs() const { return depth == 2; }
+  /// Steps of the register kernel for so many elements.
+  mlir::Value countPairs(mlir::Value count) { return vb.divide(vb.add(count, depth - 1), depth); }
+  /// An element or a pair, which the last index counts.
+  mlir::Value loadScalar(mlir::Value memref, Values indices);
+  /// A vector of them, of which `count` lanes are there.
+  mlir::Value loadVector(mlir::Value memref, Values indices, int64_t count = std::numeric_limits<int64_t>::max());
   mlir::Value load(mlir::Value memref, mlir::ValueRange indices) {
     return mlir::memref::LoadOp::create(vb.b, vb.loc, memref, indices);
   }
@@ -53,7 +69,7 @@ private:
   mlir::Value addTo(mlir::Value old, mlir::Value sum) { return mlir::arith::AddFOp::create(vb.b, vb.loc, old, sum); }
 
   VectorBuilder &vb;
-  int64_t vectors, panelKeys, blockRows, tailRows;
+  int64_t vectors, panelKeys, blockRows, tailRows, depth;
   mlir::Value numRows;
 };
 

@@ -53,18 +53,31 @@ public:
   }
 
   void emit() {
-    int64_t numPanels = llvm::divideCeil(schedule.getKeyTile(), panelKeys);
-    // P is a panel behind those of G: products of both have one form.
-    scores = vb.stackBuffer({numPanels + 1, products.getPaddedRows(schedule.getQueryTile()), panelKeys});
-    weights = getRows(vb.index(numPanels));
-    bounds = vb.stackBuffer({numPanels, 2}, b.getIndexType());
+    int64_t numPanels = llvm::divideCeil(schedule.getKeyTile(), panelKeys),
+            rows = products.getPaddedRows(schedule.getQueryTile());
     Value panels = vb.divide(hasTail() ? vb.add(keyCount, panelKeys - 1) : keyCount, panelKeys);
+    bounds = vb.stackBuffer({numPanels, 2}, b.getIndexType());
+    // P is a panel behind those of G: products of both have one form. Pairs are of other buffers.
+    scores = vb.stackBuffer({usesPairs ? 2 : numPanels + 1, rows, panelKeys});
+    weights = getRows(vb.index(usesPairs ? 1 : numPanels));
+    queryFactors = scores;
+    SmallVector<Value> transposed(step.getTransposed());
+    if (usesPairs) {
+      Type bf16 = b.getBF16Type();
+      queryFactors = vb.stackBuffer({numPanels, rows, panelKeys}, bf16);
+      for (Value *pairs : {&weightPairs, &gradientPairs})
+        *pairs = vb.stackBuffer({rows / 2, 2 * panelKeys}, bf16);
+      queryPairs = pairRows(step.getQuery(), headSize);
+      doutPairs = pairRows(step.getDout(), valueSize);
+      for (Value &pairs : transposed)
+        pairs = vb.collapsePairs(pairs);
+    }
     vb.loop(vb.index(0), panels, 1, {}, [&](Value panel, ValueRange) {
-      emitPanel(panel);
+      emitPanel(panel, transposed);
       return Values();
     });
-    products.emitQueryProduct(scores, step.getKey(), step.getLse(), step.getDquery(), bounds, panels, keyCount,
-                              hasTail(), headSize);
+    products.emitQueryProduct(queryFactors, usesPairs ? transposed[2] : step.getKey(), step.getLse(), step.getDquery(),
+                              bounds, panels, keyCount, hasTail(), headSize);
   }
 
 private:
@@ -85,6 +98,16 @@ private:
                                      ArrayRef<OpFoldResult>{one, one, one});
   }
 
+  /// Pairs of rows of the tile, (row floordiv 2, 2 * column + row mod 2).
+  Value pairRows(Value rows, int64_t columns) {
+    Value pairs = vb.stackBuffer({int64_t(llvm::divideCeil(schedule.getQueryTile(), 2)), columns, 2}, b.getBF16Type());
+    AffineMap map = b.getMultiDimIdentityMap(2);
+    TransposeSide side{{rows, map}, [](Value row, Value column) { return Values{row, column}; }};
+    side.columnsContiguous = true;
+    emitPairRows(vb, side, numRows, pairs, columns);
+    return vb.collapsePairs(pairs);
+  }
+
   Value loadScalar(Value memref, ValueRange indices) { return memref::LoadOp::create(b, loc, memref, indices); }
 
   /// The rows of the tile that keep a key of the panel, from a multiple of the block's rows on.
@@ -98,7 +121,7 @@ private:
       });
       auto clamp = [&](Value x) { return vb.minimum(b.createOrFold<arith::MaxSIOp>(loc, x, vb.index(0)), numRows); };
       Value lower = clamp(range[0]), upper = clamp(range[1]);
-      panel.lower = vb.subtract(lower, vb.remainder(lower, blockRows));
+      panel.lower = vb.subtract(lower, vb.remainder(lower, products.getRowMultiple()));
       panel.upper = b.createOrFold<arith::MaxSIOp>(loc, panel.lower, upper);
     }
     // Read again, they are no constants of full tiles, whose products are then those of partial ones.
@@ -109,16 +132,16 @@ private:
     }
   }
 
-  void emitPanel(Value index) {
+  void emitPanel(Value index, ArrayRef<Value> transposed) {
     Panel panel;
     panel.index = index;
     panel.firstKey = vb.multiply(index, panelKeys);
     if (hasTail())
       panel.keys = vb.subtract(keyCount, panel.firstKey);
     setBounds(panel);
-    gradients = getRows(index);
-    products.emitRowProduct(panel, step.getQuery(), step.getTransposed()[0], weights, headSize);
-    products.emitRowProduct(panel, step.getDout(), step.getTransposed()[1], gradients, valueSize);
+    gradients = getRows(usesPairs ? vb.index(0) : index);
+    products.emitRowProduct(panel, step.getQuery(), transposed[0], weights, headSize);
+    products.emitRowProduct(panel, step.getDout(), transposed[1], gradients, valueSize);
     if (hasTail())
       products.emitIf(
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys)),
@@ -130,34 +153,71 @@ private:
           });
     else
       emitRows(panel);
-    products.emitKeyProduct(panel, step.getDout(), weights, step.getDvalue(), valueSize);
-    products.emitKeyProduct(panel, step.getQuery(), gradients, step.getDkey(), headSize);
+    products.emitKeyProduct(panel, usesPairs ? doutPairs : step.getDout(), usesPairs ? weightPairs : weights,
+                            step.getDvalue(), valueSize);
+    products.emitKeyProduct(panel, usesPairs ? queryPairs : step.getQuery(), usesPairs ? gradientPairs : gradients,
+                            step.getDkey(), headSize);
     if (step.getQueryRanges().empty())
       return;
     // Rows behind the last one, of its block, add nothing to dQ.
     Value end = vb.minimum(vb.multiply(vb.divide(vb.add(panel.upper, blockRows - 1), blockRows), blockRows), numRows);
     vb.loop(panel.upper, end, 1, {}, [&](Value row, ValueRange) {
+      auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(queryFactors.getType()));
       for (int64_t v = 0; v < vectors; ++v)
-        vb.store(vb.splat(0), gradients, {row, vb.index(v * vb.lanes)});
+        vb.store(vb.zero(type), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
       return Values();
     });
   }
 
   void emitRows(const Panel &panel) {
-    vb.loop(panel.lower, panel.upper, 1, {}, [&](Value row, ValueRange) {
-      emitRow(panel, row);
+    if (!usesPairs) {
+      vb.loop(panel.lower, panel.upper, 1, {}, [&](Value row, ValueRange) {
+        auto [p, g] = emitRow(panel, row);
+        for (int64_t v = 0; v < vectors; ++v) {
+          vb.store(p[v], weights, {row, vb.index(v * vb.lanes)});
+          vb.store(g[v], gradients, {row, vb.index(v * vb.lanes)});
+        }
+        return Values();
+      });
+      return;
+    }
+    Value even = vb.subtract(panel.upper, vb.remainder(vb.subtract(panel.upper, panel.lower), 2));
+    vb.loop(panel.lower, even, 2, {}, [&](Value row, ValueRange) {
+      emitRowPair(panel, row, /*hasOdd=*/true);
+      return Values();
+    });
+    vb.loop(even, panel.upper, 2, {}, [&](Value row, ValueRange) {
+      emitRowPair(panel, row, /*hasOdd=*/false);
       return Values();
     });
   }
 
-  /// P and G of a row, over S and dW.
-  void emitRow(const Panel &panel, Value row) {
+  /// P and G of two rows, or of one beside zeros, as pairs of rows; G also as rows.
+  void emitRowPair(const Panel &panel, Value row, bool hasOdd) {
+    auto [p, g] = emitRow(panel, row);
+    Values oddP(vectors, vb.splat(0)), oddG = oddP;
+    if (hasOdd)
+      std::tie(oddP, oddG) = emitRow(panel, vb.add(row, 1));
+    Value pair = vb.divide(row, 2);
+    for (int64_t v = 0; v < vectors; ++v) {
+      Values at = {pair, vb.index(2 * v * vb.lanes)};
+      vb.store(vb.makePairs(p[v], oddP[v]), weightPairs, at);
+      vb.store(vb.makePairs(g[v], oddG[v]), gradientPairs, at);
+      vb.store(vb.narrow(g[v]), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
+      if (hasOdd)
+        vb.store(vb.narrow(oddG[v]), queryFactors, {panel.index, vb.add(row, 1), vb.index(v * vb.lanes)});
+    }
+  }
+
+  /// P and G of a row, of S and dW.
+  std::pair<Values, Values> emitRow(const Panel &panel, Value row) {
     laneCode.prepare(row);
     scoreGrad.prepare(row);
     // A row without keys: exp(s - inf) = 0.
     Value lse = loadScalar(step.getLse(), row);
     lse = vb.broadcast(vb.select(products.isEmptyRow(lse), getScalar(kInfinity), lse));
     Value delta = vb.broadcast(loadScalar(step.getDelta(), row));
+    std::pair<Values, Values> results;
     bool mayBeZero = laneCode.isPartial() || !panel.masks.empty();
     for (int64_t v = 0; v < vectors; ++v) {
       Value key = vb.add(panel.firstKey, v * vb.lanes), mask = panel.getMask(v), lane = vb.index(v * vb.lanes);
@@ -179,11 +239,12 @@ private:
         addBiasGradient(ds, row, key, mask);
       if (!scoreGrad.isEmpty())
         ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
-      vb.store(laneCode.scale(ds), gradients, {row, lane});
+      results.second.push_back(laneCode.scale(ds));
       if (functions.weightMod)
         weight = zeroWhereRemoved(laneCode.modifyWeight(weight, key, 0, mask));
-      vb.store(weight, weights, {row, lane});
+      results.first.push_back(weight);
     }
+    return results;
   }
 
   Value getScalar(double value) { return arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, value)); }
@@ -232,9 +293,12 @@ private:
   OpFoldResult numKeys;
   Operand dbias;
   BackwardProducts products;
-  Value scores;             ///< (panel, row, key): G of all panels, then P of one
-  Value weights, gradients; ///< P and G of the panel under way
-  Value bounds;             ///< of the rows of each panel
+  bool usesPairs = schedule.getInfo().depth == 2;
+  Value scores;             ///< (panel, row, key): G of all panels, then P of one; as pairs, S and dW of one
+  Value weights, gradients; ///< P and G of the panel under way, where S and dW were
+  Value queryFactors;       ///< (panel, row, key): G of all panels
+  Value weightPairs, gradientPairs, queryPairs, doutPairs; ///< pairs of rows: P and G of a panel, Q and dout
+  Value bounds;                                            ///< of the rows of each panel
 };
 
 } // namespace
@@ -247,26 +311,30 @@ LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepO
                     : op.emitOpError("expected a schedule #attn.backward<…>; run attn-select-schedule and attn-tile");
   SmallVector<int64_t> domain = getStaticDomain(op);
   bool hasAll = op.getDquery() && op.getDkey() && op.getDvalue();
-  if (!hasAll || getNumBatchDims(op) != 0 || op.getTransposed().size() != 2 || ShapedType::isDynamic(domain[2]) ||
-      ShapedType::isDynamic(domain[3]))
+  bool usesPairs = schedule.getInfo().depth == 2;
+  Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
+  if (!hasAll || getNumBatchDims(op) != 0 || op.getTransposed().size() != (usesPairs ? 3 : 2) ||
+      ShapedType::isDynamic(domain[2]) || ShapedType::isDynamic(domain[3]))
     return op.emitOpError("expected the tile of one head, with K and V transposed beside them; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
-  auto isForm = [&](Value memref, AffineMap map, unsigned row, unsigned column) {
+  auto isForm = [&](Value memref, AffineMap map, unsigned row, unsigned column, Type type) {
     return getElementTypeOrSelf(memref.getType()) == type && Operand{memref, map}.isInnermost(column) &&
            map.getNumResults() == 2 && map.getResult(0) == getAffineDimExpr(row, op.getContext());
   };
   unsigned gradient = op.getDqueryMutable()[0].getOperandNumber();
-  if (!isForm(op.getQuery(), maps[0], 0, 2) || !isForm(op.getKey(), maps[1], 1, 2) ||
-      !isForm(op.getDout(), maps[4], 0, 3) || !isForm(op.getDquery(), maps[gradient], 0, 2) ||
-      !isForm(op.getDkey(), maps[gradient + 1], 2, 1) || !isForm(op.getDvalue(), maps[gradient + 2], 3, 1))
-    return op.emitOpError("expected rows of Q, K, dout and dquery, and dkey and dvalue with keys innermost, all of ")
-           << type << "; run attn-tile";
+  if (!isForm(op.getQuery(), maps[0], 0, 2, rowType) || (!usesPairs && !isForm(op.getKey(), maps[1], 1, 2, rowType)) ||
+      !isForm(op.getDout(), maps[4], 0, 3, rowType) || !isForm(op.getDquery(), maps[gradient], 0, 2, type) ||
+      !isForm(op.getDkey(), maps[gradient + 1], 2, 1, type) || !isForm(op.getDvalue(), maps[gradient + 2], 3, 1, type))
+    return op.emitOpError("expected rows of Q, K and dout of ")
+           << rowType << ", and dquery, dkey and dvalue with keys innermost of " << type << "; run attn-tile";
   for (auto [memref, size] : llvm::zip(op.getTransposed(), ArrayRef(domain).take_back(2))) {
     auto memrefType = cast<MemRefType>(memref.getType());
     SmallVector<int64_t> expected = {size, schedule.getKeyTile()};
-    if (memrefType.getShape() != ArrayRef(expected) || memrefType.getElementType() != type)
+    if (usesPairs)
+      expected = {size / 2, schedule.getKeyTile(), 2};
+    if (memrefType.getShape() != ArrayRef(expected) || memrefType.getElementType() != rowType)
       return op.emitOpError("expected transposed to be of ")
-             << size << " x " << schedule.getKeyTile() << " elements of " << type << ", found " << memrefType;
+             << MemRefType::get(expected, rowType) << ", found " << memrefType;
   }
   rewriter.setInsertionPoint(op);
   VectorBuilder vb(rewriter, op.getLoc(), target, type);

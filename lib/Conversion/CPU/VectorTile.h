@@ -103,6 +103,10 @@ public:
   /// Two adjacent elements as the bits of one integer.
   mlir::Value loadPair(mlir::Value memref, mlir::ValueRange indices);
   mlir::Value loadPairs(mlir::Value pairs, mlir::ValueRange indices);
+  /// Pairs of the first `count` lanes, others 0.
+  mlir::Value loadFirstPairs(mlir::Value pairs, mlir::ValueRange indices, int64_t count);
+  /// Rounded to bf16.
+  mlir::Value narrow(mlir::Value vector);
   /// (even, odd) lane-wise, rounded.
   mlir::Value makePairs(mlir::Value even, mlir::Value odd);
   /// acc + the sum of the products of each lane's pairs; `pair` may be an integer in all lanes.
