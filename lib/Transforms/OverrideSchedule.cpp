@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "attn/IR/GradientAttrs.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
@@ -56,13 +57,16 @@ struct OverrideSchedulePass : public attn::impl::OverrideSchedulePassBase<Overri
       emitRemark(op, RemarkOutcome::Analysis, "schedule-overridden") << printSchedule(*changed);
       return WalkResult::advance();
     };
-    // That of one direction is for ops of it, where there are both.
-    bool isBackward = StringRef(schedule).trim().starts_with("#attn.backward");
-    bool hasForward = hasOp<SdpaOp>(getOperation()), hasBackward = hasOp<SdpaBackwardOp>(getOperation());
+    // That of one direction is for ops of it, where there are both: in the function, or in a pair of them.
+    StringRef text = StringRef(schedule).trim();
+    bool isBackward = text.starts_with("#attn.backward"),
+         isForward = text.starts_with("#attn.prefill") || text.starts_with("#attn.decode");
+    bool isOfPair = getOperation()->hasAttr(kPairAttr), hasForward = hasOp<SdpaOp>(getOperation()),
+         hasBackward = hasOp<SdpaBackwardOp>(getOperation());
     WalkResult result = WalkResult::advance();
-    if (!isBackward || !hasBackward)
+    if (!isBackward || !(hasBackward || isOfPair))
       result = getOperation().walk([&](SdpaOp op) { return change(op); });
-    if (!result.wasInterrupted() && (isBackward || !hasForward))
+    if (!result.wasInterrupted() && !(isForward && isOfPair) && (isBackward || !hasForward))
       result = getOperation().walk([&](SdpaBackwardOp op) { return change(op); });
     if (result.wasInterrupted())
       signalPassFailure();

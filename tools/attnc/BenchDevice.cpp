@@ -7,9 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "../common/DeviceArguments.h"
 #include "Bench.h"
 #include "Ceilings.h"
-#include "../common/DeviceArguments.h"
 #include "llvm/Support/Format.h"
 
 using namespace llvm;

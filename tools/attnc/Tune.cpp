@@ -100,7 +100,10 @@ private:
   Candidate &policy() { return *tried.find(order.front())->second; }
   bool hasTime() const { return getSeconds() - start < budget * (1 - kFinalShare); }
 
-  /// The policy's schedule of the problem's only sdpa.
+  /// That of a line: of its gradients, where it asks for them. Their forward pass is a problem of its own.
+  StringRef getKernelName() const { return problem.grad.empty() ? "" : "sdpa_backward"; }
+
+  /// The policy's schedule of the problem's only sdpa, or sdpa_backward.
   Expected<ScheduleAttr> choosePolicy() {
     Expected<std::unique_ptr<MemoryBuffer>> source = Source{"", line}.open();
     if (!source)
@@ -111,7 +114,11 @@ private:
     if (failed((*compiler)->parse(std::move(*source))) || failed((*compiler)->run(Phase::SelectSchedule)))
       return createStringError("compilation failed");
     std::string text;
-    (*compiler)->getModule()->walk([&](SdpaOp op) { text = printSchedule(*op.getSchedule()); });
+    auto read = [&](auto op) { text = op.getSchedule() ? printSchedule(*op.getSchedule()) : ""; };
+    if (problem.grad.empty())
+      (*compiler)->getModule()->walk([&](SdpaOp op) { read(op); });
+    else
+      (*compiler)->getModule()->walk([&](SdpaBackwardOp op) { read(op); });
     if (text.empty())
       return createStringError("expected a problem with a flash kernel, found none in '" + line + "'");
     return parseSchedule(text, /*base=*/nullptr, &context);
@@ -162,7 +169,7 @@ private:
       return nullptr;
     CompileOptions options = command.options;
     options.schedule = text;
-    Expected<LoadedKernel> kernel = LoadedKernel::compile({"", line}, options, "", diagnostics);
+    Expected<LoadedKernel> kernel = LoadedKernel::compile({"", line}, options, getKernelName(), diagnostics);
     if (!kernel) {
       consumeError(kernel.takeError());
       tried[text] = nullptr;

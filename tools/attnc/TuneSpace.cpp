@@ -17,6 +17,8 @@ static constexpr int64_t kRowBlocks[] = {2, 3, 4, 5, 6, 8, 12}, kLaneVectors[] =
 /// Fewer accumulators than a quarter of the registers cannot hide the latency of a multiply-add.
 static constexpr int64_t kMinAccumulatorShare = 4;
 static constexpr int64_t kQueryBlocks[] = {1, 2, 3, 4, 6, 8};
+/// Of gradients: tiles of queries in register kernels, chunks.
+static constexpr int64_t kBackwardBlocks[] = {2, 4, 8, 12, 16, 24}, kChunks[] = {1, 2, 4, 8, 16};
 static constexpr int64_t kMaxQueryTile = 256;
 static constexpr int64_t kKeyTiles[] = {16, 32, 48, 64, 96, 128, 256};
 static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
@@ -32,16 +34,17 @@ TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
       hasBytes(problem.kv == Problem::KvElement::I8 && (hasPairs || problem.element == Problem::Element::F16)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel",   "instruction", "key_tile", "query_tile",
-                                       "kv_heads", "split_keys",  "prefetch", "registers"};
+  static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "kv_heads",
+                                       "split_keys", "prefetch",    "chunks",   "registers"};
   return axes;
 }
 
 /// `schedule` with fields written over it.
 static std::string change(ScheduleAttr schedule, ArrayRef<std::pair<StringRef, int64_t>> fields) {
-  std::string text = isa<DecodeAttr>(schedule)  ? "#attn.decode<"
-                     : isa<BlockAttr>(schedule) ? "#attn.block<"
-                                                : "#attn.prefill<";
+  std::string text = isa<DecodeAttr>(schedule)     ? "#attn.decode<"
+                     : isa<BackwardAttr>(schedule) ? "#attn.backward<"
+                     : isa<BlockAttr>(schedule)    ? "#attn.block<"
+                                                   : "#attn.prefill<";
   for (auto [name, number] : fields)
     text += (name + " = " + Twine(number) + ", ").str();
   return StringRef(text).drop_back(2).str() + ">";
@@ -52,6 +55,10 @@ std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr s
     return axis == "key_tile" || axis == "split_keys" ? changeKeys(axis, schedule)
            : axis == "query_tile"                     ? changeWarps(block)
                                                       : Texts();
+  if (auto backward = dyn_cast<BackwardAttr>(schedule))
+    return changeBackward(axis, backward);
+  if (axis == "chunks")
+    return {};
   if (axis == "kernel")
     return changeKernel(schedule);
   if (axis == "registers")
@@ -67,6 +74,28 @@ std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr s
   Texts list;
   for (int64_t rows : kPrefetches)
     list.push_back(change(schedule, {{"prefetch", rows}}));
+  return list;
+}
+
+std::vector<std::string> TuneSpace::changeBackward(StringRef axis, BackwardAttr schedule) const {
+  Texts list;
+  if (axis == "instruction" && hasPairs)
+    return {schedule.getInfo().depth == 1 ? "#attn.backward<instruction = pairs>"
+                                          : "#attn.backward<instruction = fma>"};
+  if (axis == "key_tile")
+    return changeKeyTile(schedule);
+  if (axis == "query_tile")
+    for (int64_t number : kBackwardBlocks)
+      list.push_back(change(schedule, {{"query_tile", number * schedule.getBlockRows()}}));
+  if (axis == "chunks")
+    for (int64_t number : kChunks)
+      list.push_back(change(schedule, {{"chunks", number}}));
+  if (axis == "registers")
+    for (int64_t rows : kRowBlocks)
+      for (int64_t vectors : kLaneVectors)
+        if (int64_t used = rows * vectors + vectors + 1;
+            used < registers && rows * vectors >= registers / kMinAccumulatorShare)
+          list.push_back(change(schedule, {{"block_rows", rows}, {"block_vectors", vectors}}));
   return list;
 }
 

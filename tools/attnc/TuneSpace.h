@@ -34,6 +34,7 @@ private:
   Texts changeSplit(ScheduleAttr schedule) const;
   Texts changeHeads(ScheduleAttr schedule) const;
   Texts changeInstruction(ScheduleAttr schedule) const;
+  Texts changeBackward(llvm::StringRef axis, BackwardAttr schedule) const;
 
   int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them
   int64_t registers;

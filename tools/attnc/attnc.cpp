@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "attnc.h"
-#include "CheckOptions.h"
 #include "../common/DeviceArguments.h"
+#include "CheckOptions.h"
 #include "attn-c/attn_cuda.h"
 #include "attn/Support/CNames.h"
 #include "attn/Support/Version.h"
