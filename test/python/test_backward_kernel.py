@@ -191,7 +191,7 @@ def test_pairs(name, fields):
     attributes, options = MASKS[name]
     fields = fields or "query_tile = 96, key_tile = 128, block_rows = 12, block_vectors = 2"
     schedule = f"schedule = #attn.backward<{fields}, lanes = 16, instruction = pairs>"
-    check(PAIRS, ", ".join(filter(None, [attributes, schedule])), options, "bf16", target="znver4", rounds_steps=True)
+    check(PAIRS, ", ".join(filter(None, [attributes, schedule])), options, "bf16", rounds_steps=True)
 
 
 def test_no_keys():
