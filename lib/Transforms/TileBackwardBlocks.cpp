@@ -24,6 +24,12 @@ using namespace attn;
 /// Columns of dK and dV together that a thread's registers hold, of 16 rows a warp.
 static constexpr int64_t kMaxSumColumns = 256;
 
+/// True for one that converts elements and does nothing else.
+static bool isRounding(linalg::GenericOp generic) {
+  return generic.getNumReductionLoops() == 0 && generic.getInputs().size() == 1 &&
+         llvm::all_of(generic.getBody()->without_terminator(), llvm::IsaPred<arith::TruncFOp, arith::ExtFOp>);
+}
+
 namespace {
 
 class BackwardBlocks : BackwardBlockOperands {
@@ -51,7 +57,7 @@ private:
     unsigned number = name == "dquery" ? 0 : name == "dkey" ? 1 : 2;
     Value result = step->getResult(number);
     if (result.hasOneUse())
-      if (auto round = dyn_cast<linalg::GenericOp>(*result.user_begin()))
+      if (auto round = dyn_cast<linalg::GenericOp>(*result.user_begin()); round && isRounding(round))
         return {round.getDpsInits()[0], round.getResult(0)};
     Value init = name == "dquery" ? step.getDquery() : name == "dkey" ? step.getDkey() : step.getDvalue();
     if (auto zeros = init.getDefiningOp<linalg::FillOp>())
