@@ -24,7 +24,7 @@ static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   if (!info.takesNarrow)
     return 32;
   // A loop over the heads of a group has addresses of its own, beside sums of 32 registers for each 64 columns.
-  bool isFull = largest > 192 || (headSize + valueSize > 192 && getGroupSize(op) > 1);
+  bool isFull = headSize + valueSize > 256 || (headSize + valueSize > 192 && getGroupSize(op) > 1);
   return isFull ? kMinColumns : largest <= 64 ? 64 : 32;
 }
 
