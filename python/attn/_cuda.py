@@ -88,6 +88,8 @@ def is_target(target: str) -> bool:
 
 def is_on_device(value: Any) -> bool:
     """Whether a tensor is in the memory of a CUDA device."""
+    if getattr(value, "is_cpu", False):  # torch's quicker way
+        return False
     return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) == _library.DEVICE_CUDA
 
 
