@@ -96,7 +96,8 @@ const attn_cuda_driver *attn_cuda_get_driver(void);
 /* What emitted code calls */
 /*===----------------------------------------------------------------------===*/
 
-/* The code of a module. An emitter of constants writes it as the LLVM struct { ptr, i64, ptr, i64, i32, i32, i32, ptr }. */
+/* The code of a module. An emitter of constants writes it as the LLVM struct
+ * { ptr, i64, ptr, i64, i32, i32, i32, ptr }. */
 typedef struct attn_cuda_image {
   const char *ptx; /* terminated */
   int64_t ptx_bytes;
@@ -131,9 +132,9 @@ typedef struct attn_cuda_target {
  * that of the thread's current context. A code as a negative number where there is none. */
 int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, CUstream stream);
 
-/* Encodes the map of a contiguous tensor of 16-bit elements, for copies of boxes of it to shared memory in panels of 128
- * bytes: ATTN_CUDA_MAP_BYTES at a multiple of 64. `type` is a CUtensorMapDataType; sizes and box have the outermost of
- * `rank` dimensions first, at most five. */
+/* Encodes the map of a contiguous tensor of 16-bit elements, for copies of boxes of it to shared memory in panels of
+ * 128 bytes: ATTN_CUDA_MAP_BYTES at a multiple of 64. `type` is a CUtensorMapDataType; sizes and box have the outermost
+ * of `rank` dimensions first, at most five. */
 #define ATTN_CUDA_MAP_BYTES 128
 int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t rank, const int64_t *sizes,
                              const int64_t *box);

@@ -174,11 +174,7 @@ def test_gradients(library, name):
 
 def test_gradients_that_it_does_not_have(library):
     out, lse = library.sdpa(Q, K, V, return_lse=True, causal="top_left")
-    with pytest.raises(
-        ValueError, match=r"expected the features of .* small, .* found 'causal=top_left grad=q'"
-    ):
+    with pytest.raises(ValueError, match=r"expected the features of .* small, .* found 'causal=top_left grad=q'"):
         library.sdpa_backward(Q, K, V, out, lse, out, grad=("q",), causal="top_left")
-    with pytest.raises(
-        TypeError, match=r"sdpa_backward\(\) has no keyword 'score_mod', as it compiles nothing"
-    ):
+    with pytest.raises(TypeError, match=r"sdpa_backward\(\) has no keyword 'score_mod', as it compiles nothing"):
         library.sdpa_backward(Q, K, V, out, lse, out, score_mod=lambda s, b, h, i, j: s)
