@@ -1,0 +1,265 @@
+//===- BackwardTask.cpp - the gradients of one task -----------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "BackwardTask.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace attn;
+
+BackwardTask::BackwardTask(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step), captures(b, step) {
+  if (numBatch == 0)
+    return;
+  for (AffineExpr expr : maps["dkey"].getResults())
+    if (expr.isFunctionOfDim(numBatch - 1)) {
+      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+      groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+    }
+}
+
+PositionRange BackwardTask::getVisitedKeys(PositionRange queries) {
+  Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
+  bool isByHead = false;
+  step.getMaskMod().walk(
+      [&](IndexOp op) { isByHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead; });
+  if (step.getMaskMod().empty() || (isByHead && groupSize != 1))
+    return {lower, upper};
+  Region ranges;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys, getStaticSize(step, DimKind::Query),
+                getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges);
+  }
+  SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
+    if (op.getKind() == IndexKind::FirstQuery)
+      return queries.first;
+    return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(op, task);
+  });
+  lower = max(visited[0], lower);
+  return {lower, max(lower, min(visited[1], upper))};
+}
+
+SmallVector<Value> BackwardTask::createLoop(Value lower, Value upper, int64_t by, ValueRange state,
+                                            function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  return attn::createLoop(b, loc, lower, upper, by, TileState(state),
+                          [&](Value at, TileState carried) { return TileState(body(at, carried)); });
+}
+
+Sums BackwardTask::buildKeyTiles(Sums sums) {
+  auto [lower, upper] = getVisitedKeys({index(b, loc, 0), toIndex(sizes[numBatch])});
+  int64_t keyTile = schedule.getKeyTile();
+  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  bool isWhole = first && last && (*last - *first) % keyTile == 0 && (!keyPart || *first % keyTile == 0);
+  if (keyPart) {
+    lower = max(lower, keyPart->first);
+    upper = min(upper, keyPart->end);
+  }
+  if (queryPart && !step.getMaskMod().empty()) {
+    // Of the tiles, those that the task's queries visit.
+    PositionRange visited = getVisitedKeys(*queryPart);
+    Value zero = index(b, loc, 0), size = index(b, loc, keyTile);
+    Value end = add(b, loc, lower, multiply(divideUp(max(subtract(visited.end, lower), zero), keyTile), size));
+    upper = min(upper, end);
+    lower = add(b, loc, lower, multiply(divide(max(subtract(visited.first, lower), zero), size), size));
+  }
+  return Sums::of(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
+    Sums whole = Sums::of(carried);
+    OpFoldResult count = b.getIndexAttr(keyTile);
+    if (!isWhole)
+      count = min(index(b, loc, keyTile), b.createOrFold<arith::SubIOp>(loc, upper, key));
+    return buildKeyTile(key, count, whole).getAll();
+  }));
+}
+
+Sums BackwardTask::buildKeyTile(Value firstKey, OpFoldResult count, Sums whole) {
+  Position at = task, tileSizes(sizes.size(), b.getIndexAttr(1));
+  std::copy(sizes.begin() + numBatch, sizes.end(), tileSizes.begin() + numBatch);
+  at[numBatch + 1] = firstKey;
+  tileSizes[numBatch + 1] = count;
+  headSize = *getConstantIntValue(sizes[numBatch + 2]);
+  valueSize = *getConstantIntValue(sizes[numBatch + 3]);
+  int64_t keyTile = schedule.getKeyTile();
+  Position keyAt = inRows(at);
+  Part key = getPart(step.getKey(), "key", keyAt, tileSizes),
+       value = getPart(step.getValue(), "value", keyAt, tileSizes);
+  keyRows = key;
+  valueRows = value;
+  if (usesPairs()) {
+    transposed = {transposePairs(key, 2, headSize), transposePairs(value, 3, valueSize),
+                  pairRows(key, 2, headSize, count)};
+  } else {
+    copyKeys(keyRows, 2, headSize, count);
+    if (getElementTypeOrSelf(value.value.getType()) != type) // as K: they have one type
+      copyKeys(valueRows, 3, valueSize, count);
+    transposed = {transposeRows(key, 2, headSize), transposeRows(value, 3, valueSize)};
+  }
+  // In the task's part of the gradients: one head of K.
+  Position inTask(sizes.size(), b.getIndexAttr(0));
+  inTask[numBatch + 1] = getInPart(keyPart, firstKey);
+  // From 0, or from what other chunks of queries have added.
+  auto createSums = [&](Value gradient, StringRef name, unsigned column, int64_t columns) -> Value {
+    if (queryPart)
+      return readRows(gradient, name, column, columns, inTask, tileSizes);
+    return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0),
+                                  createSpace(columns, keyTile, b.getIndexAttr(columns), count))
+        .getResult(0);
+  };
+  Sums sums = whole;
+  sums.key = createSums(whole.key, "dkey", 2, headSize);
+  sums.value = createSums(whole.value, "dvalue", 3, valueSize);
+  auto buildHead = [&](Value inTask, Sums carried) {
+    head = inTask;
+    if (numBatch > 0)
+      at[numBatch - 1] = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
+                                                               {task[numBatch - 1], OpFoldResult(inTask)});
+    return buildQueryTiles(at, tileSizes, count, carried);
+  };
+  Value zeroIndex = index(b, loc, 0);
+  if (numBatch == 0 || groupSize == 1)
+    sums = buildHead(zeroIndex, sums);
+  else
+    sums = Sums::of(
+        createLoop(zeroIndex, toIndex(taskSizes[numBatch - 1]), 1, sums.getAll(),
+                   [&](Value inTask, ValueRange carried) { return buildHead(inTask, Sums::of(carried)).getAll(); }));
+  whole.query = sums.query;
+  whole.others = sums.others;
+  whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
+  whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
+  return whole;
+}
+
+void BackwardTask::copyKeys(Part &rows, unsigned column, int64_t columns, OpFoldResult count) {
+  rows.value =
+      copyRows(rows, 1, column, createSpace(schedule.getKeyTile(), columns, count, b.getIndexAttr(columns), rowType));
+  rows.map = AffineMap::get(4, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(column)}, b.getContext());
+}
+
+Sums BackwardTask::buildQueryTiles(Position at, Position tileSizes, OpFoldResult count, Sums sums) {
+  PositionRange all{index(b, loc, 0), toIndex(sizes[numBatch])};
+  if (queryPart)
+    all = *queryPart;
+  if (step.getQueryRanges().empty())
+    return buildTiles(at, tileSizes, all.first, all.end, hasFunctions(), sums);
+  Value firstKey = toIndex(at[numBatch + 1]), endKey = add(b, loc, firstKey, toIndex(count));
+  SmallVector<Value> bounds = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp op) -> Value {
+    if (op.getKind() == IndexKind::FirstKey)
+      return firstKey;
+    return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(op, at);
+  });
+  auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
+  Value lower = isConstant(bounds[0], 0) ? all.first : max(bounds[0], all.first);
+  Value upper = isConstant(bounds[1], kNoBound) ? all.end : min(bounds[1], all.end);
+  if (isConstant(bounds[3], 0))
+    return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/true, sums);
+  if (!isConstant(bounds[2], 0)) {
+    Value full = min(max(bounds[2], lower), max(lower, upper));
+    sums = buildTiles(at, tileSizes, lower, full, /*isPartial=*/true, sums);
+    lower = full;
+  }
+  if (isConstant(bounds[3], kNoBound))
+    return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/false, sums);
+  Value end = max(lower, min(bounds[3], upper));
+  sums = buildTiles(at, tileSizes, lower, end, /*isPartial=*/false, sums);
+  return buildTiles(at, tileSizes, end, upper, /*isPartial=*/true, sums);
+}
+
+OpFoldResult BackwardTask::getInPart(const std::optional<PositionRange> &part, OpFoldResult position) {
+  return part ? OpFoldResult(subtract(toIndex(position), part->first)) : position;
+}
+
+bool BackwardTask::hasFunctions() { return !step.getMaskMod().empty() || step.getBias() || step.getMask(); }
+
+Sums BackwardTask::buildTiles(const Position &at, const Position &tileSizes, Value lower, Value upper, bool isPartial,
+                              Sums sums) {
+  int64_t queryTile = schedule.getQueryTile();
+  return Sums::of(createLoop(lower, upper, queryTile, sums.getAll(), [&](Value query, ValueRange carried) {
+    Position tileAt = at, partSizes = tileSizes;
+    tileAt[numBatch] = query;
+    partSizes[numBatch] = min(index(b, loc, queryTile), b.createOrFold<arith::SubIOp>(loc, upper, query));
+    return buildStep(tileAt, partSizes, isPartial, Sums::of(carried)).getAll();
+  }));
+}
+
+Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums) {
+  OpFoldResult rows = tileSizes[numBatch];
+  int64_t queryTile = schedule.getQueryTile();
+  Position rowAt = inRows(at);
+  Part query = getPart(step.getQuery(), "query", rowAt, tileSizes),
+       dout = getPart(step.getDout(), "dout", rowAt, tileSizes), lse = getPart(step.getLse(), "lse", rowAt, tileSizes),
+       delta = getPart(step.getDelta(), "delta", rowAt, tileSizes);
+  auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
+    return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns), rowType),
+                    lse.value);
+  };
+  Value queryRows = createRows(query, 2, headSize), doutRows = createRows(dout, 3, valueSize);
+  // In the task's part of the gradients.
+  Position inTask(sizes.size(), b.getIndexAttr(0));
+  inTask[numBatch] = getInPart(queryPart, at[numBatch]);
+  inTask[numBatch + 1] = getInPart(keyPart, at[numBatch + 1]);
+  if (numBatch > 0)
+    inTask[numBatch - 1] = head;
+  Part dquery = getPart(sums.query, "dquery", inTask, tileSizes), bias, mask, dbias;
+  auto getMap = [&](std::initializer_list<unsigned> dims) {
+    return AffineMap::get(4, 0, llvm::map_to_vector(dims, [&](unsigned d) { return b.getAffineDimExpr(d); }),
+                          b.getContext());
+  };
+  SmallVector<AffineMap> stepMaps = {getMap({0, 2}), keyRows.map, valueRows.map, lse.map, getMap({0, 3}), delta.map};
+  if (step.getBias()) {
+    bias = getPart(step.getBias(), "bias", at, tileSizes);
+    stepMaps.push_back(bias.map);
+  }
+  if (step.getMask()) {
+    mask = getPart(step.getMask(), "mask", at, tileSizes);
+    stepMaps.push_back(mask.map);
+  }
+  stepMaps.append({dquery.map, getMap({2, 1}), getMap({3, 1})});
+  SmallVector<Value> inits = {dquery.value, sums.key, sums.value};
+  ValueRange dcaptures = ValueRange(sums.others).drop_front(step.getDbias() ? 1 : 0);
+  if (step.getDbias()) {
+    dbias = getPart(sums.others.front(), "dbias", inTask, tileSizes);
+    stepMaps.push_back(dbias.map);
+    inits.push_back(dbias.value);
+  }
+  llvm::append_range(inits, dcaptures);
+  auto tiled = BackwardStepOp::create(
+      b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows.value, valueRows.value, lse.value,
+      doutRows, delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value, dcaptures,
+      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed, step.getScaleAttr(),
+      b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
+  if (isPartial) {
+    cloneRegion(step.getMaskMod(), tiled.getMaskMod(), at, tiled);
+    buildPanelRanges(tiled, at);
+  }
+  cloneRegion(step.getScoreMod(), tiled.getScoreMod(), at, tiled);
+  cloneRegion(step.getScoreGrad(), tiled.getScoreGrad(), at, tiled);
+  captures.redirect(tiled, head);
+  cloneRegion(step.getWeightMod(), tiled.getWeightMod(), at, tiled);
+  sums.query = insert(dquery, tiled->getResult(0));
+  sums.key = tiled->getResult(1);
+  sums.value = tiled->getResult(2);
+  sums.others.assign(tiled->result_begin() + 3, tiled->result_end());
+  if (step.getDbias())
+    sums.others.front() = insert(dbias, sums.others.front());
+  return sums;
+}
+
+void BackwardTask::buildPanelRanges(BackwardStepOp tiled, const Position &at) {
+  Region &ranges = step.getQueryRanges();
+  if (ranges.empty())
+    return;
+  auto yielded = cast<YieldOp>(ranges.front().getTerminator()).getValues();
+  if (getConstantIntValue(yielded[0]) == 0 && getConstantIntValue(yielded[1]) == kNoBound)
+    return;
+  cloneRegion(ranges, tiled.getQueryRanges(), at, tiled);
+  OpBuilder::InsertionGuard guard(b);
+  Value firstQuery = toIndex(at[numBatch]);
+  Operation *yield = tiled.getQueryRanges().front().getTerminator();
+  b.setInsertionPoint(yield);
+  for (OpOperand &bound : yield->getOpOperands())
+    bound.set(arith::SubIOp::create(b, loc, bound.get(), firstQuery));
+}
