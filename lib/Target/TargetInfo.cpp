@@ -64,12 +64,14 @@ static TargetInfo getHost() {
 /// PTX ISA 7.8 is what LLVM needs for sm_89 and sm_90, and what drivers of CUDA 11.8 and later take. 8.0 has wgmma.
 static constexpr StringLiteral kPTXFeature = "+ptx78", kWgmmaPTXFeature = "+ptx80";
 
+static constexpr int64_t kMiB = 1024 * 1024;
+
 static constexpr std::pair<StringLiteral, GpuInfo> kGpus[] = {
-    {"sm_80", {80, 163 * 1024, 108}},
-    {"sm_86", {86, 99 * 1024, 84}},
-    {"sm_89", {89, 99 * 1024, 142}},
-    {"sm_90", {90, 227 * 1024, 132}},
-    {"sm_90a", {90, 227 * 1024, 132, /*hasWgmma=*/true, /*isExact=*/true}},
+    {"sm_80", {80, 163 * 1024, 108, 40 * kMiB}},
+    {"sm_86", {86, 99 * 1024, 84, 6 * kMiB}},
+    {"sm_89", {89, 99 * 1024, 142, 72 * kMiB}},
+    {"sm_90", {90, 227 * 1024, 132, 50 * kMiB}},
+    {"sm_90a", {90, 227 * 1024, 132, 50 * kMiB, /*hasWgmma=*/true, /*isExact=*/true}},
 };
 
 Expected<TargetInfo> TargetInfo::get(StringRef name) {

@@ -23,6 +23,7 @@ struct GpuInfo {
   unsigned computeCapability = 80;          ///< 80 for sm_80
   int64_t sharedBytesPerBlock = 163 * 1024; ///< opt-in maximum
   unsigned multiprocessors = 108;           ///< of the largest chip of its kind; only sets how finely keys are split
+  int64_t l2Bytes = 40 * 1024 * 1024;       ///< second-level cache of that chip
   bool hasWgmma = false;                    ///< products of four warps, wgmma
   bool isExact = false;                     ///< its code runs on no other compute capability
   unsigned warpLanes = 32;

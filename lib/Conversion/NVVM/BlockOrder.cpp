@@ -26,17 +26,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Bytes of K and V that blocks which run together may share: about two thirds of the second-level cache of the largest
-/// chip of its kind, as Q and the outputs pass through it too.
-static int64_t getSharedCacheBytes(const GpuInfo &gpu) {
-  constexpr int64_t kMiB = 1024 * 1024;
-  switch (gpu.computeCapability) {
-  case 80: return 26 * kMiB;
-  case 86: return 4 * kMiB;
-  case 89: return 48 * kMiB;
-  default: return 32 * kMiB;
-  }
-}
+/// Bytes of K and V that blocks which run together may share: two thirds of the second-level cache, as Q and the outputs
+/// pass through it too.
+static int64_t getSharedCacheBytes(const GpuInfo &gpu) { return gpu.l2Bytes / 3 * 2; }
 
 /// True where a loop over columns has bounds that depend on which tile of rows it is.
 static bool hasUnevenTiles(scf::ForallOp forall) {
