@@ -16,7 +16,7 @@ from paths import ATTNC, attnc
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
 TARGETS = "sm_80,sm_90a"
 LINES = ["b2 hq4 hkv2 sq1 sk203 d64 bf16", "b1 hq2 sq33 sk40 d64 f16 causal=bottom_right", "b1 hq2 sq? sk? d64 f16"]
-WRONG_DEVICE, NO_SUCH_KERNEL = 33, 21
+WRONG_DEVICE, LOAD_FAILED, NO_SUCH_KERNEL = 33, 35, 21
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,19 @@ def test_each_device_runs_its_code(fat, driver, capability, device):
     assert Code(fat / "libfat.so").call("sdpa", driver, on_device) == (0, "")
     want = reference.sdpa(*arrays, causal="bottom_right")
     np.testing.assert_allclose(on_device[3].numpy(), want, atol=4e-3)
+
+
+def test_code_of_other_targets_is_not_loaded(fat, driver, capability, tmp_path):
+    """With the code of sm_80 made one for a later device, 9.0 runs as before, and 8.0 nothing."""
+    changed = (fat / "libfat.so").read_bytes().replace(b".target sm_80", b".target sm_99")
+    (tmp_path / "libchanged.so").write_bytes(changed)
+    arrays, on_device = problem(driver, (1, 2, 2, 33, 40, 64))
+    code = Code(tmp_path / "libchanged.so")
+    capability(90)
+    assert code.call("sdpa", driver, on_device) == (0, "")
+    np.testing.assert_allclose(on_device[3].numpy(), reference.sdpa(*arrays, causal="bottom_right"), atol=4e-3)
+    capability(80)
+    assert code.call("sdpa", driver, on_device)[0] == LOAD_FAILED
 
 
 def test_a_device_that_runs_none(fat, driver, capability):
