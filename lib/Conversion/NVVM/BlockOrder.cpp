@@ -26,8 +26,8 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Bytes of K and V that blocks which run together may share: two thirds of the second-level cache, as Q and the outputs
-/// pass through it too.
+/// Bytes of K and V that blocks which run together may share: two thirds of the second-level cache, as Q and the
+/// outputs pass through it too.
 static int64_t getSharedCacheBytes(const GpuInfo &gpu) { return gpu.l2Bytes / 3 * 2; }
 
 /// True where a loop over columns has bounds that depend on which tile of rows it is.
