@@ -111,6 +111,10 @@ static void getStructuredEffects(Operation *op,
     if (isInit)
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
   }
+  // The state of a loop is its own: CSE would take it from outside of a parallel loop, where it has to be copied.
+  if (isa<InitStateOp>(op))
+    for (OpResult result : op->getResults())
+      effects.emplace_back(MemoryEffects::Allocate::get(), result, SideEffects::DefaultResource::get());
   addCapturedReads(op, effects);
 }
 

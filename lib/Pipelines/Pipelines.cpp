@@ -92,6 +92,8 @@ static void buildAnalyzeMaskPhase(OpPassManager &pm, const PhaseOptions &) {
 
 static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phase) {
   const FlashOptions &options = phase.flash;
+  if (phase.isGpu())
+    pm.addNestedPass<func::FuncOp>(createSplitValuesPass());
   pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
   if (!options.schedule.empty())
     pm.addNestedPass<func::FuncOp>(createOverrideSchedulePass({options.target, options.schedule}));

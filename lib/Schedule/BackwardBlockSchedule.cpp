@@ -32,6 +32,9 @@ template <typename OpTy> static StringRef explain(OpTy op) {
 LogicalResult attn::verifyGpuBackward(Operation *op) {
   if (failed(verifyGpuOp(op)))
     return failure();
+  if (int64_t size = getStaticSize(op, DimKind::HeadSize); size > kMaxBlockValueSize)
+    return op->emitOpError("no GPU kernel for gradients of head size ")
+           << size << ", expected at most " << kMaxBlockValueSize << "; compile it for a CPU";
   StringRef reason = llvm::TypeSwitch<Operation *, StringRef>(op).Case<SdpaBackwardOp, BackwardStepOp>(
       [](auto backward) { return explain(backward); });
   if (auto whole = dyn_cast<SdpaBackwardOp>(op); whole && whole.getDsink() && reason.empty())

@@ -22,8 +22,6 @@ static constexpr int64_t kMaxWgmmaKeys = 256;
 /// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
 /// and takes minutes to compile.
 static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 * 64;
-/// The accumulators of a thread are limited by its registers.
-static constexpr int64_t kMaxHeadSize = 256;
 /// Positions in 32 bits, with room to add a few of them.
 static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
@@ -84,11 +82,13 @@ LogicalResult attn::verifyGpuOp(Operation *op) {
     return op->emitOpError("no GPU kernel for additive scores (score_weight); compile it for a CPU");
   int64_t multiple = kChunkBytes / (type.getIntOrFloatBitWidth() / 8);
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
-  for (int64_t size : {headSize, valueSize})
-    if (ShapedType::isDynamic(size) || size < multiple || size > kMaxHeadSize || size % multiple != 0)
+  int64_t largest = type.isF32() ? kMaxBlockValueSize : kMaxBlockHeadSize;
+  for (auto [size, limit] : {std::pair(headSize, largest), std::pair(valueSize, kMaxBlockValueSize)})
+    if (ShapedType::isDynamic(size) || size < multiple || size > limit || size % multiple != 0)
       return op->emitOpError("no GPU kernel for head sizes ")
              << headSize << " and " << valueSize << ", expected static multiples of " << multiple << " from "
-             << multiple << " to " << kMaxHeadSize << ": rows are copied in pieces of 16 bytes; pad the head size";
+             << multiple << " to " << largest << " and " << kMaxBlockValueSize
+             << ": rows are copied in pieces of 16 bytes; pad the head size";
   for (DimKind kind : {DimKind::Query, DimKind::Key})
     if (int64_t size = getStaticSize(op, kind); !ShapedType::isDynamic(size) && size >= kMaxPosition)
       return op->emitOpError("no GPU kernel for ") << size << " queries or keys, expected fewer than 2^28";

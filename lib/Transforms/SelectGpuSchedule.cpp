@@ -20,8 +20,9 @@ using namespace attn;
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
 /// Rows of a wgmma.
 static constexpr int64_t kWgmmaRows = 64;
-/// A tile has at most so many rows of heads that share a head of K. With more rows, prefill tiles are as good.
-static constexpr int64_t kMaxDecodeRows = 64, kMaxDecodeQueries = 16;
+/// A tile has at most so many rows of heads that share a head of K: a warp has 16 of them. With more queries, prefill
+/// tiles are as good.
+static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
 /// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
 static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
@@ -106,8 +107,16 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
-  bool isDecode = !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries &&
-                  rows <= kMaxDecodeRows && !op.getCuSeqlensQ();
+  int64_t largest = target.gpu->sharedBytesPerBlock;
+  bool hasFewRows =
+      !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries && !op.getCuSeqlensQ();
+  bool isDecode = hasFewRows && rows <= kMaxDecodeRows &&
+                  BlockLayout::get(llvm::alignTo(rows, kFragmentRows), kMinKeyTile, headSize, valueSize, bytes,
+                                   /*hasPanels=*/false)
+                          .bytes <= largest;
+  if (hasFewRows && !isDecode)
+    emitRemark(op, RemarkOutcome::Missed, "heads-apart")
+        << "the rows of all heads that share a head of K do not fit a block: each head reads K and V by itself";
   TileChoice tile = choosePrefillTile(op, instruction.getInfo(), std::max(headSize, valueSize));
   if (target.gpu->hasWgmma) {
     if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), isDecode)) {
@@ -130,7 +139,6 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     while (!ShapedType::isDynamic(queries) && canHalve() && tile.rowBlock * (tile.warps / 2) >= queries)
       tile.warps /= 2;
   }
-  int64_t largest = target.gpu->sharedBytesPerBlock;
   auto getBytes = [&] {
     return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes,
                             instruction.getInfo().readsPanels())

@@ -3,7 +3,7 @@
 
 // No schedule makes this one a GPU kernel.
 func.func @rows(%q: tensor<16x59xf16>, %o: tensor<16x59xf16>) -> tensor<16x59xf16> {
-  // expected-error @below {{no GPU kernel for head sizes 59 and 59, expected static multiples of 8 from 8 to 256}}
+  // expected-error @below {{no GPU kernel for head sizes 59 and 59, expected static multiples of 8 from 8 to 640 and 256}}
   %r = attn.sdpa ins(%q, %q, %q : tensor<16x59xf16>, tensor<16x59xf16>, tensor<16x59xf16>) outs(%o : tensor<16x59xf16>)
       {schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>} -> tensor<16x59xf16>
   return %r : tensor<16x59xf16>

@@ -40,6 +40,22 @@ def test_a_tile_of_one_key_before_others(line):
     check(f"--problem={line}")
 
 
+def test_states_of_two_decode_kernels():
+    """Each kernel that merges has a state of its own, though both begin with the same."""
+    kinds = [f"tensor<1x{heads}x{rows}x64xbf16>" for heads, rows in ((16, 1), (1, 600))]
+    q, kv = kinds
+    sdpa = "attn.sdpa ins(%q, %k, %v{0} : {1}, {2}, {2}) outs(%o : {1}) -> {1}"
+    check(
+        "-",
+        text=f"""func.func @two(%q: {q}, %k: {kv}, %v0: {kv}, %v1: {kv}) -> ({q}, {q}) {{
+  %o = tensor.empty() : {q}
+  %0 = {sdpa.format(0, q, kv)}
+  %1 = {sdpa.format(1, q, kv)}
+  return %0, %1 : {q}, {q}
+}}""",
+    )
+
+
 def call(folder, line: str, *inputs: np.ndarray, outputs: int = 1) -> list[np.ndarray]:
     """The outputs of a problem on these inputs, in f64."""
     words = []

@@ -52,6 +52,8 @@ bool canHaveChunks(mlir::Operation *op);
 int64_t getBackwardStackBytes(mlir::Operation *op, int64_t queryTile, int64_t keyTile, int64_t panelKeys);
 /// True for additive scores.
 bool hasScoreWeight(mlir::Operation *op);
+/// Columns of V that the accumulators of a GPU's block hold; of Q and K, which lie in shared memory, it reads more.
+constexpr int64_t kMaxBlockValueSize = 256, kMaxBlockHeadSize = 640;
 /// An error if no schedule makes `op`, an sdpa or online_step, a GPU kernel.
 mlir::LogicalResult verifyGpuOp(mlir::Operation *op);
 /// The same of a sdpa_backward or backward_step.

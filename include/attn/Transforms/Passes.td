@@ -279,6 +279,28 @@ def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
                         "Keys of a tile whose query ranges are reported; 0: none">];
 }
 
+def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
+  let summary = "split attn.sdpa by columns of V into as many as the registers of a GPU's block hold";
+  let description = [{
+    A block keeps its output in registers, 256 columns at most. An `attn.sdpa` of more columns of V becomes several, on
+    slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
+    again, which a remark says. The first one writes the log-sum-exp. Pages of a cache stay pages.
+
+    Rejects nothing; fewer columns, dynamic ones and memrefs are left alone.
+
+    ```mlir
+    // before
+    %0 = attn.sdpa ins(%q, %k, %v : tensor<16x1x576xbf16>, …, tensor<16x99x512xbf16>) outs(%o : …) -> tensor<16x1x512xbf16>
+    // after
+    %v0 = tensor.extract_slice %v[0, 0, 0] [16, 99, 256] [1, 1, 1] : …
+    %1 = attn.sdpa ins(%q, %k, %v0 : …) outs(%o0 : tensor<16x1x256xbf16>) -> tensor<16x1x256xbf16>
+    %2 = tensor.insert_slice %1 into %o[0, 0, 0] [16, 1, 256] [1, 1, 1] : …
+    …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{

@@ -143,6 +143,26 @@ static void repeatSharedReads(ArrayRef<Operation *> ops) {
         copy->erase();
 }
 
+/// Two attentions may have their states in one buffer, one after the other. What a state begins with overwrites all of
+/// it, so from there on it may be another buffer, which one kernel alone has.
+static void separateStates(func::FuncOp host) {
+  Block &block = host.getBody().front();
+  for (auto init : llvm::make_early_inc_range(block.getOps<InitStateOp>()))
+    for (OpOperand &operand : init->getOpOperands()) {
+      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      if (!alloc)
+        continue;
+      auto isBefore = [&](Operation *user) { return block.findAncestorOpInBlock(*user)->isBeforeInBlock(init); };
+      bool isUsed = llvm::any_of(alloc->getUsers(), isBefore);
+      bool hasView = llvm::any_of(alloc->getUsers(), llvm::IsaPred<ViewLikeOpInterface>);
+      if (!isUsed || hasView)
+        continue;
+      OpBuilder b(init);
+      Value own = b.clone(*alloc)->getResult(0);
+      alloc->getResult(0).replaceUsesWithIf(own, [&](OpOperand &use) { return !isBefore(use.getOwner()); });
+    }
+}
+
 /// A loop of one tile folds away; its ops get a loop again. What they share with later loops is computed twice.
 static LogicalResult wrapSingleTiles(func::FuncOp host) {
   Block &block = host.getBody().front();
@@ -199,6 +219,7 @@ LogicalResult attn::nvvm::makeGridLoops(func::FuncOp host) {
   makeElementLoops(host);
   sinkClassifications(host);
   sinkReads(host);
+  separateStates(host);
   return wrapSingleTiles(host);
 }
 

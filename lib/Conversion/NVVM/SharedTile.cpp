@@ -10,6 +10,8 @@
 
 #include "WarpTile.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace attn;
@@ -125,46 +127,70 @@ static void storeChunk(WarpBuilder &wb, const GlobalView &view, Value offset, un
   wb.store(branch.getResult(0), destination, kChunkBytes);
 }
 
+namespace {
+/// Which chunks a thread copies. `lanes` threads side by side have a row, its chunks in `groups`; the next threads have
+/// the next rows. So chunks of a thread are constants apart, and few addresses serve all of them.
+struct CopyPlan {
+  CopyPlan(const SharedTileLayout &layout, int64_t threads) {
+    // A whole row, if the threads have whole rows. Otherwise a power of two that the swizzle repeats after, and of no
+    // less than 64 bytes side by side.
+    lanes = layout.chunks;
+    if (threads % layout.chunks != 0)
+      lanes = layout.panelChunks < layout.chunks ? kPanelChunks
+                                                 : std::clamp<int64_t>(layout.chunks & -layout.chunks, 4, kPanelChunks);
+    groups = llvm::divideCeil(layout.chunks, lanes);
+    rowsOfPass = threads / lanes;
+    passes = llvm::divideCeil(layout.rows, rowsOfPass);
+    groupBytes = layout.panelChunks < layout.chunks ? layout.getPanelBytes() : lanes * kChunkBytes;
+  }
+  int64_t lanes, groups, rowsOfPass, passes, groupBytes;
+};
+} // namespace
+
 void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedTile &tile, unsigned columnDim,
                           Type tileType, function_ref<Value(Value row)> getOffset,
                           function_ref<Value(Value row)> isInside) {
   const SharedTileLayout &layout = tile.layout;
+  CopyPlan plan(layout, wb.threads);
   bool isAsynchronous = view.getElementType() == tileType && view.isContiguous(columnDim) &&
                         view.getRowAlignment(columnDim) == kChunkBytes;
-  int64_t chunks = layout.rows * layout.chunks, perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
-  // Where a row is a whole part of the threads, each of them keeps its chunk, and its rows are a constant apart: one
-  // address serves all of them.
-  int64_t rowsOfPass = wb.threads % layout.chunks == 0 ? wb.threads / layout.chunks : 0;
-  Value firstRow = wb.divide(wb.thread, layout.chunks), firstChunk = wb.remainder(wb.thread, layout.chunks);
-  for (int64_t first = 0; first < chunks; first += wb.threads) {
-    Value index = wb.add(wb.thread, first);
-    bool isWhole = first + wb.threads <= chunks;
-    wb.when(isWhole ? Value() : wb.isLess(index, wb.constant(chunks)), [&] {
-      int64_t rowsBelow = rowsOfPass % 8 == 0 ? first / wb.threads * rowsOfPass : 0;
-      Value row = wb.divide(index, layout.chunks), chunk = wb.remainder(index, layout.chunks);
-      if (rowsOfPass > 0) {
-        row = wb.add(firstRow, first / wb.threads * rowsOfPass);
-        chunk = firstChunk;
+  int64_t perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
+  Value firstRow = wb.divide(wb.thread, plan.lanes), firstChunk = wb.remainder(wb.thread, plan.lanes);
+  auto copyChunk = [&](int64_t pass, int64_t group) {
+    Value row = wb.add(firstRow, pass * plan.rowsOfPass), chunk = wb.add(firstChunk, group * plan.lanes);
+    Value isValid = isInside(row);
+    if (layout.chunks != layout.usedChunks) {
+      Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
+      isValid = isValid ? wb.both(isValid, hasElements) : hasElements;
+    }
+    auto getColumn = [&](Value of) { return view.getOffset(wb, {{columnDim, wb.multiply(of, perChunk)}}); };
+    Value column = wb.add(getColumn(firstChunk), getColumn(wb.constant(group * plan.lanes)));
+    Value offset = wb.add(getOffset(row), column);
+    // Rows that are a multiple of 8 below have the same swizzle.
+    int64_t rows = pass * plan.rowsOfPass, rowsBelow = llvm::alignDown(rows, std::lcm<int64_t>(8, plan.rowsOfPass));
+    Value rowAbove = wb.add(firstRow, rows - rowsBelow);
+    Value destination = addConstant(wb, tile.at(wb, rowAbove, firstChunk, rowsBelow), group * plan.groupBytes);
+    if (!isAsynchronous) {
+      if (!isValid)
+        isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
+      storeChunk(wb, view, offset, columnDim, isValid, tileType, destination);
+      return;
+    }
+    // Nothing is read where the size is 0, wherever the address is.
+    Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
+    NVVM::CpAsyncOp::create(wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
+                            NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG),
+                            size);
+  };
+  for (int64_t pass = 0; pass < plan.passes; ++pass)
+    for (int64_t group = 0; group < plan.groups; ++group) {
+      Value exists;
+      if ((pass + 1) * plan.rowsOfPass > layout.rows)
+        exists = wb.isLess(firstRow, wb.constant(layout.rows - pass * plan.rowsOfPass));
+      if ((group + 1) * plan.lanes > layout.chunks) {
+        Value hasChunk = wb.isLess(firstChunk, wb.constant(layout.chunks - group * plan.lanes));
+        exists = exists ? wb.both(exists, hasChunk) : hasChunk;
       }
-      Value isValid = isInside(row);
-      if (layout.chunks != layout.usedChunks) {
-        Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
-        isValid = isValid ? wb.both(isValid, hasElements) : hasElements;
-      }
-      Value column = view.getOffset(wb, {{columnDim, wb.multiply(chunk, perChunk)}});
-      Value offset = wb.add(getOffset(row), column);
-      Value destination = rowsBelow > 0 ? tile.at(wb, firstRow, chunk, rowsBelow) : tile.at(wb, row, chunk);
-      if (!isAsynchronous) {
-        if (!isValid)
-          isValid = arith::ConstantIntOp::create(wb.b, wb.loc, 1, 1);
-        storeChunk(wb, view, offset, columnDim, isValid, tileType, destination);
-        return;
-      }
-      // Nothing is read where the size is 0, wherever the address is.
-      Value size = isValid ? wb.select(isValid, wb.constant(kChunkBytes), wb.constant(0)) : Value();
-      NVVM::CpAsyncOp::create(
-          wb.b, wb.loc, destination, view.getAddress(wb, offset), wb.b.getI32IntegerAttr(kChunkBytes),
-          NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG), size);
-    });
-  }
+      wb.when(exists, [&] { copyChunk(pass, group); });
+    }
 }
