@@ -56,7 +56,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "prefix": ("", "1", "9", "100"),
     "align": ALIGNMENTS,
     "softcap": ("", "2", "30"),
-    "scale": ("", "0", "-0.5", "0.3"),
+    "scale": ("", "0", "-0.5", "0.3", "?"),
     "bias": SHAPES,
     "mask": ("", "bool", *SHAPES[1:]),
     "sink": ("", "sink"),
@@ -67,7 +67,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
     "out": ("", "lse", "weights", "lse,weights"),
-    "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink"),
+    "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
 }
 # How often an axis is drawn at another level than its first, against the others.
 RARE = {
@@ -198,6 +198,14 @@ RULES = (
     *(
         Rule("which has no gradient here", ("grad", name), lambda c, name=name: name in c["grad"] and not c[name])
         for name in ("bias", "sink")
+    ),
+    Rule(
+        "scale, which has no gradient here; write scale=?",
+        ("grad", "scale"),
+        lambda case: "scale" in case["grad"].split(",") and case["scale"] != "?",
+    ),
+    Rule(
+        "which has no gradient here", ("grad", "kv"), lambda case: "k_scale" in case["grad"] and not is_quantised(case)
     ),
     *(
         Rule(

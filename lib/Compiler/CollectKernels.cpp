@@ -14,19 +14,39 @@
 using namespace mlir;
 using namespace attn;
 
+/// The only op of a function whose words are conventions of its kernel; null where there are none or several.
+static Operation *findAttention(Operation *function) {
+  SmallVector<Operation *> ops;
+  function->walk([&](Operation *op) {
+    if (isa<SdpaOp, SdpaBackwardOp>(op))
+      ops.push_back(op);
+  });
+  return ops.size() == 1 ? ops.front() : nullptr;
+}
+
+/// The forward pass of a backward pass; null where the function is none or the module has lost it.
+static Operation *findForward(ModuleOp module, Operation *function) {
+  auto kind = function->getAttrOfType<StringAttr>(kKindAttr);
+  if (!kind || kind != "backward")
+    return nullptr;
+  return module.lookupSymbol(function->getAttrOfType<StringAttr>(kPairAttr).str() + "_forward");
+}
+
 void Compiler::noteKernels() {
   Builder b(module->getContext());
   for (Operation &function : *module->getBody()) {
     if (!function.hasAttr(kArgumentsAttr) || function.hasAttr(kPathAttr))
       continue;
-    SmallVector<Operation *> ops;
     function.walk([&](Operation *op) {
-      if (isa<SdpaOp, SdpaBackwardOp>(op))
-        ops.push_back(op);
       if (isChainOp(op))
         materialized.insert(&function);
     });
-    function.setAttr(kConventionsAttr, ops.size() == 1 ? noteWords(ops.front()) : b.getDictionaryAttr({}));
+    // Where scales have gradients, the backward op is that of scaled operands: the forward one has the words.
+    Operation *attention = findAttention(&function), *forward = findForward(*module, &function);
+    if (attention && forward)
+      if (Operation *ofForward = findAttention(forward))
+        attention = ofForward;
+    function.setAttr(kConventionsAttr, attention ? noteWords(attention) : b.getDictionaryAttr({}));
   }
 }
 

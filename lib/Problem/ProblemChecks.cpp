@@ -157,15 +157,18 @@ llvm::Error ProblemParser::checkGradients() {
     known.append({"k_scale", "v_scale"});
   else
     known.append({"k", "v"});
-  for (Word word : {Word::bias, Word::sink})
+  for (Word word : {Word::bias, Word::sink, Word::scale_value})
     if (problem.words.has(word))
       known.push_back(getWord(word).argument);
   for (const Problem::Capture &capture : problem.captures)
     known.push_back(capture.name);
   for (StringRef name : problem.grad)
-    if (!llvm::is_contained(known, name))
-      return error(wordOf("grad"), llvm::formatv("expected one of {0}, found {1}, which has no gradient here",
-                                                 llvm::join(known, ", "), name));
+    if (!llvm::is_contained(known, name)) {
+      const WordInfo &scale = getWord(Word::scale_value);
+      std::string advice = name == scale.argument ? ("; write " + scale.example + " for one that has").str() : "";
+      return error(wordOf("grad"), llvm::formatv("expected one of {0}, found {1}, which has no gradient here{2}",
+                                                 llvm::join(known, ", "), name, advice));
+    }
   return llvm::Error::success();
 }
 

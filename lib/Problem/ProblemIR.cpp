@@ -63,8 +63,7 @@ SmallVector<Dim> IRPrinter::scoreDims(const ScoreShape &shape) const {
 
 llvm::StringSet<> IRPrinter::getOwnNames() const {
   llvm::StringSet<> names;
-  for (const TypedValue &value :
-       llvm::concat<const TypedValue>(llvm::ArrayRef(arguments).drop_back(problem.captures.size()), results))
+  for (const TypedValue &value : llvm::concat<const TypedValue>(arguments, results))
     names.insert(value.name);
   return names;
 }
@@ -124,8 +123,6 @@ void IRPrinter::addArguments() {
     if (!word.isAttribute() && problem.hasArgument(word))
       arguments.push_back(printArgument(word));
   }
-  for (const Problem::Capture &capture : problem.captures)
-    arguments.push_back({capture.name, capture.type, {}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,8 +220,11 @@ std::string IRPrinter::print(StringRef name) {
     line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",
                  printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
 
+  SmallVector<TypedValue> parameters = arguments;
+  for (const Problem::Capture &capture : problem.captures)
+    parameters.push_back({capture.name, capture.type, {}});
   std::string text = "// " + printProblemLine(problem) + "\n";
-  text += ("func.func @" + name + "(").str() + joinEach(arguments, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
+  text += ("func.func @" + name + "(").str() + joinEach(parameters, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ")";
   if (!problem.grad.empty())
     text += " attributes {attn.grad = [\"" + llvm::join(problem.grad, "\", \"") + "\"]}";

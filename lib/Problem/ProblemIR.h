@@ -90,7 +90,7 @@ private:
   /// Of q and out, and of k and v as sdpa takes them.
   bool isHeadMajor, isKeyHeadMajor;
   Dim b, hq, hkv, sq, sk;
-  llvm::SmallVector<TypedValue> arguments, results;
+  llvm::SmallVector<TypedValue> arguments, results; ///< without captures
   TypedValue query, key, value;
   std::string body;
 };

@@ -83,11 +83,13 @@ void IRPrinter::addSdpa() {
   }
   line(joinEach(outputs, "%{0}") + " = attn.sdpa ins(" + printOperands({query, key, value}) + ")");
   for (const WordInfo &word : getWords())
-    if (word.stands == WordStands::ByToken || word.stands == WordStands::BesideOffset)
+    if ((word.stands == WordStands::ByToken && word.shape != WordShape::Number) ||
+        word.stands == WordStands::BesideOffset)
       body += clause(word.name, word.argument);
   body += clause("cu_seqlens", {"cu_seqlens_q", "cu_seqlens_k"});
   body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
+  body += clause("scale_value", StringRef("scale"));
   body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
   if (!problem.scoreMod.empty())
     body += " score_mod " + problem.scoreMod;
@@ -192,8 +194,11 @@ TypedValue IRPrinter::addScores() {
                                                mapRows(kvHead(), "j", "d", isKeyHeadMajor), "b, h, i, j"}));
   TypedValue scores = addStep("scores", "chain.scores", {query, key}, "", scoreShape, wide, maps);
   const auto *scale = problem.words.get<double>(Word::scale);
-  scores = addStep("scale", "chain.scaled", {scores}, "", scoreShape, wide,
-                   {"scale = " + printWordAttribute(scale ? *scale : 1 / std::sqrt(double(problem.d)))});
+  std::string givenScale = clause("scale_value", StringRef("scale"));
+  SmallVector<std::string> ownScale = {"scale = " +
+                                       printWordAttribute(scale ? *scale : 1 / std::sqrt(double(problem.d)))};
+  scores = addStep("scale", "chain.scaled", {scores}, givenScale, scoreShape, wide,
+                   givenScale.empty() ? ownScale : SmallVector<std::string>());
   if (!problem.scoreMod.empty())
     scores = addStep("modify", "chain.modified", {scores}, "", scoreShape, wide, {},
                      " score_mod " + withoutKeyHeads(problem.scoreMod, group));

@@ -43,8 +43,10 @@ private:
 
   /// Where the line gave a token; empty where it did not.
   llvm::StringRef &wordOf(const ProblemToken &token) {
-    // A line has one element type, whatever its name: they share a place.
-    return token.form == TokenForm::Element ? words.back() : words[&token - getProblemTokens().begin()];
+    // A line has one element type, whatever its name: they share a place. So do `scale=0.125` and `scale=?`.
+    if (token.form == TokenForm::Element)
+      return words.back();
+    return words[findProblemToken(token.name.split('=').first) - getProblemTokens().begin()];
   }
   llvm::StringRef &wordOf(llvm::StringRef name) { return wordOf(*findProblemToken(name)); }
 

@@ -152,10 +152,15 @@ bool ProblemToken::store(Problem &problem, StringRef value) const {
 
 const ProblemToken *attn::findProblemToken(StringRef word) {
   StringRef letters = word.take_while([](char c) { return llvm::isAlpha(c) || c == '_'; });
-  for (const ProblemToken &token : getProblemTokens())
-    if (token.name == (token.form == Alone || token.form == Element ? word : letters))
+  const ProblemToken *found = nullptr;
+  for (const ProblemToken &token : getProblemTokens()) {
+    bool isWhole = token.form == Alone || token.form == Element;
+    if (isWhole && token.name == word)
       return &token;
-  return nullptr;
+    if (!isWhole && token.name == letters)
+      found = &token;
+  }
+  return found;
 }
 
 std::string attn::describeUnknownToken(StringRef word) {

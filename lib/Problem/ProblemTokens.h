@@ -32,7 +32,8 @@ struct ProblemToken {
 
 llvm::ArrayRef<ProblemToken> getProblemTokens();
 
-/// The row of a word: a word alone by its whole text, the others by their leading letters; null where there is none.
+/// The row of a word: one that stands alone by its whole text, else one by its leading letters; null where there is
+/// none.
 const ProblemToken *findProblemToken(llvm::StringRef word);
 
 /// What an error says of a word that is no token: the nearest one, or all.

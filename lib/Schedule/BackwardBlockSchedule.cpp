@@ -6,6 +6,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Schedule/Schedule.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -22,11 +23,18 @@ template <typename OpTy> static StringRef explain(OpTy op) {
     return "found a gradient of the bias, expected those of Q, K and V; leave bias out of grad, or compile for a CPU";
   if (!op.getDcaptures().empty())
     return "found gradients of captured tensors, expected those of Q, K and V; leave them out of grad, or compile for "
-           "a "
-           "CPU";
+           "a CPU";
   if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
     return "found K or V in pages, expected dense ones; gather them in front of the kernel";
   return "";
+}
+
+/// True where the gradient of a scale is summed from those of what it scales (attn-differentiate).
+static bool hasScaleGradient(SdpaBackwardOp op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto sum = dyn_cast<linalg::LinalgOp>(user);
+    return sum && sum.getNumReductionLoops() > 0;
+  });
 }
 
 LogicalResult attn::verifyGpuBackward(Operation *op) {
@@ -37,8 +45,14 @@ LogicalResult attn::verifyGpuBackward(Operation *op) {
            << size << ", expected at most " << kMaxBlockValueSize << "; compile it for a CPU";
   StringRef reason = llvm::TypeSwitch<Operation *, StringRef>(op).Case<SdpaBackwardOp, BackwardStepOp>(
       [](auto backward) { return explain(backward); });
-  if (auto whole = dyn_cast<SdpaBackwardOp>(op); whole && whole.getDsink() && reason.empty())
-    reason = "found a gradient of the sink, expected those of Q, K and V; leave sink out of grad, or compile for a CPU";
+  if (auto whole = dyn_cast<SdpaBackwardOp>(op); whole && reason.empty()) {
+    if (whole.getDsink())
+      reason =
+          "found a gradient of the sink, expected those of Q, K and V; leave sink out of grad, or compile for a CPU";
+    else if (hasScaleGradient(whole))
+      reason = "found a gradient of a scale, expected those of Q, K and V; leave scales out of grad, or compile for a "
+               "CPU";
+  }
   if (!reason.empty())
     return op->emitOpError("no GPU kernel for these gradients: ") << reason;
   return success();

@@ -48,7 +48,7 @@ def sdpa(
     k: npt.ArrayLike,
     v: npt.ArrayLike,
     *,
-    scale: float | None = None,
+    scale: float | npt.ArrayLike | None = None,
     causal: str | npt.ArrayLike | None = None,
     window: tuple[int | None, int | None] | None = None,
     chunk: int | None = None,
@@ -122,7 +122,7 @@ def steps(
     k: npt.ArrayLike,
     v: npt.ArrayLike,
     *,
-    scale: float | None = None,
+    scale: float | npt.ArrayLike | None = None,
     causal: Any = None,
     window: Any = None,
     chunk: int | None = None,
@@ -158,7 +158,8 @@ def steps(
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
     kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
 
-    factor = _checks.scale(scale, sizes.d)
+    given = _checks.scale_argument(scale)
+    factor = _checks.scale(scale if given is None else float(given), sizes.d)
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         dot = scores(q, k)
         scaled = s = _chain.scale(dot, factor)

@@ -13,7 +13,7 @@ from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
 ALWAYS = ("q", "k", "v")
-GIVEN = ("bias", "sink", "k_scale", "v_scale")
+GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
 RETURNED = {"return_lse", "return_weights"}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
@@ -45,15 +45,17 @@ def sdpa_backward(
       out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned.
       dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
       dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
-      grad: whose gradients: of "q", "k", "v", "bias" and "sink", of "k_scale" and "v_scale" in the place of quantised k
-        and v, and of arrays of floats that score_mod reads, by the names that it has for them.
+      grad: whose gradients: of "q", "k", "v", "bias" and "sink", of a "scale" that is an array, of "k_scale" and
+        "v_scale" in the place of quantised k and v, and of arrays of floats that score_mod reads, by the names that it
+        has for them.
       score_mod, mask_mod, dynamic, target: as for `attn.sdpa`.
       options: the other keywords of `attn.sdpa`, as in the forward call, but for return_lse and return_weights.
 
     Returns:
-      The gradients by name, in the order of `grad`, each of the shape and type of its input; those of a sink and of
-      what score_mod reads are float32, or float64 beside float64, those of k_scale and v_scale float32. Torch tensors
-      if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0, as have keys that no row keeps.
+      The gradients by name, in the order of `grad`, each of the shape and type of its input; those of a sink, of a
+      scale and of what score_mod reads are float32, or float64 beside float64, those of k_scale and v_scale float32.
+      Torch tensors if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0, as have keys that no row
+      keeps.
 
     Raises:
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
@@ -205,9 +207,13 @@ def _captured(source: str) -> tuple[str, ...]:
 
 def _check_names(names: tuple[str, ...], options: dict[str, Any], captured: tuple[str, ...] = ()) -> None:
     """Each name once, of what this call has."""
-    known = (*ALWAYS, *(name for name in GIVEN if options.get(name) is not None), *captured)
+    arrays = options | {"scale": _checks.scale_argument(options.get("scale"))}
+    known = (*ALWAYS, *(name for name in GIVEN if arrays.get(name) is not None), *captured)
     for name in names:
         if name not in known:
-            raise ValueError(f"expected grad to name some of {', '.join(known)}, found {name!r}, which has no gradient")
+            advice = "; write scale=numpy.asarray(…) for one that has" if name == "scale" else ""
+            raise ValueError(
+                f"expected grad to name some of {', '.join(known)}, found {name!r}, which has no gradient{advice}"
+            )
     if not names or len(set(names)) < len(names):
         raise ValueError(f"expected grad to name one or more of {', '.join(known)}, each once, found {list(names)}")

@@ -40,6 +40,7 @@ class Problem:
     q_lengths: bool = False
     kv_lengths: bool = False
     dropout: float | None = None
+    has_scale: bool = False
     layout: str = "bhsd"
     paged: tuple[int, str, int] | None = None
     lse: bool = False
@@ -71,6 +72,8 @@ class Problem:
         words += [name for name in ("sink", "q_lengths", "kv_lengths") if getattr(self, name)]
         if self.dropout is not None:
             words.append(f"dropout={self.dropout!r}")
+        if self.has_scale:
+            words.append("scale=?")
         if self.layout != "bhsd":
             words.append(f"layout={self.layout}")
         if self.paged is not None:
@@ -83,6 +86,11 @@ class Problem:
         if self.grad:
             words.append(f"grad={','.join(self.grad)}")
         return " ".join(words)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers its kernel takes, behind all tensors but captured ones: of dropout, and the scale."""
+        return 2 * (self.dropout is not None) + self.has_scale
 
     def text(self, regions: str = "") -> str:
         """The whole source of the kernel: the line, and below it the captures and regions of traced functions."""
@@ -223,6 +231,7 @@ def of(
         q_lengths=rows is not None,
         kv_lengths=keys is not None,
         dropout=None if dropout is None else _checks.dropout(dropout)[0],
+        has_scale=_checks.scale_argument(scale) is not None,
         layout=layout,
         lse=_checks.flag("return_lse", return_lse),
         weights=_checks.flag("return_weights", return_weights),
@@ -246,8 +255,8 @@ def structure(causal: Any, align: Any, words: Words, batch: int, *, are_lengths_
 
 
 def own_scale(scale: Any, d: int) -> float | None:
-    """The scale of a call; None where it is the one that kernels have without a word."""
-    value = None if scale is None else _checks.scale(scale, d)
+    """The scale of a call; None where it is the one that kernels have without a word, or an argument of the kernel."""
+    value = None if scale is None or _checks.scale_argument(scale) is not None else _checks.scale(scale, d)
     return None if d > 0 and value == 1.0 / math.sqrt(d) else value
 
 

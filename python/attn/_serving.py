@@ -26,7 +26,7 @@ def varlen_sdpa(
     cu_seqlens_q: Integers,
     cu_seqlens_k: Integers,
     *,
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     causal: Alignment | None = None,
     sink: Tensor | None = None,
     align: Alignment | None = None,
@@ -67,13 +67,14 @@ def varlen_sdpa(
         named, scale=scale, return_lse=return_lse, is_known=tensors is None, are_same=same, **words
     )
     source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic, target=target)
-    return api.compiled(source, target)(*(tensors or [q, k, v, *others]), *captured)
+    inputs = [*tensors, *api.numbers_of(problem, others)] if tensors else [q, k, v, *others]
+    return api.compiled(source, target)(*inputs, *captured)
 
 
 def prepare_packed(
     named: dict[str, Any],
     *,
-    scale: float | None = None,
+    scale: Any = None,
     return_lse: bool = False,
     is_known: bool = True,
     are_same: bool = False,
@@ -110,6 +111,7 @@ def prepare_packed(
         kv=kv,
         kv_scale=_problem.scale_word(scales),
         scale=_problem.own_scale(scale, sizes.d),
+        has_scale=_checks.scale_argument(scale) is not None,
         sink=sink is not None,
         layout="varlen",
         lse=bool(return_lse),
@@ -118,7 +120,8 @@ def prepare_packed(
     sinks = [] if sink is None else [api.as_sink(sink, problem)]
     # How long sequences on a device are is not known: as long as all rows.
     lengths = (int(np.diff(rows).max()), int(np.diff(keys).max())) if is_known else (sizes.sq, sizes.sk)
-    others = [*sinks, *scales, *(api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys))]
+    integers = [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
+    others = [*sinks, *scales, *integers, *api.as_scale(scale, problem)]
     return problem, others, (sizes.b, sizes.hq, *lengths)
 
 
@@ -131,7 +134,7 @@ def paged_sdpa(
     kv_lengths: Integers,
     *,
     page_layout: str = "nhd",
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     causal: Alignment | None = None,
     bias: Tensor | None = None,
     mask: Tensor | None = None,
@@ -221,8 +224,9 @@ def paged_sdpa(
             )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
-    inputs = [q, k_cache, v_cache, *others, api.as_i32(table)]
-    return api.compiled(source, target)(*(tensors or inputs), *captured)
+    numbers = api.numbers_of(problem, others)
+    inputs = tensors or [q, k_cache, v_cache, *others[: len(others) - len(numbers)], api.as_i32(table)]
+    return api.compiled(source, target)(*inputs, *numbers, *captured)
 
 
 def kv_append(

@@ -26,7 +26,7 @@ INDICES = {"b": "batch", "h": "head", "i": "query", "j": "key"}
 DTYPES: dict[str, npt.DTypeLike] = {"f32": "f4", "f64": "f8", "i1": "?", "i32": "i4", "i64": "i8"}
 # Names that are taken in a kernel: its other arguments, its results, and what a region calls its own values.
 RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal_offset"}
-RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "out", "lse", "weights"}
+RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "scale", "out", "lse", "weights"}
 RESERVED |= {"score", *INDICES}
 POSITIONS = Range(0, MAX_I32 - 1)  # of every call of a kernel
 TEMPORARY = re.compile(r"t\d+")

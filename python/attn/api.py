@@ -25,7 +25,7 @@ def sdpa(
     k: Tensor,
     v: Tensor,
     *,
-    scale: float | None = None,
+    scale: float | Tensor | None = None,
     causal: Alignment | None = None,
     bias: Tensor | None = None,
     mask: Tensor | None = None,
@@ -58,7 +58,8 @@ def sdpa(
         bfloat16 (ml_dtypes, torch, JAX). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and
         v_scale they are int8 or float8_e4m3fn (ml_dtypes, torch, JAX). NumPy arrays or anything with `__dlpack__` in
         CPU memory. C-contiguous ones are used where they lie, others are copied.
-      scale: factor on Q·Kᵀ, any real number; None for 1/√D.
+      scale: factor on Q·Kᵀ, any real number; None for 1/√D. An array without dimensions is an argument of the kernel,
+        which serves all its values, and has a gradient; it lies in CPU memory for a GPU too.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
         (j ≤ i + off).
       {words}
@@ -98,7 +99,7 @@ def sdpa(
     """
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
-    has_arrays = any(x is not None for x in given) or bool(offsets(causal, align))
+    has_arrays = any(x is not None for x in given) or bool(offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays and not _cuda.is_target(target):
         arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
         types = tuple([(x.dtype, x.shape) for x in arrays])
@@ -130,9 +131,7 @@ def sdpa(
     source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
     if tensors is None:
         return compiled(source, target).on_arrays([*arrays, *others, *captured], q)
-    # Of dropout, seed and offset are numbers: the last of the others.
-    seeds = others[len(others) - 2 :] if dropout is not None else []
-    return compiled(source, target)(*tensors, *seeds, *captured)
+    return compiled(source, target)(*tensors, *numbers_of(problem, others), *captured)
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
@@ -180,7 +179,10 @@ def prepare(
     dropout: Any = None,
     **structure: Any,
 ) -> tuple[_problem.Problem, list[Array]]:
-    """The problem of a call, and what its kernel takes after q, k, v, in order; `structure` as in `_problem.of`."""
+    """The problem of a call, and what its kernel takes after q, k, v, in order: tensors, then numbers.
+
+    `structure` is as in `_problem.of`.
+    """
     named = {"bias": bias, "mask": mask, "sink": sink}
     dense: dict[str, Any] = {name: _tensor.as_array(name, x) for name, x in named.items() if x is not None}
     problem = _problem.of(q, k, v, **dense, dropout=dropout, **structure)
@@ -192,7 +194,8 @@ def prepare(
     starts = offsets(structure.get("causal"), structure.get("align"))
     integers = [*map(as_i32, lengths), *scales, *map(as_i32, starts)]
     words = [] if dropout is None else _checks.dropout(dropout)[1:]
-    return problem, [*dense.values(), *integers, *(np.asarray(word, np.uint64).view(np.int64) for word in words)]
+    seeds = [np.asarray(word, np.uint64).view(np.int64) for word in words]
+    return problem, [*dense.values(), *integers, *seeds, *as_scale(structure.get("scale"), problem)]
 
 
 def traced(
@@ -240,6 +243,17 @@ def as_sink(sink: Any, problem: _problem.Problem) -> Array:
     """Sinks, checked, in the type of the scores, whatever float type they have."""
     array = _checks.sink(_tensor.as_array("sink", sink), problem.sizes.hq)
     return array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)
+
+
+def as_scale(scale: Any, problem: _problem.Problem) -> list[Array]:
+    """A scale that is an argument, in the type of the scores; nothing where it is none."""
+    array = _checks.scale_argument(scale)
+    return [] if array is None else [array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)]
+
+
+def numbers_of(problem: _problem.Problem, others: list[Array]) -> list[Array]:
+    """What a kernel takes by value, of what it takes after q, k and v."""
+    return others[len(others) - problem.numbers :]
 
 
 def offsets(*alignments: Any) -> list[Any]:

@@ -22,8 +22,9 @@ from attn._words import Words
 
 TARGET = "attn_call"
 # The tensors of a call in the order of a kernel's arguments, and those that have a gradient.
-TENSORS = ("q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "offsets")
-DIFFERENTIABLE = ("q", "k", "v", "bias", "sink")
+TENSORS = ("q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "offsets", "scale")
+DIFFERENTIABLE = ("q", "k", "v", "bias", "sink", "scale")
+UNBATCHED = ("sink", "scale")  # of a vmapped one each entry is a call of its own
 SHARED = ("bias", "mask")  # of size 1 in the place of the batch, for all of it
 SECOND_ORDER = (
     "expected a gradient of first order of attn.jax.sdpa, found one of second order: its backward has no gradient of "
@@ -50,7 +51,7 @@ def sdpa(
     k: jax.Array,
     v: jax.Array,
     *,
-    scale: float | None = None,
+    scale: float | jax.Array | None = None,
     causal: str | jax.Array | None = None,
     align: str | jax.Array | None = None,
     bias: jax.Array | None = None,
@@ -68,7 +69,8 @@ def sdpa(
 
     Args:
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), of one float type.
-      scale, causal, align, bias, mask, sink: as in `attn.sdpa`; bias and sink have gradients.
+      scale, causal, align, bias, mask, sink: as in `attn.sdpa`; bias and sink have gradients, and a scale that is an
+        array.
       q_lengths, kv_lengths: integers (B,); the kernel refuses those that are negative or too large when it runs.
       score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have values, and no gradient.
       layout: "bhsd", or "bshd" as jax.nn.dot_product_attention has it.
@@ -94,6 +96,8 @@ def sdpa(
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": offsets}
     tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
+    if isinstance(scale, jax.Array | np.ndarray):
+        tensors["scale"], scale = scale.astype(_score_type(tensors["q"].dtype)), None
     options = {"scale": scale, "layout": layout, **_checks.words(words)}
     options |= {name: x if x is None or isinstance(x, str) else "offsets" for name, x in _pairs(causal, align)}
     regions = _trace.Traced()
@@ -202,7 +206,7 @@ def _operator(call: _Call) -> Any:
 def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
     """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
     named, batched = call.named(arrays), call.named(tuple(is_batched))
-    if "attn.index batch" in call.regions or batched.get("sink") or "sink" in call.grad:
+    if "attn.index batch" in call.regions or any(batched.get(name) or name in call.grad for name in UNBATCHED):
         return None
     batch = named["q"].shape[1 if batched["q"] else 0]
     captures = len(arrays) - len(call.names) - ((3 + call.has_dlse) if call.grad else 0)
@@ -211,7 +215,7 @@ def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...
         name = call.names[n] if n < len(call.names) else None
         is_captured = len(call.names) <= n < len(call.names) + captures
         is_shared = name in SHARED and name not in call.grad and not has_dim and x.shape[0] == 1
-        if is_captured or is_shared or name == "sink":
+        if is_captured or is_shared or name in UNBATCHED:
             result.append(x)
             continue
         entries = x if has_dim else jnp.broadcast_to(x, (size, *x.shape))

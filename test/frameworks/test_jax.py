@@ -36,6 +36,7 @@ def textbook(q, k, v, bias=0.0, kept=True, scale=None):
 CASES = {
     "plain": lambda rng: {},
     "scale": lambda rng: {"scale": 0.3},
+    "scale that is an array": lambda rng: {"scale": jnp.asarray(-0.4)},
     "causal": lambda rng: {"causal": "bottom_right"},
     "offsets": lambda rng: {"causal": jnp.asarray([1, 3])},
     "window": lambda rng: {"window": (2, 1), "align": "top_left"},
@@ -74,7 +75,7 @@ def test_other_types_and_layouts(dtype, rng):
 
 def test_gradients_are_those_of_central_differences(case, rng):
     arrays = draw(rng)
-    names = [n for n in case if n in ("bias", "sink")]
+    names = [n for n, x in case.items() if n in ("bias", "sink", "scale") and isinstance(x, jax.Array)]
 
     def call(q, k, v, *others):
         out, lse = aj.sdpa(q, k, v, return_lse=True, **{**case, **dict(zip(names, others, strict=True))})
@@ -135,6 +136,18 @@ def test_vmap_is_a_call_for_each_entry(name, rng):
         for mapped in (jax.vmap(function, dims), jax.jit(jax.vmap(function, dims))):
             for x, y in zip(mapped(*arrays), expected, strict=True):
                 np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-12)
+
+
+def test_vmap_over_scales_is_a_call_for_each(rng):
+    q, k, v = draw(rng)
+
+    def loss(scale):
+        return jnp.sum(jnp.sin(aj.sdpa(q, k, v, scale=scale)))
+
+    scales = jnp.asarray([0.3, -0.5, 0.0])
+    for function in (loss, jax.grad(loss)):
+        mapped = jax.vmap(function)(scales)
+        np.testing.assert_allclose(mapped, jnp.stack([function(x) for x in scales]), rtol=1e-11, atol=1e-12)
 
 
 def test_a_region_that_reads_the_batch_is_called_for_each_entry(rng):

@@ -139,28 +139,3 @@ def test_quantised_keys_have_none():
     arrays, options = problem(ODD, "int8", "head")
     with pytest.raises((ValueError, attn.CompileError), match="expected one of q, k_scale, v_scale, found k"):
         attn.sdpa_backward(*arrays, grad=("k",), **options)
-
-
-SCALE = """func.func @sdpa(%q: tensor<2x4x37x19xTYPE>, %k: tensor<2x2x75x19xTYPE>, %v: tensor<2x2x75x24xTYPE>,
-    %scale: f32 {attn.name = "scale"}) -> tensor<2x4x37x24xTYPE> attributes {attn.grad = [0, "scale", 2]} {
-  %init = tensor.empty() : tensor<2x4x37x24xTYPE>
-  %out = attn.sdpa
-      ins(%q, %k, %v : tensor<2x4x37x19xTYPE>, tensor<2x2x75x19xTYPE>, tensor<2x2x75x24xTYPE>)
-      scale_value(%scale : f32) outs(%init : tensor<2x4x37x24xTYPE>) {softcap = 3.0 : f64} -> tensor<2x4x37x24xTYPE>
-  return %out : tensor<2x4x37x24xTYPE>
-}
-"""
-
-
-@pytest.mark.parametrize("dtype", ["f32", "bf16"])
-def test_scale_that_is_an_operand(dtype):
-    kernel = attn.compile(SCALE.replace("TYPE", dtype), name="sdpa_backward", fail_on_fallback=True, cache=False)
-    for scale in (0.3, 0.0, -0.5):
-        scale = float(np.float32(scale))
-        (q, k, v, out, lse, dout), _ = saved(*draw(ODD, TYPES[dtype]), dict(scale=scale, softcap=3.0))
-        given = (q, k, v, out, lse, dout)
-        found = kernel(q, k, v, scale, out, lse, dout)
-        grad = ("q", "scale", "v")
-        expected = attn.reference.sdpa_backward(*given, grad=grad, scale=scale, softcap=3.0)
-        compare(dict(zip(grad, found, strict=True)), expected, TYPES[dtype])
-        assert float(found[1]) != 0

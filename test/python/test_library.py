@@ -22,6 +22,7 @@ b? hq4 hkv2 sq1 sk? d16 dv8 f32 kv=int8 kv_lengths
 b2 hq4 hkv2 sq7 sk7 d16 dv8 f32 window=3,4
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 causal=top_left grad=q,k,v
 b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 bias=1,4,5,7 out=lse grad=v,bias
+b2 hq4 hkv2 sq5 sk7 d16 dv8 f32 scale=? grad=scale,q
 """
 SHAPE = Shape(5, 7, 16, 8, b=2, hq=4, hkv=2)
 Q, K, V = draw(SHAPE)
@@ -48,8 +49,8 @@ def same(found, expected):
 def test_what_it_says_of_itself(library):
     assert library.name == "small"
     assert library.targets == ["x86-64", "host"]
-    assert len(library.problems) == 12
-    assert repr(library) == "<attn.Library small: 12 kernels for x86-64, host>"
+    assert len(library.problems) == 14
+    assert repr(library) == "<attn.Library small: 14 kernels for x86-64, host>"
 
 
 def test_sizes_of_a_kernel_of_its_own_and_others(library):
@@ -156,12 +157,16 @@ def test_files_that_are_no_library(folder, tmp_path):
         attn.load_library(folder / "small.json", _library.load()._name)
 
 
-@pytest.mark.parametrize("name", ["causal", "bias"])
+@pytest.mark.parametrize("name", ["causal", "bias", "scale"])
 def test_gradients(library, name):
     """Of the pair that a line with grad has; grad may be in any order."""
     rng = np.random.default_rng(3)
     bias = rng.standard_normal((1, 4, 5, 7)).astype(np.float32)
-    options, grad = {"causal": ({"causal": "top_left"}, ("v", "q", "k")), "bias": ({"bias": bias}, ("bias", "v"))}[name]
+    options, grad = {
+        "causal": ({"causal": "top_left"}, ("v", "q", "k")),
+        "bias": ({"bias": bias}, ("bias", "v")),
+        "scale": ({"scale": np.array(-0.3, np.float32)}, ("q", "scale")),
+    }[name]
     out, lse = library.sdpa(Q, K, V, return_lse=True, **options)
     dout = rng.standard_normal(out.shape).astype(np.float32)
     more = {"dlse": rng.standard_normal(lse.shape).astype(np.float32)} if name == "bias" else {}

@@ -116,6 +116,21 @@ TEST(ProblemIR, OfWeights) {
   }
 }
 
+TEST(ProblemIR, OfScalesOfEachCall) {
+  EXPECT_TRUE(llvm::StringRef(bodyOf("sq3 d4 f16 dropout=0.5 scale=?"))
+                  .contains("      dropout(%seed, %offset : i64, i64)\n      scale_value(%scale : f32)\n"));
+  EXPECT_TRUE(llvm::StringRef(bodyOf("sq3 d4 f64 scale=? out=weights"))
+                  .contains("attn.scale ins(%chain.scores : tensor<1x1x3x3xf64>)\n      scale_value(%scale : f64)\n"
+                            "      outs(%chain.scaled.init : tensor<1x1x3x3xf64>) -> "));
+}
+
+/// A captured array may be called as an argument that the problem does not have.
+TEST(ProblemIR, OfCapturesCalledAsWords) {
+  std::string text = bodyOf("sq3 d4\ncaptures(%scale : tensor<1xf32>, %sink : tensor<1xf32>)");
+  EXPECT_FALSE(llvm::StringRef(text).contains("scale")) << text;
+  EXPECT_FALSE(llvm::StringRef(text).contains("sink")) << text;
+}
+
 TEST(ProblemIR, OfQuantisedKeys) {
   std::string text = bodyOf("b2 hq4 hkv2 sq3 sk5 d8 kv=fp8 kvscale=token kv_lengths");
   for (llvm::StringRef step : {"attn.sdpa ins(%q, %k, %v : tensor<2x4x3x8xf32>, tensor<2x2x5x8xf8E4M3FN>, "

@@ -89,7 +89,7 @@ TEST(Problem, ErrorsShowThePlace) {
       "problem line, column 8: expected a token of problem lines, found '?\?=1'; write one of b, hq, hkv, sq, sk, "
       "d, dv, f32, f64, bf16, f16, kv, kvscale, causal, window, align, chunk, prefix, softcap, scale, bias, mask, "
       "sink, "
-      "q_lengths, kv_lengths, dropout, paged, pages, layout, out, grad\n"
+      "q_lengths, kv_lengths, dropout, scale=?, paged, pages, layout, out, grad\n"
       "  sq1 d1 ?\?=1 ?\n"
       "         ^~~~");
 }
@@ -131,7 +131,20 @@ TEST(Problem, Numbers) {
               "expected a positive number, found 'softcap=" + wrong.str() + "'; write softcap=30 or the like");
   for (llvm::StringRef wrong : {"nan", "-inf", "", "1e999", "x"})
     EXPECT_EQ(reason("sq1 d1 scale=" + wrong.str()),
-              "expected a finite number, found 'scale=" + wrong.str() + "'; write scale=0.125 or the like");
+              "expected a finite number, found 'scale=" + wrong.str() +
+                  "'; write scale=0.125 or the like, or scale=? for one that each call gives");
+}
+
+TEST(Problem, ScaleOfEachCall) {
+  EXPECT_EQ(canonical("sq1 d1 scale=? dropout=0.5 sink grad=scale,q"),
+            "b1 hq1 hkv1 sq1 sk1 d1 dv1 f32 sink dropout=0.5 scale=? grad=scale,q");
+  EXPECT_EQ(reason("sq1 d1 scale=? scale=0.5"), "expected 'scale=?' alone, found 'scale=0.5' as well; leave one out");
+  EXPECT_EQ(reason("sq1 d1 scale=0.5 scale=?"), "expected 'scale=0.5' alone, found 'scale=?' as well; leave one out");
+  for (llvm::StringRef line : {"sq1 d1 grad=scale", "sq1 d1 scale=0.5 grad=scale"})
+    EXPECT_EQ(reason(line),
+              "expected one of q, k, v, found scale, which has no gradient here; write scale=? for one that has");
+  EXPECT_EQ(reason("sq1 d1 scale=? grad=seed"),
+            "expected one of q, k, v, scale, found seed, which has no gradient here");
 }
 
 TEST(Problem, BiasAndMaskBroadcast) {

@@ -11,6 +11,7 @@
 #include "Driver.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -107,6 +108,8 @@ private:
   void fill(const KernelArgument &argument, NpyArray &array) {
     if (argument.name == "k_scale" || argument.name == "v_scale")
       return fillScales(array);
+    if (argument.name == getWord(Word::scale_value).argument && argument.isScalar)
+      return fillScale(array);
     switch (array.type) {
     case NpyType::Float32: return fillNormal<float>(array);
     case NpyType::Float64: return fillNormal<double>(array);
@@ -144,6 +147,16 @@ private:
     std::uniform_real_distribution<float> distribution(0.5, 1.5);
     for (float &scale : MutableArrayRef(reinterpret_cast<float *>(array.data), getNumElements(array.shape)))
       scale = distribution(generator) / static_cast<float>(largest);
+  }
+
+  /// Of scores: what makes those of Q and K about 1.
+  void fillScale(NpyArray &array) {
+    double columns = arrays.front().shape.empty() ? 1 : std::max<int64_t>(arrays.front().shape.back(), 1);
+    double scale = std::uniform_real_distribution<double>(0.5, 1.5)(generator) / std::sqrt(columns);
+    if (array.type == NpyType::Float64)
+      *reinterpret_cast<double *>(array.data) = scale;
+    else
+      *reinterpret_cast<float *>(array.data) = static_cast<float>(scale);
   }
 
   void fillIntegers(const KernelArgument &argument, NpyArray &array) {
