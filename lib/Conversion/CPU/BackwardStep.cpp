@@ -13,43 +13,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "BackwardProducts.h"
+#include "RowGradients.h"
 #include "attn/IR/Decompose.h"
-#include "attn/IR/ScoreFunctions.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
-#include <limits>
 
 using namespace mlir;
 using namespace attn;
 using namespace attn::cpu;
 
-static const double kInfinity = std::numeric_limits<double>::infinity();
-
 namespace {
-
-/// The panel under way.
-struct Panel : PanelRange {
-  Value index;
-  Values masks; ///< of the lanes that are keys, by vector; empty for all of them
-
-  Value getMask(int64_t v) const { return masks.empty() ? Value() : masks[v]; }
-};
 
 class BackwardStepLowering {
 public:
   BackwardStepLowering(VectorBuilder &vb, BackwardStepOp step)
       : vb(vb), b(vb.b), loc(vb.loc), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
-        functions(ScoreFunctions::of(step)), laneCode(vb, functions, LaneAxis::Keys),
-        scoreGrad(vb, &step.getScoreGrad(), LaneAxis::Keys), vectors(schedule.getBlockVectors()),
-        panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()), sizes(getDomainSizes(b, step)),
-        numRows(getValueOrCreateConstantIndexOp(b, loc, sizes[0])), products(vb, schedule, numRows) {
+        vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()),
+        sizes(getDomainSizes(b, step)), numRows(getValueOrCreateConstantIndexOp(b, loc, sizes[0])),
+        products(vb, schedule, numRows), row(vb, step, products) {
     numKeys = sizes[1];
     keyCount = getValueOrCreateConstantIndexOp(b, loc, numKeys);
     SmallVector<int64_t> domain = getStaticDomain(step);
     headSize = domain[2];
     valueSize = domain[3];
-    if (step.getDbias())
-      dbias = {step.getDbias(), getMaps(step).back()};
   }
 
   void emit() {
@@ -192,6 +177,8 @@ private:
     });
   }
 
+  std::pair<Values, Values> emitRow(const Panel &panel, Value at) { return row.emit(panel, at, weights, gradients); }
+
   /// P and G of two rows, or of one beside zeros, as pairs of rows; G also as rows.
   void emitRowPair(const Panel &panel, Value row, bool hasOdd) {
     auto [p, g] = emitRow(panel, row);
@@ -209,90 +196,17 @@ private:
     }
   }
 
-  /// P and G of a row, of S and dW.
-  std::pair<Values, Values> emitRow(const Panel &panel, Value row) {
-    laneCode.prepare(row);
-    scoreGrad.prepare(row);
-    // A row without keys: exp(s - inf) = 0.
-    Value lse = loadScalar(step.getLse(), row);
-    lse = vb.broadcast(vb.select(products.isEmptyRow(lse), getScalar(kInfinity), lse));
-    Value delta = vb.broadcast(loadScalar(step.getDelta(), row));
-    std::pair<Values, Values> results;
-    bool mayBeZero = laneCode.isPartial() || !panel.masks.empty();
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value key = vb.add(panel.firstKey, v * vb.lanes), mask = panel.getMask(v), lane = vb.index(v * vb.lanes);
-      Value raw = vb.load(weights, {row, lane});
-      Value score = laneCode.remove(laneCode.modify(raw, key, 0, mask), key, 0, mask);
-      if (mask)
-        score = vb.select(mask, score, vb.splat(-kInfinity));
-      Value weight = vb.expDifference(score, lse);
-      // lse may be NaN by another key: -inf less that is no number.
-      if (mayBeZero)
-        weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);
-      Value isRemoved = mayBeZero ? vb.isEqual(weight, 0) : Value();
-      // What a region or V makes of a removed key may be no number.
-      auto zeroWhereRemoved = [&](Value x) { return isRemoved ? vb.select(isRemoved, vb.splat(0), x) : x; };
-      Value dw = laneCode.modifyWeight(vb.load(gradients, {row, lane}), key, 0, mask);
-      Value ds = arith::MulFOp::create(b, loc, weight, arith::SubFOp::create(b, loc, dw, delta));
-      ds = zeroWhereRemoved(ds);
-      if (dbias.memref)
-        addBiasGradient(ds, row, key, mask);
-      if (!scoreGrad.isEmpty())
-        ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
-      results.second.push_back(laneCode.scale(ds));
-      if (functions.weightMod)
-        weight = zeroWhereRemoved(laneCode.modifyWeight(weight, key, 0, mask));
-      results.first.push_back(weight);
-    }
-    return results;
-  }
-
-  Value getScalar(double value) { return arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, value)); }
-
-  /// dbias += ds, summed over the keys where the bias is one for all of them.
-  void addBiasGradient(Value ds, Value row, Value key, Value mask) {
-    SmallVector<Value> domain = {row, key, {}, {}};
-    Values at = dbias.getIndices(vb, domain);
-    if (!dbias.map.isFunctionOfDim(1)) {
-      Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, ds);
-      sum = arith::AddFOp::create(b, loc, loadScalar(dbias.memref, at), sum);
-      memref::StoreOp::create(b, loc, sum, dbias.memref, at);
-      return;
-    }
-    if (dbias.isInnermost(1)) {
-      Value old = vb.loadMasked(dbias.memref, at, mask);
-      vb.storeMasked(arith::AddFOp::create(b, loc, old, ds), dbias.memref, at, mask);
-      return;
-    }
-    for (int64_t lane = 0; lane < vb.lanes; ++lane) {
-      auto add = [&] {
-        SmallVector<Value> element = {row, vb.add(key, lane), {}, {}};
-        Values position = dbias.getIndices(vb, element);
-        Value sum = arith::AddFOp::create(b, loc, loadScalar(dbias.memref, position),
-                                          vector::ExtractOp::create(b, loc, ds, lane));
-        memref::StoreOp::create(b, loc, sum, dbias.memref, position);
-      };
-      if (mask)
-        products.emitIf(vector::ExtractOp::create(b, loc, mask, lane), add);
-      else
-        add();
-    }
-  }
-
   VectorBuilder &vb;
   OpBuilder &b;
   Location loc;
   BackwardStepOp step;
   BackwardAttr schedule;
-  ScoreFunctions functions;
-  LaneCode laneCode;
-  LaneRegion scoreGrad;
   int64_t vectors, panelKeys, blockRows, headSize, valueSize;
   SmallVector<OpFoldResult> sizes;
   Value numRows, keyCount;
   OpFoldResult numKeys;
-  Operand dbias;
   BackwardProducts products;
+  RowGradients row;
   bool usesPairs = schedule.getInfo().depth == 2;
   Value scores;             ///< (panel, row, key): G of all panels, then P of one; as pairs, S and dW of one
   Value weights, gradients; ///< P and G of the panel under way, where S and dW were
