@@ -67,8 +67,8 @@ Sums BackwardTask::buildKeyTiles(Sums sums) {
     upper = min(upper, end);
     lower = add(b, loc, lower, multiply(divide(max(subtract(visited.first, lower), zero), size), size));
   }
-  return Sums::of(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
-    Sums whole = Sums::of(carried);
+  return sums.with(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
+    Sums whole = sums.with(carried);
     OpFoldResult count = b.getIndexAttr(keyTile);
     if (!isWhole)
       count = min(index(b, loc, keyTile), b.createOrFold<arith::SubIOp>(loc, upper, key));
@@ -110,8 +110,10 @@ Sums BackwardTask::buildKeyTile(Value firstKey, OpFoldResult count, Sums whole) 
         .getResult(0);
   };
   Sums sums = whole;
-  sums.key = createSums(whole.key, "dkey", 2, headSize);
-  sums.value = createSums(whole.value, "dvalue", 3, valueSize);
+  if (whole.key)
+    sums.key = createSums(whole.key, "dkey", 2, headSize);
+  if (whole.value)
+    sums.value = createSums(whole.value, "dvalue", 3, valueSize);
   auto buildHead = [&](Value inTask, Sums carried) {
     head = inTask;
     if (numBatch > 0)
@@ -123,13 +125,15 @@ Sums BackwardTask::buildKeyTile(Value firstKey, OpFoldResult count, Sums whole) 
   if (numBatch == 0 || groupSize == 1)
     sums = buildHead(zeroIndex, sums);
   else
-    sums = Sums::of(
+    sums = sums.with(
         createLoop(zeroIndex, toIndex(taskSizes[numBatch - 1]), 1, sums.getAll(),
-                   [&](Value inTask, ValueRange carried) { return buildHead(inTask, Sums::of(carried)).getAll(); }));
+                   [&](Value inTask, ValueRange carried) { return buildHead(inTask, sums.with(carried)).getAll(); }));
   whole.query = sums.query;
   whole.others = sums.others;
-  whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
-  whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
+  if (whole.key)
+    whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
+  if (whole.value)
+    whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
   return whole;
 }
 
@@ -177,11 +181,11 @@ bool BackwardTask::hasFunctions() { return !step.getMaskMod().empty() || step.ge
 Sums BackwardTask::buildTiles(const Position &at, const Position &tileSizes, Value lower, Value upper, bool isPartial,
                               Sums sums) {
   int64_t queryTile = schedule.getQueryTile();
-  return Sums::of(createLoop(lower, upper, queryTile, sums.getAll(), [&](Value query, ValueRange carried) {
+  return sums.with(createLoop(lower, upper, queryTile, sums.getAll(), [&](Value query, ValueRange carried) {
     Position tileAt = at, partSizes = tileSizes;
     tileAt[numBatch] = query;
     partSizes[numBatch] = min(index(b, loc, queryTile), b.createOrFold<arith::SubIOp>(loc, upper, query));
-    return buildStep(tileAt, partSizes, isPartial, Sums::of(carried)).getAll();
+    return buildStep(tileAt, partSizes, isPartial, sums.with(carried)).getAll();
   }));
 }
 
@@ -203,7 +207,7 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
   inTask[numBatch + 1] = getInPart(keyPart, at[numBatch + 1]);
   if (numBatch > 0)
     inTask[numBatch - 1] = head;
-  Part dquery = getPart(sums.query, "dquery", inTask, tileSizes), bias, mask, dbias;
+  Part dquery, bias, mask, dbias;
   auto getMap = [&](std::initializer_list<unsigned> dims) {
     return AffineMap::get(4, 0, llvm::map_to_vector(dims, [&](unsigned d) { return b.getAffineDimExpr(d); }),
                           b.getContext());
@@ -217,13 +221,23 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
     mask = getPart(step.getMask(), "mask", at, tileSizes);
     stepMaps.push_back(mask.map);
   }
-  stepMaps.append({dquery.map, getMap({2, 1}), getMap({3, 1})});
-  SmallVector<Value> inits = {dquery.value, sums.key, sums.value};
+  SmallVector<Value> inits;
+  auto addGradient = [&](Value init, AffineMap map) {
+    inits.push_back(init);
+    stepMaps.push_back(map);
+  };
+  if (sums.query) {
+    dquery = getPart(sums.query, "dquery", inTask, tileSizes);
+    addGradient(dquery.value, dquery.map);
+  }
+  if (sums.key)
+    addGradient(sums.key, getMap({2, 1}));
+  if (sums.value)
+    addGradient(sums.value, getMap({3, 1}));
   ValueRange dcaptures = ValueRange(sums.others).drop_front(step.getDbias() ? 1 : 0);
   if (step.getDbias()) {
     dbias = getPart(sums.others.front(), "dbias", inTask, tileSizes);
-    stepMaps.push_back(dbias.map);
-    inits.push_back(dbias.value);
+    addGradient(dbias.value, dbias.map);
   }
   llvm::append_range(inits, dcaptures);
   auto tiled = BackwardStepOp::create(
@@ -239,10 +253,9 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
   cloneRegion(step.getScoreGrad(), tiled.getScoreGrad(), at, tiled);
   captures.redirect(tiled, head);
   cloneRegion(step.getWeightMod(), tiled.getWeightMod(), at, tiled);
-  sums.query = insert(dquery, tiled->getResult(0));
-  sums.key = tiled->getResult(1);
-  sums.value = tiled->getResult(2);
-  sums.others.assign(tiled->result_begin() + 3, tiled->result_end());
+  sums = sums.with(tiled->getResults());
+  if (sums.query)
+    sums.query = insert(dquery, sums.query);
   if (step.getDbias())
     sums.others.front() = insert(dbias, sums.others.front());
   return sums;

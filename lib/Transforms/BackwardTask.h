@@ -12,18 +12,31 @@
 
 namespace attn {
 
-/// The tensors that a task adds to: those of Q, K and V, the latter two of a key tile as (column, key), that of the
-/// bias where there is one, and those of captured tensors.
+/// The tensors that a task adds to: those of Q, K and V, the latter two of a key tile as (column, key), each null where
+/// nothing reads it; that of the bias where there is one; and those of captured tensors.
 struct Sums {
   mlir::Value query, key, value;
   llvm::SmallVector<mlir::Value> others;
+
+  /// Those that there are, in their order.
   llvm::SmallVector<mlir::Value> getAll() const {
-    llvm::SmallVector<mlir::Value> all = {query, key, value};
+    llvm::SmallVector<mlir::Value> all;
+    for (mlir::Value sum : {query, key, value})
+      if (sum)
+        all.push_back(sum);
     llvm::append_range(all, others);
     return all;
   }
-  static Sums of(mlir::ValueRange all) {
-    return {all[0], all[1], all[2], llvm::SmallVector<mlir::Value>(all.drop_front(3))};
+  /// Others of the same gradients.
+  Sums with(mlir::ValueRange all) const {
+    Sums sums = *this;
+    for (mlir::Value *sum : {&sums.query, &sums.key, &sums.value})
+      if (*sum) {
+        *sum = all.front();
+        all = all.drop_front();
+      }
+    sums.others.assign(all.begin(), all.end());
+    return sums;
   }
 };
 

@@ -5,10 +5,9 @@
 // goes through its key tiles, in them through the heads of Q that share the head of
 // K, in them through the query tiles that query_ranges visit. The gradients of K
 // and V of a tile stay in the cache as (column, key); that of Q is added to where
-// it lies. A task owns all that it adds to, so sums have one order for every number
-// of threads. Where tasks share a bias whose gradient is asked for, they take key
-// tiles in turn. Where there are few heads, a task is a pair of a chunk of queries
-// and one of keys.
+// it lies. One that nothing reads is not computed. A task owns all that it adds to, so sums have one order for every
+// number of threads. Where tasks share a bias whose gradient is asked for, they take key tiles in turn. Where there are
+// few heads, a task is a pair of a chunk of queries and one of keys.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,6 +20,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace attn;
@@ -37,6 +38,7 @@ class BackwardTiles : BackwardTask {
 public:
   using BackwardTask::BackwardTask;
 
+  /// A value for each gradient, null for those that nothing reads.
   SmallVector<Value> build() {
     Position bounds(ArrayRef(sizes).take_front(numBatch));
     if (numBatch > 0) // without a head of its own, a task has all of them
@@ -45,9 +47,21 @@ public:
                                 : OpFoldResult(b.getIndexAttr(1));
     else
       bounds.push_back(b.getIndexAttr(1));
-    SmallVector<Value> inits = {step.getDquery(), step.getDkey(), step.getDvalue()};
+    Value *sums[] = {&wanted.query, &wanted.key, &wanted.value},
+          inits[] = {step.getDquery(), step.getDkey(), step.getDvalue()};
+    for (auto [sum, result, init] : llvm::zip(sums, step->getResults(), inits))
+      *sum = result.use_empty() ? Value() : init;
     if (step.getDbias())
-      inits.push_back(step.getDbias());
+      wanted.others.push_back(step.getDbias());
+    Sums made = wanted.with(buildAll(bounds));
+    SmallVector<Value> results = {made.query, made.key, made.value};
+    llvm::append_range(results, made.others);
+    return results;
+  }
+
+private:
+  SmallVector<Value> buildAll(ArrayRef<OpFoldResult> bounds) {
+    SmallVector<Value> inits = wanted.getAll();
     if (sharesBiasGradient(step))
       return buildTurns(bounds, inits);
     if (schedule.getChunks() > 1)
@@ -56,7 +70,6 @@ public:
     return buildTasks(bounds, inits, [](ValueRange indices) { return Task{SmallVector<Value>(indices), {}, {}}; });
   }
 
-private:
   /// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
   /// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
   SmallVector<Value> buildTurns(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
@@ -142,13 +155,19 @@ private:
       }
     SmallVector<Slice> slices;
     SmallVector<Value> parts;
-    static constexpr StringLiteral kNames[] = {"dquery", "dkey", "dvalue", "dbias"};
-    for (auto [name, whole] : llvm::zip(kNames, forall.getRegionIterArgs().drop_back(step.getDcaptures().size()))) {
+    SmallVector<StringRef> names;
+    for (auto [name, sum] : {std::pair("dquery", wanted.query), {"dkey", wanted.key}, {"dvalue", wanted.value}})
+      if (sum)
+        names.push_back(name);
+    if (step.getDbias())
+      names.push_back("dbias");
+    for (auto [name, whole] :
+         llvm::zip_equal(names, forall.getRegionIterArgs().drop_back(step.getDcaptures().size()))) {
       slices.push_back(getOperandSlice(b, loc, maps[name], inRows(task), taskSizes));
       parts.push_back(createSlice(b, loc, whole, slices.back()));
     }
     captures.addSlices(forall, task, taskSizes, slices, parts);
-    SmallVector<Value> results = buildKeyTiles(Sums::of(parts)).getAll();
+    SmallVector<Value> results = buildKeyTiles(wanted.with(parts)).getAll();
     b.setInsertionPointToEnd(forall.getTerminator().getBody());
     for (auto [result, whole, slice] : llvm::zip(results, forall.getRegionIterArgs(), slices))
       tensor::ParallelInsertSliceOp::create(b, loc, result, whole, slice.offsets, slice.sizes, slice.strides);
@@ -163,9 +182,19 @@ private:
     sizes[numBatch] = getSequenceLength(b, loc, step.getCuSeqlensQ(), batch);
     sizes[numBatch + 1] = getSequenceLength(b, loc, step.getCuSeqlensK(), batch);
   }
+
+  Sums wanted; ///< the destinations of the step, of those that something reads
 };
 
 } // namespace
+
+/// What rounds a gradient that nothing reads.
+static void eraseDeadUsers(RewriterBase &rewriter, BackwardStepOp step) {
+  llvm::SmallSetVector<Operation *, 4> users(step->user_begin(), step->user_end());
+  for (Operation *user : users)
+    if (isOpTriviallyDead(user))
+      rewriter.eraseOp(user);
+}
 
 /// The rows' sums are linalg, in front of the tiles.
 static LogicalResult decomposeDelta(RewriterBase &rewriter, Value delta) {
@@ -196,10 +225,14 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
       << llvm::formatv("gradients in tiles of {0} queries and {1} keys", step.getSchedule()->getQueryTile(),
                        step.getSchedule()->getKeyTile())
              .str();
+  eraseDeadUsers(rewriter, step);
   // Nothing is added to.
-  bool isEmpty = llvm::is_contained(ArrayRef(getStaticDomain(step)), 0);
+  bool isEmpty = llvm::is_contained(ArrayRef(getStaticDomain(step)), 0) || step->use_empty();
   SmallVector<Value> results = isEmpty ? SmallVector<Value>(cast<DestinationStyleOpInterface>(*step).getDpsInits())
                                        : BackwardTiles(rewriter, step).build();
-  rewriter.replaceOp(step, results);
+  for (auto [old, result] : llvm::zip_equal(step->getResults(), results))
+    if (result)
+      rewriter.replaceAllUsesWith(old, result);
+  rewriter.eraseOp(step);
   return success();
 }

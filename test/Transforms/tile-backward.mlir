@@ -88,3 +88,26 @@ func.func @chunks(%q: tensor<400x32xf32>, %l: tensor<400xf32>)
       -> tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>
   return %r#0, %r#1, %r#2 : tensor<400x32xf32>, tensor<400x32xf32>, tensor<400x32xf32>
 }
+
+// A gradient that nothing reads is not computed, nor what rounds it.
+// CHECK-LABEL: func @query_alone
+//       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (2, 2) shared_outs(%{{[^,)]*}})
+//       CHECK:   attn.backward_step
+//  CHECK-SAME:     dquery(
+//   CHECK-NOT:     dkey
+//   CHECK-NOT:     dvalue
+//       CHECK:   tensor.parallel_insert_slice
+//   CHECK-NOT:   tensor.parallel_insert_slice
+//       CHECK: return
+func.func @query_alone(%q: tensor<2x4x300x32xbf16>, %k: tensor<2x2x300x32xbf16>, %l: tensor<2x4x300xf32>)
+    -> tensor<2x4x300x32xbf16> {
+  %e0 = tensor.empty() : tensor<2x4x300x32xbf16>
+  %e1 = tensor.empty() : tensor<2x2x300x32xbf16>
+  %r:3 = attn.sdpa_backward
+      ins(%q, %k, %k, %q, %l, %q : tensor<2x4x300x32xbf16>, tensor<2x2x300x32xbf16>, tensor<2x2x300x32xbf16>,
+          tensor<2x4x300x32xbf16>, tensor<2x4x300xf32>, tensor<2x4x300x32xbf16>)
+      outs(%e0, %e1, %e1 : tensor<2x4x300x32xbf16>, tensor<2x2x300x32xbf16>, tensor<2x2x300x32xbf16>)
+      {scale = 0.25 : f64}
+      -> tensor<2x4x300x32xbf16>, tensor<2x2x300x32xbf16>, tensor<2x2x300x32xbf16>
+  return %r#0 : tensor<2x4x300x32xbf16>
+}

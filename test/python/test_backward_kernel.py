@@ -425,3 +425,16 @@ def test_an_empty_row_beside_a_key_that_is_nan():
     dq = attn.sdpa_backward(q, k, v, out, lse, dout, mask=mask)["q"][0, 0]
     assert not dq[[7, 40]].any()
     assert np.isnan(dq[mask[0, 0, :, 50]]).all()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_a_gradient_alone_has_the_bits_of_one_beside_others(dtype):
+    """What is not asked for is not computed; the rest is summed in the same order."""
+    bias = np.random.default_rng(3).standard_normal((1, 1, 37, 75)).astype(TYPES[dtype])
+    options = {"causal": "bottom_right", "bias": bias, "dropout": (0.2, 1, 2)}
+    arrays = problem(Sizes(2, 4, 2, 37, 75, 16, 24), TYPES[dtype], **options)
+    names = ("q", "k", "v", "bias")
+    every = attn.sdpa_backward(*arrays, grad=names, **options)
+    for some in (("q",), ("k",), ("v",), ("bias",), ("v", "q"), ("k", "v")):
+        for name, array in attn.sdpa_backward(*arrays, grad=some, **options).items():
+            assert array.tobytes() == every[name].tobytes(), (some, name)

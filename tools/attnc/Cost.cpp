@@ -49,13 +49,25 @@ static Shares getShares(const Problem &problem) {
   return shares;
 }
 
+/// The columns of the products of a backward pass: scores; their gradients, which dv alone does without; and what is
+/// asked for of dq, dk and dv, of which the gradients of scales are sums.
+static int64_t getBackwardColumns(const Problem &problem) {
+  auto asks = [&](std::initializer_list<StringRef> names) {
+    return any_of(names, [&](StringRef name) { return is_contained(problem.grad, name); });
+  };
+  auto isOfWeights = [](StringRef name) { return name == "v" || name == "v_scale"; };
+  int64_t columns = problem.d + (all_of(problem.grad, isOfWeights) ? 0 : problem.dv);
+  columns += asks({"q", "scale"}) ? problem.d : 0;
+  columns += asks({"k", "k_scale"}) ? problem.d : 0;
+  return columns + (asks({"v", "v_scale"}) ? problem.dv : 0);
+}
+
 Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   Shares shares = getShares(problem);
   bool isPacked = problem.layout == Problem::Layout::Varlen;
   double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
   Cost cost;
-  // Backward: scores and their gradient, and the gradients of q, k and v.
-  int64_t columns = problem.grad.empty() ? problem.d + problem.dv : 3 * problem.d + 2 * problem.dv;
+  int64_t columns = problem.grad.empty() ? problem.d + problem.dv : getBackwardColumns(problem);
   cost.flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * columns * shares.scores;
   cost.isDecode = problem.sq * (problem.hq / std::max<int64_t>(problem.hkv, 1)) <= kMaxDecodeRows;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {

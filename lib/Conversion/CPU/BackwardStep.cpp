@@ -7,7 +7,8 @@
 // and then dQ += G K. All five products are one register kernel: rows of scalars,
 // which are the tiles as they lie, times vectors of a panel (BackwardProducts.cpp).
 // G of all panels is kept, P of one. A partial tile bounds its panels by
-// query_ranges.
+// query_ranges. A gradient that the step does not have takes no product: without those of Q and K, the scores and
+// captured tensors, dW and G fall away, too.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,10 +51,13 @@ public:
     if (usesPairs) {
       Type bf16 = b.getBF16Type();
       queryFactors = vb.stackBuffer({numPanels, rows, panelKeys}, bf16);
-      for (Value *pairs : {&weightPairs, &gradientPairs})
-        *pairs = vb.stackBuffer({rows / 2, 2 * panelKeys}, bf16);
-      queryPairs = pairRows(step.getQuery(), headSize);
-      doutPairs = pairRows(step.getDout(), valueSize);
+      for (auto [sums, factors, pairs, rowsOf, columns] :
+           {std::tuple(step.getDvalue(), &weightPairs, &doutPairs, step.getDout(), valueSize),
+            std::tuple(step.getDkey(), &gradientPairs, &queryPairs, step.getQuery(), headSize)})
+        if (sums) {
+          *factors = vb.stackBuffer({rows / 2, 2 * panelKeys}, bf16);
+          *pairs = pairRows(rowsOf, columns);
+        }
       for (Value &pairs : transposed)
         pairs = vb.collapsePairs(pairs);
     }
@@ -61,8 +65,9 @@ public:
       emitPanel(panel, transposed);
       return Values();
     });
-    products.emitQueryProduct(queryFactors, usesPairs ? transposed[2] : step.getKey(), step.getLse(), step.getDquery(),
-                              bounds, panels, keyCount, hasTail(), headSize);
+    if (step.getDquery())
+      products.emitQueryProduct(queryFactors, usesPairs ? transposed[2] : step.getKey(), step.getLse(),
+                                step.getDquery(), bounds, panels, keyCount, hasTail(), headSize);
   }
 
 private:
@@ -126,7 +131,8 @@ private:
     setBounds(panel);
     gradients = getRows(usesPairs ? vb.index(0) : index);
     products.emitRowProduct(panel, step.getQuery(), transposed[0], weights, headSize);
-    products.emitRowProduct(panel, step.getDout(), transposed[1], gradients, valueSize);
+    if (row.hasGradients())
+      products.emitRowProduct(panel, step.getDout(), transposed[1], gradients, valueSize);
     if (hasTail())
       products.emitIf(
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys)),
@@ -138,11 +144,13 @@ private:
           });
     else
       emitRows(panel);
-    products.emitKeyProduct(panel, usesPairs ? doutPairs : step.getDout(), usesPairs ? weightPairs : weights,
-                            step.getDvalue(), valueSize);
-    products.emitKeyProduct(panel, usesPairs ? queryPairs : step.getQuery(), usesPairs ? gradientPairs : gradients,
-                            step.getDkey(), headSize);
-    if (step.getQueryRanges().empty())
+    if (step.getDvalue())
+      products.emitKeyProduct(panel, usesPairs ? doutPairs : step.getDout(), usesPairs ? weightPairs : weights,
+                              step.getDvalue(), valueSize);
+    if (step.getDkey())
+      products.emitKeyProduct(panel, usesPairs ? queryPairs : step.getQuery(), usesPairs ? gradientPairs : gradients,
+                              step.getDkey(), headSize);
+    if (step.getQueryRanges().empty() || !step.getDquery())
       return;
     // Rows behind the last one, of its block, add nothing to dQ.
     Value end = vb.minimum(vb.multiply(vb.divide(vb.add(panel.upper, blockRows - 1), blockRows), blockRows), numRows);
@@ -158,10 +166,9 @@ private:
     if (!usesPairs) {
       vb.loop(panel.lower, panel.upper, 1, {}, [&](Value row, ValueRange) {
         auto [p, g] = emitRow(panel, row);
-        for (int64_t v = 0; v < vectors; ++v) {
-          vb.store(p[v], weights, {row, vb.index(v * vb.lanes)});
-          vb.store(g[v], gradients, {row, vb.index(v * vb.lanes)});
-        }
+        for (auto [factors, target] : {std::pair(p, weights), std::pair(g, gradients)})
+          for (auto [v, vector] : llvm::enumerate(factors))
+            vb.store(vector, target, {row, vb.index(v * vb.lanes)});
         return Values();
       });
       return;
@@ -188,8 +195,12 @@ private:
     Value pair = vb.divide(row, 2);
     for (int64_t v = 0; v < vectors; ++v) {
       Values at = {pair, vb.index(2 * v * vb.lanes)};
-      vb.store(vb.makePairs(p[v], oddP[v]), weightPairs, at);
-      vb.store(vb.makePairs(g[v], oddG[v]), gradientPairs, at);
+      if (step.getDvalue())
+        vb.store(vb.makePairs(p[v], oddP[v]), weightPairs, at);
+      if (step.getDkey())
+        vb.store(vb.makePairs(g[v], oddG[v]), gradientPairs, at);
+      if (!step.getDquery())
+        continue;
       vb.store(vb.narrow(g[v]), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
       if (hasOdd)
         vb.store(vb.narrow(oddG[v]), queryFactors, {panel.index, vb.add(row, 1), vb.index(v * vb.lanes)});
@@ -218,16 +229,15 @@ private:
 } // namespace
 
 LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepOp op, const TargetInfo &target) {
-  auto type = cast<FloatType>(getElementTypeOrSelf(op.getDquery().getType()));
+  auto type = cast<FloatType>(getElementTypeOrSelf(op.getLse().getType()));
   auto schedule = dyn_cast_or_null<BackwardAttr>(op.getScheduleAttr());
   if (!schedule || failed(schedule.verifyTarget(op, type, target)))
     return schedule ? failure()
                     : op.emitOpError("expected a schedule #attn.backward<…>; run attn-select-schedule and attn-tile");
   SmallVector<int64_t> domain = getStaticDomain(op);
-  bool hasAll = op.getDquery() && op.getDkey() && op.getDvalue();
   bool usesPairs = schedule.getInfo().depth == 2;
   Type rowType = usesPairs ? rewriter.getBF16Type() : Type(type);
-  if (!hasAll || getNumBatchDims(op) != 0 || op.getTransposed().size() != (usesPairs ? 3 : 2) ||
+  if (getNumBatchDims(op) != 0 || op.getTransposed().size() != (usesPairs ? 3 : 2) ||
       ShapedType::isDynamic(domain[2]) || ShapedType::isDynamic(domain[3]))
     return op.emitOpError("expected the tile of one head, with K and V transposed beside them; run attn-tile");
   SmallVector<AffineMap> maps = getMaps(op);
@@ -235,10 +245,12 @@ LogicalResult attn::cpu::lowerBackwardStep(RewriterBase &rewriter, BackwardStepO
     return getElementTypeOrSelf(memref.getType()) == type && Operand{memref, map}.isInnermost(column) &&
            map.getNumResults() == 2 && map.getResult(0) == getAffineDimExpr(row, op.getContext());
   };
-  unsigned gradient = op.getDqueryMutable()[0].getOperandNumber();
+  auto isGradient = [&](MutableOperandRange gradient, unsigned row, unsigned column) {
+    return gradient.empty() || isForm(gradient[0].get(), maps[gradient[0].getOperandNumber()], row, column, type);
+  };
   if (!isForm(op.getQuery(), maps[0], 0, 2, rowType) || (!usesPairs && !isForm(op.getKey(), maps[1], 1, 2, rowType)) ||
-      !isForm(op.getDout(), maps[4], 0, 3, rowType) || !isForm(op.getDquery(), maps[gradient], 0, 2, type) ||
-      !isForm(op.getDkey(), maps[gradient + 1], 2, 1, type) || !isForm(op.getDvalue(), maps[gradient + 2], 3, 1, type))
+      !isForm(op.getDout(), maps[4], 0, 3, rowType) || !isGradient(op.getDqueryMutable(), 0, 2) ||
+      !isGradient(op.getDkeyMutable(), 2, 1) || !isGradient(op.getDvalueMutable(), 3, 1))
     return op.emitOpError("expected rows of Q, K and dout of ")
            << rowType << ", and dquery, dkey and dvalue with keys innermost of " << type << "; run attn-tile";
   for (auto [memref, size] : llvm::zip(op.getTransposed(), ArrayRef(domain).take_back(2))) {

@@ -23,6 +23,10 @@ Value RowGradients::loadScalar(Value memref, ValueRange indices) {
   return memref::LoadOp::create(b, loc, memref, indices);
 }
 
+bool RowGradients::hasGradients() {
+  return step.getDquery() || step.getDkey() || step.getDbias() || !step.getDcaptures().empty();
+}
+
 std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Value scores, Value dweights) {
   int64_t panelVectors = cast<BackwardAttr>(*step.getSchedule()).getBlockVectors();
   laneCode.prepare(row);
@@ -47,14 +51,18 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
     Value isRemoved = mayBeZero ? vb.isEqual(weight, 0) : Value();
     // What a region or V makes of a removed key may be no number.
     auto zeroWhereRemoved = [&](Value x) { return isRemoved ? vb.select(isRemoved, vb.splat(0), x) : x; };
-    Value dw = laneCode.modifyWeight(vb.load(dweights, {row, lane}), key, 0, mask);
-    Value ds = arith::MulFOp::create(b, loc, weight, arith::SubFOp::create(b, loc, dw, delta));
-    ds = zeroWhereRemoved(ds);
-    if (dbias.memref)
-      addBiasGradient(ds, row, key, mask);
-    if (!scoreGrad.isEmpty())
-      ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
-    results.second.push_back(laneCode.scale(ds));
+    if (hasGradients()) {
+      Value dw = laneCode.modifyWeight(vb.load(dweights, {row, lane}), key, 0, mask);
+      Value ds = arith::MulFOp::create(b, loc, weight, arith::SubFOp::create(b, loc, dw, delta));
+      ds = zeroWhereRemoved(ds);
+      if (dbias.memref)
+        addBiasGradient(ds, row, key, mask);
+      if (!scoreGrad.isEmpty())
+        ds = zeroWhereRemoved(scoreGrad.evaluate(0, key, {laneCode.scale(raw), ds}, mask, isRemoved));
+      results.second.push_back(laneCode.scale(ds));
+    }
+    if (!step.getDvalue())
+      continue;
     if (functions.weightMod)
       weight = zeroWhereRemoved(laneCode.modifyWeight(weight, key, 0, mask));
     results.first.push_back(weight);

@@ -26,7 +26,10 @@ class RowGradients {
 public:
   RowGradients(VectorBuilder &vb, BackwardStepOp step, BackwardProducts &products);
 
-  /// weight_mod(P) and G of a row, by vector, of S in `scores` and dW in `dweights`, both (row, lane).
+  /// True where G is asked for: for dQ, dK, or what regions and biases add up.
+  bool hasGradients();
+  /// weight_mod(P), where dV is asked for, and G, where G is, of a row, by vector, of S in `scores` and dW in
+  /// `dweights`, both (row, lane).
   std::pair<Values, Values> emit(const Panel &panel, mlir::Value row, mlir::Value scores, mlir::Value dweights);
 
 private:
