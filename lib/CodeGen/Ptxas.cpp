@@ -17,6 +17,8 @@ using namespace llvm;
 namespace attn {
 
 static constexpr StringLiteral kCudaFolder = "/usr/local/cuda/bin";
+/// C7508: setmaxnreg is ignored. C7510 to C7519: products of wgmma are done one after the other.
+static constexpr StringLiteral kSlowdowns[] = {"(C7508)", "(C751"};
 
 std::string findPtxas(StringRef given) {
   if (!given.empty())
@@ -61,6 +63,16 @@ static std::vector<KernelResources> parseResources(StringRef messages) {
   return kernels;
 }
 
+/// ptxas info : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to … in function
+/// 'NAME'
+static std::vector<std::string> parseSlowdowns(StringRef messages) {
+  std::vector<std::string> found;
+  for (StringRef line : split(messages, '\n'))
+    if (any_of(kSlowdowns, [&](StringRef note) { return line.contains(note); }))
+      found.push_back(line.substr(line.find("(C75")).rtrim().str());
+  return found;
+}
+
 Expected<Cubin> assemblePTX(StringRef ptx, const TargetInfo &target, StringRef ptxas) {
   SmallString<128> input, output, log;
   for (auto [suffix, path] : {std::pair("ptx", &input), std::pair("cubin", &output), std::pair("log", &log)})
@@ -84,6 +96,7 @@ Expected<Cubin> assemblePTX(StringRef ptx, const TargetInfo &target, StringRef p
     return createFileError(output, bytes.getError());
   cubin.bytes = (*bytes)->getBuffer().str();
   cubin.kernels = parseResources(cubin.messages);
+  cubin.slowdowns = parseSlowdowns(cubin.messages);
   return cubin;
 }
 

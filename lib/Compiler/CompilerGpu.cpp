@@ -96,6 +96,8 @@ llvm::Expected<std::vector<Compiler::GpuImage>> Compiler::emitImages(bool needsC
       llvm::Expected<Cubin> cubin = assemblePTX(image.ptx, target, ptxas);
       if (!cubin)
         return cubin.takeError();
+      for (const std::string &note : cubin->slowdowns)
+        diagnostics << "warning: expected no slow code from ptxas, found its note " << note << "\n";
       image.cubin = std::move(cubin->bytes);
       for (Kernel &kernel : kernels)
         for (GpuLaunch &launch : kernel.launches)

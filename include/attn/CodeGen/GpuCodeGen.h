@@ -41,6 +41,9 @@ struct Cubin {
   std::string bytes;
   std::vector<KernelResources> kernels;
   std::string messages; ///< of ptxas, all of them
+  /// Those that say that products of wgmma wait for each other, or that setmaxnreg is ignored: the code is right, and
+  /// slow.
+  std::vector<std::string> slowdowns;
 };
 
 /// `given` if it is not empty, or else the ptxas of PATH, or of /usr/local/cuda. Empty if there is none.
