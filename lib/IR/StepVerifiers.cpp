@@ -43,6 +43,13 @@ static LogicalResult verifyKvHead(Operation *op, std::optional<AffineMap> kvHead
   return success();
 }
 
+/// C9: what happens later happens to a buffer.
+static LogicalResult verifyOfMemRefs(Operation *op, bool isLater, StringRef name) {
+  if (!isLater || op->getNumResults() == 0)
+    return success();
+  return op->emitOpError("C9: expected ") << name << " on memrefs alone, found results; run one-shot-bufferize first";
+}
+
 /// What a region calculates in: the type of the tile, or f32.
 static Type getRegionType(Region &region, Type type) {
   bool isF32 = !region.empty() && region.getNumArguments() == 1 && region.getArgument(0).getType().isF32();
@@ -65,7 +72,7 @@ LogicalResult ProductOp::verify() {
     return emitOpError("C4: expected rhs to be no wider than lhs or output, found ") << rhs << " beside " << lhs;
   if (getScoreWeight() && !isScores)
     return emitOpError("C2: expected score_weight with the contraction scores alone, found it with values");
-  return success();
+  return verifyOfMemRefs(*this, getAsync(), "async");
 }
 
 LogicalResult MapScoresOp::verify() {
@@ -96,9 +103,9 @@ LogicalResult RowMaxOp::verify() {
 }
 
 LogicalResult RescaleOp::verify() {
-  if (failed(verifyStructure(*this)))
+  if (failed(verifyStructure(*this)) || failed(verifyOneFloat(*this)))
     return failure();
-  return verifyOneFloat(*this);
+  return verifyOfMemRefs(*this, getDeferred(), "deferred");
 }
 
 LogicalResult WeightsOp::verify() {

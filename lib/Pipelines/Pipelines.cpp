@@ -193,6 +193,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(mlir::createCanonicalizerPass());
   kernels.addPass(createCSEPass());
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
+  pm.nest<gpu::GPUModuleOp>().addPass(createOverlapProductsPass());
 }
 
 static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {

@@ -165,3 +165,22 @@ func.func @c9_wait() {
   attn.wait {pending = 1 : i64}
   return
 }
+
+// -----
+
+// A value cannot change later.
+func.func @c9_async(%p: tensor<4x6xf32>, %v: tensor<6x8xf32>, %a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{C9: expected async on memrefs alone, found results; run one-shot-bufferize first}}
+  %o = attn.product ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%a : tensor<4x8xf32>)
+      {accumulate, async, contraction = #attn.contraction<values>} -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @c9_deferred(%n: tensor<4xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
+  // expected-error @below {{C9: expected deferred on memrefs alone, found results; run one-shot-bufferize first}}
+  %o:3 = attn.rescale ins(%n : tensor<4xf32>) outs(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) {deferred}
+      -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
+  return %o#0 : tensor<4x8xf32>
+}

@@ -397,6 +397,35 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }
 
+def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "let the products of GPU kernels with wgmma run beside the softmax";
+  let description = [{
+    Of kernels with a producer (`attn.stages`), each loop that holds one step is rotated: a round starts the scores of its
+    keys and the values of the round before, and computes its softmax while these run. What is in front of the first
+    round and behind the last one is not executed where the loop has no round:
+
+        products  │ S0 │    │ S1 = Q K1 │ acc += P0 V0 │ S2 = Q K2 │ acc += P1 V1 │ …
+        threads   │    │ P0 │           │ P1           │           │ P2
+
+    Weights are kept from round to round in a tile of their own. acc is rescaled once it has been added to.
+
+    ```mlir
+    // before
+    attn.product ins(%qt, %kt : …) outs(%s : …) {…}
+    attn.row_max … attn.rescale … attn.weights …
+    attn.product ins(%s, %vt : …) outs(%acc : …) {accumulate, …}
+    // after
+    attn.product ins(%qt, %kt : …) outs(%s : …) {async, …}
+    attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, …}
+    attn.wait_product %s
+    attn.row_max … attn.rescale … {deferred} attn.weights …
+    attn.wait_product %acc
+    memref.copy %s, %p
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+}
+
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
   let description = [{

@@ -28,12 +28,16 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
     `accumulate` the sum is added to what output holds. `instruction` is the schedule's: what a target multiplies with,
     and so what the operands are rounded to. The executable meaning is exact.
 
+    With `async` the product is only started: until `attn.wait_product` of its output, in the same block, nobody may read
+    or write output, or write lhs or rhs. Several may be on their way, and end in their order.
+
     Domain: (batch…, query, key, head) for `scores`, (batch…, query, key, value) for `values`. The names are those of the
     forward pass: what stands for queries are the rows of the tile, which are keys where gradients of K and V are added up.
 
     * C1, C2, C3: as for `attn.scores`.
     * C4: lhs is floating point, rhs of its type or narrower, as the keys and values of `attn.sdpa`; lhs of `values` and
       output are f32 or f64.
+    * C9: async is of memrefs alone.
 
     ```mlir
     %s = attn.product ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%init : tensor<4x6xf32>)
@@ -44,13 +48,32 @@ def Attn_ProductOp : Attn_StructuredOp<"product"> {
   }];
   let arguments = (ins Attn_Shaped:$lhs, Attn_Shaped:$rhs, Attn_Shaped:$output, Optional<Attn_Shaped>:$score_weight,
                        Attn_ContractionAttr:$contraction, UnitAttr:$accumulate, OptionalAttr<Attn_InstructionAttr>:$instruction,
-                       OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$async);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $rhs `:` type($lhs) `,` type($rhs) `)`
         (`score_weight` `(` $score_weight^ `:` type($score_weight) `)`)? `outs` `(` $output `:` type($output) `)` attr-dict
         (`->` type($results)^)?
   }];
+}
+
+def Attn_WaitProductOp : Attn_Op<"wait_product", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until an asynchronous product has been computed";
+  let description = [{
+    The product is the last `attn.product … {async}` in front of it in its block whose output this is. Those that were
+    started before it have been computed as well, those after it may still be on their way. Then, where an
+    `attn.rescale … {deferred}` of the output stands between the two, its factor is applied.
+
+    ```mlir
+    attn.product ins(%qt, %kt : …) outs(%s : memref<64x64xf32>) {async, contraction = #attn.contraction<scores>}
+    attn.product ins(%p, %vt : …) outs(%acc : memref<64x128xf32>) {accumulate, async, contraction = #attn.contraction<values>}
+    attn.wait_product %s : memref<64x64xf32>
+    …
+    attn.wait_product %acc : memref<64x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$output);
+  let assemblyFormat = "$output attr-dict `:` type($output)";
 }
 
 def Attn_MapScoresOp : Attn_StructuredOp<"map_scores", [AttrSizedOperandSegments]> {
@@ -124,10 +147,14 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
     With `alpha = (row_max == -inf) ? 0 : exp(row_max - new_max)`: `acc' = alpha * acc`, `row_max' = new_max`,
     `row_sum' = alpha * row_sum`. The state stands for the same keys; `new_max` is no less than row_max.
 
+    With `deferred`, acc is the output of an asynchronous product that is still on its way. It is multiplied by alpha once
+    `attn.wait_product` has returned for it; row_max and row_sum change at once.
+
     Domain: (batch…, query, value).
 
     * C1, C2: as for `attn.scores`.
     * C4: all operands are f32 or f64 of one type.
+    * C9: deferred is of memrefs alone.
 
     ```mlir
     %a1, %m1, %l1 = attn.rescale ins(%n : tensor<4xf32>)
@@ -136,7 +163,7 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$new_max, Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
-                       OptionalAttr<AffineMapArrayAttr>:$maps);
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$deferred);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $new_max `:` type($new_max) `)`

@@ -114,6 +114,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
       })
       .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
       .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
+      .Case<WaitProductOp>([&](auto op) { return lowerWaitProduct(op); })
+      .Case<memref::CopyOp>([&](auto op) { return keepWeights(op); })
       .Case<MapScoresOp>([&](auto op) { return lowerMapScores(op); })
       .Case<RowMaxOp>([&](auto op) { return lowerRowMax(op); })
       .Case<RescaleOp>([&](auto op) { return lowerRescale(op); })
@@ -137,7 +139,7 @@ LogicalResult KernelLowering::run() {
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool isTileOp = isa<AttnDialect>(op->getDialect()) && !isa<IndexOp, YieldOp>(op);
-    if (!isTileOp && !isa<gpu::BarrierOp, linalg::FillOp>(op))
+    if (!isTileOp && !isa<gpu::BarrierOp, linalg::FillOp, memref::CopyOp>(op))
       return WalkResult::advance();
     ops.push_back(op);
     return WalkResult::skip();
@@ -153,6 +155,8 @@ LogicalResult KernelLowering::run() {
   wb.b.setInsertionPoint(kernel.getBody().front().getTerminator());
   for (auto [init, acc] : statesInMemory)
     storeState(getState(acc, init), init);
+  if (!started.empty())
+    return started.front().op.emitOpError("expected an attn.wait_product of its output behind it, in its block");
   eraseTokens();
   for (Operation *op : llvm::reverse(ops))
     rewriter.eraseOp(op);

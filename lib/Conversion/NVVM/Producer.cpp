@@ -98,6 +98,24 @@ void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin) const 
 }
 
 //===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+// The barrier of a turn counts the threads that wait for it and those that give it, as many.
+
+void attn::nvvm::waitForTurn(WarpBuilder &wb) {
+  int64_t warps = wb.instruction.warps;
+  Value id = wb.add(wb.divide(wb.warp, warps), kFirstTurnBarrier), count = wb.constant(2 * warps * wb.lanes);
+  NVVM::BarrierOp::create(wb.b, wb.loc, Type(), id, count, NVVM::BarrierReductionAttr(), Value());
+}
+
+void attn::nvvm::passTurn(WarpBuilder &wb) {
+  int64_t warps = wb.instruction.warps, groups = wb.threads / wb.lanes / warps;
+  Value next = wb.remainder(wb.add(wb.divide(wb.warp, warps), 1), groups);
+  NVVM::BarrierArriveOp::create(wb.b, wb.loc, wb.add(next, kFirstTurnBarrier), wb.constant(2 * warps * wb.lanes));
+}
+
+//===----------------------------------------------------------------------===//
 // Roles
 //===----------------------------------------------------------------------===//
 
@@ -109,6 +127,8 @@ static CopyOp findCopy(Value token) {
       token = loop ? loop.getTiedLoopInit(argument)->get() : Value();
     } else if (auto loop = token.getDefiningOp<scf::ForOp>()) {
       token = loop.getInitArgs()[cast<OpResult>(token).getResultNumber()];
+    } else if (auto branch = token.getDefiningOp<scf::IfOp>()) {
+      token = branch.thenYield().getOperand(cast<OpResult>(token).getResultNumber());
     } else {
       return token.getDefiningOp<CopyOp>();
     }
@@ -194,4 +214,6 @@ void KernelLowering::splitRoles() {
   wb.b.setInsertionPointToStart(consumer);
   if (movesRegisters)
     setRegisters(wb, "inc", kConsumerRegisters);
+  if (kernel->hasAttr(kTurnsAttr))
+    wb.when(wb.isLess(wb.constant(consumers - wb.instruction.warps - 1), wb.warp), [&] { passTurn(wb); });
 }

@@ -14,6 +14,13 @@ namespace attn::nvvm {
 
 /// Threads that have the producer's role, one of which copies: setmaxnreg is of four warps.
 constexpr int64_t kProducerThreads = 128;
+/// Barriers of the block: 0 is of all threads, 1 of those that are no producer; those of four warps that multiply
+/// together, eight groups at most; and those by which groups take turns.
+constexpr int64_t kFirstGroupBarrier = 2, kFirstTurnBarrier = 10;
+/// Groups that take turns at most.
+constexpr int64_t kMaxTurns = 3;
+/// Of a kernel whose groups take turns to start asynchronous products.
+constexpr llvm::StringLiteral kTurnsAttr = "attn.turns";
 /// Of a kernel with a producer: stages of K, and of V.
 constexpr llvm::StringLiteral kStagesAttr = "attn.stages";
 /// Of a copy by the producer: the number of the kernel's parameter that is its tensor map.
@@ -22,6 +29,11 @@ constexpr llvm::StringLiteral kMapAttr = "attn.tensor_map";
 constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Bytes of a tensor map, and what its address is a multiple of.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
+
+/// Until it is the turn of the four warps that this one is of; and gives the turn to the next ones. To begin with, the
+/// last ones give it to the first.
+void waitForTurn(WarpBuilder &wb);
+void passTurn(WarpBuilder &wb);
 
 /// The tensor that `view` is a chain of slices with unit strides of, as MapToGpu has built it from the parameters of
 /// the kernel; null where it is none.

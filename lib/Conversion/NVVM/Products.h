@@ -22,6 +22,11 @@ public:
   virtual Values multiplyKeys(int64_t keyBlocks) = 0;
   /// acc += P V for the fragments `weights`, rounded to the type of V.
   virtual void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) = 0;
+  /// Of instructions that are asynchronous: what finishProduct takes. Weights are packed.
+  virtual Values startKeys(int64_t) { llvm_unreachable("no asynchronous instruction"); }
+  virtual Values startValues(llvm::ArrayRef<mlir::Value>, const TileState &) {
+    llvm_unreachable("no asynchronous instruction");
+  }
 
 protected:
   Products(WarpBuilder &wb, const SharedTile &query, const SharedTile &key, const SharedTile &value)
@@ -38,6 +43,11 @@ std::unique_ptr<Products> createMmaProducts(WarpBuilder &wb, mlir::FloatType typ
 /// m64nNk16 of bf16 or f16, by four warps (WgmmaProducts.cpp).
 std::unique_ptr<Products> createWgmmaProducts(WarpBuilder &wb, mlir::FloatType type, const SharedTile &query,
                                               const SharedTile &key, const SharedTile &value);
+/// The results of a product of wgmma, once no more than `pending` later ones are on their way.
+Values finishProduct(WarpBuilder &wb, llvm::ArrayRef<mlir::Value> acc, int64_t pending);
+void setAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Value> acc);
+/// Weights, two by two, as the A operand of wgmma. By asm that stays in front of the fence.
+Values packWeights(WarpBuilder &wb, llvm::ArrayRef<mlir::Value> weights, mlir::FloatType type);
 /// f32: m16n8k8 of rounded elements, or multiply-adds (SingleProducts.cpp).
 std::unique_ptr<Products> createSingleProducts(WarpBuilder &wb, const SharedTile &query, const SharedTile &key,
                                                const SharedTile &value);

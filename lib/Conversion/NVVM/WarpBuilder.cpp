@@ -170,7 +170,7 @@ void WarpBuilder::when(Value condition, function_ref<void()> body) {
 // Registers
 //===----------------------------------------------------------------------===//
 
-RegisterArray::RegisterArray(WarpBuilder &wb, Block &entry, int64_t size) {
+RegisterArray::RegisterArray(WarpBuilder &wb, Block &entry, int64_t size) : size(size) {
   OpBuilder::InsertionGuard guard(wb.b);
   wb.b.setInsertionPointToStart(&entry);
   storage = LLVM::AllocaOp::create(wb.b, wb.loc, LLVM::LLVMPointerType::get(wb.b.getContext()), wb.b.getF32Type(),
@@ -183,6 +183,13 @@ Value RegisterArray::at(WarpBuilder &wb, int64_t i) const {
 }
 
 Value RegisterArray::get(WarpBuilder &wb, int64_t i) const { return wb.load(wb.b.getF32Type(), at(wb, i), 4); }
+
+Values RegisterArray::getAll(WarpBuilder &wb, Type type) const {
+  Values values;
+  for (int64_t i = 0; i < size; ++i)
+    values.push_back(wb.load(type, at(wb, i), 4));
+  return values;
+}
 
 void RegisterArray::set(WarpBuilder &wb, int64_t i, Value value) const { wb.store(value, at(wb, i), 4); }
 

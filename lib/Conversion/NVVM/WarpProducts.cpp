@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "Producer.h"
 #include "Products.h"
 
 using namespace mlir;
@@ -48,22 +49,100 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     rhs = ring->getTile(wb);
   std::unique_ptr<Products> products =
       Products::create(wb, instruction, type, *lhs, isScores ? *rhs : none, isScores ? none : *rhs);
+  if (op.getAsync() && !instruction.readsPanels())
+    return op.emitOpError("expected instruction = wgmma beside async, found ")
+           << stringifyInstruction(instruction.instruction);
+  // A turn is the scores of a round and the values of the one before.
+  bool takesTurns = kernel->hasAttr(kTurnsAttr);
   if (isScores) {
     ScoreTile tile(wb, op);
-    tile.values = products->multiplyKeys(tile.keyBlocks);
-    if (ring)
-      ring->release(wb);
+    if (op.getAsync()) {
+      if (takesTurns)
+        waitForTurn(wb);
+      started.push_back({op, products->startKeys(tile.keyBlocks)});
+    } else {
+      tile.values = products->multiplyKeys(tile.keyBlocks);
+    }
     scoreTiles[op.getOutput()] = std::move(tile);
+  } else {
+    TileState &state = getState(op.getOutput(), op);
+    auto kept = keptWeights.find(op.getLhs());
+    ScoreTile *weights = kept == keptWeights.end() ? findScores(op.getLhs(), op) : nullptr;
+    if (kept == keptWeights.end() && !weights)
+      return failure();
+    if (weights && !op.getAsync()) {
+      products->multiplyValues(weights->values, weights->keyBlocks, state);
+      for (auto [i, lse] : llvm::enumerate(weights->lse))
+        state.lse.set(wb, i, lse);
+    } else {
+      Values packed = weights ? packWeights(wb, weights->values, type) : kept->second.getAll(wb, wb.b.getI32Type());
+      Values acc = products->startValues(packed, state);
+      if (op.getAsync()) {
+        if (takesTurns)
+          passTurn(wb);
+        started.push_back({op, acc});
+      } else {
+        setAcc(wb, state, finishProduct(wb, acc, /*pending=*/0));
+      }
+    }
+  }
+  if (ring && !op.getAsync())
+    ring->release(wb);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Asynchronous products
+//===----------------------------------------------------------------------===//
+
+void attn::nvvm::setAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value> acc) {
+  for (auto [i, element] : llvm::enumerate(acc))
+    state.acc.set(wb, i, element);
+}
+
+StartedProduct *KernelLowering::findStarted(Value output, Operation *op) {
+  auto found = llvm::find_if(llvm::reverse(started), [&](const StartedProduct &product) {
+    return ProductOp(product.op).getOutput() == output && product.op->getBlock() == op->getBlock();
+  });
+  return found == started.rend() ? nullptr : &*found;
+}
+
+LogicalResult KernelLowering::lowerWaitProduct(WaitProductOp op) {
+  StartedProduct *found = findStarted(op.getOutput(), op);
+  if (!found)
+    return op.emitOpError("expected an attn.product with async of the same output in front of it, in its block");
+  StartedProduct product = std::move(*found);
+  int64_t pending = started.end() - found - 1;
+  started.erase(found);
+  Values acc = finishProduct(wb, product.acc, pending);
+  if (const TileRing *ring = findRing(product.op.getRhs()))
+    ring->release(wb);
+  if (product.op.getContraction() == Contraction::Scores) {
+    scoreTiles[op.getOutput()].values = acc;
     return success();
   }
-  ScoreTile *weights = findScores(op.getLhs(), op);
+  TileState &state = getState(op.getOutput(), product.op);
+  setAcc(wb, state, acc);
+  if (product.rescales)
+    wb.when(product.rescales, [&] { scaleAcc(wb, state, product.alphas); });
+  return success();
+}
+
+/// Weights of a step for the product of another round, packed as it takes them.
+LogicalResult KernelLowering::keepWeights(memref::CopyOp op) {
+  ScoreTile *weights = findScores(op.getSource(), op);
   if (!weights)
     return failure();
-  TileState &state = getState(op.getOutput(), op);
-  products->multiplyValues(weights->values, weights->keyBlocks, state);
-  for (auto [i, lse] : llvm::enumerate(weights->lse))
-    state.lse.set(wb, i, lse);
-  if (ring)
-    ring->release(wb);
+  auto isReader = [](Operation *user) { return isa<ProductOp>(user); };
+  auto reader = llvm::find_if(op.getTarget().getUsers(), isReader);
+  if (reader == op.getTarget().getUsers().end() || !wb.instruction.readsPanels())
+    return op.emitOpError("expected a copy of weights for an attn.product of wgmma");
+  auto type = cast<FloatType>(getElementTypeOrSelf(cast<ProductOp>(*reader).getRhs().getType()));
+  Values packed = packWeights(wb, weights->values, type);
+  RegisterArray &kept = keptWeights[op.getTarget()];
+  if (kept.empty())
+    kept = RegisterArray(wb, kernel.getBody().front(), packed.size());
+  for (auto [i, value] : llvm::enumerate(packed))
+    kept.set(wb, i, value);
   return success();
 }

@@ -154,8 +154,7 @@ static Values scaleSums(WarpBuilder &wb, const TileState &state, const RowTile &
   return alphas;
 }
 
-/// acc = alpha acc
-static void scaleAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value> alphas) {
+void attn::nvvm::scaleAcc(WarpBuilder &wb, const TileState &state, ArrayRef<Value> alphas) {
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
     for (int64_t block = 0; block < state.valueBlocks; ++block)
       for (int64_t element = 0; element < kFragmentElements; ++element) {
@@ -173,14 +172,23 @@ LogicalResult KernelLowering::lowerRescale(RescaleOp op) {
   for (auto [i, row] : llvm::enumerate(tile->rows))
     state->max.set(wb, i, row.newMax);
   // By ptxas, fewer registers: raw scores of mma have alpha where it is needed alone, others in front.
-  bool isLate = tile->scale && wb.instruction.takesNarrow;
+  bool isLate = tile->scale && wb.instruction.takesNarrow && !op.getDeferred();
   Values alphas = isLate ? Values() : scaleSums(wb, *state, *tile);
   // After a few tiles no row is rescaled, and acc, most of a thread's numbers, stays as it is.
   Values moves;
   for (auto [i, row] : llvm::enumerate(tile->rows))
     moves.push_back(isLate ? compare(wb, arith::CmpFPredicate::ONE, row.newMax, row.oldMax)
                            : compare(wb, arith::CmpFPredicate::ONE, alphas[i], wb.real(1)));
-  wb.when(anyRow(wb, moves), [&] { scaleAcc(wb, *state, isLate ? scaleSums(wb, *state, *tile) : alphas); });
+  Value rescales = anyRow(wb, moves);
+  if (op.getDeferred()) {
+    StartedProduct *product = findStarted(op.getAcc(), op);
+    if (!product)
+      return op.emitOpError("expected an attn.product with async of acc in front of it, in its block, beside deferred");
+    product->rescales = rescales;
+    product->alphas = alphas;
+    return success();
+  }
+  wb.when(rescales, [&] { scaleAcc(wb, *state, isLate ? scaleSums(wb, *state, *tile) : alphas); });
   return success();
 }
 

@@ -33,11 +33,16 @@ public:
   RegisterArray() = default;
   RegisterArray(WarpBuilder &wb, mlir::Block &entry, int64_t size);
   mlir::Value get(WarpBuilder &wb, int64_t i) const;
+  /// A number of 32 bits.
   void set(WarpBuilder &wb, int64_t i, mlir::Value value) const;
+  /// All of them, as numbers of a type of 32 bits.
+  Values getAll(WarpBuilder &wb, mlir::Type type) const;
+  bool empty() const { return size == 0; }
 
 private:
   mlir::Value at(WarpBuilder &wb, int64_t i) const;
   mlir::Value storage;
+  int64_t size = 0;
 };
 
 /// Numbers of elements that divide the offset and the strides of a memref (ViewAlignment.cpp); 0 is divided by all.
@@ -108,6 +113,9 @@ struct TileState {
   }
   static int64_t rowIndex(int64_t fragment, int64_t half) { return fragment * kThreadRows + half; }
 };
+
+/// acc = alpha acc
+void scaleAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Value> alphas);
 
 /// A tile in shared memory, at `offset` bytes.
 struct SharedTile {
@@ -203,6 +211,14 @@ struct RowTile {
   mlir::Block *block = nullptr;
 };
 
+/// A product of an asynchronous instruction that has been started.
+struct StartedProduct {
+  ProductOp op;
+  Values acc;           ///< registers that it writes
+  mlir::Value rescales; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
+  Values alphas;
+};
+
 /// What a kernel keeps while it is lowered.
 class KernelLowering {
 public:
@@ -227,6 +243,8 @@ private:
   mlir::LogicalResult lowerWait(WaitOp op);
   mlir::LogicalResult lowerInitState(InitStateOp op);
   mlir::LogicalResult lowerProduct(ProductOp op);
+  mlir::LogicalResult lowerWaitProduct(WaitProductOp op);
+  mlir::LogicalResult keepWeights(mlir::memref::CopyOp op);
   mlir::LogicalResult lowerMapScores(MapScoresOp op);
   mlir::LogicalResult lowerRowMax(RowMaxOp op);
   mlir::LogicalResult lowerRescale(RescaleOp op);
@@ -248,6 +266,8 @@ private:
   /// What an op in front of `op`, in its block, has put into a tile of registers; null, with an error, where none has.
   ScoreTile *findScores(mlir::Value memref, mlir::Operation *op);
   RowTile *findRows(mlir::Value memref, mlir::Operation *op);
+  /// The product of `output` that has been started in the block of `op`, in front of it; null where none has.
+  StartedProduct *findStarted(mlir::Value output, mlir::Operation *op);
   void storeState(const TileState &state, InitStateOp op);
   mlir::Value getRow(int64_t fragment, int64_t half);
 
@@ -260,6 +280,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> accOf; ///< by maximum and sum
   llvm::DenseMap<mlir::Value, ScoreTile> scoreTiles;
   llvm::DenseMap<mlir::Value, RowTile> rowTiles;
+  llvm::DenseMap<mlir::Value, RegisterArray> keptWeights; ///< packed, from round to round, by tile
+  llvm::SmallVector<StartedProduct> started;              ///< in their order
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
   mlir::Operation *producer = nullptr;          ///< what its thread executes

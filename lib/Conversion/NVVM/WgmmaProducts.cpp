@@ -31,6 +31,51 @@ static constexpr int64_t kDepth = 16, kRows = 64;
 static constexpr int64_t kDepthChunks = 2;
 /// Rows of a panel after which its swizzle repeats.
 static constexpr int64_t kSwizzleRows = 8;
+/// Registers of P of one wgmma.
+static constexpr size_t kWeightRegisters = 4;
+
+/// An asm statement with side effects whose f32 results are tied to `acc`, and which takes `operands` as well.
+static Values createAsm(WarpBuilder &wb, StringRef text, ArrayRef<Value> acc, ArrayRef<Value> operands) {
+  std::string constraints;
+  for (size_t i = 0; i < acc.size(); ++i)
+    constraints += "=f,";
+  for (size_t i = 0; i < acc.size(); ++i)
+    constraints += llvm::formatv("{0},", i);
+  for (Value operand : operands)
+    constraints += operand.getType().isInteger(64) ? "l," : "r,";
+  constraints.pop_back();
+  Values all(acc);
+  llvm::append_range(all, operands);
+  auto resultType =
+      LLVM::LLVMStructType::getLiteral(wb.b.getContext(), SmallVector<Type>(acc.size(), wb.b.getF32Type()));
+  Value result = LLVM::InlineAsmOp::create(wb.b, wb.loc, resultType, all, text, constraints,
+                                           /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                           LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                     .getRes();
+  Values results;
+  for (size_t i = 0; i < acc.size(); ++i)
+    results.push_back(LLVM::ExtractValueOp::create(wb.b, wb.loc, result, i));
+  return results;
+}
+
+static Values keepInRegisters(WarpBuilder &wb, ArrayRef<Value> values) { return createAsm(wb, "", values, {}); }
+
+Values attn::nvvm::finishProduct(WarpBuilder &wb, ArrayRef<Value> acc, int64_t pending) {
+  NVVM::WgmmaWaitGroupSyncOp::create(wb.b, wb.loc, uint64_t(pending));
+  return keepInRegisters(wb, acc);
+}
+
+Values attn::nvvm::packWeights(WarpBuilder &wb, ArrayRef<Value> weights, FloatType type) {
+  StringRef text = type.isBF16() ? "cvt.rn.bf16x2.f32 $0, $2, $1;" : "cvt.rn.f16x2.f32 $0, $2, $1;";
+  Values packed;
+  for (size_t i = 0; i < weights.size(); i += 2)
+    packed.push_back(LLVM::InlineAsmOp::create(wb.b, wb.loc, wb.b.getI32Type(), ValueRange{weights[i], weights[i + 1]},
+                                               text, "=r,f,f",
+                                               /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                               LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                         .getRes());
+  return packed;
+}
 
 namespace {
 class WgmmaProducts : public Products {
@@ -41,7 +86,14 @@ public:
     assert(fragments == 1 && "a warp has 16 rows of a wgmma");
   }
 
-  Values multiplyKeys(int64_t keyBlocks) override {
+  Values multiplyKeys(int64_t keyBlocks) override { return finishProduct(wb, startKeys(keyBlocks), 0); }
+
+  void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
+    Values packed = packWeights(wb, weights, type);
+    setAcc(wb, state, finishProduct(wb, startValues(packed, state), 0));
+  }
+
+  Values startKeys(int64_t keyBlocks) override {
     Value group = wb.divide(wb.warp, kRows / kFragmentRows);
     Value queries = getDescriptor(query, wb.multiply(group, kRows * query.layout.getPitch()), kChunkBytes);
     Value keys = getDescriptor(key, Value(), kChunkBytes);
@@ -51,25 +103,24 @@ public:
       Value a = advance(queries, getDepthOffset(query, chunk)), b = advance(keys, getDepthOffset(key, chunk));
       scores = multiply(scores, {a, b}, /*accumulates=*/chunk > 0, /*isTransposed=*/false);
     }
-    return finish(scores);
+    commit();
+    return scores;
   }
 
-  void multiplyValues(const Values &weights, int64_t keyBlocks, const TileState &state) override {
+  Values startValues(ArrayRef<Value> weights, const TileState &state) override {
     Value values = getDescriptor(value, Value(), value.layout.getPanelBytes());
-    Values acc, a;
+    Values acc;
     for (int64_t i = 0; i < state.valueBlocks * kFragmentElements; ++i)
       acc.push_back(state.acc.get(wb, i));
-    for (int64_t i = 0; i < keyBlocks * kFragmentElements; i += 2)
-      a.push_back(packPair(weights[i], weights[i + 1]));
-    acc = keepInRegisters(acc);
+    acc = keepInRegisters(wb, acc);
     fence();
-    for (int64_t step = 0; step < keyBlocks / 2; ++step) {
-      Values operands(ArrayRef<Value>(a).slice(4 * step, 4));
-      operands.push_back(advance(values, step * kDepth * value.layout.getPitch()));
+    for (size_t first = 0; first < weights.size(); first += kWeightRegisters) {
+      Values operands(weights.slice(first, kWeightRegisters));
+      operands.push_back(advance(values, first / kWeightRegisters * kDepth * value.layout.getPitch()));
       acc = multiply(acc, operands, /*accumulates=*/true, /*isTransposed=*/true);
     }
-    for (auto [i, element] : llvm::enumerate(finish(acc)))
-      state.acc.set(wb, i, element);
+    commit();
+    return acc;
   }
 
 private:
@@ -93,30 +144,6 @@ private:
     return chunk / kPanelChunks * tile.layout.getPanelBytes() + chunk % kPanelChunks * kChunkBytes;
   }
 
-  /// An asm statement with side effects whose f32 results are tied to `acc`, and which takes `operands` as well.
-  Values createAsm(StringRef text, ArrayRef<Value> acc, ArrayRef<Value> operands) {
-    std::string constraints;
-    for (size_t i = 0; i < acc.size(); ++i)
-      constraints += "=f,";
-    for (size_t i = 0; i < acc.size(); ++i)
-      constraints += llvm::formatv("{0},", i);
-    for (Value operand : operands)
-      constraints += operand.getType().isInteger(64) ? "l," : "r,";
-    constraints.pop_back();
-    Values all(acc);
-    llvm::append_range(all, operands);
-    auto resultType =
-        LLVM::LLVMStructType::getLiteral(wb.b.getContext(), SmallVector<Type>(acc.size(), wb.b.getF32Type()));
-    Value result = LLVM::InlineAsmOp::create(wb.b, wb.loc, resultType, all, text, constraints,
-                                             /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                             LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-                       .getRes();
-    Values results;
-    for (size_t i = 0; i < acc.size(); ++i)
-      results.push_back(LLVM::ExtractValueOp::create(wb.b, wb.loc, result, i));
-    return results;
-  }
-
   /// acc + A B, or A B, whose operands are descriptors, but A may be four registers.
   Values multiply(ArrayRef<Value> acc, ArrayRef<Value> operands, bool accumulates, bool isTransposed) {
     size_t next = 2 * acc.size();
@@ -133,28 +160,11 @@ private:
         llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {{{2}}, {3}, ${4}, {5}, 1, 1, {6}{7};",
                       acc.size() * 2, name, list(0, acc.size()), a, next + operands.size() - 1, int(accumulates),
                       hasRegisters ? "" : "0, ", int(isTransposed));
-    return createAsm(text, acc, operands);
+    return createAsm(wb, text, acc, operands);
   }
-
-  Values keepInRegisters(ArrayRef<Value> values) { return createAsm("", values, {}); }
 
   void fence() { NVVM::WgmmaFenceAlignedOp::create(wb.b, wb.loc); }
-
-  /// The results of what was issued, all of it done.
-  Values finish(ArrayRef<Value> acc) {
-    NVVM::WgmmaGroupSyncAlignedOp::create(wb.b, wb.loc);
-    NVVM::WgmmaWaitGroupSyncOp::create(wb.b, wb.loc, uint64_t(0));
-    return keepInRegisters(acc);
-  }
-
-  /// Two f32 as a register of 16-bit floats, `low` first. As asm it stays in front of the fence.
-  Value packPair(Value low, Value high) {
-    StringRef text = type.isBF16() ? "cvt.rn.bf16x2.f32 $0, $2, $1;" : "cvt.rn.f16x2.f32 $0, $2, $1;";
-    return LLVM::InlineAsmOp::create(wb.b, wb.loc, wb.b.getI32Type(), ValueRange{low, high}, text, "=r,f,f",
-                                     /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                     LLVM::AsmDialectAttr(), ArrayAttr())
-        .getRes();
-  }
+  void commit() { NVVM::WgmmaGroupSyncAlignedOp::create(wb.b, wb.loc); }
 
   FloatType type;
 };

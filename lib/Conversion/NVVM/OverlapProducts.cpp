@@ -1,0 +1,218 @@
+//===- OverlapProducts.cpp - attn-overlap-products ------------------------===//
+//
+// Rotates the loops of kernels with a producer, so that products run beside the
+// softmax (FlashAttention-3, Shah et al., arXiv:2407.08608, section 3.2). With S(n),
+// P(n) the scores and weights of round n:
+//
+//   S(0) | softmax P(0)
+//   each further n:  S(n) →, acc += P(n - 1) V(n - 1) → | wait S(n) | softmax P(n) | wait acc, rescale it
+//   acc += P(last) V(last)
+//
+// P(n - 1) is of the maximum before round n, as acc is until the wait; so both are
+// rescaled by the same factor.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "Producer.h"
+#include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+
+namespace attn {
+#define GEN_PASS_DEF_OVERLAPPRODUCTSPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+/// Head size up to which groups of warps take turns.
+static constexpr int64_t kMaxHeadSizeOfTurns = 128;
+
+namespace {
+/// A loop that holds one step, and the ops of it that move to the next round.
+struct StepLoop {
+  scf::ForOp loop;
+  ProductOp scores, values;
+  RescaleOp rescale;
+  WeightsOp weights;
+  CopyOp copy; ///< of V
+  WaitOp wait; ///< for V
+
+  static std::optional<StepLoop> match(scf::ForOp loop);
+};
+
+/// The only `OpTy` of a block; null where there is none, or several.
+template <typename OpTy> OpTy findOnly(Block &block, llvm::function_ref<bool(OpTy)> isIt) {
+  OpTy found;
+  for (OpTy op : block.getOps<OpTy>())
+    if (isIt(op)) {
+      if (found)
+        return {};
+      found = op;
+    }
+  return found;
+}
+
+std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
+  Block &body = *loop.getBody();
+  // Control flow within a step, block maps, decides what a round does.
+  if (llvm::any_of(body, [](Operation &op) { return op.getNumRegions() > 0 && !isa<AttnDialect>(op.getDialect()); }))
+    return std::nullopt;
+  StepLoop step;
+  step.loop = loop;
+  step.scores = findOnly<ProductOp>(body, [](ProductOp op) { return op.getContraction() == Contraction::Scores; });
+  step.values = findOnly<ProductOp>(body, [](ProductOp op) { return op.getContraction() == Contraction::Values; });
+  if (!step.scores || !step.values)
+    return std::nullopt;
+  Value tile = getRoot(step.values.getRhs());
+  step.rescale = findOnly<RescaleOp>(body, [&](RescaleOp op) { return op.getAcc() == step.values.getOutput(); });
+  step.weights = findOnly<WeightsOp>(body, [&](WeightsOp op) { return op.getOutput() == step.values.getLhs(); });
+  step.copy = findOnly<CopyOp>(body, [&](CopyOp op) { return getRoot(op.getOutput()) == tile; });
+  if (!step.rescale || !step.weights || !step.copy)
+    return std::nullopt;
+  step.wait = findOnly<WaitOp>(body, [&](WaitOp op) { return op.getTokens() == ValueRange(step.copy.getToken()); });
+  bool isOutside = llvm::all_of(ArrayRef<Value>{step.values.getRhs(), step.values.getOutput()},
+                                [&](Value value) { return loop.isDefinedOutsideOfLoop(value); });
+  bool isKnown = cast<MemRefType>(step.values.getLhs().getType()).hasStaticShape();
+  if (!step.wait || !isOutside || !isKnown || !step.rescale->isBeforeInBlock(step.weights))
+    return std::nullopt;
+  return step;
+}
+
+class Rotation {
+public:
+  Rotation(IRRewriter &rewriter, const StepLoop &step) : b(rewriter), step(step), loop(step.loop) {}
+
+  void run() {
+    Location loc = loop.getLoc();
+    b.setInsertionPoint(loop);
+    Value last = step.values.getLhs();
+    weights = memref::AllocaOp::create(b, loc, cast<MemRefType>(last.getType()));
+    std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
+                           upper = getConstantIntValue(loop.getUpperBound());
+    if (lower && upper) {
+      b.replaceOp(loop, createRounds());
+      return;
+    }
+    Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+    auto branch = scf::IfOp::create(b, loc, loop.getResultTypes(), any, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(branch.elseBlock());
+    yield(branch.elseBlock(), loop.getInitArgs());
+    b.setInsertionPointToStart(branch.thenBlock());
+    SmallVector<Value> results = createRounds();
+    yield(branch.thenBlock(), results);
+    b.replaceOp(loop, branch.getResults());
+  }
+
+private:
+  /// A branch without results has its yield already.
+  void yield(Block *block, ValueRange results) {
+    if (results.empty())
+      return;
+    b.setInsertionPointToEnd(block);
+    scf::YieldOp::create(b, loop.getLoc(), results);
+  }
+
+  /// What the loop yields, of all rounds, at the builder's position.
+  SmallVector<Value> createRounds() {
+    Location loc = loop.getLoc();
+    SmallVector<Value> carried = createScores(loop.getLowerBound(), loop.getInitArgs(), Value());
+    Value second = b.createOrFold<arith::AddIOp>(loc, loop.getLowerBound(), loop.getStep());
+    auto rounds = scf::ForOp::create(b, loc, second, loop.getUpperBound(), loop.getStep(), carried);
+    rounds->setAttrs(loop->getDiscardableAttrDictionary());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(rounds.getBody());
+      ValueRange arguments = rounds.getRegionIterArgs();
+      carried = createScores(rounds.getInductionVar(), arguments.drop_back(), arguments.back());
+      scf::YieldOp::create(b, loc, carried);
+    }
+    createValues(rounds.getResults().back(), /*isAsync=*/false);
+    return llvm::to_vector_of<Value>(rounds.getResults().drop_back());
+  }
+
+  /// The values of the round before, whose copy has `token`.
+  void createValues(Value token, bool isAsync) {
+    WaitOp::create(b, step.wait.getLoc(), token);
+    IRMapping mapping;
+    mapping.map(step.values.getLhs(), weights);
+    cast<ProductOp>(b.clone(*step.values, mapping)).setAsync(isAsync);
+  }
+
+  /// The scores and weights of a round; beside them, with `token`, the values of the one before. What the round yields,
+  /// and the token of its own V.
+  SmallVector<Value> createScores(Value induction, ValueRange inits, Value token) {
+    IRMapping mapping;
+    mapping.map(loop.getInductionVar(), induction);
+    mapping.map(loop.getRegionIterArgs(), inits);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      if (&op == step.copy || &op == step.wait || &op == step.values)
+        continue;
+      Operation *clone = b.clone(op, mapping);
+      if (!token)
+        continue;
+      if (&op == step.scores) {
+        cast<ProductOp>(clone).setAsync(true);
+        createValues(token, /*isAsync=*/true);
+        WaitProductOp::create(b, op.getLoc(), cast<ProductOp>(clone).getOutput());
+      }
+      if (&op == step.rescale)
+        cast<RescaleOp>(clone).setDeferred(true);
+    }
+    if (token)
+      WaitProductOp::create(b, step.values.getLoc(), step.values.getOutput());
+    Operation *copy = b.clone(*step.copy, mapping);
+    memref::CopyOp::create(b, step.weights.getLoc(), mapping.lookup(step.values.getLhs()), weights);
+    SmallVector<Value> results;
+    for (Value result : loop.getBody()->getTerminator()->getOperands())
+      results.push_back(mapping.lookupOrDefault(result));
+    results.push_back(cast<CopyOp>(copy).getToken());
+    return results;
+  }
+
+  IRRewriter &b;
+  StepLoop step;
+  scf::ForOp loop;
+  Value weights; ///< of a round for the next one
+};
+
+struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapProductsPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
+      if (!kernel->hasAttr(kStagesAttr))
+        continue;
+      SmallVector<StepLoop> steps;
+      kernel.walk([&](scf::ForOp loop) {
+        if (std::optional<StepLoop> step = StepLoop::match(loop); step && mayHaveRounds(loop))
+          steps.push_back(*step);
+      });
+      if (steps.empty())
+        continue;
+      if (takesTurns(kernel, steps.front()))
+        kernel->setAttr(kTurnsAttr, rewriter.getUnitAttr());
+      for (const StepLoop &step : steps)
+        Rotation(rewriter, step).run();
+    }
+  }
+
+private:
+  /// Groups of four warps that start their products in turn compute their softmax while others multiply. All groups of
+  /// a block have the same loops. With larger heads the products are longer than the softmax, and hide it without
+  /// turns.
+  static bool takesTurns(gpu::GPUFuncOp kernel, StepLoop step) {
+    auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+    int64_t groups = schedule.getWarps() / schedule.getInstruction().getInfo().warps;
+    return groups > 1 && groups <= kMaxTurns && getStaticSize(step.scores, DimKind::HeadSize) <= kMaxHeadSizeOfTurns;
+  }
+
+  /// False where no round has another one behind it.
+  static bool mayHaveRounds(scf::ForOp loop) {
+    std::optional<APInt> trips = loop.getStaticTripCount();
+    return !trips || trips->sgt(1);
+  }
+};
+} // namespace

@@ -1,0 +1,104 @@
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
+// RUN:   --attn-overlap-products | FileCheck %s
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
+// RUN:   --attn-overlap-products --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=NVVM
+// RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-overlap-products \
+// RUN:   | FileCheck %s --check-prefix=ALONE
+
+#rows = affine_map<(b, h, i, n) -> (b, h, i, n)>
+#row = affine_map<(b, h, i, n) -> (b, h, i)>
+#q = affine_map<(b, h, i, j, d, n) -> (b, h, i, d)>
+#k = affine_map<(b, h, i, j, d, n) -> (b, h, j, d)>
+#v = affine_map<(b, h, i, j, d, n) -> (b, h, j, n)>
+#o = affine_map<(b, h, i, j, d, n) -> (b, h, i, n)>
+#r = affine_map<(b, h, i, j, d, n) -> (b, h, i)>
+!all = memref<1x2x64x32xbf16>
+!tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
+!key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+
+// The first round, those that overlap, and the last values; nothing of it where there is no round. A round starts the
+// values of the one before, and keeps its weights for the next one.
+// CHECK-LABEL: gpu.func @sdpa_kernel
+//       CHECK:   attn.init_state outs(%[[ACC:.*]], %{{.*}}, %{{.*}} :
+//       CHECK:   %[[K0:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:   %[[P:.*]] = memref.alloca() : memref<1x1x64x16xf32>
+//       CHECK:   %[[ANY:.*]] = arith.cmpi slt, %c0, %[[UPPER:.*]] : index
+//       CHECK:   scf.if %[[ANY]] -> (!attn.token) {
+//       CHECK:     attn.wait %{{.*}}, %[[K0]]
+//       CHECK:     attn.product {{.*}}{contraction = #attn.contraction<scores>
+//       CHECK:     %[[K1:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:     attn.row_max
+//       CHECK:     attn.rescale
+//   CHECK-NOT:     deferred
+//       CHECK:     attn.weights {{.*}} outs(%[[S0:[^ ,]*]],
+//       CHECK:     %[[V0:.*]] = attn.copy {{.*}}attn.tensor_map = 5
+//       CHECK:     memref.copy %[[S0]], %[[P]]
+//       CHECK:     %[[LAST:.*]]:2 = scf.for %{{.*}} = %c16{{.*}} to %[[UPPER]] {{.*}} iter_args(%[[K:.*]] = %[[K1]], %[[V:.*]] = %[[V0]])
+//       CHECK:       attn.wait %{{.*}}, %[[K]]
+//       CHECK:       attn.product {{.*}} outs(%[[S:[^ ]*]] : {{.*}}{async, contraction = #attn.contraction<scores>
+//  CHECK-NEXT:       attn.wait %[[V]]
+//  CHECK-NEXT:       attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, async, contraction = #attn.contraction<values>
+//  CHECK-NEXT:       attn.wait_product %[[S]] :
+//       CHECK:       %[[NEXT_K:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:       attn.row_max
+//       CHECK:       attn.rescale {{.*}}{deferred
+//       CHECK:       attn.weights
+//  CHECK-NEXT:       attn.wait_product %[[ACC]] :
+//  CHECK-NEXT:       %[[NEXT_V:.*]] = attn.copy {{.*}}attn.tensor_map = 5
+//  CHECK-NEXT:       memref.copy %[[S]], %[[P]]
+//  CHECK-NEXT:       scf.yield %[[NEXT_K]], %[[NEXT_V]]
+//       CHECK:     attn.wait %[[LAST]]#1
+//  CHECK-NEXT:     attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, contraction
+//  CHECK-NEXT:     scf.yield %[[LAST]]#0
+//       CHECK:   } else {
+//  CHECK-NEXT:     scf.yield %[[K0]]
+//       CHECK:   attn.finalize
+
+// Scores may end while values run; K is released then, and V when acc is there.
+// NVVM-LABEL: llvm.func @sdpa_kernel
+//       NVVM:   scf.for
+//       NVVM:     m64n16k16
+//       NVVM:     nvvm.wgmma.commit.group.sync.aligned
+//       NVVM:     mbarrier.try_wait
+//       NVVM:     m64n32k16
+//       NVVM:     nvvm.wgmma.commit.group.sync.aligned
+//  NVVM-NEXT:     nvvm.wgmma.wait.group.sync.aligned 1
+//  NVVM-NEXT:     llvm.inline_asm has_side_effects ""
+//       NVVM:     @p mbarrier.arrive
+//       NVVM:     ex2.approx
+//   NVVM-NOT:     cvt.rn.bf16x2
+//       NVVM:     nvvm.wgmma.wait.group.sync.aligned 0
+//  NVVM-NEXT:     llvm.inline_asm has_side_effects ""
+//       NVVM:     @p mbarrier.arrive
+// NVVM-COUNT-4:     cvt.rn.bf16x2
+
+// Kernels without a producer stay as they are.
+// ALONE-LABEL: gpu.func @sdpa_kernel
+//   ALONE-NOT:   async
+func.func @sdpa(%q: !all, %k: !all, %v: !all, %out: !all) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  scf.forall (%h) in (2) {
+    %rows = memref.subview %q[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
+    %packed = memref.alloca() : memref<1x1x64x32xbf16>
+    attn.pack ins(%rows : !tile) outs(%packed : memref<1x1x64x32xbf16>) {maps = [#rows, #rows]}
+    %acc = memref.alloca() : memref<1x1x64x32xf32>
+    %max = memref.alloca() : memref<1x1x64xf32>
+    %sum = memref.alloca() : memref<1x1x64xf32>
+    attn.init_state outs(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+        {maps = [#rows, #row, #row]}
+    %end = arith.muli %h, %c16 : index
+    scf.for %j = %c0 to %end step %c16 {
+      %key = memref.subview %k[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
+      %value = memref.subview %v[0, %h, %j, 0] [1, 1, 16, 32] [1, 1, 1, 1] : !all to !key
+      attn.online_step ins(%packed, %key, %value : memref<1x1x64x32xbf16>, !key, !key)
+          outs(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+          {maps = [#q, #k, #v, #o, #r, #r], scale = 0.125 : f64, schedule = #schedule}
+    }
+    %result = memref.subview %out[0, %h, 0, 0] [1, 1, 64, 32] [1, 1, 1, 1] : !all to !tile
+    attn.finalize ins(%acc, %max, %sum : memref<1x1x64x32xf32>, memref<1x1x64xf32>, memref<1x1x64xf32>)
+        outs(%result : !tile) {maps = [#rows, #row, #row, #rows]}
+  }
+  return
+}
