@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "WarpTile.h"
+#include "Producer.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>
@@ -151,6 +151,32 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
   return success();
 }
 
+/// True where some wait stands in front of `op` for certain: Q has arrived, for all threads.
+static bool waitsBefore(Operation *op) {
+  for (Operation *before = op->getPrevNode(); before; before = before->getPrevNode()) {
+    if (isa<WaitOp>(before))
+      return true;
+    auto loop = dyn_cast<scf::ForOp>(before);
+    std::optional<APInt> trips = loop ? loop.getStaticTripCount() : std::nullopt;
+    if (trips && trips->sgt(0) && !loop.getBody()->getOps<WaitOp>().empty())
+      return true;
+  }
+  return false;
+}
+
+/// Until the place of Q may be written, by each warp in its rows. Where rows lie as those of Q did (`sharesRows`),
+/// those that have read them are the warp, or the warps that multiply together.
+static void waitForReaders(WarpBuilder &wb, bool sharesRows) {
+  if (!sharesRows)
+    return wb.barrier();
+  int64_t warps = wb.instruction.warps;
+  if (warps == 1)
+    return wb.syncWarp();
+  Value id = wb.add(wb.divide(wb.warp, warps), kFirstGroupBarrier);
+  NVVM::BarrierOp::create(wb.b, wb.loc, Type(), id, wb.constant(warps * wb.lanes), NVVM::BarrierReductionAttr(),
+                          Value());
+}
+
 LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   SmallVector<AffineMap> maps = getMaps(op);
   TileRows rows(wb, op);
@@ -161,11 +187,13 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
   int64_t columns = getStaticSize(op, DimKind::ValueSize), bits = type.getIntOrFloatBitWidth();
   // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
   SharedTile staged;
-  staged.layout = SharedTileLayout(wb.blockRows, columns, 2);
+  staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
   bool isStaged = bits == 16 && output.isContiguous(columnDim) && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
   if (isStaged) {
-    wb.waitForCopies(0); // of Q, where there was no key to multiply it with
-    wb.barrier();
+    bool isThere = !rings.empty() || waitsBefore(op);
+    if (!isThere)
+      wb.waitForCopies(0); // of Q, where there was no key to multiply it with
+    waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
   }
   std::optional<GlobalView> lse;
   if (op.getLse())
