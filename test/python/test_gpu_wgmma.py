@@ -62,6 +62,19 @@ def replace(pattern: str, substitute: str, which: int = 0) -> Callable[[str], st
     return change
 
 
+def delay(pattern: str, which: int, behind: str) -> Callable[[str], str]:
+    """Moves a line that has the pattern behind the next line that has `behind`."""
+
+    def change(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        place = [i for i, line in enumerate(lines) if re.search(pattern, line)][which]
+        target = next(i for i, line in enumerate(lines) if i > place and re.search(behind, line))
+        lines.insert(target, lines.pop(place))
+        return "".join(lines)
+
+    return change
+
+
 # What is wrong with a kernel, and what is said of it.
 FAULTS = {
     "scores are read before they are there": (drop(r"wgmma\.wait_group", 0), "wgmma-before-wait"),
@@ -107,6 +120,21 @@ PRODUCER_FAULTS = {
 }
 
 
+# The same of two groups of warps whose products run beside the softmax. In front of the loop the scores of the first
+# round wait for themselves, in it scores, then values, and behind it the last values.
+OVERLAP_FAULTS = {
+    "scores are read before they are there": (replace(r"(wgmma\.wait_group\S*\s+)1", r"\g<1>2"), "wgmma-before-wait"),
+    "acc is read before it is there": (replace(r"(wgmma\.wait_group\S*\s+)0", r"\g<1>1", 1), "wgmma-before-wait"),
+    "K is free while scores are computed": (delay(r"wgmma\.wait_group", 1, r"@p mbarrier\.arrive"), "race"),
+    "V is free while values are computed": (delay(r"wgmma\.wait_group", 2, r"@p mbarrier\.arrive"), "race"),
+    "no fence in front of scores": (drop(r"wgmma\.fence", 1), "missing-wgmma-fence"),
+    "no turn for others": (drop(r"bar\.arrive", -1), "deadlock"),
+    "no first turn": (drop(r"bar\.arrive", 0), "deadlock"),
+    "a turn of all": (replace(r"(bar\.sync\s+%r\d+, )256", r"\g<1>128"), "barrier-mismatch"),
+    "the output is written while Q is read": (drop(r"bar\.sync\s+%r\d+, 128", -1), "race"),
+}
+
+
 def expect_seen(tmp_path, line: str, change: Callable[[str], str], said: str) -> None:
     """The change of the line's PTX is reported."""
     ptx = tmp_path / "k.ptx"
@@ -129,3 +157,17 @@ def test_a_planted_fault_is_seen(name, tmp_path):
 @pytest.mark.parametrize("name", PRODUCER_FAULTS)
 def test_a_planted_fault_of_a_producer_is_seen(name, tmp_path):
     expect_seen(tmp_path, "b1 hq1 sq64 sk512 d128 bf16", *PRODUCER_FAULTS[name])
+
+
+@pytest.mark.parametrize("name", OVERLAP_FAULTS)
+def test_a_planted_fault_of_products_that_overlap_is_seen(name, tmp_path):
+    expect_seen(tmp_path, "b1 hq1 sq128 sk512 d128 bf16", *OVERLAP_FAULTS[name])
+
+
+@pytest.mark.parametrize("keys", [1, 64, 128, 129, 256, 257, 384])
+@pytest.mark.parametrize("mask", ["", " causal=top_left", " causal=bottom_right", " window=31,9 align=offset"])
+def test_any_number_of_rounds(keys, mask):
+    """Loops of 0 to 3 rounds, of which the first is in front, and the last values are behind."""
+    subprocess.run(
+        [RUN, f"--problem=b1 hq1 sq129 sk{keys} d64 bf16{mask}", f"--target={TARGET}"], check=True, capture_output=True
+    )

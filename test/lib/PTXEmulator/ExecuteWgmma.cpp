@@ -122,10 +122,13 @@ void multiply(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   block.warpgroups.use(warp, instruction, uses.results, uses.fragments, columns);
 
   double a[kRows][kDepth], b[kDepth][kMostColumns], sum[kRows][kMostColumns] = {};
+  // The four warps read A together: which of them reads which rows is not said.
   if (hasDescriptor)
     SharedFactor(warp, instruction, descriptorA)
-        .load(warp.index % kWarpsOfGroup * kRows, kRows, instruction.variant2 & TransposeA,
-              [&](unsigned row, unsigned k, double value) { a[row][k] = value; });
+        .load(0, kWarpsOfGroup * kRows, instruction.variant2 & TransposeA, [&](unsigned row, unsigned k, double value) {
+          if (row / kRows == warp.index % kWarpsOfGroup)
+            a[row % kRows][k] = value;
+        });
   else
     loadFragments(warp, instruction, a);
   SharedFactor(warp, instruction, descriptorB)
