@@ -15,9 +15,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "PipelineCopies.h"
+#include "StepTiles.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/IR/Decompose.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/IR/Dominance.h"
@@ -34,21 +33,8 @@ using namespace attn::nvvm;
 
 namespace {
 
-/// The products of a step, in one block.
-struct Step {
-  ProductOp scores, values;
-};
-
 /// More than any position (attn-select-schedule refuses longer dimensions), and no more than 32 bits hold.
 constexpr int64_t kBeyondPositions = int64_t(1) << 29;
-
-/// The dimension of K's memref that keys are, by its map; nothing where it has none.
-std::optional<unsigned> getKeyDim(ProductOp product, AffineMap map) {
-  AffineExpr key = getAffineDimExpr(getDomainPosition(product, DimKind::Key), product.getContext());
-  auto results = map.getResults();
-  auto *found = llvm::find(results, key);
-  return found == results.end() ? std::nullopt : std::optional<unsigned>(found - results.begin());
-}
 
 /// Builds `value`, computed in `loop` from its induction variable, for another one, in front of the builder's position.
 Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop, Value induction) {
@@ -76,162 +62,36 @@ struct KeyOrder {
 
 class CopyPlacement {
 public:
-  CopyPlacement(IRRewriter &rewriter, gpu::GPUFuncOp kernel)
-      : b(rewriter), kernel(kernel), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
+  CopyPlacement(IRRewriter &rewriter, gpu::GPUFuncOp kernel) : b(rewriter), kernel(kernel), tiles(rewriter, kernel) {}
 
   LogicalResult run() {
-    if (failed(findSteps()))
+    if (failed(tiles.findSteps()))
       return failure();
     // A kernel of rows alone, or one whose tiles are there already.
-    if (steps.empty() || isInSharedMemory(steps.front().scores.getLhs()))
+    if (tiles.steps.empty() || isInSharedMemory(tiles.steps.front().scores.getLhs()))
       return success();
-    if (failed(createTiles()))
+    if (failed(tiles.createTiles()))
       return failure();
     std::optional<KeyOrder> order = findOrder();
     if (order) {
       pipeline(*order);
       return success();
     }
-    moveBuffers();
-    for (Step step : steps)
+    tiles.moveBuffers();
+    for (Step step : tiles.steps)
       fillTiles(step);
     return success();
   }
 
 private:
-  LogicalResult findSteps() {
-    WalkResult result = kernel.walk([&](ProductOp product) {
-      if (product.getContraction() == Contraction::Values)
-        return WalkResult::advance();
-      for (Operation *op = product->getNextNode(); op; op = op->getNextNode())
-        if (auto values = dyn_cast<ProductOp>(op); values && values.getContraction() == Contraction::Values) {
-          steps.push_back({product, values});
-          return WalkResult::advance();
-        }
-      return WalkResult(product.emitOpError("expected a product of values behind it; run attn-decompose-step"));
-    });
-    return failure(result.wasInterrupted());
-  }
-
-  Value createTile(ArrayRef<int64_t> shape, Type elementType) {
-    return createSharedTile(b, kernel.getLoc(), shape, elementType);
-  }
-
-  /// Q, K and V of all steps. Q is copied where it was packed.
-  LogicalResult createTiles() {
-    Step step = steps.front();
-    Value packed = getRoot(step.scores.getLhs());
-    if (!isBuffer(packed.getDefiningOp()))
-      return step.scores.emitOpError("expected Q in a tile of its own; run attn-tile");
-    auto queryType = cast<MemRefType>(packed.getType());
-    unsigned numBatch = getNumBatchDims(step.scores);
-    auto getShape = [&](ProductOp product, DimKind columns) {
-      SmallVector<int64_t> shape(numBatch, 1);
-      shape.append({schedule.getKeyTile(), getStaticSize(product, columns)});
-      return shape;
-    };
-    b.setInsertionPointToStart(&kernel.getBody().front());
-    elementType = queryType.getElementType();
-    query = createTile(queryType.getShape(), elementType);
-    key = createTile(getShape(step.scores, DimKind::HeadSize), elementType);
-    value = createTile(getShape(step.values, DimKind::ValueSize), elementType);
-    for (Step other : steps)
-      if (getRoot(other.scores.getLhs()) != packed)
-        return other.scores.emitOpError("expected the tile of Q that the other products of the kernel have");
-    moveBuffer(packed, query);
-    if (fills.size() != 1)
-      return step.scores.emitOpError("expected Q to be packed once, found ") << fills.size() << " times";
-    queryToken = cast<CopyOp>(fills.pop_back_val()).getToken();
-    return success();
-  }
-
-  Value getPart(Value tile, ArrayRef<OpFoldResult> sizes) { return getPartOfTile(b, kernel.getLoc(), tile, sizes); }
-
-  /// What reads and writes `buffer` has `tile` instead; packs become copies.
-  void moveBuffer(Value buffer, Value tile) {
-    replaceFills(buffer, tile);
-    nvvm::moveBuffer(b, buffer, tile);
-  }
-
-  void replaceFills(Value memref, Value tile) {
-    for (Operation *user : llvm::make_early_inc_range(memref.getUsers())) {
-      if (auto view = dyn_cast<memref::SubViewOp>(user))
-        replaceFills(view, tile);
-      auto pack = dyn_cast<PackOp>(user);
-      bool isGather = isa<GatherPagesOp>(user);
-      b.setInsertionPoint(user);
-      // Whoever reads what the tile held has to be done. Q is the first of all.
-      if (isGather || (pack && tile != query))
-        gpu::BarrierOp::create(b, user->getLoc());
-      if (isGather)
-        fills.push_back(user);
-      if (!pack)
-        continue;
-      // Rows beyond those of the input become 0, to the end of the tile.
-      fills.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
-                                     pack.getMapsAttr()));
-      b.eraseOp(pack);
-    }
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Copies
-  //===--------------------------------------------------------------------===//
-
-  /// Starts the copy of K or V of `product`, or another view of the same, to its tile; the product then reads that.
-  Value copyRows(ProductOp product, Value view, Value tile, Value first = {}) {
-    unsigned numBatch = getNumBatchDims(product);
-    DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
-    auto kept = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
-    kept.append({getDomainPosition(product, DimKind::Key), getDomainPosition(product, columns)});
-    ArrayAttr maps = b.getAffineMapArrayAttr(
-        {restrictDomain(operandMaps.lookup(product), kept), getTileMap(numBatch, numBatch + 2)});
-    return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), first, maps);
-  }
-
-  /// (batch…, row, column) -> (0, …, row, column), the last two at `row` and behind it of `numDims`.
-  AffineMap getTileMap(unsigned numBatch, unsigned numDims, std::optional<std::pair<unsigned, unsigned>> at = {}) {
-    SmallVector<AffineExpr> results(numBatch, b.getAffineConstantExpr(0));
-    auto [row, column] = at.value_or(std::pair(numBatch, numBatch + 1));
-    results.append({b.getAffineDimExpr(row), b.getAffineDimExpr(column)});
-    return AffineMap::get(numDims, 0, results, b.getContext());
-  }
-
-  /// The product reads its tile; where its keys were is remembered.
-  void readTile(ProductOp product, Value tile) {
-    SmallVector<AffineMap> maps = getMaps(product);
-    unsigned numBatch = getNumBatchDims(product);
-    DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
-    unsigned keyPosition = getDomainPosition(product, DimKind::Key);
-    operandMaps[product] = maps[1];
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(product);
-    OpFoldResult count = getDomainSizes(b, product)[keyPosition];
-    SmallVector<OpFoldResult> sizes(numBatch, b.getIndexAttr(1));
-    sizes.append({count, b.getIndexAttr(getStaticSize(product, columns))});
-    maps[1] = getTileMap(numBatch, maps[1].getNumDims(), std::pair(keyPosition, getDomainPosition(product, columns)));
-    product.getRhsMutable().assign(getPart(tile, sizes));
-    product.setMapsAttr(b.getAffineMapArrayAttr(maps));
-  }
-
-  /// Where K and V were packed or gathered into buffers, the tiles take their place. Steps may share a buffer.
-  void moveBuffers() {
-    for (Step step : steps)
-      for (auto [operand, tile] : {std::pair(step.scores.getRhs(), key), std::pair(step.values.getRhs(), value)}) {
-        Value root = getRoot(operand);
-        if (isBuffer(root.getDefiningOp()) && root != tile)
-          moveBuffer(root, tile);
-      }
-  }
-
   /// Each step fills the tiles at its start.
   void fillTiles(Step step) {
     Location loc = step.scores.getLoc();
     Value keys = step.scores.getRhs(), values = step.values.getRhs();
-    SmallVector<Value> arrived = {queryToken};
+    SmallVector<Value> arrived = {tiles.queryToken};
     bool isGathered = false;
     // What fills a tile in front of this step, and of no other before.
-    llvm::erase_if(fills, [&](Operation *fill) {
+    llvm::erase_if(tiles.fills, [&](Operation *fill) {
       Operation *ancestor = fill->getBlock()->findAncestorOpInBlock(*step.scores);
       if (!ancestor || !fill->isBeforeInBlock(ancestor))
         return false;
@@ -240,20 +100,20 @@ private:
       isGathered |= isa<GatherPagesOp>(fill);
       return true;
     });
-    bool copiesKeys = getRoot(step.scores.getRhs()) != key;
-    bool copiesValues = getRoot(step.values.getRhs()) != value;
+    bool copiesKeys = getRoot(step.scores.getRhs()) != tiles.key;
+    bool copiesValues = getRoot(step.values.getRhs()) != tiles.value;
     b.setInsertionPoint(step.scores);
     // Whoever reads the last tiles has to be done.
     if (copiesKeys || copiesValues)
       gpu::BarrierOp::create(b, loc);
     if (copiesKeys) {
-      readTile(step.scores, key);
-      arrived.push_back(copyRows(step.scores, keys, key));
+      tiles.readTile(step.scores, tiles.key);
+      arrived.push_back(tiles.copyRows(step.scores, keys, tiles.key));
     }
     Value token;
     if (copiesValues) {
-      readTile(step.values, value);
-      token = copyRows(step.values, values, value);
+      tiles.readTile(step.values, tiles.value);
+      token = tiles.copyRows(step.values, values, tiles.value);
     }
     if (isGathered && !token)
       WaitOp::create(b, loc, ValueRange());
@@ -273,21 +133,22 @@ private:
   /// skipped (block maps), or rows are packed or come from pages, each step copies its own: nothing.
   std::optional<KeyOrder> findOrder() {
     Block &body = kernel.getBody().front();
-    for (Step step : steps) {
+    Type elementType = getElementTypeOrSelf(tiles.query.getType());
+    for (Step step : tiles.steps) {
       auto loop = dyn_cast<scf::ForOp>(step.scores->getParentOp());
       bool isInOrder = step.scores->getBlock() == &body || (loop && loop->getBlock() == &body);
       auto view = step.scores.getRhs().getDefiningOp<memref::SubViewOp>();
-      if (!isInOrder || !view || !getKeyDim(step.scores, getMaps(step.scores)[1]) ||
-          isBuffer(getRoot(view).getDefiningOp()) || isBuffer(getRoot(step.values.getRhs()).getDefiningOp()) ||
-          view.getType().getElementType() != elementType || view.getSourceType().getRank() != view.getType().getRank())
+      if (!isInOrder || !view || !tiles.getKeyDim(step.scores) || isBuffer(getRoot(view).getDefiningOp()) ||
+          isBuffer(getRoot(step.values.getRhs()).getDefiningOp()) || view.getType().getElementType() != elementType ||
+          view.getSourceType().getRank() != view.getType().getRank())
         return std::nullopt;
     }
     KeyOrder order;
-    order.first = body.findAncestorOpInBlock(*steps.front().scores);
+    order.first = body.findAncestorOpInBlock(*tiles.steps.front().scores);
     b.setInsertionPoint(order.first);
     // Where the keys end: where the last loop does, or after the last step.
-    ProductOp last = steps.back().scores;
-    unsigned lastDim = *getKeyDim(last, getMaps(last)[1]);
+    ProductOp last = tiles.steps.back().scores;
+    unsigned lastDim = *tiles.getKeyDim(last);
     auto lastView = last.getRhs().getDefiningOp<memref::SubViewOp>();
     OpFoldResult offset = lastView.getMixedOffsets()[lastDim];
     if (auto loop = dyn_cast<scf::ForOp>(last->getParentOp())) {
@@ -298,7 +159,7 @@ private:
       order.end = b.createOrFold<arith::AddIOp>(last.getLoc(), toValue(offset), toValue(size));
     }
     // K(0), with the first loop's first key.
-    ProductOp product = steps.front().scores;
+    ProductOp product = tiles.steps.front().scores;
     order.firstKeys = product.getRhs();
     if (auto loop = dyn_cast<scf::ForOp>(product->getParentOp()))
       order.firstKeys = cloneFor(b, order.firstKeys, loop, loop.getLowerBound());
@@ -315,7 +176,7 @@ private:
 
   /// The first key of a view of K.
   Value getBegin(ProductOp product, memref::SubViewOp view) {
-    return toValue(view.getMixedOffsets()[*getKeyDim(product, operandMaps.lookup(product))]);
+    return toValue(view.getMixedOffsets()[*tiles.getKeyDim(product)]);
   }
 
   /// A position in 32 bits, of which a thread keeps fewer registers than of an index.
@@ -333,7 +194,7 @@ private:
   /// known that there is none; the view begins at `begin`. The view stays that of the step: its addresses are those of
   /// V's copy.
   Value copyKeysAfter(ProductOp product, memref::SubViewOp view, Value begin, OpFoldResult skipped, Value end) {
-    unsigned dim = *getKeyDim(product, operandMaps.lookup(product));
+    unsigned dim = *tiles.getKeyDim(product);
     Location loc = product.getLoc();
     SmallVector<OpFoldResult> sizes = view.getMixedSizes();
     Value rest = b.createOrFold<arith::SubIOp>(loc, end, begin);
@@ -343,27 +204,27 @@ private:
       return {};
     Value keys =
         memref::SubViewOp::create(b, loc, view.getSource(), view.getMixedOffsets(), sizes, view.getMixedStrides());
-    return copyRows(product, keys, key, toValue(skipped));
+    return tiles.copyRows(product, keys, tiles.key, toValue(skipped));
   }
 
   void pipeline(const KeyOrder &order) {
-    for (Step step : steps) {
+    for (Step step : tiles.steps) {
       views[step.scores] = step.scores.getRhs();
       views[step.values] = step.values.getRhs();
-      readTile(step.scores, key);
-      readTile(step.values, value);
+      tiles.readTile(step.scores, tiles.key);
+      tiles.readTile(step.values, tiles.value);
     }
     b.setInsertionPoint(order.first);
     Value end = narrowAny(order.end);
-    ProductOp product = steps.front().scores;
+    ProductOp product = tiles.steps.front().scores;
     auto firstKeys = order.firstKeys.getDefiningOp<memref::SubViewOp>();
     Value token = copyKeysAfter(product, firstKeys, narrowAny(getBegin(product, firstKeys)), b.getIndexAttr(0), end);
     if (!token) // loops without rounds
-      token = queryToken;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      auto loop = dyn_cast<scf::ForOp>(steps[i].scores->getParentOp());
+      token = tiles.queryToken;
+    for (size_t i = 0; i < tiles.steps.size(); ++i) {
+      auto loop = dyn_cast<scf::ForOp>(tiles.steps[i].scores->getParentOp());
       if (!loop || loop->getBlock() != &kernel.getBody().front()) {
-        token = copyAhead(steps[i], token, end);
+        token = copyAhead(tiles.steps[i], token, end);
         continue;
       }
       // The token of the keys to come goes from round to round.
@@ -374,8 +235,8 @@ private:
                                            });
       auto carried = cast<scf::ForOp>(replaced->getOperation()); // does not fail
       Value next = carried.getRegionIterArgs().back();
-      for (; i < steps.size() && steps[i].scores->getParentOp() == carried; ++i)
-        next = copyAhead(steps[i], next, end);
+      for (; i < tiles.steps.size() && tiles.steps[i].scores->getParentOp() == carried; ++i)
+        next = copyAhead(tiles.steps[i], next, end);
       --i;
       carried.getBody()->getTerminator()->setOperand(carried.getNumRegionIterArgs() - 1, next);
       token = carried.getResults().back();
@@ -386,11 +247,11 @@ private:
   Value copyAhead(Step step, Value token, Value end) {
     Location loc = step.scores.getLoc();
     auto view = views.lookup(step.scores).getDefiningOp<memref::SubViewOp>();
-    unsigned dim = *getKeyDim(step.scores, operandMaps.lookup(step.scores));
+    unsigned dim = *tiles.getKeyDim(step.scores);
     // K is there, and whoever reads the last V is done.
     b.setInsertionPoint(step.scores);
-    WaitOp::create(b, loc, ValueRange{queryToken, token});
-    Value values = copyRows(step.values, views.lookup(step.values), value);
+    WaitOp::create(b, loc, ValueRange{tiles.queryToken, token});
+    Value values = tiles.copyRows(step.values, views.lookup(step.values), tiles.value);
     // V is there, and whoever reads this K is done.
     b.setInsertionPointAfter(step.scores);
     WaitOp::create(b, loc, values);
@@ -400,13 +261,8 @@ private:
 
   IRRewriter &b;
   gpu::GPUFuncOp kernel;
-  BlockAttr schedule;
-  Type elementType;
-  SmallVector<Step> steps;
-  Value query, key, value, queryToken;                ///< tiles in shared memory; the copy of Q, which is one
-  SmallVector<Operation *> fills;                     ///< of the tiles by packs and gathers, which no step has yet
-  llvm::DenseMap<Operation *, AffineMap> operandMaps; ///< of K and V in global memory
-  llvm::DenseMap<Operation *, Value> views;
+  StepTiles tiles;
+  llvm::DenseMap<Operation *, Value> views; ///< of K and V in global memory, by product
 };
 
 struct PipelineCopiesPass : public attn::impl::PipelineCopiesPassBase<PipelineCopiesPass> {

@@ -1,0 +1,134 @@
+//===- StepTiles.cpp - the steps of a kernel and their tiles --------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "StepTiles.h"
+#include "attn/IR/Decompose.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::nvvm;
+
+LogicalResult StepTiles::findSteps() {
+  WalkResult result = kernel.walk([&](ProductOp product) {
+    if (product.getContraction() == Contraction::Values)
+      return WalkResult::advance();
+    for (Operation *op = product->getNextNode(); op; op = op->getNextNode())
+      if (auto values = dyn_cast<ProductOp>(op); values && values.getContraction() == Contraction::Values) {
+        steps.push_back({product, values});
+        return WalkResult::advance();
+      }
+    return WalkResult(product.emitOpError("expected a product of values behind it; run attn-decompose-step"));
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult StepTiles::createTiles() {
+  Step step = steps.front();
+  Value packed = getRoot(step.scores.getLhs());
+  if (!isBuffer(packed.getDefiningOp()))
+    return step.scores.emitOpError("expected Q in a tile of its own; run attn-tile");
+  auto queryType = cast<MemRefType>(packed.getType());
+  unsigned numBatch = getNumBatchDims(step.scores);
+  int64_t keyTile = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getKeyTile();
+  auto getShape = [&](ProductOp product, DimKind columns) {
+    SmallVector<int64_t> shape(numBatch, 1);
+    shape.append({keyTile, getStaticSize(product, columns)});
+    return shape;
+  };
+  auto createTile = [&](ArrayRef<int64_t> shape) {
+    return createSharedTile(b, kernel.getLoc(), shape, queryType.getElementType());
+  };
+  b.setInsertionPointToStart(&kernel.getBody().front());
+  query = createTile(queryType.getShape());
+  key = createTile(getShape(step.scores, DimKind::HeadSize));
+  value = createTile(getShape(step.values, DimKind::ValueSize));
+  for (Step other : steps)
+    if (getRoot(other.scores.getLhs()) != packed)
+      return other.scores.emitOpError("expected the tile of Q that the other products of the kernel have");
+  moveBuffer(packed, query);
+  if (fills.size() != 1)
+    return step.scores.emitOpError("expected Q to be packed once, found ") << fills.size() << " times";
+  queryToken = cast<CopyOp>(fills.pop_back_val()).getToken();
+  return success();
+}
+
+void StepTiles::moveBuffer(Value buffer, Value tile) {
+  replaceFills(buffer, tile);
+  nvvm::moveBuffer(b, buffer, tile);
+}
+
+void StepTiles::replaceFills(Value memref, Value tile) {
+  for (Operation *user : llvm::make_early_inc_range(memref.getUsers())) {
+    if (auto view = dyn_cast<memref::SubViewOp>(user))
+      replaceFills(view, tile);
+    auto pack = dyn_cast<PackOp>(user);
+    bool isGather = isa<GatherPagesOp>(user);
+    b.setInsertionPoint(user);
+    // Whoever reads what the tile held has to be done. Q is the first of all.
+    if (isGather || (pack && tile != query))
+      gpu::BarrierOp::create(b, user->getLoc());
+    if (isGather)
+      fills.push_back(user);
+    if (!pack)
+      continue;
+    // Rows beyond those of the input become 0, to the end of the tile.
+    fills.push_back(CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, /*lse=*/Value(), /*first=*/Value(),
+                                   pack.getMapsAttr()));
+    b.eraseOp(pack);
+  }
+}
+
+/// (batch…, row, column) -> (0, …, row, column), the last two at `row` and behind it of `numDims`.
+static AffineMap getTileMap(OpBuilder &b, unsigned numBatch, unsigned numDims,
+                            std::optional<std::pair<unsigned, unsigned>> at = {}) {
+  SmallVector<AffineExpr> results(numBatch, b.getAffineConstantExpr(0));
+  auto [row, column] = at.value_or(std::pair(numBatch, numBatch + 1));
+  results.append({b.getAffineDimExpr(row), b.getAffineDimExpr(column)});
+  return AffineMap::get(numDims, 0, results, b.getContext());
+}
+
+Value StepTiles::copyRows(ProductOp product, Value view, Value tile, Value first) {
+  unsigned numBatch = getNumBatchDims(product);
+  DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
+  auto kept = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
+  kept.append({getDomainPosition(product, DimKind::Key), getDomainPosition(product, columns)});
+  ArrayAttr maps = b.getAffineMapArrayAttr(
+      {restrictDomain(operandMaps.lookup(product), kept), getTileMap(b, numBatch, numBatch + 2)});
+  return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), first, maps);
+}
+
+void StepTiles::readTile(ProductOp product, Value tile) {
+  SmallVector<AffineMap> maps = getMaps(product);
+  unsigned numBatch = getNumBatchDims(product);
+  DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
+  unsigned keyPosition = getDomainPosition(product, DimKind::Key);
+  operandMaps[product] = maps[1];
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(product);
+  OpFoldResult count = getDomainSizes(b, product)[keyPosition];
+  SmallVector<OpFoldResult> sizes(numBatch, b.getIndexAttr(1));
+  sizes.append({count, b.getIndexAttr(getStaticSize(product, columns))});
+  maps[1] = getTileMap(b, numBatch, maps[1].getNumDims(), std::pair(keyPosition, getDomainPosition(product, columns)));
+  product.getRhsMutable().assign(getPartOfTile(b, kernel.getLoc(), tile, sizes));
+  product.setMapsAttr(b.getAffineMapArrayAttr(maps));
+}
+
+std::optional<unsigned> StepTiles::getKeyDim(ProductOp product) const {
+  AffineMap map = operandMaps.contains(product) ? operandMaps.lookup(product) : getMaps(product)[1];
+  AffineExpr key = getAffineDimExpr(getDomainPosition(product, DimKind::Key), product.getContext());
+  auto results = map.getResults();
+  auto *found = llvm::find(results, key);
+  return found == results.end() ? std::nullopt : std::optional<unsigned>(found - results.begin());
+}
+
+void StepTiles::moveBuffers() {
+  for (Step step : steps)
+    for (auto [operand, tile] : {std::pair(step.scores.getRhs(), key), std::pair(step.values.getRhs(), value)}) {
+      Value root = getRoot(operand);
+      if (isBuffer(root.getDefiningOp()) && root != tile)
+        moveBuffer(root, tile);
+    }
+}

@@ -1,0 +1,52 @@
+//===- StepTiles.h - the steps of a kernel and their tiles ------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_NVVM_STEPTILES_H
+#define ATTN_LIB_CONVERSION_NVVM_STEPTILES_H
+
+#include "PipelineCopies.h"
+
+namespace attn::nvvm {
+
+/// The products of a step, in one block.
+struct Step {
+  ProductOp scores, values;
+};
+
+/// The steps of a kernel of attention, and its tiles of Q, K and V in shared memory.
+class StepTiles {
+public:
+  StepTiles(mlir::IRRewriter &rewriter, mlir::gpu::GPUFuncOp kernel) : b(rewriter), kernel(kernel) {}
+
+  mlir::LogicalResult findSteps();
+  /// Q, K and V of all steps. Q is copied where it was packed.
+  mlir::LogicalResult createTiles();
+  /// Where K and V were packed or gathered into buffers, the tiles take their place. Steps may share a buffer.
+  void moveBuffers();
+  /// The product reads its tile; where its keys were is remembered.
+  void readTile(ProductOp product, mlir::Value tile);
+  /// Starts the copy of K or V of `product`, or another view of the same, to its tile; the product then reads that.
+  mlir::Value copyRows(ProductOp product, mlir::Value view, mlir::Value tile, mlir::Value first = {});
+  /// The dimension of the memref of K or V that keys are; nothing where it has none.
+  std::optional<unsigned> getKeyDim(ProductOp product) const;
+
+  llvm::SmallVector<Step> steps;
+  mlir::Value query, key, value;              ///< tiles
+  mlir::Value queryToken;                     ///< of the copy of Q, which is one
+  llvm::SmallVector<mlir::Operation *> fills; ///< of the tiles by packs and gathers, which no step has yet
+
+private:
+  void moveBuffer(mlir::Value buffer, mlir::Value tile);
+  void replaceFills(mlir::Value memref, mlir::Value tile);
+
+  mlir::IRRewriter &b;
+  mlir::gpu::GPUFuncOp kernel;
+  llvm::DenseMap<mlir::Operation *, mlir::AffineMap> operandMaps; ///< of K and V in global memory
+};
+
+} // namespace attn::nvvm
+
+#endif // ATTN_LIB_CONVERSION_NVVM_STEPTILES_H
