@@ -210,7 +210,7 @@ LogicalResult KernelLowering::lowerWeights(WeightsOp op) {
   Values sums, subtracted;
   for (auto [i, row] : llvm::enumerate(rows->rows)) {
     sums.push_back(state->sum.get(wb, i));
-    subtracted.push_back(scale ? wb.subf(wb.real(0), row.shift) : row.subtracted);
+    subtracted.push_back(scale ? arith::NegFOp::create(wb.b, wb.loc, row.shift).getResult() : row.subtracted);
   }
   // p = exp(scale s - n), l = l + p
   tile.forEach(wb, [&](size_t i, int64_t row, Value key) {
