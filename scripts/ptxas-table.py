@@ -6,6 +6,7 @@ blocks of a multiprocessor.
   scripts/ptxas-table.py --check --target=sm_80    compares with it; the exit status is 1 where it does not hold
   scripts/ptxas-table.py --counts              executed instructions of the main loops for each HMMA, of machine code
   scripts/ptxas-table.py --counts --target=sm_90a    the same for each tile of keys
+  scripts/ptxas-table.py --in-flight           bytes of K and V that decode kernels have on their way
 
 --check fails where a kernel spills, has a stack frame or a note of wgmma (C7508, C7510 to C7519), where it takes more
 registers or shared memory than the table has, or fewer blocks fit on a multiprocessor. The exit status is 77 where
@@ -55,6 +56,18 @@ FA2 = {
     "D 128 causal": (256, 923, 68, 136, 64, 72, 68, 80, 32, 50, 15),
     "D 256 full": (256, 762, 34, 132, 32, 36, 34, 144, 16, 9, 0),
 }
+
+# What --in-flight is of: decode of one sequence.
+DECODE = {
+    "D 128": "b1 hq32 hkv8 sq1 sk8192 d128 bf16",
+    "D 64": "b1 hq32 hkv8 sq1 sk8192 d64 bf16",
+    "D 256": "b1 hq32 hkv8 sq1 sk8192 d256 bf16",
+    "D 128, lengths": "b1 hq32 hkv8 sq1 sk8192 d128 bf16 kv_lengths",
+    "D 128, pages": "b1 hq32 hkv8 sq1 sk8192 d128 bf16 kv_lengths paged=16",
+    "D 128, fp8": "b1 hq32 hkv8 sq1 sk8192 d128 bf16 kv=fp8 kvscale=head",
+}
+# So many there are (TargetInfo.cpp).
+MULTIPROCESSORS = {"sm_80": 108, "sm_86": 84, "sm_89": 142, "sm_90": 132, "sm_90a": 132}
 
 # Of a multiprocessor: bytes of shared memory, threads, blocks (CUDA programming guide, compute capabilities).
 MACHINES = {
@@ -241,11 +254,50 @@ def print_counts(attnc: Path, ptxas: str, nvdisasm: str, target: str) -> None:
             show(f"{shape}, FA2", products, [None if number is None else number / products for number in numbers])
 
 
+@dataclass
+class InFlight:
+    """What a decode kernel has on its way while it waits."""
+
+    block: int  # bytes of a block, behind the tile that it waits for, or with it where a step copies its own
+    blocks: float  # of a multiprocessor, on average
+    most_blocks: int  # that fit one
+
+    @property
+    def kib(self) -> float:
+        """Of a multiprocessor."""
+        return self.block * self.blocks / 1024
+
+
+def count_bytes_in_flight(attnc: Path, ptxas: str, line: str, target: str) -> InFlight:
+    """Of K and V there are 2 stages - 1 tiles behind the one that a block waits for.
+
+    Pages and converted rows have K and V of one step alone.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        _, launches = compile_ptx(attnc, line, target, Path(name))
+    steps = call(attnc, f"--problem={line}", f"--target={target}", "--stop-after=steps", "-o", "-").stdout
+    schedule = re.search(r"attn\.schedule = (#attn\.block<[^>]*>)", steps)[1]
+    stages = read_number(schedule, r"stages = (\d+)") or 1
+    tile = read_number(schedule, r"key_tile = (\d+)") * read_number(line, r" d(\d+)") * (1 if "kv=" in line else 2)
+    tiles = 2 if "attn.gather_pages" in steps or "kv=" in line else 2 * stages - 1
+    row = next(row for row in measure(attnc, ptxas, line, target) if row.kernel == launches[0]["kernel"])
+    return InFlight(tiles * tile, min(launches[0]["grid"][0] / MULTIPROCESSORS[target], row.blocks), row.blocks)
+
+
+def print_in_flight(attnc: Path, ptxas: str) -> None:
+    """KiB of a multiprocessor, as a table of Markdown."""
+    print("| decode of one sequence, KiB | " + " | ".join(TARGETS) + " |\n" + "| --- " * (len(TARGETS) + 1) + "|")
+    for title, line in DECODE.items():
+        found = [count_bytes_in_flight(attnc, ptxas, line, target) for target in TARGETS]
+        print(f"| {title} | " + " | ".join(f"{each.kib:.0f}" for each in found) + " |")
+
+
 def main() -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--counts", action="store_true")
+    parser.add_argument("--in-flight", action="store_true")
     parser.add_argument("--target", action="append", choices=TARGETS)
     parser.add_argument("--attnc", type=Path, default=ROOT / "build" / "release" / "bin" / "attnc")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -254,6 +306,9 @@ def main() -> int:
     if not ptxas:
         print(f"no ptxas in PATH or {CUDA_FOLDER}: nothing is checked")
         return MISSING
+    if options.in_flight:
+        print_in_flight(options.attnc, ptxas)
+        return 0
     if options.counts:
         nvdisasm = sass.find_nvdisasm()
         if not nvdisasm:

@@ -49,6 +49,7 @@ NUMBERS = {
     "block_vectors": (0, 1, 2, 3, 4, 5, 6, 8, 12, 16, 64, 1000, LARGEST),
     "block_queries": (0, 1, 2, 3, 4, 8, 16, 32, LARGEST),
     "warp_rows": (0, 1, 8, 16, 32, 48, 64, 128, 1024, LARGEST),
+    "stages": (0, 1, 2, 3, 8, LARGEST),
     "split_keys": (0, 1, 5, 16, 64, 96, 100, 128, 256, 1024, LARGEST),
     "prefetch": (0, 1, 2, 7, 8, 16, 64, 100, 1024, 1 << 20, LARGEST),
     "warps": (0, 1, 2, 3, 4, 5, 8, 16, 17, 64, LARGEST),
@@ -62,7 +63,7 @@ SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 KINDS = {
     "prefill": ("query_tile", "key_tile", "lanes", "block_rows", "block_vectors", "instruction", "prefetch"),
     "decode": ("query_tile", "key_tile", "lanes", "block_queries", "instruction", "split_keys", "prefetch", "kv_heads"),
-    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys"),
+    "block": ("query_tile", "key_tile", "warps", "warp_rows", "instruction", "shared_keys", "split_keys", "stages"),
 }
 REQUIRED = {"prefill": 5, "decode": 4, "block": 4}
 
@@ -133,7 +134,7 @@ def draw_fields(generator: random.Random, policy: Schedule, problem: matrix.Leve
     names = KINDS[kind] if generator.random() < 0.95 else [*NUMBERS, "instruction", "shared_keys"]
     # Where fields fit each other, one more is changed often, not always.
     count = generator.randint(0, 2) if changed else generator.choice((1, 1, 2, 3, len(names)))
-    likely = [name for name in ("prefetch", "instruction", "key_tile", "kv_heads", "split_keys") if name in names]
+    likely = [name for name in ("prefetch", "instruction", "key_tile", "kv_heads", "split_keys", "stages") if name in names]
     for _ in range(count):
         name = generator.choice(likely if changed and generator.random() < 0.6 else names)
         changed[name] = choose_any(generator, name)

@@ -17,6 +17,8 @@ using namespace attn;
 static constexpr int64_t kMaxWarps = 16;
 /// Rows and keys of a fragment.
 static constexpr int64_t kFragment = 16;
+/// Tiles of K and V that are copied at a time: more than a multiprocessor can take from memory.
+static constexpr int64_t kMaxStages = 16, kMaxBackwardStages = 2;
 /// Columns of a wgmma at most.
 static constexpr int64_t kMaxWgmmaKeys = 256;
 /// A thread has 255 registers, and without tensor cores each product of a tile is an instruction. A larger tile spills,
@@ -26,12 +28,14 @@ static constexpr int64_t kMaxThreadAccumulators = 1024, kMaxThreadProducts = 16 
 static constexpr int64_t kMaxPosition = int64_t(1) << 28;
 
 LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t warps,
-                                int64_t warpRows, InstructionAttr instruction, bool sharedKeys, int64_t splitKeys) {
+                                int64_t warpRows, InstructionAttr instruction, bool sharedKeys, int64_t splitKeys,
+                                int64_t stages) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"warps", warps, 1},
                                        {"warp_rows", warpRows, 1},
-                                       {"split_keys", splitKeys, 0}})))
+                                       {"split_keys", splitKeys, 0},
+                                       {"stages", stages, 1}})))
     return failure();
   for (auto [name, size] : {std::pair("warp_rows", warpRows), std::pair("key_tile", keyTile)})
     if (size % kFragment != 0)
@@ -50,6 +54,11 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
     return emitError() << "expected warp_rows = " << kFragment << " and key_tile of at most " << kMaxWgmmaKeys
                        << " for instruction = " << stringifyInstruction(instruction.getValue()) << ", found "
                        << warpRows << " and " << keyTile << "; write warp_rows = " << kFragment << ", key_tile = 128";
+  if (stages > kMaxStages)
+    return emitError() << "expected stages of at most " << kMaxStages << ", found " << stages << "; write stages = 2";
+  if (info.readsPanels() && stages != 1)
+    return emitError() << "expected stages = 1 for instruction = " << stringifyInstruction(instruction.getValue())
+                       << ", whose producer has its own, found " << stages << "; write stages = 1";
   if (!sharedKeys && queryTile > warpRows * warps)
     return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
                        << queryTile << "; write query_tile = " << warpRows * warps;
@@ -61,15 +70,16 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
   int64_t bits = getElementTypeOrSelf(op->getOperand(0).getType()).getIntOrFloatBitWidth();
   if (isa<SdpaBackwardOp, BackwardStepOp>(op)) {
-    // Rows of the block, and a tile of columns, of two operands each.
+    // Rows of the block, and the tiles of columns, of two operands each.
     int64_t bytes = 0;
-    for (int64_t rows : {getBlockRows(), getKeyTile()})
+    for (int64_t rows : {getBlockRows(), getStages() * getKeyTile()})
       for (DimKind width : {DimKind::HeadSize, DimKind::ValueSize})
         bytes += SharedTileLayout(rows, getStaticSize(op, width), bits / 8).getBytes();
     return bytes;
   }
   return BlockLayout::get(getBlockRows(), getKeyTile(), getStaticSize(op, DimKind::HeadSize),
-                          getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels())
+                          getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels(),
+                          getStages())
       .bytes;
 }
 
@@ -105,7 +115,7 @@ LogicalResult BlockAttr::verifyTarget(Operation *op, Type sum, const TargetInfo 
   if (int64_t bytes = getSharedBytes(op); bytes > target.gpu->sharedBytesPerBlock)
     return op->emitOpError("schedule: expected at most ")
            << target.gpu->sharedBytesPerBlock / 1024 << " KiB of shared memory on target " << target.name << ", found "
-           << llvm::divideCeil(bytes, 1024) << "; write a smaller key_tile or fewer warps";
+           << llvm::divideCeil(bytes, 1024) << "; write a smaller key_tile, fewer stages or fewer warps";
   return verifyInstruction(op, getInstruction().getInfo(), sum, target);
 }
 
@@ -128,6 +138,9 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
       return emitError() << "query_tile to be warp_rows times warps, " << getBlockRows()
                          << ", without shared_keys, found " << getQueryTile()
                          << "; write query_tile = " << getBlockRows();
+    if (getStages() > kMaxBackwardStages)
+      return emitError() << "stages of at most " << kMaxBackwardStages << " for gradients, found " << getStages()
+                         << "; write stages = " << kMaxBackwardStages;
     return target ? verifyTarget(op, sum, *target) : success();
   }
   if (getSharedKeys() && failed(verifySharedKeys(op, getQueryTile(), "shared_keys = false")))

@@ -28,6 +28,6 @@ BlockLayout BlockLayout::get(int64_t rows, int64_t keyTile, int64_t d, int64_t d
   layout.stages = stages;
   layout.valueOffset = layout.keyOffset + stages * layout.key.getBytes();
   layout.barrierOffset = layout.valueOffset + stages * layout.value.getBytes();
-  layout.bytes = layout.barrierOffset + (stages > 1 ? 2 * stages * kBarriersOfStage * kBarrierBytes : 0);
+  layout.bytes = layout.barrierOffset + (hasPanels && stages > 1 ? 2 * stages * kBarriersOfStage * kBarrierBytes : 0);
   return layout;
 }

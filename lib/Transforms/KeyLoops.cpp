@@ -249,6 +249,13 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
       fullLower = affine::makeComposedAffineApply(b, loc, dim.ceilDiv(getKeyTile(s)) * getKeyTile(s),
                                                   {OpFoldResult(fullLower)});
     fullLower = min(max(fullLower, lower), max(lower, upper));
+    // Copies run ahead by whole tiles.
+    if (auto block = dyn_cast<BlockAttr>(s.schedule); block && block.getStages() > 1) {
+      AffineExpr first = b.getAffineDimExpr(1);
+      fullLower = affine::makeComposedAffineApply(b, loc, first + (dim - first).ceilDiv(getKeyTile(s)) * getKeyTile(s),
+                                                  {OpFoldResult(fullLower), OpFoldResult(lower)});
+      fullLower = min(fullLower, max(lower, upper));
+    }
     state = createTiles(b, s, at, query, lower, fullLower, /*isPartial=*/true, state);
     lower = fullLower;
   }

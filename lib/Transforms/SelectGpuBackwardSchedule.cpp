@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace attn;
 
-static constexpr int64_t kFragmentRows = 16, kMinColumns = 16;
+static constexpr int64_t kFragmentRows = 16, kMinColumns = 16, kBlocksOfMultiprocessor = 2;
 
 static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
@@ -32,15 +32,19 @@ FailureOr<ScheduleAttr> attn::selectGpuBackwardSchedule(SdpaBackwardOp op, const
   if (failed(verifyGpuBackward(op)))
     return failure();
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  int64_t warps = 4, columns = chooseColumns(op, instruction.getInfo());
+  int64_t warps = 4, columns = chooseColumns(op, instruction.getInfo()), stages = 1;
   auto get = [&] {
     return BlockAttr::get(op.getContext(), kFragmentRows * warps, columns, warps, kFragmentRows, instruction,
-                          /*shared_keys=*/false, /*split_keys=*/0);
+                          /*shared_keys=*/false, /*split_keys=*/0, stages);
   };
   while (get().getSharedBytes(op) > target.gpu->sharedBytesPerBlock && columns > kMinColumns)
     columns /= 2;
   while (get().getSharedBytes(op) > target.gpu->sharedBytesPerBlock && warps > 1)
     warps /= 2;
+  // One tile ahead, where two blocks of a multiprocessor still hide each other's waits.
+  ++stages;
+  if (kBlocksOfMultiprocessor * get().getSharedBytes(op) > target.gpu->sharedBytesPerBlock)
+    --stages;
   auto schedule = ScheduleAttr(get());
   if (failed(schedule.verifyFor(op, &target)))
     return failure();

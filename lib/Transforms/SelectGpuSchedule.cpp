@@ -24,9 +24,13 @@ static constexpr int64_t kWgmmaRows = 64;
 /// tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
 /// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
-static constexpr int64_t kMinSplitTiles = 4, kDynamicSplitKeys = 1024;
+/// Steps that copy their own tiles have fewer bytes on their way, and need more blocks.
+static constexpr int64_t kMinSplitKeys = 256, kMinOwnSplitKeys = 128, kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
 static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4;
+/// Bytes of K and V that a block of a decode kernel has on their way at least. Two
+/// blocks of a multiprocessor hide 1 microsecond at 4.8 TB/s (docs/GPU.md).
+static constexpr int64_t kDecodeBytesInFlight = 24 * 1024, kDecodeKeys = 32, kMaxDecodeStages = 8;
 
 namespace {
 struct TileChoice {
@@ -84,7 +88,7 @@ static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, b
 
 /// Keys of a range with a running state of its own: as many ranges as fill the multiprocessors. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
-                           const GpuInfo &gpu) {
+                           int64_t leastKeys, const GpuInfo &gpu) {
   int64_t keys = domain[numBatch + 1], tiles = 1;
   for (int64_t size : domain.take_front(numBatch))
     tiles = ShapedType::isDynamic(size) || ShapedType::isDynamic(tiles) ? ShapedType::kDynamic : tiles * size;
@@ -93,7 +97,7 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   tiles = std::max<int64_t>(tiles / groupSize, 1);
   int64_t ranges = llvm::divideCeil(gpu.multiprocessors * kDecodeBlocksPerMultiprocessor, tiles);
   int64_t split = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(std::max<int64_t>(keys, 1), ranges), keyTile),
-                                    kMinSplitTiles * keyTile);
+                                    llvm::alignTo(leastKeys, keyTile));
   return split < keys ? split : 0;
 }
 
@@ -126,14 +130,22 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
       tile = chooseWgmmaTile(op, std::max(headSize, valueSize));
     }
   }
+  // Rows that are converted, or come from pages, are copied by each step for itself.
+  bool copiesOwnTiles = convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>();
+  int64_t stages = 1;
   // A block has whole groups of the warps that multiply together.
   auto canHalve = [&] { return tile.warps % (2 * instruction.getInfo().warps) == 0; };
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
-    // One warp converts the whole tile.
-    if (convertsRows(op))
-      tile.keyTile = std::min<int64_t>(tile.keyTile, 32);
+    // Large rows have few keys a tile, which leaves registers; one warp converts the whole tile.
+    if (std::max(headSize, valueSize) > 64 || convertsRows(op))
+      tile.keyTile = std::min(tile.keyTile, kDecodeKeys);
+    // 2 stages - 1 tiles are on their way.
+    int64_t tileBytes = tile.keyTile * std::min(headSize, valueSize) * bytes;
+    if (!copiesOwnTiles)
+      stages = std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(kDecodeBytesInFlight, tileBytes) + 1, 2),
+                                 kMaxDecodeStages);
   } else {
     emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << tile.reason;
     while (!ShapedType::isDynamic(queries) && canHalve() && tile.rowBlock * (tile.warps / 2) >= queries)
@@ -141,9 +153,11 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   }
   auto getBytes = [&] {
     return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes,
-                            instruction.getInfo().readsPanels())
+                            instruction.getInfo().readsPanels(), stages)
         .bytes;
   };
+  while (getBytes() > largest && stages > 1)
+    --stages;
   while (getBytes() > largest && tile.keyTile > 2 * kMinKeyTile)
     tile.keyTile /= 2;
   while (getBytes() > largest && !isDecode && canHalve())
@@ -157,7 +171,10 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   // No more rows than exist: slices of a bias or mask have only those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
-  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, *target.gpu) : 0;
+  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile,
+                                             copiesOwnTiles ? kMinOwnSplitKeys : kMinSplitKeys, *target.gpu)
+                               : 0;
   return ScheduleAttr(BlockAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
-                                     tile.warps, tile.rowBlock, instruction, /*shared_keys=*/isDecode, splitKeys));
+                                     tile.warps, tile.rowBlock, instruction, /*shared_keys=*/isDecode, splitKeys,
+                                     stages));
 }

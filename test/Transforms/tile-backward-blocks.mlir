@@ -11,7 +11,7 @@
 //       CHECK:   attn.row_delta
 //       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (4, 2)
 //       CHECK:   attn.backward_step {{.*}} dquery(
-//  CHECK-SAME:     #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma>
+//  CHECK-SAME:     #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma, stages = 2>
 //       CHECK: scf.forall (%{{.*}}, %{{.*}}) in (2, 2)
 //       CHECK:   scf.for %{{.*}} = %c0 to %c2
 //       CHECK:     attn.backward_step {{.*}} dkey({{.*}} dvalue(

@@ -85,3 +85,32 @@ func.func @f32(%q: tensor<64x64xf32>, %o: tensor<64x64xf32>) -> tensor<64x64xf32
       {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma>} -> tensor<64x64xf32>
   return %r : tensor<64x64xf32>
 }
+
+// -----
+
+// The producer of wgmma has stages of its own.
+func.func @stages_of_producer(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<128x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>) outs(%o : tensor<128x64xf16>)
+      // expected-error @below {{expected stages = 1 for instruction = wgmma, whose producer has its own, found 2; write stages = 1}}
+      {schedule = #attn.block<query_tile = 128, key_tile = 64, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<128x64xf16>
+  return %r : tensor<128x64xf16>
+}
+
+// -----
+
+func.func @many_stages(%q: tensor<16x64xf16>, %o: tensor<16x64xf16>) -> tensor<16x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>) outs(%o : tensor<16x64xf16>)
+      // expected-error @below {{expected stages of at most 16, found 17; write stages = 2}}
+      {schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma, stages = 17>} -> tensor<16x64xf16>
+  return %r : tensor<16x64xf16>
+}
+
+// -----
+
+// Each stage takes shared memory.
+func.func @large_stages(%q: tensor<64x128xf16>, %o: tensor<64x128xf16>) -> tensor<64x128xf16> {
+  // expected-error @below {{schedule: expected at most 163 KiB of shared memory on target sm_80, found 272; write a smaller key_tile, fewer stages or fewer warps}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x128xf16>, tensor<64x128xf16>, tensor<64x128xf16>) outs(%o : tensor<64x128xf16>)
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma, stages = 8>} -> tensor<64x128xf16>
+  return %r : tensor<64x128xf16>
+}

@@ -135,15 +135,19 @@ def Attn_BlockAttr : Attn_Schedule<"Block", "block"> {
     all heads' and queries' together, and multiplies in fragments of 16 rows. With `shared_keys` a tile has all query
     rows of the heads that share a head of K; only then keys may be split (`split_keys`), as in `#attn.decode`.
 
+    K and V have `stages` tiles each in shared memory, so that 2 `stages` - 1 of them are copied at any time. Where each
+    step fills its own tiles (block maps, pages, converted rows), one of them is used.
+
     ```mlir
     #attn.block<query_tile = 128, key_tile = 64, warps = 4, warp_rows = 32, instruction = mma>
     #attn.block<query_tile = 128, key_tile = 128, warps = 8, warp_rows = 16, instruction = wgmma>
-    #attn.block<query_tile = 1, key_tile = 64, warps = 1, warp_rows = 16, instruction = mma, shared_keys = true>
+    #attn.block<query_tile = 1, key_tile = 32, warps = 1, warp_rows = 16, instruction = mma, shared_keys = true,
+                stages = 2>
     ```
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$warps, "int64_t":$warp_rows,
                         Attn_DefaultFMA:$instruction, DefaultValuedParameter<"bool", "false">:$shared_keys,
-                        Attn_Default<"0">:$split_keys);
+                        Attn_Default<"0">:$split_keys, Attn_Default<"1">:$stages);
   let extraClassDeclaration = [{
     /// Threads of a warp.
     static int64_t getLanes() { return 32; }

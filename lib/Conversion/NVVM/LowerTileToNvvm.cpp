@@ -12,6 +12,7 @@
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Target/PassTarget.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -27,6 +28,9 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
+/// Running states of ranges of keys, whose loads are under way together.
+static constexpr int32_t kMergesAtOnce = 4;
+
 Value attn::nvvm::getRoot(Value memref) {
   while (auto view = memref.getDefiningOp<ViewLikeOpInterface>())
     memref = view.getViewSource();
@@ -36,9 +40,18 @@ Value attn::nvvm::getRoot(Value memref) {
 KernelLowering::KernelLowering(RewriterBase &rewriter, gpu::GPUFuncOp kernel)
     : rewriter(rewriter), kernel(kernel), wb(rewriter, kernel, kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
 
-std::optional<SharedTile> KernelLowering::findTile(Value memref) const {
+std::optional<SharedTile> KernelLowering::findTile(Value memref) {
   auto found = tiles.find(getRoot(memref));
-  return found == tiles.end() ? std::nullopt : std::optional(found->second);
+  if (found == tiles.end())
+    return std::nullopt;
+  SharedTile tile = found->second;
+  // A view without the dimension of stages is one of them.
+  for (auto view = memref.getDefiningOp<memref::SubViewOp>(); view;
+       view = view.getSource().getDefiningOp<memref::SubViewOp>())
+    if (view.getSourceType().getRank() > view.getType().getRank())
+      tile.stage = wb.multiply(wb.fromIndex(getValueOrCreateConstantIndexOp(wb.b, wb.loc, view.getMixedOffsets()[0])),
+                               tile.layout.getBytes());
+  return tile;
 }
 
 bool attn::nvvm::isBuffer(Operation *op) { return isa_and_present<memref::AllocaOp, memref::AllocOp>(op); }
@@ -64,7 +77,7 @@ LogicalResult KernelLowering::placeAttentionTiles() {
   auto stages = kernel->getAttrOfType<IntegerAttr>(kStagesAttr);
   if (d > 0)
     layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels(),
-                              stages ? stages.getInt() : 1);
+                              stages ? stages.getInt() : kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages());
   for (Value root : queries)
     tiles[root] = {layout.query, 0};
   for (Value root : keys)
@@ -88,7 +101,8 @@ void KernelLowering::placeGradientTiles() {
     SharedTileLayout tile(ofRows.contains(op) ? wb.blockRows : shape[0], shape[1],
                           type.getElementType().getIntOrFloatBitWidth() / 8);
     tiles[op] = {tile, offset};
-    offset += tile.getBytes();
+    // Each dimension in front is 1, but that of stages.
+    offset += tile.getBytes() * ShapedType::getNumElements(type.getShape().drop_back(2));
   });
 }
 
@@ -132,6 +146,15 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Default([](Operation *op) { return op->emitOpError("no GPU lowering takes this op; compile it for a CPU"); });
 }
 
+static void unroll(scf::ForOp loop, int32_t rounds) {
+  Builder b(loop.getContext());
+  auto unroll = LLVM::LoopUnrollAttr::get(b.getContext(), /*disable=*/{}, b.getI32IntegerAttr(rounds),
+                                          /*runtimeDisable=*/{}, /*full=*/{}, /*followupUnrolled=*/{},
+                                          /*followupRemainder=*/{}, /*followupAll=*/{});
+  loop->setAttr("loop_annotation", LLVM::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, unroll, {}, {}, {}, {}, {},
+                                                                 {}, {}, {}, {}, {}, {}));
+}
+
 LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
@@ -144,8 +167,13 @@ LogicalResult KernelLowering::run() {
     ops.push_back(op);
     return WalkResult::skip();
   });
-  // A step is a long program already.
-  kernel.walk([](scf::ForOp loop) { keepRolled(loop); });
+  // A step is a long program already. Of states to merge, several are loaded at a time.
+  kernel.walk([](scf::ForOp loop) {
+    if (loop.getOps<MergeStatesOp>().empty())
+      keepRolled(loop);
+    else
+      unroll(loop, kMergesAtOnce);
+  });
   for (Operation *op : ops) {
     wb.b.setInsertionPoint(op);
     wb.loc = op->getLoc();

@@ -8,6 +8,13 @@
 //   K(0) →
 //   each tile n:  wait K(n) | V(n) → | S = Q K^T | wait V(n) | K(n + 1) → | softmax | P V
 //
+// With s stages of each there are 2 s - 1 of them under way:
+//
+//   K(0) → V(0) → … K(s - 1) →
+//   each tile n:  wait K(n) | V(n + s - 1) → | S = Q K^T | wait V(n) | K(n + s) → | softmax | P V
+//
+// Then all tiles but the last one are whole: attn-tile makes them so.
+//
 // Before: attn-decompose-step; K and V are slices of global memory, or packed or
 // gathered into buffers. After: no product reads global memory.
 //
@@ -17,7 +24,6 @@
 
 #include "StepTiles.h"
 #include "attn/Conversion/Passes.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -36,28 +42,34 @@ namespace {
 /// More than any position (attn-select-schedule refuses longer dimensions), and no more than 32 bits hold.
 constexpr int64_t kBeyondPositions = int64_t(1) << 29;
 
-/// Builds `value`, computed in `loop` from its induction variable, for another one, in front of the builder's position.
-Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop, Value induction) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *op) { return loop->isProperAncestor(op); };
-  if (failed(getBackwardSlice(value, &slice, options)))
-    return {};
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), induction);
-  for (Operation *op : slice) {
-    if (op->getNumRegions() > 0 || !isMemoryEffectFree(op))
-      return {};
-    b.clone(*op, mapping);
-  }
-  return mapping.lookupOrDefault(value);
-}
-
 /// The keys of a kernel in their order: where they begin, as a view, and where they end.
 struct KeyOrder {
-  Operation *first; ///< what holds the first step
-  Value firstKeys, end;
+  Operation *first;             ///< what holds the first step
+  Value firstKeys, firstValues; ///< views
+  Value end;
+};
+
+/// What goes from step to step where copies run ahead.
+struct CopiesAhead {
+  SmallVector<Value> keys, values; ///< tokens of the copies under way; of the next step first
+  Value stage;                     ///< of the next step; null where there is one
+
+  SmallVector<Value> flatten() const {
+    SmallVector<Value> all(keys);
+    llvm::append_range(all, values);
+    if (stage)
+      all.push_back(stage);
+    return all;
+  }
+  /// The same, of other values.
+  CopiesAhead with(ValueRange all) const {
+    CopiesAhead other;
+    llvm::append_range(other.keys, all.take_front(keys.size()));
+    llvm::append_range(other.values, all.slice(keys.size(), values.size()));
+    if (stage)
+      other.stage = all.back();
+    return other;
+  }
 };
 
 class CopyPlacement {
@@ -70,9 +82,11 @@ public:
     // A kernel of rows alone, or one whose tiles are there already.
     if (tiles.steps.empty() || isInSharedMemory(tiles.steps.front().scores.getLhs()))
       return success();
-    if (failed(tiles.createTiles()))
+    if (failed(tiles.createQueryTile()))
       return failure();
-    std::optional<KeyOrder> order = findOrder();
+    int64_t stages = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages();
+    std::optional<KeyOrder> order = findOrder(stages > 1);
+    tiles.createKeyTiles(order ? stages : 1);
     if (order) {
       pipeline(*order);
       return success();
@@ -126,12 +140,12 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Copies one tile ahead
+  // Copies ahead
   //===--------------------------------------------------------------------===//
 
   /// Key tiles follow each other where each begins where the last one ends, whatever loop has it. Where tiles may be
   /// skipped (block maps), or rows are packed or come from pages, each step copies its own: nothing.
-  std::optional<KeyOrder> findOrder() {
+  std::optional<KeyOrder> findOrder(bool hasStages) {
     Block &body = kernel.getBody().front();
     Type elementType = getElementTypeOrSelf(tiles.query.getType());
     for (Step step : tiles.steps) {
@@ -141,6 +155,10 @@ private:
       if (!isInOrder || !view || !tiles.getKeyDim(step.scores) || isBuffer(getRoot(view).getDefiningOp()) ||
           isBuffer(getRoot(step.values.getRhs()).getDefiningOp()) || view.getType().getElementType() != elementType ||
           view.getSourceType().getRank() != view.getType().getRank())
+        return std::nullopt;
+      auto values = step.values.getRhs().getDefiningOp<memref::SubViewOp>();
+      if (hasStages && (!values || !tiles.getKeyDim(step.values) || values.getType().getElementType() != elementType ||
+                        values.getSourceType().getRank() != values.getType().getRank()))
         return std::nullopt;
     }
     KeyOrder order;
@@ -161,15 +179,22 @@ private:
     // K(0), with the first loop's first key.
     ProductOp product = tiles.steps.front().scores;
     order.firstKeys = product.getRhs();
-    if (auto loop = dyn_cast<scf::ForOp>(product->getParentOp()))
+    order.firstValues = tiles.steps.front().values.getRhs();
+    if (auto loop = dyn_cast<scf::ForOp>(product->getParentOp())) {
       order.firstKeys = cloneFor(b, order.firstKeys, loop, loop.getLowerBound());
+      if (hasStages)
+        order.firstValues = cloneFor(b, order.firstValues, loop, loop.getLowerBound());
+    }
     DominanceInfo dominance(kernel);
     auto isKnown = [&](Value value) {
       Operation *op = value ? value.getDefiningOp() : nullptr;
       return value && (!op || llvm::all_of(op->getOperands(),
                                            [&](Value operand) { return dominance.properlyDominates(operand, op); }));
     };
-    return isKnown(order.end) && isKnown(order.firstKeys) ? std::optional(order) : std::nullopt;
+    bool areKnown = isKnown(order.end) && isKnown(order.firstKeys);
+    if (hasStages)
+      areKnown &= isKnown(order.firstValues);
+    return areKnown ? std::optional(order) : std::nullopt;
   }
 
   Value toValue(OpFoldResult number) { return getValueOrCreateConstantIndexOp(b, kernel.getLoc(), number); }
@@ -193,76 +218,119 @@ private:
   /// Starts the copy of the keys that follow the first `skipped` ones of `view`, up to the end of all. Null where it is
   /// known that there is none; the view begins at `begin`. The view stays that of the step: its addresses are those of
   /// V's copy.
-  Value copyKeysAfter(ProductOp product, memref::SubViewOp view, Value begin, OpFoldResult skipped, Value end) {
-    unsigned dim = *tiles.getKeyDim(product);
+  Value copyKeysAfter(ProductOp product, memref::SubViewOp view, Value begin, OpFoldResult skipped, Value end,
+                      Value stage) {
     Location loc = product.getLoc();
-    SmallVector<OpFoldResult> sizes = view.getMixedSizes();
     Value rest = b.createOrFold<arith::SubIOp>(loc, end, begin);
-    sizes[dim] = getAsOpFoldResult(b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), rest));
-    std::optional<int64_t> left = getConstantIntValue(sizes[dim]), less = getConstantIntValue(skipped);
-    if (left && less && *left <= *less)
+    OpFoldResult size = getAsOpFoldResult(b.createOrFold<arith::IndexCastOp>(loc, b.getIndexType(), rest));
+    std::optional<int64_t> left = getConstantIntValue(size), less = getConstantIntValue(skipped);
+    // Waits count copies: with stages there is one in each step.
+    if (left && less && *left <= *less && tiles.stages == 1)
       return {};
-    Value keys =
-        memref::SubViewOp::create(b, loc, view.getSource(), view.getMixedOffsets(), sizes, view.getMixedStrides());
-    return tiles.copyRows(product, keys, tiles.key, toValue(skipped));
+    Value rows = resizeView(b, view, *tiles.getKeyDim(product), size);
+    bool isKey = product.getContraction() == Contraction::Scores;
+    return tiles.copyRows(product, rows, getStage(b, isKey ? tiles.key : tiles.value, stage), toValue(skipped));
+  }
+
+  Value getConstant(int64_t number) { return arith::ConstantIndexOp::create(b, kernel.getLoc(), number); }
+
+  /// The stage `distance`, 1 or -1, after `stage`.
+  Value getStageAfter(Value stage, int64_t distance) {
+    Location loc = kernel.getLoc();
+    int64_t last = tiles.stages - 1;
+    Value end = getConstant(distance > 0 ? last : 0), start = getConstant(distance > 0 ? 0 : last);
+    Value isEnd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, stage, end);
+    Value next = arith::AddIOp::create(b, loc, stage, getConstant(distance));
+    return arith::SelectOp::create(b, loc, isEnd, start, next);
+  }
+
+  /// K(0) V(0) K(1) … K(stages - 1), in front of the first step.
+  CopiesAhead startCopies(const KeyOrder &order, Value end) {
+    Step step = tiles.steps.front();
+    auto keys = order.firstKeys.getDefiningOp<memref::SubViewOp>();
+    Value begin = narrowAny(getBegin(step.scores, keys));
+    CopiesAhead ahead;
+    if (tiles.stages > 1)
+      ahead.stage = getConstant(0);
+    for (int64_t n = 0; n < tiles.stages; ++n) {
+      Value stage = tiles.stages > 1 ? getConstant(n) : Value();
+      OpFoldResult skipped = b.getIndexAttr(n * tiles.keyTile);
+      Value token = copyKeysAfter(step.scores, keys, begin, skipped, end, stage);
+      ahead.keys.push_back(token ? token : tiles.queryToken); // loops without rounds
+      if (n + 1 == tiles.stages)
+        break;
+      auto values = order.firstValues.getDefiningOp<memref::SubViewOp>();
+      ahead.values.push_back(copyKeysAfter(step.values, values, begin, skipped, end, stage));
+    }
+    return ahead;
   }
 
   void pipeline(const KeyOrder &order) {
-    for (Step step : tiles.steps) {
-      views[step.scores] = step.scores.getRhs();
-      views[step.values] = step.values.getRhs();
-      tiles.readTile(step.scores, tiles.key);
-      tiles.readTile(step.values, tiles.value);
-    }
     b.setInsertionPoint(order.first);
     Value end = narrowAny(order.end);
-    ProductOp product = tiles.steps.front().scores;
-    auto firstKeys = order.firstKeys.getDefiningOp<memref::SubViewOp>();
-    Value token = copyKeysAfter(product, firstKeys, narrowAny(getBegin(product, firstKeys)), b.getIndexAttr(0), end);
-    if (!token) // loops without rounds
-      token = tiles.queryToken;
+    CopiesAhead ahead = startCopies(order, end);
     for (size_t i = 0; i < tiles.steps.size(); ++i) {
       auto loop = dyn_cast<scf::ForOp>(tiles.steps[i].scores->getParentOp());
       if (!loop || loop->getBlock() != &kernel.getBody().front()) {
-        token = copyAhead(tiles.steps[i], token, end);
+        ahead = copyAhead(tiles.steps[i], ahead, end);
         continue;
       }
-      // The token of the keys to come goes from round to round.
+      // The tokens of the keys to come go from round to round.
+      SmallVector<Value> tokens = ahead.flatten();
       FailureOr<LoopLikeOpInterface> replaced =
-          loop.replaceWithAdditionalYields(b, token, /*replaceInitOperandUsesInLoop=*/false,
+          loop.replaceWithAdditionalYields(b, tokens, /*replaceInitOperandUsesInLoop=*/false,
                                            [](OpBuilder &, Location, ArrayRef<BlockArgument> arguments) {
                                              return llvm::to_vector_of<Value>(arguments);
                                            });
       auto carried = cast<scf::ForOp>(replaced->getOperation()); // does not fail
-      Value next = carried.getRegionIterArgs().back();
+      size_t count = tokens.size(), first = carried.getNumRegionIterArgs() - count;
+      CopiesAhead next = ahead.with(ValueRange(carried.getRegionIterArgs()).take_back(count));
       for (; i < tiles.steps.size() && tiles.steps[i].scores->getParentOp() == carried; ++i)
         next = copyAhead(tiles.steps[i], next, end);
       --i;
-      carried.getBody()->getTerminator()->setOperand(carried.getNumRegionIterArgs() - 1, next);
-      token = carried.getResults().back();
+      for (auto [k, value] : llvm::enumerate(next.flatten()))
+        carried.getBody()->getTerminator()->setOperand(first + k, value);
+      ahead = ahead.with(carried.getResults().take_back(count));
     }
   }
 
-  /// A step whose keys are those of `token`. The token of the next one's.
-  Value copyAhead(Step step, Value token, Value end) {
+  /// A step whose keys and values are those of the first tokens. What goes to the next one.
+  CopiesAhead copyAhead(Step step, CopiesAhead ahead, Value end) {
     Location loc = step.scores.getLoc();
-    auto view = views.lookup(step.scores).getDefiningOp<memref::SubViewOp>();
-    unsigned dim = *tiles.getKeyDim(step.scores);
+    auto keys = step.scores.getRhs().getDefiningOp<memref::SubViewOp>();
+    Value values = step.values.getRhs();
+    // K and V are copied in turn, so that so many copies are younger than the one that is waited for.
+    int64_t stages = tiles.stages, pending = 2 * (stages - 1);
+    b.setInsertionPoint(step.scores);
+    tiles.readTile(step.scores, getStage(b, tiles.key, ahead.stage));
+    tiles.readTile(step.values, getStage(b, tiles.value, ahead.stage));
     // K is there, and whoever reads the last V is done.
     b.setInsertionPoint(step.scores);
-    WaitOp::create(b, loc, ValueRange{tiles.queryToken, token});
-    Value values = tiles.copyRows(step.values, views.lookup(step.values), tiles.value);
+    WaitOp::create(b, loc, ValueRange{tiles.queryToken, ahead.keys.front()}, pending);
+    ahead.values.push_back(
+        stages == 1
+            ? tiles.copyRows(step.values, values, tiles.value)
+            : copyKeysAfter(step.values, values.getDefiningOp<memref::SubViewOp>(), narrow(getBegin(step.scores, keys)),
+                            b.getIndexAttr((stages - 1) * tiles.keyTile), end, getStageAfter(ahead.stage, -1)));
     // V is there, and whoever reads this K is done.
     b.setInsertionPointAfter(step.scores);
-    WaitOp::create(b, loc, values);
-    Value ahead = copyKeysAfter(step.scores, view, narrow(getBegin(step.scores, view)), view.getMixedSizes()[dim], end);
-    return ahead ? ahead : token;
+    WaitOp::create(b, loc, ahead.values.front(), pending);
+    OpFoldResult skipped = stages == 1 ? keys.getMixedSizes()[*tiles.getKeyDim(step.scores)]
+                                       : OpFoldResult(b.getIndexAttr(stages * tiles.keyTile));
+    Value next = copyKeysAfter(step.scores, keys, narrow(getBegin(step.scores, keys)), skipped, end, ahead.stage);
+    if (next) {
+      ahead.keys.erase(ahead.keys.begin());
+      ahead.keys.push_back(next);
+    }
+    ahead.values.erase(ahead.values.begin());
+    if (ahead.stage)
+      ahead.stage = getStageAfter(ahead.stage, 1);
+    return ahead;
   }
 
   IRRewriter &b;
   gpu::GPUFuncOp kernel;
   StepTiles tiles;
-  llvm::DenseMap<Operation *, Value> views; ///< of K and V in global memory, by product
 };
 
 struct PipelineCopiesPass : public attn::impl::PipelineCopiesPassBase<PipelineCopiesPass> {

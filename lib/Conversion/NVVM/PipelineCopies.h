@@ -21,6 +21,14 @@ mlir::Value getPartOfTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value ti
 /// What reads `buffer`, or a view of it, reads `tile`; the buffer is erased.
 void moveBuffer(mlir::RewriterBase &b, mlir::Value buffer, mlir::Value tile);
 
+/// Stage `stage` of a tile with a dimension of stages in front; the tile itself where `stage` is null.
+mlir::Value getStage(mlir::OpBuilder &b, mlir::Value tile, mlir::Value stage);
+/// The view with another size of `dim`.
+mlir::Value resizeView(mlir::OpBuilder &b, mlir::memref::SubViewOp view, unsigned dim, mlir::OpFoldResult size);
+/// Builds `value`, computed in `loop` from its induction variable, for another one, in front of the builder's position.
+/// Null where that is not possible.
+mlir::Value cloneFor(mlir::OpBuilder &b, mlir::Value value, mlir::scf::ForOp loop, mlir::Value induction);
+
 /// The copies of a kernel that has attn.score_gradients (PipelineGradientCopies.cpp).
 mlir::LogicalResult placeGradientCopies(mlir::IRRewriter &rewriter, mlir::gpu::GPUFuncOp kernel);
 

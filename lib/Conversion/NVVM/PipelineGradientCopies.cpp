@@ -6,12 +6,18 @@
 //
 //   each tile n:  A(n), B(n) → | wait A | S | wait B | dP | gradients | sums
 //
+// With two stages, a loop copies one tile ahead. Its steps wait once:
+//
+//   A(0), B(0) →
+//   each tile n:  wait A(n), B(n) | A(n + 1), B(n + 1) → | S | dP | gradients | sums
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
 #include "PipelineCopies.h"
 #include "attn/IR/ScoreFunctions.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -28,7 +34,8 @@ struct GradientStep {
 
 class GradientCopies {
 public:
-  GradientCopies(IRRewriter &rewriter, gpu::GPUFuncOp kernel) : b(rewriter), kernel(kernel) {}
+  GradientCopies(IRRewriter &rewriter, gpu::GPUFuncOp kernel)
+      : b(rewriter), kernel(kernel), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)) {}
 
   LogicalResult run() {
     SmallVector<GradientStep> steps;
@@ -105,14 +112,17 @@ private:
     auto type = cast<MemRefType>(buffer.getType());
     // A buffer has as many rows as there are; a tile those of the schedule.
     SmallVector<int64_t> shape(type.getShape());
-    shape[shape.size() - 2] = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getKeyTile();
+    shape[shape.size() - 2] = schedule.getKeyTile();
+    if (schedule.getStages() > 1)
+      shape.insert(shape.begin(), schedule.getStages());
     auto *free = llvm::find_if(columnTiles, [&](Value tile) {
       return cast<MemRefType>(tile.getType()).getShape() == ArrayRef(shape) && !llvm::is_contained(taken, tile);
     });
     Value tile = free == columnTiles.end() ? createTile(shape, type.getElementType()) : *free;
     if (free == columnTiles.end())
       columnTiles.push_back(tile);
-    moveBuffer(b, buffer, tile);
+    b.setInsertionPointAfter(tile.getDefiningOp());
+    moveBuffer(b, buffer, getFirstStage(tile));
     return tile;
   }
 
@@ -126,18 +136,22 @@ private:
     for (ProductOp product : products)
       if (Value tile = placeBuffer(product, tiles); !llvm::is_contained(tiles, tile))
         tiles.push_back(tile);
+    SmallVector<PackOp> packs;
+    for (Value tile : tiles) {
+      packs.push_back(isInSharedMemory(tile) ? findPack(step.scores, tile) : PackOp());
+      if (!packs.back())
+        return step.gradients->emitOpError("expected its columns in tiles of their own; run attn-tile");
+    }
+    if (schedule.getStages() > 1 && copyAhead(step, products, tiles, packs))
+      return success();
     // The views of this step are in front of its first product.
     b.setInsertionPoint(step.scores);
     gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
-    for (Value tile : tiles) {
-      PackOp pack = isInSharedMemory(tile) ? findPack(step.scores, tile) : PackOp();
-      if (!pack)
-        return step.gradients->emitOpError("expected its columns in tiles of their own; run attn-tile");
-      b.setInsertionPoint(step.scores);
-      tokens.push_back(copyColumns(step.gradients, pack, tile));
+    for (auto [tile, pack] : llvm::zip_equal(tiles, packs)) {
+      tokens.push_back(
+          copyColumns(step.gradients, pack, getFirstStage(tile), pack.getInput(), step.gradients.getLse()));
       b.eraseOp(pack);
     }
-    b.setInsertionPoint(step.scores);
     SmallVector<Value> first = rowTokens;
     first.push_back(tokens[0]);
     WaitOp::create(b, loc, first, tokens.size() - 1);
@@ -148,21 +162,122 @@ private:
     return success();
   }
 
-  /// Where columns are queries and a row may be without keys, what Q and dO hold of it is not read.
-  Value copyColumns(ScoreGradientsOp op, PackOp pack, Value tile) {
+  //===--------------------------------------------------------------------===//
+  // Copies ahead
+  //===--------------------------------------------------------------------===//
+
+  Value getConstant(int64_t number) { return arith::ConstantIndexOp::create(b, kernel.getLoc(), number); }
+
+  Value getFirstStage(Value tile) { return getStage(b, tile, schedule.getStages() > 1 ? getConstant(0) : Value()); }
+
+  /// `view`, whose first row is row `begin` of a loop over columns, with all rows from there to the last one.
+  static Value extend(OpBuilder &b, Value view, unsigned dim, Value begin, scf::ForOp loop) {
+    Location loc = loop.getLoc();
+    Value rest = arith::SubIOp::create(b, loc, loop.getUpperBound(), begin);
+    // Offsets of a call take an empty loop anywhere.
+    rest = arith::MaxSIOp::create(b, loc, rest, arith::ConstantIndexOp::create(b, loc, 0));
+    return resizeView(b, view.getDefiningOp<memref::SubViewOp>(), dim, rest);
+  }
+
+  /// The dimension of a view that domain dimension `position` is, by its map.
+  static std::optional<unsigned> findDim(Value view, AffineMap map, unsigned position) {
+    auto slice = view.getDefiningOp<memref::SubViewOp>();
+    if (!slice || slice.getSourceType().getRank() != slice.getType().getRank())
+      return std::nullopt;
+    return map.getResultPosition(getAffineDimExpr(position, map.getContext()));
+  }
+
+  /// The columns of the loop's next round are copied while those of this one are multiplied. False, with nothing
+  /// changed, where the step is in no loop of its own over columns that follow each other.
+  bool copyAhead(GradientStep &step, ArrayRef<ProductOp> products, ArrayRef<Value> tiles, ArrayRef<PackOp> packs) {
+    Location loc = step.gradients.getLoc();
+    ScoreGradientsOp op = step.gradients;
+    auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
+    if (!loop || llvm::range_size(loop.getOps<ScoreGradientsOp>()) != 1 ||
+        getConstantIntValue(loop.getStep()) != schedule.getKeyTile())
+      return false;
+    unsigned numBatch = getNumBatchDims(op);
+    Value lse = op.getLse(), firstLse;
+    AffineMap lseMap = attn::getMaps(op)[1];
+    std::optional<unsigned> lseDim;
+    b.setInsertionPoint(loop);
+    if (readsLse(op)) {
+      lseDim = findDim(lse, lseMap, numBatch);
+      firstLse = cloneFor(b, lse, loop, loop.getLowerBound());
+      if (!lseDim || !firstLse)
+        return false;
+    }
+    SmallVector<unsigned> dims;
+    SmallVector<Value> firstInputs;
+    for (PackOp pack : packs) {
+      std::optional<unsigned> dim = findDim(pack.getInput(), attn::getMaps(pack)[0], numBatch);
+      firstInputs.push_back(cloneFor(b, pack.getInput(), loop, loop.getLowerBound()));
+      if (!dim || !firstInputs.back())
+        return false;
+      dims.push_back(*dim);
+    }
+    auto copyAll = [&](ValueRange inputs, Value lse, Value begin, int64_t skipped, Value stage) {
+      SmallVector<Value> tokens;
+      if (lseDim)
+        lse = extend(b, lse, *lseDim, begin, loop);
+      Value first = getConstant(skipped);
+      for (auto [input, dim, tile, pack] : llvm::zip_equal(inputs, dims, tiles, packs))
+        tokens.push_back(
+            copyColumns(op, pack, getStage(b, tile, stage), extend(b, input, dim, begin, loop), lse, first));
+      return tokens;
+    };
+    gpu::BarrierOp::create(b, loc); // whoever reads the last tiles is done
+    Value zero = getConstant(0);
+    SmallVector<Value> carried = copyAll(firstInputs, firstLse, loop.getLowerBound(), 0, zero);
+    carried.push_back(zero);
+    loop = cast<scf::ForOp>(loop.replaceWithAdditionalYields(b, carried, /*replaceInitOperandUsesInLoop=*/false,
+                                                             [](OpBuilder &, Location, ArrayRef<BlockArgument> args) {
+                                                               return llvm::to_vector_of<Value>(args);
+                                                             })
+                                ->getOperation()); // does not fail
+    ValueRange arguments = ValueRange(loop.getRegionIterArgs()).take_back(carried.size());
+    Value stage = arguments.back();
+    b.setInsertionPoint(step.scores);
+    // They are there, and whoever reads those of the last round is done.
+    SmallVector<Value> awaited = rowTokens;
+    llvm::append_range(awaited, arguments.drop_back());
+    WaitOp::create(b, loc, awaited);
+    Value other = arith::SubIOp::create(b, loc, getConstant(1), stage);
+    SmallVector<Value> inputs;
+    for (PackOp pack : packs)
+      inputs.push_back(pack.getInput());
+    SmallVector<Value> next = copyAll(inputs, lse, loop.getInductionVar(), schedule.getKeyTile(), other);
+    next.push_back(other);
+    size_t first = loop.getNumRegionIterArgs() - carried.size();
+    for (auto [i, value] : llvm::enumerate(next))
+      loop.getBody()->getTerminator()->setOperand(first + i, value);
+    for (ProductOp product : products) {
+      Value tile = getRoot(product.getRhs());
+      SmallVector<OpFoldResult> sizes = memref::getMixedSizes(b, loc, product.getRhs());
+      product.getRhsMutable().assign(getPartOfTile(b, loc, getStage(b, tile, stage), sizes));
+    }
+    for (PackOp pack : packs)
+      b.eraseOp(pack);
+    return true;
+  }
+
+  /// True where columns are queries and a row may be without keys: what Q and dO hold of it is not read.
+  static bool readsLse(ScoreGradientsOp op) {
     unsigned numBatch = getNumBatchDims(op);
     AffineMap scores = attn::getMaps(op)[0];
-    auto getPlace = [&](unsigned position) { return *scores.getResultPosition(b.getAffineDimExpr(position)); };
-    bool areQueries = getPlace(numBatch + 1) < getPlace(numBatch);
+    auto getPlace = [&](unsigned position) {
+      return *scores.getResultPosition(getAffineDimExpr(position, op.getContext()));
+    };
+    return getPlace(numBatch + 1) < getPlace(numBatch) && ScoreFunctions::of(op).mayRemove();
+  }
+
+  /// Starts the copy of `input`, what `pack` packs or another view of it, from row `first` on.
+  Value copyColumns(ScoreGradientsOp op, PackOp pack, Value tile, Value input, Value lse, Value first = {}) {
     SmallVector<AffineMap> maps = attn::getMaps(pack);
-    Value lse;
-    if (areQueries && ScoreFunctions::of(op).mayRemove()) {
-      lse = op.getLse();
-      // From the domain (batch…, query, key) to (batch…, row, column).
+    bool hasLse = readsLse(op);
+    if (hasLse) // from the domain (batch…, query, key) to (batch…, row, column)
       maps.push_back(attn::getMaps(op)[1]);
-    }
-    return CopyOp::create(b, pack.getLoc(), pack.getInput(), tile, lse, /*first=*/Value(),
-                          b.getAffineMapArrayAttr(maps));
+    return CopyOp::create(b, pack.getLoc(), input, tile, hasLse ? lse : Value(), first, b.getAffineMapArrayAttr(maps));
   }
 
   Value createTile(ArrayRef<int64_t> shape, Type elementType) {
@@ -173,6 +288,7 @@ private:
 
   IRRewriter &b;
   gpu::GPUFuncOp kernel;
+  BlockAttr schedule;
   SmallVector<Value> rowTokens, columnTiles;
 };
 

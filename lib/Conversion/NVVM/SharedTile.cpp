@@ -47,7 +47,8 @@ Value SharedTile::at(WarpBuilder &wb, Value row, Value chunk, int64_t rowsBelow)
   if (layout.panelChunks != layout.chunks)
     chunk = wb.remainder(chunk, layout.panelChunks);
   bytes = wb.add(bytes, wb.multiply(exclusiveOr(wb, chunk, swizzle), kChunkBytes));
-  assert(!stage && "threads copy to one stage");
+  if (stage)
+    bytes = wb.add(bytes, stage);
   return addConstant(wb, wb.sharedAt(bytes), offset + rowsBelow * layout.getPitch());
 }
 
@@ -64,6 +65,8 @@ MatrixReader::MatrixReader(WarpBuilder &wb, const SharedTile &tile, Value firstR
   Value row = wb.add(rowInMatrix, wb.multiply(rows, 8));
   Value lanePart = exclusiveOr(wb, chunks, getSwizzle(wb, tile.layout, rowInMatrix));
   Value bytes = wb.multiply(firstRow ? wb.add(firstRow, row) : row, tile.layout.getPitch());
+  if (tile.stage)
+    bytes = wb.add(bytes, tile.stage);
   for (int64_t chunk = 0; chunk < std::max<int64_t>(tile.layout.period, 2); chunk += 2)
     variants.push_back(
         wb.sharedAt(wb.add(bytes, wb.multiply(exclusiveOr(wb, lanePart, wb.constant(chunk)), kChunkBytes))));

@@ -25,26 +25,14 @@ LogicalResult StepTiles::findSteps() {
   return failure(result.wasInterrupted());
 }
 
-LogicalResult StepTiles::createTiles() {
+LogicalResult StepTiles::createQueryTile() {
   Step step = steps.front();
   Value packed = getRoot(step.scores.getLhs());
   if (!isBuffer(packed.getDefiningOp()))
     return step.scores.emitOpError("expected Q in a tile of its own; run attn-tile");
-  auto queryType = cast<MemRefType>(packed.getType());
-  unsigned numBatch = getNumBatchDims(step.scores);
-  int64_t keyTile = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getKeyTile();
-  auto getShape = [&](ProductOp product, DimKind columns) {
-    SmallVector<int64_t> shape(numBatch, 1);
-    shape.append({keyTile, getStaticSize(product, columns)});
-    return shape;
-  };
-  auto createTile = [&](ArrayRef<int64_t> shape) {
-    return createSharedTile(b, kernel.getLoc(), shape, queryType.getElementType());
-  };
+  auto type = cast<MemRefType>(packed.getType());
   b.setInsertionPointToStart(&kernel.getBody().front());
-  query = createTile(queryType.getShape());
-  key = createTile(getShape(step.scores, DimKind::HeadSize));
-  value = createTile(getShape(step.values, DimKind::ValueSize));
+  query = createSharedTile(b, kernel.getLoc(), type.getShape(), type.getElementType());
   for (Step other : steps)
     if (getRoot(other.scores.getLhs()) != packed)
       return other.scores.emitOpError("expected the tile of Q that the other products of the kernel have");
@@ -53,6 +41,21 @@ LogicalResult StepTiles::createTiles() {
     return step.scores.emitOpError("expected Q to be packed once, found ") << fills.size() << " times";
   queryToken = cast<CopyOp>(fills.pop_back_val()).getToken();
   return success();
+}
+
+void StepTiles::createKeyTiles(int64_t numStages) {
+  stages = numStages;
+  auto create = [&](ProductOp product, DimKind columns) {
+    SmallVector<int64_t> shape;
+    if (stages > 1)
+      shape.push_back(stages);
+    shape.append(getNumBatchDims(product), 1);
+    shape.append({keyTile, getStaticSize(product, columns)});
+    return createSharedTile(b, kernel.getLoc(), shape, getElementTypeOrSelf(query.getType()));
+  };
+  b.setInsertionPointAfter(query.getDefiningOp());
+  key = create(steps.front().scores, DimKind::HeadSize);
+  value = create(steps.front().values, DimKind::ValueSize);
 }
 
 void StepTiles::moveBuffer(Value buffer, Value tile) {
@@ -95,8 +98,8 @@ Value StepTiles::copyRows(ProductOp product, Value view, Value tile, Value first
   DimKind columns = product.getContraction() == Contraction::Scores ? DimKind::HeadSize : DimKind::ValueSize;
   auto kept = llvm::to_vector(llvm::seq<unsigned>(0, numBatch));
   kept.append({getDomainPosition(product, DimKind::Key), getDomainPosition(product, columns)});
-  ArrayAttr maps = b.getAffineMapArrayAttr(
-      {restrictDomain(operandMaps.lookup(product), kept), getTileMap(b, numBatch, numBatch + 2)});
+  ArrayAttr maps =
+      b.getAffineMapArrayAttr({restrictDomain(getMap(product), kept), getTileMap(b, numBatch, numBatch + 2)});
   return CopyOp::create(b, product.getLoc(), view, tile, /*lse=*/Value(), first, maps);
 }
 
@@ -116,9 +119,14 @@ void StepTiles::readTile(ProductOp product, Value tile) {
   product.setMapsAttr(b.getAffineMapArrayAttr(maps));
 }
 
+/// Of K or V in global memory.
+AffineMap StepTiles::getMap(ProductOp product) const {
+  return operandMaps.contains(product) ? operandMaps.lookup(product) : getMaps(product)[1];
+}
+
 std::optional<unsigned> StepTiles::getKeyDim(ProductOp product) const {
-  AffineMap map = operandMaps.contains(product) ? operandMaps.lookup(product) : getMaps(product)[1];
   AffineExpr key = getAffineDimExpr(getDomainPosition(product, DimKind::Key), product.getContext());
+  AffineMap map = getMap(product);
   auto results = map.getResults();
   auto *found = llvm::find(results, key);
   return found == results.end() ? std::nullopt : std::optional<unsigned>(found - results.begin());

@@ -19,11 +19,14 @@ struct Step {
 /// The steps of a kernel of attention, and its tiles of Q, K and V in shared memory.
 class StepTiles {
 public:
-  StepTiles(mlir::IRRewriter &rewriter, mlir::gpu::GPUFuncOp kernel) : b(rewriter), kernel(kernel) {}
+  StepTiles(mlir::IRRewriter &rewriter, mlir::gpu::GPUFuncOp kernel)
+      : keyTile(kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getKeyTile()), b(rewriter), kernel(kernel) {}
 
   mlir::LogicalResult findSteps();
-  /// Q, K and V of all steps. Q is copied where it was packed.
-  mlir::LogicalResult createTiles();
+  /// The tile of Q of all steps. It is copied where it was packed.
+  mlir::LogicalResult createQueryTile();
+  /// So many tiles of K and of V.
+  void createKeyTiles(int64_t numStages);
   /// Where K and V were packed or gathered into buffers, the tiles take their place. Steps may share a buffer.
   void moveBuffers();
   /// The product reads its tile; where its keys were is remembered.
@@ -34,13 +37,16 @@ public:
   std::optional<unsigned> getKeyDim(ProductOp product) const;
 
   llvm::SmallVector<Step> steps;
-  mlir::Value query, key, value;              ///< tiles
+  mlir::Value query, key, value; ///< tiles; those of K and V with a dimension of stages in front, where they have some
+  int64_t keyTile, stages = 1;
   mlir::Value queryToken;                     ///< of the copy of Q, which is one
   llvm::SmallVector<mlir::Operation *> fills; ///< of the tiles by packs and gathers, which no step has yet
 
 private:
   void moveBuffer(mlir::Value buffer, mlir::Value tile);
   void replaceFills(mlir::Value memref, mlir::Value tile);
+
+  mlir::AffineMap getMap(ProductOp product) const;
 
   mlir::IRRewriter &b;
   mlir::gpu::GPUFuncOp kernel;

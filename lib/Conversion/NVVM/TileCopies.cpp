@@ -26,6 +26,17 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   GlobalView view(wb, op.getInput(), maps[0]);
   unsigned rowDim = rows.numBatch, columnDim = rowDim + 1;
   Type type = getElementTypeOrSelf(op.getOutput().getType());
+  std::optional<GlobalView> lse;
+  if (op.getLse())
+    lse.emplace(wb, op.getLse(), maps[2]);
+  // A row without keys is not read: 0 of it is 0.
+  auto hasKeys = [&](Value row) -> Value {
+    row = wb.minimum(row, wb.add(lse->getSize(wb, rowDim), -1));
+    Value number = wb.load(lse->getElementType(), lse->getAddress(wb, lse->getOffset(wb, {{rowDim, row}})),
+                           lse->getElementBytes());
+    Value none = wb.real(-std::numeric_limits<double>::infinity());
+    return arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::UNE, number, none);
+  };
   if (op.getFirst()) {
     Value first = wb.fromIndex(op.getFirst()), size = view.getSize(wb, rowDim);
     Value left = arith::SubIOp::create(wb.b, wb.loc, size, first);
@@ -34,21 +45,12 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
       copyRows(
           wb, view, tile, columnDim, type,
           [&](Value row) { return wb.add(start, view.getOffset(wb, {{rowDim, row}})); },
-          [&](Value row) { return wb.isLess(row, left); });
+          [&](Value row) {
+            Value isInside = wb.isLess(row, left);
+            return lse ? wb.both(isInside, hasKeys(wb.add(row, first))) : isInside;
+          });
     });
   } else {
-    std::optional<GlobalView> lse;
-    if (op.getLse())
-      lse.emplace(wb, op.getLse(), maps[2]);
-    // A row without keys is not read: 0 of it is 0.
-    auto hasKeys = [&](Value row) -> Value {
-      Value last = wb.add(lse->getSize(wb, rowDim), -1);
-      Value number =
-          wb.load(lse->getElementType(), lse->getAddress(wb, rows.getOffset(wb, *lse, wb.minimum(row, last))),
-                  lse->getElementBytes());
-      Value none = wb.real(-std::numeric_limits<double>::infinity());
-      return arith::CmpFOp::create(wb.b, wb.loc, arith::CmpFPredicate::UNE, number, none);
-    };
     copyRows(
         wb, view, tile, columnDim, type, [&](Value row) { return rows.getOffset(wb, view, row); },
         [&](Value row) {

@@ -120,9 +120,14 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
   auto pair = VectorType::get({2}, wb.b.getF32Type());
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
     for (int64_t half = 0; half < kThreadRows; ++half) {
+      if (fragment * kFragmentRows + half * 8 >= rows.count())
+        continue; // no warp has such a row
       int64_t i = TileState::rowIndex(fragment, half);
       Value row = getRow(fragment, half);
-      wb.when(rows.isInside(wb, acc, row), [&] {
+      // Rows beyond the last one count as that, and are not stored. Without a branch, loads of several ranges are under
+      // way together.
+      bool areThere = acc.getStaticSize(rows.numBatch) == rows.queries;
+      wb.when(areThere ? Value() : rows.isInside(wb, acc, row), [&] {
         Value other = wb.load(wb.b.getF32Type(), max.getAddress(wb, rows.getOffset(wb, max, row)), 4);
         Value otherSum = wb.load(wb.b.getF32Type(), sum.getAddress(wb, rows.getOffset(wb, sum, row)), 4);
         Value old = state.max.get(wb, i), largest = wb.maxf(old, other);

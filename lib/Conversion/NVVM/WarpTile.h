@@ -121,7 +121,7 @@ void scaleAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Valu
 struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
-  mlir::Value stage; ///< bytes from there to the stage in use; null where there is one
+  mlir::Value stage; ///< bytes from there to the stage in use, an i32; null where there is one
   /// Of the tile in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
@@ -259,7 +259,7 @@ private:
   void eraseTokens();
 
   /// The tile in shared memory that a memref, or what it is a view of, is; nothing for global memory.
-  std::optional<SharedTile> findTile(mlir::Value memref) const;
+  std::optional<SharedTile> findTile(mlir::Value memref);
   TileState &getState(mlir::Value acc, mlir::Operation *op);
   /// The state whose maximum `rowMax` is, or whose sum; null, with an error, where it is none of a state.
   TileState *findState(mlir::Value rowMaxOrSum, mlir::Operation *op);

@@ -12,7 +12,7 @@
 // Q, K and V of 64 KiB each.
 func.func @too_large(%q: !q, %k: !k, %v: !k, %acc: memref<128x256xf32>, %max: memref<128xf32>, %sum: memref<128xf32>) {
   scf.forall (%h) in (2) {
-    // expected-error @below {{schedule: expected at most 99 KiB of shared memory on target sm_86, found 192; write a smaller key_tile or fewer warps}}
+    // expected-error @below {{schedule: expected at most 99 KiB of shared memory on target sm_86, found 192; write a smaller key_tile, fewer stages or fewer warps}}
     attn.online_step ins(%q, %k, %v : !q, !k, !k) outs(%acc, %max, %sum : memref<128x256xf32>, memref<128xf32>, memref<128xf32>)
         {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
   }

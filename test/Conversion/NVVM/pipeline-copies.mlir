@@ -50,3 +50,35 @@
 //      TAIL: %[[TAIL_K:.*]] = attn.copy {{.*}}memref<1x1x11x64xi8
 //      TAIL: %[[TAIL_V:.*]] = attn.copy {{.*}}memref<1x1x11x64xi8
 //      TAIL: attn.wait %{{[^,]*}}, %[[TAIL_V]], %[[TAIL_K]]{{$}}
+
+// Decode with two stages has three tiles on their way, and waits until so many are left.
+// REDEFINE: %{line} = 'b1 hq4 hkv1 sq1 sk1600 d128 bf16'
+// RUN: %{steps} | FileCheck %s --check-prefix=STAGES
+//      STAGES: #attn.block<{{.*}}key_tile = 32, {{.*}}stages = 2>
+//      STAGES: memref.alloc() : memref<2x1x1x32x128xbf16, #gpu.address_space<workgroup>>
+//      STAGES: %[[K0:.*]] = attn.copy {{.*}} from %
+//      STAGES: %[[V0:.*]] = attn.copy {{.*}} from %
+//      STAGES: %[[K1:.*]] = attn.copy {{.*}} from %
+//      STAGES: scf.for {{.*}} iter_args(%[[K:.*]] = %[[K0]], %[[NEXT_K:.*]] = %[[K1]], %[[V:.*]] = %[[V0]], %[[STAGE:.*]] = %{{.*}})
+//      STAGES:   attn.wait %{{.*}}, %[[K]] {pending = 2 : i64}
+//      STAGES:   %[[NEXT_V:.*]] = attn.copy {{.*}} from %c32
+//      STAGES:   attn.product
+//      STAGES:   attn.wait %[[V]] {pending = 2 : i64}
+//      STAGES:   %[[LAST_K:.*]] = attn.copy {{.*}} from %c64
+//      STAGES:   scf.yield %[[NEXT_K]], %[[LAST_K]], %[[NEXT_V]], %
+
+// Columns of gradients are copied one round ahead, to the other stage.
+// REDEFINE: %{line} = 'b1 hq2 sq256 d64 bf16 grad=q,k,v'
+// RUN: %{steps} | FileCheck %s --check-prefix=AHEAD
+//      AHEAD: memref.alloc() : memref<2x1x1x64x64xbf16, #gpu.address_space<workgroup>>
+//      AHEAD: gpu.barrier
+//      AHEAD: %[[A0:.*]] = attn.copy {{.*}} from %
+//      AHEAD: %[[B0:.*]] = attn.copy {{.*}} from %
+//      AHEAD: scf.for {{.*}} iter_args(%[[A:.*]] = %[[A0]], %[[B:.*]] = %[[B0]], %[[STAGE:.*]] = %c0)
+//  AHEAD-NOT:   gpu.barrier
+//      AHEAD:   attn.wait %{{.*}}, %{{.*}}, %[[A]], %[[B]]{{$}}
+//      AHEAD:   %[[OTHER:.*]] = arith.subi %c1, %[[STAGE]]
+//      AHEAD:   %[[A1:.*]] = attn.copy {{.*}} from %c64
+//      AHEAD:   %[[B1:.*]] = attn.copy {{.*}} from %c64
+//  AHEAD-NOT:   attn.wait
+//      AHEAD:   scf.yield %[[A1]], %[[B1]], %[[OTHER]]
