@@ -159,16 +159,15 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
                         view.getRowAlignment(columnDim) == kChunkBytes;
   int64_t perChunk = kChunkBytes * 8 / tileType.getIntOrFloatBitWidth();
   Value firstRow = wb.divide(wb.thread, plan.lanes), firstChunk = wb.remainder(wb.thread, plan.lanes);
-  auto copyChunk = [&](int64_t pass, int64_t group) {
-    Value row = wb.add(firstRow, pass * plan.rowsOfPass), chunk = wb.add(firstChunk, group * plan.lanes);
-    Value isValid = isInside(row);
-    if (layout.chunks != layout.usedChunks) {
+  auto copyChunk = [&](int64_t pass, int64_t group, Value rowOffset, Value isValid) {
+    Value chunk = wb.add(firstChunk, group * plan.lanes);
+    if ((group + 1) * plan.lanes > layout.usedChunks) {
       Value hasElements = wb.isLess(chunk, wb.constant(layout.usedChunks));
       isValid = isValid ? wb.both(isValid, hasElements) : hasElements;
     }
     auto getColumn = [&](Value of) { return view.getOffset(wb, {{columnDim, wb.multiply(of, perChunk)}}); };
     Value column = wb.add(getColumn(firstChunk), getColumn(wb.constant(group * plan.lanes)));
-    Value offset = wb.add(getOffset(row), column);
+    Value offset = wb.add(rowOffset, column);
     // Rows that are a multiple of 8 below have the same swizzle.
     int64_t rows = pass * plan.rowsOfPass, rowsBelow = llvm::alignDown(rows, std::lcm<int64_t>(8, plan.rowsOfPass));
     Value rowAbove = wb.add(firstRow, rows - rowsBelow);
@@ -185,15 +184,17 @@ void attn::nvvm::copyRows(WarpBuilder &wb, const GlobalView &view, const SharedT
                             NVVM::LoadCacheModifierKindAttr::get(wb.b.getContext(), NVVM::LoadCacheModifierKind::CG),
                             size);
   };
-  for (int64_t pass = 0; pass < plan.passes; ++pass)
-    for (int64_t group = 0; group < plan.groups; ++group) {
-      Value exists;
-      if ((pass + 1) * plan.rowsOfPass > layout.rows)
-        exists = wb.isLess(firstRow, wb.constant(layout.rows - pass * plan.rowsOfPass));
-      if ((group + 1) * plan.lanes > layout.chunks) {
-        Value hasChunk = wb.isLess(firstChunk, wb.constant(layout.chunks - group * plan.lanes));
-        exists = exists ? wb.both(exists, hasChunk) : hasChunk;
+  for (int64_t pass = 0; pass < plan.passes; ++pass) {
+    int64_t rows = pass * plan.rowsOfPass;
+    Value exists =
+        rows + plan.rowsOfPass > layout.rows ? wb.isLess(firstRow, wb.constant(layout.rows - rows)) : Value();
+    wb.when(exists, [&] {
+      Value row = wb.add(firstRow, rows), rowOffset = getOffset(row), isValid = isInside(row);
+      for (int64_t group = 0; group < plan.groups; ++group) {
+        int64_t left = layout.chunks - group * plan.lanes;
+        wb.when(left < plan.lanes ? wb.isLess(firstChunk, wb.constant(left)) : Value(),
+                [&] { copyChunk(pass, group, rowOffset, isValid); });
       }
-      wb.when(exists, [&] { copyChunk(pass, group); });
-    }
+    });
+  }
 }

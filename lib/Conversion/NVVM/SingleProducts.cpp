@@ -126,6 +126,8 @@ private:
     int64_t swizzle = keyRow / layout.getSwizzleRows() % layout.period, odd = swizzle % 2;
     Value half = wb.b.createOrFold<arith::XOrIOp>(wb.loc, wb.divide(wb.quadLane, 2), wb.constant(odd));
     Value own = wb.add(wb.multiply(half, kChunkBytes), wb.multiply(wb.remainder(wb.quadLane, 2), kChunkBytes / 2));
+    if (value.stage)
+      own = wb.add(own, value.stage);
     Value pointer = wb.sharedAt(wb.add(own, value.offset));
     int64_t bytes = keyRow * layout.getPitch() + ((2 * valueBlock) ^ (swizzle - odd)) * kChunkBytes;
     pointer = LLVM::GEPOp::create(wb.b, wb.loc, pointer.getType(), wb.b.getI8Type(), pointer,
