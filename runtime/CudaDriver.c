@@ -80,6 +80,7 @@ static const Symbol symbols[] = {
     OPTIONAL(cuCtxGetId, "cuCtxGetId"),
     OPTIONAL(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode"),
     OPTIONAL(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled"),
+    OPTIONAL(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor"),
     OPTIONAL(cuDeviceGetCount, "cuDeviceGetCount"),
     OPTIONAL(cuDeviceGet, "cuDeviceGet"),
     OPTIONAL(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain"),

@@ -17,6 +17,7 @@
 
 /* Of cuda.h. */
 enum {
+  DEVICE_MULTIPROCESSORS = 16,
   DEVICE_SHARED_BYTES_OPTIN = 97,
   DEVICE_CAPABILITY_MAJOR = 75,
   DEVICE_CAPABILITY_MINOR = 76,
@@ -50,7 +51,8 @@ typedef struct LoadedFunction {
   Context context;
   CUfunction function;
   int sharedLimit;
-  atomic_int sharedBytes; /* the function's current limit */
+  atomic_int sharedBytes;    /* the function's current limit */
+  atomic_int residentBlocks; /* that the device holds at once; 0 where nobody has asked yet */
   struct LoadedFunction *next;
 } LoadedFunction;
 
@@ -229,6 +231,28 @@ static int32_t allowSharedBytes(LoadedFunction *function, const char *name, int 
                                                "the driver refuses so much shared memory");
 }
 
+/* Every launch of a kernel has the same threads and shared memory, so the answer is the same each time. It is asked of
+ * the device, not of a table of targets: chips of one capability differ, and an instance of a divided one has a part.
+ */
+static int32_t getResidentBlocks(LoadedFunction *function, int threads, int sharedBytes, int *blocks) {
+  const attn_cuda_driver *driver = function->context.driver;
+  *blocks = atomic_load_explicit(&function->residentBlocks, memory_order_relaxed);
+  if (*blocks > 0)
+    return 0;
+  int device = 0, multiprocessors = 0, each = 1;
+  int result = driver->cuCtxGetDevice(&device);
+  if (result == 0)
+    result = driver->cuDeviceGetAttribute(&multiprocessors, DEVICE_MULTIPROCESSORS, device);
+  if (result == 0 && driver->cuOccupancyMaxActiveBlocksPerMultiprocessor)
+    result = driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, function->function, threads, sharedBytes);
+  if (result != 0)
+    return attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, driver, result,
+                                   "the device cannot be asked how many blocks it holds at once");
+  *blocks = multiprocessors * each > 0 ? multiprocessors * each : 1; /* a launch says what does not fit */
+  atomic_store_explicit(&function->residentBlocks, *blocks, memory_order_relaxed);
+  return 0;
+}
+
 static int32_t getContext(const attn_cuda_driver *driver, CUstream stream, Context *context, CUcontext *current) {
   *context = (Context){driver, NULL, 0};
   int result = driver->cuCtxGetCurrent(current);
@@ -246,14 +270,20 @@ static int32_t getContext(const attn_cuda_driver *driver, CUstream stream, Conte
 }
 
 static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context, const int64_t *grid,
-                               const int64_t *block, int sharedBytes, CUstream stream, void **parameters) {
+                               const int64_t *block, int sharedBytes, CUstream stream, void **parameters,
+                               int isPersistent) {
   LoadedFunction *function = findFunction(kernel, context);
   int32_t code = function ? 0 : loadInAnyMode(kernel, context, &function);
   if (code == 0)
     code = allowSharedBytes(function, kernel->name, sharedBytes);
+  int blocks = (int)grid[0], most = blocks;
+  if (code == 0 && isPersistent)
+    code = getResidentBlocks(function, (int)(block[0] * block[1] * block[2]), sharedBytes, &most);
   if (code != 0)
     return code;
-  int result = context->driver->cuLaunchKernel(function->function, (unsigned)grid[0], (unsigned)grid[1],
+  if (most < blocks)
+    blocks = most;
+  int result = context->driver->cuLaunchKernel(function->function, (unsigned)blocks, (unsigned)grid[1],
                                                (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                                (unsigned)block[2], (unsigned)sharedBytes, stream, parameters, NULL);
   if (result == 0)
@@ -263,10 +293,9 @@ static int32_t launchInContext(attn_cuda_kernel *kernel, const Context *context,
   return attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, context->driver, result, what);
 }
 
-int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
-                         int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters) {
-  const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
-  if (gridX <= 0 || gridY <= 0 || gridZ <= 0)
+static int32_t launch(attn_cuda_kernel *kernel, const int64_t *grid, const int64_t *block, int64_t sharedBytes,
+                      CUstream stream, void **parameters, int isPersistent) {
+  if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
     return 0;
   int32_t code = checkSizes(kernel->name, grid, block, sharedBytes);
   if (code != 0)
@@ -284,10 +313,23 @@ int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY,
   if (result != 0)
     return attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result,
                                    "the context of the stream cannot be made current");
-  code = launchInContext(kernel, &context, grid, block, (int)sharedBytes, stream, parameters);
+  code = launchInContext(kernel, &context, grid, block, (int)sharedBytes, stream, parameters, isPersistent);
   if (isOther)
     driver->cuCtxPopCurrent(&current);
   return code;
+}
+
+int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
+                         int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters) {
+  const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
+  return launch(kernel, grid, block, sharedBytes, stream, parameters, /*isPersistent=*/0);
+}
+
+int32_t attn_cuda_launch_persistent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
+                                    int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes,
+                                    CUstream stream, void **parameters) {
+  const int64_t grid[] = {gridX, gridY, gridZ}, block[] = {blockX, blockY, blockZ};
+  return launch(kernel, grid, block, sharedBytes, stream, parameters, /*isPersistent=*/1);
 }
 
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed) {

@@ -72,6 +72,8 @@ typedef struct attn_cuda_driver {
   int (*cuTensorMapEncodeTiled)(void *map, int type, unsigned rank, void *address, const uint64_t *sizes,
                                 const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides,
                                 int interleave, int swizzle, int promotion, int fill);
+  /* For kernels with persistent blocks; null is one block a multiprocessor. */
+  int (*cuOccupancyMaxActiveBlocksPerMultiprocessor)(int *blocks, CUfunction function, int threads, size_t sharedBytes);
   /* For programs that have no buffers yet, as attnc. */
   int (*cuDeviceGetCount)(int *count);
   int (*cuDeviceGet)(int *device, int ordinal);
@@ -120,6 +122,12 @@ typedef struct attn_cuda_kernel {
  * `parameters` are as cuLaunchKernel takes them. For a grid without blocks it does nothing. */
 int32_t attn_cuda_launch(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ, int64_t blockX,
                          int64_t blockY, int64_t blockZ, int64_t sharedBytes, CUstream stream, void **parameters);
+
+/* The same of a kernel whose blocks go through `gridX` tiles: it starts no more blocks than the device holds at once.
+ */
+int32_t attn_cuda_launch_persistent(attn_cuda_kernel *kernel, int64_t gridX, int64_t gridY, int64_t gridZ,
+                                    int64_t blockX, int64_t blockY, int64_t blockZ, int64_t sharedBytes,
+                                    CUstream stream, void **parameters);
 
 /* A target of an object that holds code for several. */
 typedef struct attn_cuda_target {

@@ -158,6 +158,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   define("attn_check_arguments", &attn_check_arguments);
   define("attn_cuda_encode_map", &attn_cuda_encode_map);
   define("attn_cuda_launch", &attn_cuda_launch);
+  define("attn_cuda_launch_persistent", &attn_cuda_launch_persistent);
   define("attn_cuda_check_workspace", &attn_cuda_check_workspace);
   define("attn_cuda_copy_message", &attn_cuda_copy_message);
   define("__extendhfsf2", &__extendhfsf2);

@@ -194,6 +194,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createCSEPass());
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
   pm.nest<gpu::GPUModuleOp>().addPass(createOverlapProductsPass());
+  pm.addPass(createMakePersistentPass());
 }
 
 static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {

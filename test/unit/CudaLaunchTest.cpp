@@ -32,6 +32,10 @@ const char *const kPTX = R"(
   st.global.u32 [%rd3], %r1;
   ret;
 }
+.visible .entry idle(.param .u64 x)
+{
+  ret;
+}
 )";
 
 struct CudaLaunch : testing::Test {
@@ -118,6 +122,25 @@ TEST_F(CudaLaunch, gridWithoutBlocksDoesNothing) {
   uint64_t launches = emulator.numLaunches;
   EXPECT_EQ(launch(0), 0);
   EXPECT_EQ(emulator.numLaunches, launches);
+}
+
+TEST_F(CudaLaunch, persistentBlocksAreNoMoreThanTheDeviceHolds) {
+  attn_cuda_kernel idle = {&image, "idle", nullptr};
+  emulator.multiprocessors = 2;
+  emulator.keepsLaunches = true;
+  void *parameters[] = {&buffer};
+  for (int64_t tiles : {0, 1, 2, 5})
+    EXPECT_EQ(attn_cuda_launch_persistent(&idle, tiles, 1, 1, 32, 1, 1, 0, nullptr, parameters), 0)
+        << attn_cuda_message();
+  EXPECT_EQ(attn_cuda_launch(&idle, 5, 1, 1, 32, 1, 1, 0, nullptr, parameters), 0) << attn_cuda_message();
+  std::vector<uint64_t> blocks;
+  for (const attn::ptx::LaunchRecord &launch : emulator.launches)
+    blocks.push_back(launch.report.grid.count());
+  EXPECT_EQ(blocks, (std::vector<uint64_t>{1, 2, 2, 5}));
+  emulator.launches.clear();
+  emulator.keepsLaunches = false;
+  attn_cuda_kernel *kernels[] = {&idle};
+  attn_cuda_unload(&image, kernels, 1);
 }
 
 TEST_F(CudaLaunch, cubinThatTheDriverDoesNotTakeFallsBackToPTX) {

@@ -59,6 +59,8 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
   CudaEmulator &emulator = CudaEmulator::get();
   if (run.maxInstructions)
     emulator.maxInstructions = run.maxInstructions;
+  if (run.multiprocessors)
+    emulator.multiprocessors = run.multiprocessors;
   if (attn_cuda_use_driver(&getEmulatedDriver()) != 0)
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));

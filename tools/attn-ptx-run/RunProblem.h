@@ -20,6 +20,7 @@ struct ProblemRun {
   std::string target;                                    ///< where there is no PTX
   std::string schedule;         ///< as attnc had it: the host's side must be of the same kernels
   std::string ptx;              ///< the text; empty: what attn makes of the source
+  int multiprocessors = 0;      ///< of the device, which persistent blocks are as many as; 0: the emulator's own number
   uint64_t maxInstructions = 0; ///< of a launch; 0: as many as the emulator allows
 };
 

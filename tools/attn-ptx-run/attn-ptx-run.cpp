@@ -61,6 +61,9 @@ cl::list<std::string> moreSizes("more-sizes", cl::desc("other sizes to run as we
                                 cl::value_desc("NAME=N,..."), inCategory);
 cl::list<double> magnitudes("magnitude", cl::desc("draw Q so many times as large (default 1), one run for each"),
                             cl::value_desc("X"), cl::CommaSeparated, inCategory);
+cl::opt<unsigned> multiprocessors("multiprocessors",
+                                  cl::desc("of the device: persistent blocks are no more (default 3)"),
+                                  cl::value_desc("N"), cl::init(0), inCategory);
 cl::opt<std::string> target("target", cl::desc("of what attn makes, without KERNEL.ptx (default sm_80)"),
                             cl::init("sm_80"), inCategory);
 cl::opt<std::string> faultFile("faults", cl::desc("plant each of these, LINE<tab>TEXT, and say whether it is seen"),
@@ -115,6 +118,7 @@ Expected<ProblemRun> createProblemRun() {
   run.target = target;
   run.arguments.seed = seed;
   run.schedule = schedule;
+  run.multiprocessors = multiprocessors;
   run.maxInstructions = faultFile.empty() || maxInstructions.getNumOccurrences() ? uint64_t(maxInstructions) : 0;
   if (!magnitudes.empty())
     run.magnitudes.assign(magnitudes.begin(), magnitudes.end());

@@ -426,6 +426,31 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MakePersistentPass : Pass<"attn-make-persistent", "::mlir::ModuleOp"> {
+  let summary = "let blocks of GPU kernels with a producer go through several tiles";
+  let description = [{
+    The body of such a kernel becomes a loop. Block b of n has, in round i, tile i n + b, or i n + n - 1 - b where i is
+    odd. So the producer copies K and V of the next tile while the consumers store the output of this one; they wait for
+    each other at the end of a round, since the next Q goes where the output was. The grid of the launch stays the
+    number of tiles. Its mark (`attn.persistent`) makes the launcher start no more blocks than the device holds at once.
+
+    Leaves other kernels alone, and those that read the size of their grid.
+
+    ```mlir
+    // before
+    %tile = nvvm.read.ptx.sreg.ctaid.x : i32
+    …
+    // after
+    scf.for %round = %c0_i32 to %rounds step %c1_i32 : i32 {
+      …
+      gpu.barrier
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
   let summary = "lower tile-sized attn ops to the code of one thread of a block of warps";
   let description = [{

@@ -13,7 +13,8 @@ using namespace attn;
 
 /// What launches call, as llvm.func.
 static constexpr StringLiteral kLaunchFunctions[] = {"attn_cuda_check_workspace", "attn_cuda_copy_message",
-                                                     "attn_cuda_encode_map", "attn_cuda_launch"};
+                                                     "attn_cuda_encode_map", "attn_cuda_launch",
+                                                     "attn_cuda_launch_persistent"};
 
 /// What the symbol `name` is to be of the kernel `kernel`, or nothing.
 static StringRef getUseOfName(StringRef name, StringRef kernel) {

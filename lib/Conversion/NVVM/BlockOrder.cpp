@@ -11,6 +11,11 @@
 //
 // Of tiles that take equally long, those of a head follow each other.
 //
+// Persistent blocks (MakePersistent.cpp) take tiles a round at a time, and turn the
+// order from round to round. A jump from the shortest tile of a group to the longest
+// one of the next would leave the blocks at that place with more than the others. So
+// every other group has its shortest tiles first; the last one ends with them.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -71,7 +76,7 @@ static SetVector<Value> findColumns(scf::ForallOp forall) {
 }
 
 Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value block, const IRMapping &mapping,
-                                     const GpuInfo &gpu) {
+                                     const GpuInfo &gpu, bool turnsGroups) {
   if (forall.getRank() < 2 || !forall.isNormalized() || !hasUnevenTiles(forall))
     return block;
   SetVector<Value> columns = findColumns(forall);
@@ -116,8 +121,10 @@ Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value b
     if (areEqual)
       groupHeads = number(divisor);
   }
+  Value groups = divideUp(heads, groupHeads);
   // A grid has less than 2^31 blocks: 32 bits are enough.
   auto narrow = [&](Value x) -> Value { return arith::IndexCastUIOp::create(b, loc, b.getI32Type(), x); };
+  Value one = arith::ConstantIntOp::create(b, loc, 1, 32), two = arith::ConstantIntOp::create(b, loc, 2, 32);
   block = narrow(block);
   groupHeads = narrow(groupHeads);
   heads = narrow(heads);
@@ -127,6 +134,13 @@ Value attn::nvvm::createRoundOfBlock(OpBuilder &b, scf::ForallOp forall, Value b
   // The last group may have fewer.
   Value left = areEqual ? groupHeads : b.createOrFold<arith::MinUIOp>(loc, groupHeads, subtract(heads, firstHead));
   Value tile = divide(inGroup, left), head = subtract(inGroup, multiply(tile, left));
+  if (turnsGroups && !isConstantIntValue(groups, 1)) {
+    // tiles - 1 - tile, if the number of groups behind this one is odd
+    Value behind = subtract(subtract(narrow(groups), one), group);
+    Value isTurned = b.createOrFold<arith::RemUIOp>(loc, behind, two);
+    Value change = subtract(subtract(tiles, one), multiply(tile, two));
+    tile = b.createOrFold<arith::AddIOp>(loc, tile, multiply(isTurned, change));
+  }
   head = b.createOrFold<arith::AddIOp>(loc, firstHead, head);
   Value round = b.createOrFold<arith::AddIOp>(loc, multiply(head, tiles), tile);
   return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), round);

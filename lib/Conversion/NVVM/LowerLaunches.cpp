@@ -2,7 +2,7 @@
 //
 // Before: entries that attn-plan-workspace and attn-emit-entry have made, without
 // structured control flow, with gpu.launch_func. After: calls of the runtime's
-// attn_cuda_launch, and a return where one fails. Each kernel is a global with its
+// attn_cuda_launch (or attn_cuda_launch_persistent), and a return where one fails. Each kernel is a global with its
 // name and the image of its module, which the compiler defines when it has
 // translated the gpu.module; those stay where they are.
 //
@@ -25,7 +25,7 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-static constexpr StringLiteral kLaunch = "attn_cuda_launch";
+static constexpr StringLiteral kLaunch = "attn_cuda_launch", kLaunchPersistent = "attn_cuda_launch_persistent";
 
 namespace {
 
@@ -73,7 +73,8 @@ private:
     // The stream is an entry's last argument.
     operands.push_back(function.getBody().front().getArguments().back());
     operands.push_back(parameters);
-    Value code = LLVM::CallOp::create(b, loc, declareLaunch(), operands).getResult();
+    Value code =
+        LLVM::CallOp::create(b, loc, declareLaunch(launch->hasAttr(nvvm::kPersistentAttr)), operands).getResult();
     returnIfFailed(function, launch, code);
     launch.erase();
     return success();
@@ -138,15 +139,16 @@ private:
     return array;
   }
 
-  LLVM::LLVMFuncOp declareLaunch() {
-    if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(kLaunch))
+  LLVM::LLVMFuncOp declareLaunch(bool isPersistent) {
+    StringRef name = isPersistent ? kLaunchPersistent : kLaunch;
+    if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
       return existing;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
     SmallVector<Type> types{pointer};
     types.append(7, b.getI64Type());
     types.append(2, pointer);
-    return LLVM::LLVMFuncOp::create(b, loc, kLaunch, LLVM::LLVMFunctionType::get(b.getI32Type(), types));
+    return LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(b.getI32Type(), types));
   }
 
   /// struct attn_cuda_image of attn_cuda.h, which the compiler will define.

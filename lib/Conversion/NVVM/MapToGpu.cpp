@@ -195,7 +195,8 @@ private:
     b.setInsertionPoint(end);
     Value block = toIndex(loc, NVVM::BlockIdXOp::create(b, loc, b.getI32Type()));
     if (plan.roundsPerBlock == 1) {
-      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu), mapping);
+      bool turnsGroups = plan.schedule.getInstruction().getInfo().readsPanels();
+      cloneTile(b, forall, createRoundOfBlock(b, forall, block, mapping, gpu, turnsGroups), mapping);
       return success();
     }
     Value first = arith::MulIOp::create(b, loc, block, arith::ConstantIndexOp::create(b, loc, plan.roundsPerBlock));

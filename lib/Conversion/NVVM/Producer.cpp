@@ -8,7 +8,7 @@
 //   empty[s]   each consuming warp arrives when it has multiplied; the producer waits
 //
 // The n-th copy has stage n mod stages, and its phase has parity n / stages mod 2.
-// Each role counts for itself.
+// Each role counts for itself, through all tiles of a block.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -174,7 +174,13 @@ void KernelLowering::splitRoles() {
   if (!kernel->hasAttr(kStagesAttr))
     return;
   Block &body = kernel.getBody().front();
-  Operation *first = &*llvm::find_if(body, [](Operation &op) { return isa<AttnDialect>(op.getDialect()); });
+  // The loop over tiles, or the first op of the only one.
+  Operation *first = &*llvm::find_if(body, [](Operation &op) {
+    auto isOfTile = [](Operation *inner) {
+      return isa<AttnDialect>(inner->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    return op.walk(isOfTile).wasInterrupted();
+  });
   wb.b.setInsertionPoint(first);
   wb.loc = kernel.getLoc();
   int64_t barriers = layout.barrierOffset;
@@ -216,4 +222,8 @@ void KernelLowering::splitRoles() {
     setRegisters(wb, "inc", kConsumerRegisters);
   if (kernel->hasAttr(kTurnsAttr))
     wb.when(wb.isLess(wb.constant(consumers - wb.instruction.warps - 1), wb.warp), [&] { passTurn(wb); });
+  if (auto loop = dyn_cast<scf::ForOp>(first)) {
+    wb.b.setInsertionPointToStart(loop.getBody());
+    wb.placeAgain();
+  }
 }

@@ -25,6 +25,8 @@ constexpr llvm::StringLiteral kTurnsAttr = "attn.turns";
 constexpr llvm::StringLiteral kStagesAttr = "attn.stages";
 /// Of a copy by the producer: the number of the kernel's parameter that is its tensor map.
 constexpr llvm::StringLiteral kMapAttr = "attn.tensor_map";
+/// Of a launch: its blocks go through the tiles of the grid, and no more of them start than the device holds at once.
+constexpr llvm::StringLiteral kPersistentAttr = "attn.persistent";
 /// What encodes a tensor map on the host (attn_cuda.h).
 constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Bytes of a tensor map, and what its address is a multiple of.

@@ -42,7 +42,11 @@ WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr sc
   LLVM::GlobalOp memory = getSharedMemory(b, kernel, instruction.readsPanels());
   b.setInsertionPointToStart(&kernel.getBody().front());
   sharedBase = LLVM::AddressOfOp::create(b, loc, memory);
-  thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+  place(NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()));
+}
+
+void WarpBuilder::place(Value number) {
+  thread = number;
   warp = divide(thread, lanes);
   // The warps of a product must have the same descriptors: ptxas sees that the number is one of a warp.
   if (instruction.readsPanels())
@@ -51,6 +55,13 @@ WarpBuilder::WarpBuilder(OpBuilder &builder, gpu::GPUFuncOp kernel, BlockAttr sc
   quad = divide(lane, 4);
   quadLane = remainder(lane, 4);
   firstRow = multiply(warp, warpRows);
+}
+
+void WarpBuilder::placeAgain() {
+  place(LLVM::InlineAsmOp::create(b, loc, b.getI32Type(), ValueRange(), "mov.u32 $0, %tid.x;", "=r",
+                                  /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                  LLVM::AsmDialectAttr(), ArrayAttr())
+            .getRes());
 }
 
 Value WarpBuilder::fromIndex(OpFoldResult x, unsigned width) {

@@ -29,6 +29,10 @@ public:
   /// Makes the positions at the entry of `kernel`.
   WarpBuilder(mlir::OpBuilder &builder, mlir::gpu::GPUFuncOp kernel, BlockAttr schedule);
 
+  /// Makes the positions anew, in a way that LLVM does not know them to be the old ones: what a round of a loop over
+  /// tiles derives from them is then computed in the round, and not kept in registers from the first round on.
+  void placeAgain();
+
   mlir::Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 32); }
   mlir::Value constant64(int64_t value) { return mlir::arith::ConstantIntOp::create(b, loc, value, 64); }
   mlir::Value real(double value) {
@@ -123,6 +127,7 @@ public:
   int64_t lanes, threads, warpRows, blockRows, keyTile, barrierThreads = 0;
 
 private:
+  void place(mlir::Value number);
   mlir::Value intrinsic(llvm::StringRef name, mlir::Value x);
   mlir::Value shuffle(mlir::NVVM::ShflKind kind, mlir::Value x, mlir::Value by);
 

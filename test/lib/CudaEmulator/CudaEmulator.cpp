@@ -31,7 +31,7 @@ enum Result {
   IllegalAddress = 700,
   LaunchFailed = 719,
 };
-enum Attribute { CapabilityMajor = 75, CapabilityMinor = 76, SharedBytesOptin = 97 };
+enum Attribute { Multiprocessors = 16, CapabilityMajor = 75, CapabilityMinor = 76, SharedBytesOptin = 97 };
 enum FunctionAttribute { DynamicSharedBytes = 8 };
 enum JitOption { ErrorLog = 5, ErrorLogBytes = 6 };
 
@@ -125,6 +125,7 @@ int deviceGet(int *handle, int ordinal) {
 int deviceGetAttribute(int *value, int attribute, int handle) {
   const int capability = device().capability;
   switch (attribute) {
+  case Multiprocessors: *value = device().multiprocessors; break;
   case CapabilityMajor: *value = capability / 10; break;
   case CapabilityMinor: *value = capability % 10; break;
   case SharedBytesOptin: *value = getSharedLimit(capability); break;
@@ -253,6 +254,12 @@ int funcSetAttribute(CUfunction handle, int attribute, int value) {
   if (attribute != DynamicSharedBytes || value < 0 || value > getSharedLimit(device().capability))
     return InvalidValue;
   reinterpret_cast<LoadedFunction *>(handle)->sharedBytes = value;
+  return Success;
+}
+
+/// A multiprocessor runs one block at a time.
+int occupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
+  *blocks = 1;
   return Success;
 }
 
@@ -390,6 +397,7 @@ const attn_cuda_driver &attn::ptx::getEmulatedDriver() {
       ctxGetId,
       threadExchangeStreamCaptureMode,
       encodeTiledTensorMap,
+      occupancyMaxActiveBlocksPerMultiprocessor,
       deviceGetCount,
       deviceGet,
       devicePrimaryCtxRetain,

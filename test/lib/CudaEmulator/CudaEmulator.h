@@ -30,6 +30,7 @@ struct CudaEmulator {
   std::mutex mutex;
   GlobalMemory memory;
   int capability = 90;                          ///< 10 * major + minor
+  int multiprocessors = 3;                      ///< few: blocks of small grids have several tiles, and not as many
   int driverVersion = 13000;                    ///< as cuDriverGetVersion has it
   bool keepsLaunches = false;                   ///< whether `launches` grows
   bool readsOnlyWritten = true;                 ///< copying bytes to the host that nothing has written is an error

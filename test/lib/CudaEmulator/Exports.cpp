@@ -66,6 +66,9 @@ EXPORT int cuMemcpyHtoD_v2(unsigned long long target, const void *source, size_t
 EXPORT int cuMemcpyDtoH_v2(void *target, unsigned long long source, size_t bytes) {
   return getEmulatedDriver().cuMemcpyDtoH(target, source, bytes);
 }
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t bytes) {
+  return getEmulatedDriver().cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, bytes);
+}
 EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const uint64_t *sizes,
                                   const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides,
                                   int interleave, int swizzle, int promotion, int fill) {
@@ -75,5 +78,7 @@ EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *addr
 
 /* Not of CUDA: which device this is. */
 EXPORT void attn_emulator_set_capability(int capability) { attn::ptx::CudaEmulator::get().capability = capability; }
+
+EXPORT void attn_emulator_set_multiprocessors(int count) { attn::ptx::CudaEmulator::get().multiprocessors = count; }
 
 } // extern "C"
