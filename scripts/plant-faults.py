@@ -26,13 +26,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from fault_classes import CLASSES, Fault, find_faults
+
 ROOT = Path(__file__).resolve().parents[1]
-TARGET = "sm_80"
 CHUNK = 40  # faults a process
 
 
@@ -44,6 +45,7 @@ class Kernel:
     sizes: list[str]
     name: str = "sdpa"  # of what the problem makes
     magnitudes: str = "1,128,2147483648"
+    target: str = "sm_80"
 
 
 KERNELS = {
@@ -71,138 +73,19 @@ KERNELS = {
         name="sdpa_backward",
         magnitudes="1",
     ),
+    # With a producer: a block has two tiles, and the last tile few queries.
+    "wgmma": Kernel("b1 hq1 sq? sk? d64 bf16", ["sq=257,sk=300", "sq=66,sk=640"], magnitudes="1,128", target="sm_90a"),
+    "wgmma causal": Kernel(
+        "b1 hq1 sq? sk? d40 f16 causal=bottom_right",
+        ["sq=257,sk=300", "sq=66,sk=129"],
+        magnitudes="1,128",
+        target="sm_90a",
+    ),
+    # Threads copy K and V, which are converted.
+    "wgmma fp8": Kernel(
+        "b1 hq1 sq? sk? d64 bf16 kv=fp8", ["sq=65,sk=130", "sq=34,sk=64"], magnitudes="1,128", target="sm_90a"
+    ),
 }
-
-Mutate = Callable[[str], Iterable[str]]
-
-INTEGER = r"-?\d+"
-REGISTER = r"%\w+"
-
-
-def replace(pattern: str, substitute: Callable[[re.Match], str | None]) -> Mutate:
-    """A class that changes one place of a line; every place is a fault of its own."""
-
-    def mutate(line: str) -> Iterator[str]:
-        for match in re.finditer(pattern, line):
-            changed = substitute(match)
-            if changed is not None and changed != match.group(0):
-                yield line[: match.start()] + changed + line[match.end() :]
-
-    return mutate
-
-
-def drop(pattern: str) -> Mutate:
-    """A class that removes the line."""
-    return lambda line: [""] if re.search(pattern, line) else []
-
-
-def swap_modifier(names: dict[str, str]) -> Mutate:
-    """A class that changes one of these modifiers into its value."""
-    return replace(r"(?<=\.)(" + "|".join(names) + r")(?=\.)", lambda match: names[match.group(1)])
-
-
-def exchange(pattern: str) -> Mutate:
-    """Exchanges each two neighbours of a list of registers in braces that are not the same."""
-
-    def mutate(line: str) -> Iterator[str]:
-        if not re.search(pattern, line):
-            return
-        for braces in re.finditer(r"\{([^}]*)\}", line):
-            parts = [part.strip() for part in braces.group(1).split(",")]
-            for i in range(len(parts) - 1):
-                changed = [*parts[:i], parts[i + 1], parts[i], *parts[i + 2 :]]
-                if changed != parts:
-                    yield line[: braces.start()] + "{" + ", ".join(changed) + "}" + line[braces.end() :]
-
-    return mutate
-
-
-def drop_operand(line: str) -> Iterator[str]:
-    """The result is one of two operands."""
-    match = re.match(
-        rf"\s*(?:add|sub|max|min|mul|and|or|xor)(?:\.\w+)*\.([sub]\d+|f32)\s+({REGISTER}), ({REGISTER}), ([^,;]+);",
-        line,
-    )
-    if match and "wide" not in line and "hi" not in line:
-        kind, result, first, second = match.groups()
-        for kept in (first, second):
-            yield f"\tmov.{kind.replace('s', 'b').replace('u', 'b')} \t{result}, {kept};"
-
-
-def keep_addend(line: str) -> Iterator[str]:
-    """The result of a multiply-add is what it adds."""
-    match = re.match(rf"\s*fma\.rn(?:\.ftz)?\.f32\s+({REGISTER}), ({REGISTER}), ([^,]+), ([^;]+);", line)
-    if match:
-        yield f"\tmov.b32 \t{match.group(1)}, {match.group(4)};"
-
-
-def next_integer(match: re.Match) -> str:
-    """One more."""
-    return str(int(match.group(0)) + 1)
-
-
-# By name: what it does to a line. Only instructions are shown lines.
-CLASSES = {
-    "initialisation removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, (?:0f[0-9A-F]{{8}}|{INTEGER}|true|false);"),
-    "move removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, {REGISTER};"),
-    "max and min": replace(r"^\s*(max|min)\b", lambda m: "\tmin" if "max" in m.group(0) else "\tmax"),
-    "operand dropped": drop_operand,
-    "product dropped": keep_addend,
-    "zero fill dropped": replace(r"(cp\.async\.c[ag][^;]*\], \d+), %\w+;", lambda m: m.group(1) + ";"),
-    "rounded to zero": replace(r"(?<=cvt)\.rn(?=\.(?:bf16|f16)(?:x2)?\.f32)", lambda m: ".rz"),
-    "barrier removed": drop(r"^\s*(bar|barrier)\."),
-    "wait removed": drop(r"cp\.async\.wait"),
-    "wait for one less": replace(r"(?<=wait_group )\s*\d+", next_integer),
-    "commit removed": drop(r"cp\.async\.commit"),
-    "copy removed": drop(r"cp\.async\.c[ag]\."),
-    "comparison": swap_modifier(
-        {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq", "hi": "hs", "ls": "lo"}
-    ),
-    "branch turned": replace(r"^\s*@(!?)%p", lambda m: "\t@%p" if "!" in m.group(0) else "\t@!%p"),
-    "constant + 1": replace(
-        rf"(?<=, ){INTEGER}(?=;)", lambda m: None if "cp.async" in m.string or "bar" in m.string else next_integer(m)
-    ),
-    "offset": replace(r"(?<=\+)\d+(?=\])", lambda m: str(int(m.group(0)) + 16) if "param" not in m.string else None),
-    "selection turned": replace(
-        rf"(?<=\s)({REGISTER}), ([^,]+), ([^,]+), ({REGISTER});",
-        lambda m: f"{m[1]}, {m[3]}, {m[2]}, {m[4]};" if "selp" in m.string else None,
-    ),
-    "mma registers": exchange(r"\bmma\.sync"),
-    "ldmatrix registers": exchange(r"\bldmatrix\."),
-    "vector registers": exchange(r"\b(ld|st)\.\w+[\w.:]*\.v[248]"),
-    "transposition": replace(r"(ldmatrix[\w.]*)\.trans", lambda m: m.group(1)),
-    "shuffle distance": replace(
-        r"(shfl\.sync\.bfly[^,]*, [^,]*, )(\d+)", lambda m: f"{m[1]}{3 - int(m[2]) if int(m[2]) in (1, 2) else 1}"
-    ),
-    "store removed": drop(r"^\s*(st|red)\."),
-}
-
-INSTRUCTION = re.compile(r"^\s*(@!?%\w+\s+)?[a-z][\w.:]*\s*[^:]*;")
-
-
-@dataclass
-class Fault:
-    """One line that is another one."""
-
-    kernel: str
-    kind: str
-    line: int
-    before: str
-    after: str
-    verdict: str = ""
-
-
-def find_faults(name: str, text: str) -> list[Fault]:
-    """All faults of all classes in this text."""
-    faults = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not INSTRUCTION.match(line) or line.lstrip().startswith("."):
-            continue
-        for kind, mutate in CLASSES.items():
-            for changed in mutate(line):
-                faults.append(Fault(name, kind, number, line.strip(), changed))
-    return faults
-
 
 # Faults that change nothing that a call gives, where each launch leaves the same bits in global memory on all inputs:
 # (kernels, class, pattern of the line, why).
@@ -238,7 +121,7 @@ def run_faults(tools: Path, folder: Path, name: str, faults: list[Fault]) -> Non
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".txt", delete=False) as file:
         file.writelines(f"{fault.line}\t{fault.after}\n" for fault in faults)
     words = [tools / "attn-ptx-run", folder / f"{name}.ptx", f"--problem={kernel.line}", f"--kernel={kernel.name}"]
-    words += [f"--magnitude={kernel.magnitudes}"]
+    words += [f"--magnitude={kernel.magnitudes}", "--multiprocessors=2"]
     words += [f"--size={kernel.sizes[0]}", *(f"--more-sizes={sizes}" for sizes in kernel.sizes[1:])]
     done = subprocess.run([*words, f"--faults={file.name}"], capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -301,7 +184,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for name in options.kernel or KERNELS:
-            words = [options.tools / "attnc", f"--problem={KERNELS[name].line}", f"--target={TARGET}", "--emit=ptx"]
+            words = [options.tools / "attnc", f"--problem={KERNELS[name].line}", "--emit=ptx"]
+            words += [f"--target={KERNELS[name].target}"]
             subprocess.run([*words, f"--kernel={KERNELS[name].name}", "-o", folder / f"{name}.ptx"], check=True)
             found = find_faults(name, (folder / f"{name}.ptx").read_text())
             wanted = [fault for fault in found if fault.kind in (options.kind or CLASSES)]

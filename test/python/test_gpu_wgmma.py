@@ -5,12 +5,17 @@ scripts/nightly.sh runs all lines for sm_90a.
 
 import re
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from paths import ATTNC
 from test_gpu_emulated import CASES, RUN, call, execute, expect_right
+
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+from fault_classes import find_faults
 
 TARGET = "sm_90a"
 # Of a matrix in panels: a swizzle of 128 bytes, eight rows 1024 bytes apart (in units of 16).
@@ -42,12 +47,14 @@ def test_agrees_with_the_reference(line):
     expect_right(execute(TARGET, CASES[line]))
 
 
-def drop(pattern: str, which: int = 0) -> Callable[[str], str]:
-    """Removes a line that has the pattern."""
+def plant(kind: str, pattern: str = "", which: int = 0) -> Callable[[str], str]:
+    """One of the faults of scripts/plant-faults.py: of this class, of lines with the pattern."""
 
     def change(text: str) -> str:
-        found = [match for match in re.finditer(r".*\n", text) if re.search(pattern, match[0])]
-        return text[: found[which].start()] + text[found[which].end() :]
+        found = [fault for fault in find_faults("", text) if fault.kind == kind and re.search(pattern, fault.before)]
+        lines = text.splitlines()
+        lines[found[which].line - 1] = found[which].after
+        return "\n".join(lines) + "\n"
 
     return change
 
@@ -76,47 +83,37 @@ def delay(pattern: str, which: int, behind: str) -> Callable[[str], str]:
 
 
 # What is wrong with a kernel, and what is said of it.
+V_DESCRIPTOR = str(DESCRIPTOR | 512 << 16)  # a tile of 64 keys has panels of 8192 bytes
 FAULTS = {
-    "scores are read before they are there": (drop(r"wgmma\.wait_group", 0), "wgmma-before-wait"),
-    "acc is read before it is there": (drop(r"wgmma\.wait_group", 1), "wgmma-before-wait"),
-    "no fence in front of scores": (drop(r"wgmma\.fence", 0), "missing-wgmma-fence"),
-    "no fence in front of values": (drop(r"wgmma\.fence", 1), "missing-wgmma-fence"),
-    "copies are not published": (drop(r"fence\.proxy\.async", 0), "missing-proxy-fence"),
-    "nobody waits for copies": (drop(r"cp\.async\.wait_group", 0), "async-before-wait"),
-    "tiles are written while they are read": (drop(r"bar(rier)?\.(cta\.)?sync", 2), "race"),
-    "scores of another tile are added": (
-        replace(r"(wgmma\.mma_async[^;]*\}, %rd\d+, %rd\d+, )0", r"\g<1>1", 0),
-        "undefined-register|FAILED",
-    ),
-    "V along its rows": (replace(r"(wgmma\.mma_async[^;]*%rd\d+, 1, 1, 1, )1;", r"\g<1>0;", 0), "FAILED"),
-    "weights in another order": (
-        replace(r"(wgmma\.mma_async[^;]*\}, \{)(%r\d+), (%r\d+)(, %r\d+, %r\d+\})", r"\1\3, \2\4", 0),
-        "FAILED",
-    ),
-    "Q and K exchanged": (replace(r"(wgmma\.mma_async[^;]*\}, )(%rd\d+), (%rd\d+)", r"\1\3, \2", 0), "FAILED"),
-    # A tile of 64 keys has panels of 8192 bytes, which the descriptor of V says at bit 16 in units of 16.
-    "panels of V too close": (replace(str(DESCRIPTOR | 512 << 16), str(DESCRIPTOR | 256 << 16), 0), "FAILED"),
-    "rows of V too far": (
-        replace(str(DESCRIPTOR | 512 << 16), str((DESCRIPTOR | 512 << 16) + (64 << 32)), 0),
-        "FAILED|out-of-bounds|uninitialised-read",
-    ),
+    "scores are read before they are there": (plant("wgmma wait removed", "wait", 0), "wgmma-before-wait"),
+    "acc is read before it is there": (plant("wgmma wait removed", "wait", 1), "wgmma-before-wait"),
+    "no fence in front of scores": (plant("wgmma fence removed", which=0), "missing-wgmma-fence"),
+    "no fence in front of values": (plant("wgmma fence removed", which=1), "missing-wgmma-fence"),
+    "copies are not published": (plant("proxy fence removed"), "missing-proxy-fence"),
+    "nobody waits for copies": (plant("wait removed"), "async-before-wait"),
+    "tiles are written while they are read": (plant("barrier removed", which=2), "race"),
+    "scores of another tile are added": (plant("wgmma scale"), "undefined-register|FAILED"),
+    "V along its rows": (plant("wgmma transposition", ", 1;$"), "FAILED"),
+    "weights in another order": (plant("wgmma operands", r"\}, \{"), "FAILED"),
+    "Q and K exchanged": (plant("wgmma operands", r"\}, %rd"), "FAILED"),
+    "rows of V too far": (plant("descriptor stride", V_DESCRIPTOR, 0), "FAILED|out-of-bounds|uninitialised-read"),
+    "panels of V too close": (plant("descriptor stride", V_DESCRIPTOR, 1), "FAILED"),
 }
 
 
 # The same of a kernel whose K and V come from a producer.
 PRODUCER_FAULTS = {
-    "K is multiplied before it is there": (drop(r"mbarrier\.try_wait", 0), "race|uninitialised-read"),
-    "V is multiplied before it is there": (drop(r"mbarrier\.try_wait", 1), "race|uninitialised-read"),
-    "a stage is filled while it is read": (drop(r"mbarrier\.try_wait", -1), "race"),
-    "a stage is never free": (drop(r"@p mbarrier\.arrive", 0), "deadlock"),
-    "a wait for the phase before": (replace(r"(?s)(\[%r\d+\], )(%r\d+)(; @!p bra W)", r"\g<1>1\3", 0), "race|deadlock"),
-    "fewer bytes are expected": (
-        replace(r"(mbarrier\.arrive\.expect_tx[^;]*, )%r\d+", r"\g<1>1024", 0),
-        "mbarrier|race|invalid",
-    ),
-    "barriers are not published": (drop(r"fence\.mbarrier_init", 0), "missing-proxy-fence"),
-    "another row": (replace(r"(cp\.async\.bulk\.tensor[^{]*\{%r\d+, )%r\d+", r"\g<1>0", -1), "FAILED|invalid"),
-    "another panel": (replace(r"(cp\.async\.bulk\.tensor[^;]*\], \[[^{]*\{)%r\d+", r"\g<1>0", 1), "FAILED"),
+    "K is multiplied before it is there": (plant("phase not waited for", which=0), "race|uninitialised-read"),
+    "V is multiplied before it is there": (plant("phase not waited for", which=1), "race|uninitialised-read"),
+    "a stage is filled while it is read": (plant("phase not waited for", which=-1), "race"),
+    "a stage is never free": (plant("arrival removed", "@p"), "deadlock"),
+    "a wait for the phase before": (plant("parity", which=1), "race|deadlock"),
+    "fewer bytes are expected": (plant("bytes expected"), "mbarrier|race|invalid"),
+    "barriers are not published": (plant("proxy fence removed", "mbarrier_init"), "missing-proxy-fence"),
+    "another row": (plant("box coordinate", which=-1), "FAILED|invalid"),
+    "another panel": (plant("box coordinate", which=2), "FAILED|invalid"),
+    "a box too few": (plant("box removed"), "deadlock|mbarrier"),
+    "a consumer too many": (plant("initial count", which=-1), "deadlock|mbarrier"),
 }
 
 
@@ -127,11 +124,11 @@ OVERLAP_FAULTS = {
     "acc is read before it is there": (replace(r"(wgmma\.wait_group\S*\s+)0", r"\g<1>1", 1), "wgmma-before-wait"),
     "K is free while scores are computed": (delay(r"wgmma\.wait_group", 1, r"@p mbarrier\.arrive"), "race"),
     "V is free while values are computed": (delay(r"wgmma\.wait_group", 2, r"@p mbarrier\.arrive"), "race"),
-    "no fence in front of scores": (drop(r"wgmma\.fence", 1), "missing-wgmma-fence"),
-    "no turn for others": (drop(r"bar\.arrive", -1), "deadlock"),
-    "no first turn": (drop(r"bar\.arrive", 0), "deadlock"),
+    "no fence in front of scores": (plant("wgmma fence removed", which=1), "missing-wgmma-fence"),
+    "no turn for others": (plant("barrier removed", "arrive", -1), "deadlock"),
+    "no first turn": (plant("barrier removed", "arrive"), "deadlock"),
     "a turn of all": (replace(r"(bar\.sync\s+%r\d+, )256", r"\g<1>128"), "barrier-mismatch"),
-    "the output is written while Q is read": (drop(r"bar\.sync\s+%r\d+, 128", -1), "race"),
+    "the output is written while Q is read": (plant("barrier removed", r"%r\d+, 128", -1), "race"),
 }
 
 

@@ -1,0 +1,165 @@
+"""What one line of PTX becomes, by classes of faults: for plant-faults.py, and for the tests of single faults."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+Mutate = Callable[[str], Iterable[str]]
+
+INTEGER = r"-?\d+"
+REGISTER = r"%\w+"
+
+
+def replace(pattern: str, *substitutes: Callable[[re.Match], str | None]) -> Mutate:
+    """A class that changes one place of a line; every place, and every substitute, is a fault of its own."""
+
+    def mutate(line: str) -> Iterator[str]:
+        for match in re.finditer(pattern, line):
+            for substitute in substitutes:
+                changed = substitute(match)
+                if changed is not None and changed != match.group(0):
+                    yield line[: match.start()] + changed + line[match.end() :]
+
+    return mutate
+
+
+def drop(pattern: str) -> Mutate:
+    """A class that removes the line."""
+    return lambda line: [""] if re.search(pattern, line) else []
+
+
+def swap_modifier(names: dict[str, str]) -> Mutate:
+    """A class that changes one of these modifiers into its value."""
+    return replace(r"(?<=\.)(" + "|".join(names) + r")(?=\.)", lambda match: names[match.group(1)])
+
+
+def exchange(pattern: str, most: int | None = None) -> Mutate:
+    """Exchanges each two neighbours, or the first ones, of a list of registers in braces that are not the same."""
+
+    def mutate(line: str) -> Iterator[str]:
+        if not re.search(pattern, line):
+            return
+        for braces in re.finditer(r"\{([^}]*)\}", line):
+            parts = [part.strip() for part in braces.group(1).split(",")]
+            for i in range(len(parts) - 1)[:most]:
+                changed = [*parts[:i], parts[i + 1], parts[i], *parts[i + 2 :]]
+                if changed != parts:
+                    yield line[: braces.start()] + "{" + ", ".join(changed) + "}" + line[braces.end() :]
+
+    return mutate
+
+
+def drop_operand(line: str) -> Iterator[str]:
+    """The result is one of two operands."""
+    match = re.match(
+        rf"\s*(?:add|sub|max|min|mul|and|or|xor)(?:\.\w+)*\.([sub]\d+|f32)\s+({REGISTER}), ({REGISTER}), ([^,;]+);",
+        line,
+    )
+    if match and "wide" not in line and "hi" not in line:
+        kind, result, first, second = match.groups()
+        for kept in (first, second):
+            yield f"\tmov.{kind.replace('s', 'b').replace('u', 'b')} \t{result}, {kept};"
+
+
+def keep_addend(line: str) -> Iterator[str]:
+    """The result of a multiply-add is what it adds."""
+    match = re.match(rf"\s*fma\.rn(?:\.ftz)?\.f32\s+({REGISTER}), ({REGISTER}), ([^,]+), ([^;]+);", line)
+    if match:
+        yield f"\tmov.b32 \t{match.group(1)}, {match.group(4)};"
+
+
+def next_integer(match: re.Match) -> str:
+    """One more."""
+    return str(int(match.group(0)) + 1)
+
+
+# By name: what it does to a line. Only instructions are shown lines.
+CLASSES = {
+    "initialisation removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, (?:0f[0-9A-F]{{8}}|{INTEGER}|true|false);"),
+    "move removed": drop(rf"^\s*mov\.\w+\s+{REGISTER}, {REGISTER};"),
+    "max and min": replace(r"^\s*(max|min)\b", lambda m: "\tmin" if "max" in m.group(0) else "\tmax"),
+    "operand dropped": drop_operand,
+    "product dropped": keep_addend,
+    "zero fill dropped": replace(r"(cp\.async\.c[ag][^;]*\], \d+), %\w+;", lambda m: m.group(1) + ";"),
+    "rounded to zero": replace(r"(?<=cvt)\.rn(?=\.(?:bf16|f16)(?:x2)?\.f32)", lambda m: ".rz"),
+    "barrier removed": drop(r"^\s*(bar|barrier)\."),
+    "wait removed": drop(r"cp\.async\.wait"),
+    "wait for one less": replace(r"(?<=wait_group )\s*\d+", next_integer),
+    "commit removed": drop(r"cp\.async\.commit"),
+    "copy removed": drop(r"cp\.async\.c[ag]\."),
+    "comparison": swap_modifier(
+        {"lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "eq": "ne", "ne": "eq", "hi": "hs", "ls": "lo"}
+    ),
+    "branch turned": replace(r"^\s*@(!?)%p", lambda m: "\t@%p" if "!" in m.group(0) else "\t@!%p"),
+    "constant + 1": replace(
+        rf"(?<=, ){INTEGER}(?=;)", lambda m: None if "cp.async" in m.string or "bar" in m.string else next_integer(m)
+    ),
+    "offset": replace(r"(?<=\+)\d+(?=\])", lambda m: str(int(m.group(0)) + 16) if "param" not in m.string else None),
+    "selection turned": replace(
+        rf"(?<=\s)({REGISTER}), ([^,]+), ([^,]+), ({REGISTER});",
+        lambda m: f"{m[1]}, {m[3]}, {m[2]}, {m[4]};" if "selp" in m.string else None,
+    ),
+    "mma registers": exchange(r"\bmma\.sync"),
+    "ldmatrix registers": exchange(r"\bldmatrix\."),
+    "vector registers": exchange(r"\b(ld|st)\.\w+[\w.:]*\.v[248]"),
+    "transposition": replace(r"(ldmatrix[\w.]*)\.trans", lambda m: m.group(1)),
+    "shuffle distance": replace(
+        r"(shfl\.sync\.bfly[^,]*, [^,]*, )(\d+)", lambda m: f"{m[1]}{3 - int(m[2]) if int(m[2]) in (1, 2) else 1}"
+    ),
+    "store removed": drop(r"^\s*(st|red)\."),
+    # wgmma, mbarriers and bulk copies
+    "proxy fence removed": drop(r"\bfence\.(proxy|mbarrier_init)"),
+    "wgmma fence removed": drop(r"\bwgmma\.fence"),
+    "wgmma wait removed": drop(r"\bwgmma\.(wait|commit)_group"),
+    "wgmma accumulators": exchange(r"\bwgmma\.mma", most=4),
+    "wgmma operands": replace(
+        rf"(?<=\}}, )(%rd\d+), (%rd\d+)(?=, [01],)|(?<=\{{)({REGISTER}), ({REGISTER})(?=(?:, {REGISTER}){{2}}\}}, %rd)",
+        lambda m: f"{m[2]}, {m[1]}" if m[1] else f"{m[4]}, {m[3]}",
+    ),
+    "wgmma scale": replace(r"(wgmma\.mma.*%rd\d+, )([01])(?=, 1, 1)", lambda m: m[1] + "10"[int(m[2])]),
+    "wgmma transposition": replace(r"(wgmma\.mma.*, )([01])(?=;)", lambda m: m[1] + "10"[int(m[2])]),
+    "descriptor stride": replace(
+        r"(?<=, )46\d{17}(?=;)",
+        lambda m: str(int(m[0]) + (1 << 38)),
+        lambda m: str(int(m[0]) ^ (3 << 24)) if int(m[0]) >> 16 & 0x3FFF else None,
+    ),
+    "phase not waited for": drop(r"\bmbarrier\.try_wait"),
+    "parity": replace(r"(mbarrier\.try_wait[^;]*\], )%r\d+", lambda m: m[1] + "0", lambda m: m[1] + "1"),
+    "arrival removed": drop(r"\bmbarrier\.arrive\."),
+    "bytes expected": replace(r"(expect_tx[^;]*\], )(%r\d+)", lambda m: m[1] + "1024"),
+    "initial count": replace(r"(mbarrier\.init[^;]*\], )%r\d+", lambda m: m[1] + "7"),
+    "box removed": drop(r"\bcp\.async\.bulk\.tensor"),
+    "box coordinate": replace(
+        r"(cp\.async\.bulk\.tensor[^;]*\{)(%r\d+), (%r\d+)",
+        lambda m: f"{m[1]}{m[3]}, {m[2]}",
+        lambda m: f"{m[1]}{m[2]}, {m[2]}",
+    ),
+    "registers of a role": replace(r"(setmaxnreg.*u32 )(\d+)", lambda m: f"{m[1]}{int(m[2]) + 16}"),
+}
+
+# An asm statement may declare a predicate in front of its instruction.
+INSTRUCTION = re.compile(r"^\s*(\{ \.reg |(@!?%\w+\s+)?[a-z][\w.:]*\s*[^:]*;)")
+
+
+@dataclass
+class Fault:
+    """One line that is another one."""
+
+    kernel: str
+    kind: str
+    line: int
+    before: str
+    after: str
+    verdict: str = ""
+
+
+def find_faults(name: str, text: str) -> list[Fault]:
+    """All faults of all classes in this text."""
+    faults = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not INSTRUCTION.match(line) or line.lstrip().startswith("."):
+            continue
+        for kind, mutate in CLASSES.items():
+            for changed in mutate(line):
+                faults.append(Fault(name, kind, number, line.strip(), changed))
+    return faults
