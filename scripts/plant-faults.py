@@ -73,8 +73,10 @@ KERNELS = {
         name="sdpa_backward",
         magnitudes="1",
     ),
-    # With a producer: a block has two tiles, and the last tile few queries.
-    "wgmma": Kernel("b1 hq1 sq? sk? d64 bf16", ["sq=257,sk=300", "sq=66,sk=640"], magnitudes="1,128", target="sm_90a"),
+    # With a producer: a block has two tiles, and the last tile few queries. Few keys show how weights are rounded.
+    "wgmma": Kernel(
+        "b1 hq1 sq? sk? d64 bf16", ["sq=257,sk=300", "sq=65,sk=128", "sq=34,sk=44"], "sdpa", "1,128", "sm_90a"
+    ),
     "wgmma causal": Kernel(
         "b1 hq1 sq? sk? d40 f16 causal=bottom_right",
         ["sq=257,sk=300", "sq=66,sk=129"],
@@ -175,15 +177,17 @@ def main() -> int:
     parser.add_argument("--tools", type=Path, default=ROOT / "build" / "release" / "bin")
     parser.add_argument("--sample", type=int, default=0, help="so many faults of each class and kernel (default: all)")
     parser.add_argument("--kernel", choices=KERNELS, action="append", help="only these (default: all)")
+    parser.add_argument("--target", help="only kernels of this one (default: of sm_80 and sm_90a)")
     parser.add_argument("--kind", choices=CLASSES, action="append", help="only these classes of faults (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--least", type=float, default=0.98, help="share of the real faults that must be caught")
     parser.add_argument("--list", action="store_true", help="print every fault with its verdict")
     options = parser.parse_args()
+    names = [name for name in options.kernel or KERNELS if options.target in (None, KERNELS[name].target)]
     faults = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for name in options.kernel or KERNELS:
+        for name in names:
             words = [options.tools / "attnc", f"--problem={KERNELS[name].line}", "--emit=ptx"]
             words += [f"--target={KERNELS[name].target}"]
             subprocess.run([*words, f"--kernel={KERNELS[name].name}", "-o", folder / f"{name}.ptx"], check=True)
@@ -192,7 +196,7 @@ def main() -> int:
             faults += draw(wanted, options.sample, options.seed)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             jobs = []
-            for name in options.kernel or KERNELS:
+            for name in names:
                 own = [fault for fault in faults if fault.kernel == name]
                 for i in range(0, len(own), CHUNK):
                     jobs.append(pool.submit(run_faults, options.tools, folder, name, own[i : i + CHUNK]))

@@ -43,6 +43,18 @@ def test_waits_and_barriers_of_gradients():
     assert int(found[2]) >= 6, done.stdout
 
 
+def test_waits_and_fences_of_wgmma():
+    """One of each class of faults that only kernels of sm_90a have."""
+    kinds = ["proxy fence removed", "wgmma fence removed", "wgmma wait removed", "phase not waited for", "parity",
+             "arrival removed", "bytes expected", "initial count", "box removed", "box coordinate"]  # fmt: skip
+    words = ["--kernel=wgmma", "--sample=1", "--least=1", *(f"--kind={kind}" for kind in kinds)]
+    done = subprocess.run([sys.executable, SCRIPT, *words, f"--tools={ATTNC.parent}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)
+    assert found, done.stdout
+    assert int(found[2]) >= 8, done.stdout
+
+
 def test_too_few_are_an_error():
     words = ["--sample=1", "--kernel=causal", "--least=1.1", f"--tools={ATTNC.parent}"]
     done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, check=False)
