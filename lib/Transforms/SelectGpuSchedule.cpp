@@ -24,10 +24,11 @@ static constexpr int64_t kWgmmaRows = 64;
 /// tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
 /// Keys of a range with a running state of its own, at least: fewer would not pay for writing and merging the state.
-/// Steps that copy their own tiles have fewer bytes on their way, and need more blocks.
-static constexpr int64_t kMinSplitKeys = 256, kMinOwnSplitKeys = 128, kDynamicSplitKeys = 1024;
+/// Steps that copy their own tiles have fewer bytes on their way, and need more blocks; converted rows are narrow.
+static constexpr int64_t kMinSplitKeys = 256, kMinPagedSplitKeys = 128, kMinConvertedSplitKeys = 96,
+                         kDynamicSplitKeys = 1024;
 /// Blocks of a decode kernel that a multiprocessor holds, more or less: one warp each, bound by shared memory.
-static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4;
+static constexpr int64_t kDecodeBlocksPerMultiprocessor = 4, kConvertingBlocksPerMultiprocessor = 6;
 /// Bytes of K and V that a block of a decode kernel has on their way at least. Two
 /// blocks of a multiprocessor hide 1 microsecond at 4.8 TB/s (docs/GPU.md).
 static constexpr int64_t kDecodeBytesInFlight = 24 * 1024, kDecodeKeys = 32, kMaxDecodeStages = 8;
@@ -86,16 +87,16 @@ static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, b
   return nullptr;
 }
 
-/// Keys of a range with a running state of its own: as many ranges as fill the multiprocessors. 0 for no split.
+/// Keys of a range with a running state of its own: as many ranges as make so many blocks. 0 for no split.
 static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t groupSize, int64_t keyTile,
-                           int64_t leastKeys, const GpuInfo &gpu) {
+                           int64_t leastKeys, int64_t blocks) {
   int64_t keys = domain[numBatch + 1], tiles = 1;
   for (int64_t size : domain.take_front(numBatch))
     tiles = ShapedType::isDynamic(size) || ShapedType::isDynamic(tiles) ? ShapedType::kDynamic : tiles * size;
   if (ShapedType::isDynamic(keys) || ShapedType::isDynamic(tiles))
     return llvm::alignTo(kDynamicSplitKeys, keyTile);
   tiles = std::max<int64_t>(tiles / groupSize, 1);
-  int64_t ranges = llvm::divideCeil(gpu.multiprocessors * kDecodeBlocksPerMultiprocessor, tiles);
+  int64_t ranges = llvm::divideCeil(blocks, tiles);
   int64_t split = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(std::max<int64_t>(keys, 1), ranges), keyTile),
                                     llvm::alignTo(leastKeys, keyTile));
   return split < keys ? split : 0;
@@ -139,8 +140,9 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
     // Large rows have few keys a tile, which leaves registers; one warp converts the whole tile.
-    if (std::max(headSize, valueSize) > 64 || convertsRows(op))
-      tile.keyTile = std::min(tile.keyTile, kDecodeKeys);
+    int64_t largest = std::max(headSize, valueSize);
+    if (largest > 64 || convertsRows(op))
+      tile.keyTile = std::min(tile.keyTile, largest > 160 && !copiesOwnTiles ? kDecodeKeys / 2 : kDecodeKeys);
     // 2 stages - 1 tiles are on their way.
     int64_t tileBytes = tile.keyTile * std::min(headSize, valueSize) * bytes;
     if (!copiesOwnTiles)
@@ -171,9 +173,10 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   // No more rows than exist: slices of a bias or mask have only those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
-  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile,
-                                             copiesOwnTiles ? kMinOwnSplitKeys : kMinSplitKeys, *target.gpu)
-                               : 0;
+  int64_t leastKeys = !copiesOwnTiles ? kMinSplitKeys : convertsRows(op) ? kMinConvertedSplitKeys : kMinPagedSplitKeys;
+  int64_t blocks = target.gpu->multiprocessors *
+                   (convertsRows(op) ? kConvertingBlocksPerMultiprocessor : kDecodeBlocksPerMultiprocessor);
+  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, leastKeys, blocks) : 0;
   return ScheduleAttr(BlockAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
                                      tile.warps, tile.rowBlock, instruction, /*shared_keys=*/isDecode, splitKeys,
                                      stages));

@@ -46,11 +46,13 @@ std::optional<SharedTile> KernelLowering::findTile(Value memref) {
     return std::nullopt;
   SharedTile tile = found->second;
   // A view without the dimension of stages is one of them.
-  for (auto view = memref.getDefiningOp<memref::SubViewOp>(); view;
-       view = view.getSource().getDefiningOp<memref::SubViewOp>())
-    if (view.getSourceType().getRank() > view.getType().getRank())
-      tile.stage = wb.multiply(wb.fromIndex(getValueOrCreateConstantIndexOp(wb.b, wb.loc, view.getMixedOffsets()[0])),
+  while (auto view = memref.getDefiningOp<ViewLikeOpInterface>()) {
+    auto slice = dyn_cast<memref::SubViewOp>(*view);
+    if (slice && slice.getSourceType().getRank() > slice.getType().getRank())
+      tile.stage = wb.multiply(wb.fromIndex(getValueOrCreateConstantIndexOp(wb.b, wb.loc, slice.getMixedOffsets()[0])),
                                tile.layout.getBytes());
+    memref = view.getViewSource();
+  }
   return tile;
 }
 
