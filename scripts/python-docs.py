@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python/attn"
 # The page: a heading, the module, and its public names in reading order.
 SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Attention", "api", ["sdpa"]),
-    ("Gradients", "_gradients", ["sdpa_backward", "vjp"]),
+    ("Gradients", "_gradients", ["sdpa_backward", "vjp", "varlen_sdpa_backward", "varlen_vjp"]),
     ("Serving", "_serving", ["varlen_sdpa", "paged_sdpa", "kv_append"]),
     ("Layers", "_layers", ["multi_head", "merge"]),
     ("Kernels", "_kernel", ["compile", "Kernel"]),

@@ -2,17 +2,17 @@
 
 `sdpa` runs attention on arrays; `varlen_sdpa` and `paged_sdpa` on packed sequences and paged caches, `kv_append` writes
 to a cache, `merge` merges results over parts of the keys, `multi_head` adds the projections. `sdpa_backward` and `vjp`
-give the gradients of `sdpa`, `varlen_sdpa_backward` those of packed sequences. `compile` makes a kernel from a problem
-line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels that attnc has compiled.
-`reference` is the executable specification in NumPy; `plot` draws weights and tiles. docs/Semantics.md defines every
-argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing of Python functions and a cache
-of kernels; it has no compiler logic.
+give the gradients of `sdpa`, `varlen_sdpa_backward` and `varlen_vjp` those of packed sequences. `compile` makes a
+kernel from a problem line or an IR file, `from_onnx` one from a node of an ONNX model; `load_library` loads kernels
+that attnc has compiled. `reference` is the executable specification in NumPy; `plot` draws weights and tiles.
+docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) the package adds arrays, checks, tracing
+of Python functions and a cache of kernels; it has no compiler logic.
 """
 
 from attn import _library, functions, plot, reference
 from attn._capture import capture
 from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
-from attn._gradients import sdpa_backward, varlen_sdpa_backward, vjp
+from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
 from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
@@ -52,6 +52,7 @@ __all__ = [
     "targets",
     "varlen_sdpa",
     "varlen_sdpa_backward",
+    "varlen_vjp",
     "vjp",
     *functions.__all__,
 ]

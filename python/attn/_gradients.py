@@ -174,12 +174,56 @@ def vjp(
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
     _check_keywords("vjp", options, OPTIONS)
+    return _vjp(api.sdpa, sdpa_backward, (q, k, v), (), grad, return_lse, options)
+
+
+def varlen_vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: bool = False,
+    **options: Any,
+) -> tuple[Any, Callable[..., dict[str, TensorT]]]:
+    """`attn.varlen_sdpa`, and what takes a cotangent of its output to the gradients.
+
+    Args:
+      q, k, v, cu_seqlens_q, cu_seqlens_k: as for `attn.varlen_sdpa`; they must not change before the gradients are
+        computed.
+      grad: as for `attn.varlen_sdpa_backward`.
+      return_lse: return (out, lse) in place of out.
+      options: the other keywords of `attn.varlen_sdpa`.
+
+    Returns:
+      out, or (out, lse), and pullback(dout, dlse=None) → gradients by name, as `attn.varlen_sdpa_backward`.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `attn.varlen_sdpa` and, from pullback, `attn.varlen_sdpa_backward`.
+    """
+    _check_keywords("varlen_vjp", options, PACKED_OPTIONS)
+    sums = (cu_seqlens_q, cu_seqlens_k)
+    return _vjp(_serving.varlen_sdpa, varlen_sdpa_backward, (q, k, v), sums, grad, return_lse, options)
+
+
+def _vjp(
+    forward: Callable[..., Any],
+    backward: Callable[..., dict[str, Any]],
+    arrays: tuple[Any, ...],
+    sums: tuple[Any, ...],
+    grad: Sequence[str],
+    return_lse: bool,
+    options: dict[str, Any],
+) -> tuple[Any, Callable[..., dict[str, Any]]]:
+    """The results of a forward pass, and its backward pass as a function of cotangents."""
     if options.get("score_mod") is None:
         _check_names(_as_names(grad), options)
-    out, lse = api.sdpa(q, k, v, return_lse=True, **options)
+    out, lse = forward(*arrays, *sums, return_lse=True, **options)
 
-    def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, TensorT]:
-        return sdpa_backward(q, k, v, out, lse, dout, dlse=dlse, grad=grad, **options)
+    def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, Any]:
+        return backward(*arrays, out, lse, dout, *sums, dlse=dlse, grad=grad, **options)
 
     return ((out, lse) if _checks.flag("return_lse", return_lse) else out), pullback
 

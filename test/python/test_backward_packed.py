@@ -220,3 +220,21 @@ def test_bad_arguments(name):
 def test_bad_keyword():
     with pytest.raises(TypeError, match=r"varlen_sdpa_backward\(\) has no keyword 'bias'"):
         attn.varlen_sdpa_backward(*draw(113, 203), None, None, None, ROWS, KEYS, bias=None)
+
+
+def test_pullbacks():
+    tensors = draw(113, 203, sizes=(8, 8))
+    options = {"sink": np.array([0.5, -1, 2, 0], np.float32), "causal": "bottom_right"}
+    (out, lse), pullback = attn.varlen_vjp(*tensors, ROWS, KEYS, grad=("v", "sink"), return_lse=True, **options)
+    dout, dlse = np.cos(out), np.where(np.isinf(lse), 0, np.sin(lse))
+    found = pullback(dout, dlse)
+    saved = (out, lse, dout, ROWS, KEYS)
+    expected = attn.reference.varlen_sdpa_backward(*tensors, *saved, dlse=dlse, grad=("v", "sink"), **options)
+    compare(found, expected, np.float32)
+    alone, pullback = attn.varlen_vjp(*tensors, ROWS, KEYS, **options)
+    np.testing.assert_array_equal(alone, out)
+    compare(pullback(dout), attn.reference.varlen_sdpa_backward(*tensors, *saved, **options), np.float32)
+    with pytest.raises(TypeError, match=r"varlen_vjp.* has no keyword 'bias'"):
+        attn.varlen_vjp(*tensors, ROWS, KEYS, bias=out)
+    with pytest.raises(ValueError, match="expected grad to name some of q, k, v, found 'sink'"):
+        attn.varlen_vjp(*tensors, ROWS, KEYS, grad=("sink",))
