@@ -83,20 +83,10 @@ Value BackwardBlockOperands::packRows(const BlockTile &at, StringRef name, unsig
 }
 
 void BackwardBlockOperands::cloneRegion(const BlockTile &at, Region &from, Region &to, Operation *before) {
-  if (from.empty())
-    return;
-  IRMapping mapping;
-  from.cloneInto(&to, mapping);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(before);
-  bool readsRows = false;
-  to.walk([&](tensor::ExtractOp) { readsRows = true; });
-  if (readsRows && !getConstantIntValue(at.sizes[rowPos()])) {
-    Value end = add(b, loc, toIndex(at.offsets[rowPos()]), toIndex(at.sizes[rowPos()]));
-    Value lastRow = max(arith::SubIOp::create(b, loc, end, index(b, loc, 1)), index(b, loc, 0));
-    clampIndex(b, to, rows == Rows::Queries ? IndexKind::Query : IndexKind::Key, lastRow);
-  }
-  shiftIndex(b, to, at.offsets, step);
+  auto getEndRow = [&] { return add(b, loc, toIndex(at.offsets[rowPos()]), toIndex(at.sizes[rowPos()])); };
+  bool isWhole = getConstantIntValue(at.sizes[rowPos()]).has_value();
+  cloneTileRegion(b, from, to, before, step, at.offsets, rows == Rows::Queries ? IndexKind::Query : IndexKind::Key,
+                  isWhole ? function_ref<Value()>() : function_ref<Value()>(getEndRow));
 }
 
 Value BackwardBlockOperands::evaluate(IndexOp op, const BlockTile &at) {

@@ -35,33 +35,30 @@ bool isProduct(Operation *op) {
   return linalgOp && linalgOp.getNumReductionLoops() > 0 && linalgOp.getNumDpsInputs() > 1;
 }
 
+/// The arguments of the backward pass, and names that both passes share.
+struct Signature {
+  SmallVector<Type> types;
+  SmallVector<std::string> names;
+  SmallVector<std::string> resultNames; ///< of the forward pass
+  llvm::StringSet<> taken;
+
+  void add(Type type, StringRef name) {
+    types.push_back(type);
+    names.push_back(name.str());
+  }
+  std::string makeUnique(std::string stem) {
+    std::string unique = stem;
+    for (unsigned i = 2; !taken.insert(unique).second; ++i)
+      unique = stem + std::to_string(i);
+    return unique;
+  }
+};
+
 /// A value of the forward pass that the backward pass takes as an argument.
 struct Saved {
   Value value;    ///< as it is returned, maybe a view
   unsigned place; ///< among the arguments
 };
-
-/// A softmax that returns lse, in place of one that does not.
-SoftmaxOp addLse(OpBuilder &b, SoftmaxOp softmax) {
-  b.setInsertionPoint(softmax);
-  Location loc = softmax.getLoc();
-  Type type = getAccumulationType(getElementTypeOrSelf(softmax.getInput().getType()));
-  SmallVector<OpFoldResult> sizes = getDomainSizes(b, softmax);
-  Value init = tensor::EmptyOp::create(b, loc, ArrayRef(sizes).drop_back(), type); // (batch…, query)
-  SmallVector<Type> types = {softmax->getResult(0).getType(), init.getType()};
-  ArrayAttr maps = getExplicitMaps(softmax);
-  if (maps) {
-    SmallVector<Attribute> all(maps.getValue());
-    AffineMap rows = b.getMultiDimIdentityMap(sizes.size()).dropResult(sizes.size() - 1);
-    all.push_back(AffineMapAttr::get(rows));
-    maps = b.getArrayAttr(all);
-  }
-  auto whole = SoftmaxOp::create(b, loc, types, softmax.getInput(), softmax.getOutput(), init, softmax.getSink(),
-                                 softmax.getQLengths(), maps);
-  softmax->getResult(0).replaceAllUsesWith(whole->getResult(0));
-  softmax.erase();
-  return whole;
-}
 
 class BodyDifferentiator {
 public:
@@ -146,7 +143,7 @@ private:
   void returnLse() {
     for (SdpaOp sdpa : llvm::make_early_inc_range(getBody().getOps<SdpaOp>()))
       if (active.contains(sdpa->getResult(0)) && sdpa->getNumResults() == 1)
-        active.insert_range(attn::addLse(b, sdpa)->getResults());
+        active.insert_range(addLse(b, sdpa)->getResults());
     for (SoftmaxOp softmax : llvm::make_early_inc_range(getBody().getOps<SoftmaxOp>()))
       if (softmax.getSink() && active.contains(softmax.getSink()) && !softmax.getLse())
         active.insert_range(addLse(b, softmax)->getResults());
@@ -156,24 +153,17 @@ private:
   // Names, arguments and results
   //===--------------------------------------------------------------------===//
 
-  std::string makeUnique(std::string stem) {
-    std::string unique = stem;
-    for (unsigned i = 2; !taken.insert(unique).second; ++i)
-      unique = stem + std::to_string(i);
-    return unique;
-  }
-
   /// Both functions call a value by the same name.
   void nameValues() {
     for (BlockArgument argument : function.getArguments()) {
-      std::string unique = makeUnique(getArgumentName(function, argument));
+      std::string unique = signature.makeUnique(getArgumentName(function, argument));
       function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(unique));
     }
     for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
       auto given = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
-      std::string unique = makeUnique(given ? given.str() : getStem(getView(result).root).str());
+      std::string unique = signature.makeUnique(given ? given.str() : getStem(getView(result).root).str());
       function.setResultAttr(i, kNameAttr, b.getStringAttr(unique));
-      resultNames.push_back(unique);
+      signature.resultNames.push_back(unique);
     }
   }
 
@@ -184,45 +174,43 @@ private:
     return result && isa<SoftmaxOp, DropoutOp>(result.getOwner()) ? "weights" : "out";
   }
 
-  void addArgument(Type type, StringRef argumentName) {
-    types.push_back(type);
-    names.push_back(argumentName.str());
-  }
-
   /// Arguments: those of the forward pass, its results, what else it saves, and the cotangents of the results.
   void buildSignature() {
     for (BlockArgument argument : function.getArguments())
       if (!isDestination(argument)) {
         kept.push_back(argument);
-        addArgument(argument.getType(), getArgumentName(function, argument));
+        signature.add(argument.getType(), getArgumentName(function, argument));
       }
     llvm::DenseSet<Value> known;
-    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), resultNames)) {
+    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), signature.resultNames)) {
       if (known.insert(getView(result).root).second)
-        saved.push_back({result, unsigned(types.size())});
-      addArgument(result.getType(), resultName);
+        saved.push_back({result, unsigned(signature.types.size())});
+      signature.add(result.getType(), resultName);
     }
     numReturned = saved.size();
     for (Operation &op : getBody().without_terminator())
       for (OpResult result : op.getResults())
         if ((isa<SdpaOp>(op) || isProduct(&op)) && active.contains(result) && known.insert(result).second) {
-          saved.push_back({result, unsigned(types.size())});
-          addArgument(result.getType(), makeUnique(isa<SdpaOp>(op) && result.getResultNumber() == 1 ? "lse" : "saved"));
+          saved.push_back({result, unsigned(signature.types.size())});
+          signature.add(result.getType(),
+                        signature.makeUnique(isa<SdpaOp>(op) && result.getResultNumber() == 1 ? "lse" : "saved"));
         }
-    firstCotangent = types.size();
-    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), resultNames))
+    firstCotangent = signature.types.size();
+    for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), signature.resultNames))
       if (active.contains(result))
-        addArgument(result.getType(), makeUnique("d" + resultName));
+        signature.add(result.getType(), signature.makeUnique("d" + resultName));
 
     SmallVector<Type> results = llvm::map_to_vector(wanted, [](BlockArgument each) { return each.getType(); });
     b.setInsertionPointAfter(function);
-    backward = func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(types, results));
+    backward =
+        func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(signature.types, results));
     backward.setVisibility(function.getVisibility());
     backward.addEntryBlock();
-    for (auto [i, argumentName] : llvm::enumerate(names))
+    for (auto [i, argumentName] : llvm::enumerate(signature.names))
       backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
     for (auto [i, argument] : llvm::enumerate(wanted))
-      backward.setResultAttr(i, kNameAttr, b.getStringAttr(makeUnique("d" + getArgumentName(function, argument))));
+      backward.setResultAttr(i, kNameAttr,
+                             b.getStringAttr(signature.makeUnique("d" + getArgumentName(function, argument))));
   }
 
   //===--------------------------------------------------------------------===//
@@ -383,7 +371,7 @@ private:
       unsigned last = getReturn().getNumOperands();
       getReturn()->insertOperands(last, each.value);
       function.setType(b.getFunctionType(function.getArgumentTypes(), results));
-      function.setResultAttr(last, kNameAttr, b.getStringAttr(names[each.place]));
+      function.setResultAttr(last, kNameAttr, b.getStringAttr(signature.names[each.place]));
     }
     (void)backward.eraseArguments(unused);
   }
@@ -393,12 +381,9 @@ private:
   std::string name;
   SmallVector<BlockArgument> wanted, kept;
   llvm::SetVector<Value> active; ///< in the forward pass
-  llvm::StringSet<> taken;
-  SmallVector<std::string> resultNames;
+  Signature signature;
   SmallVector<Saved> saved; ///< results of the function first
   unsigned numReturned = 0, firstCotangent = 0;
-  SmallVector<Type> types; ///< of the arguments of the backward pass
-  SmallVector<std::string> names;
   IRMapping mapping; ///< values of the forward pass to those of the backward pass
   DenseMap<Operation *, Operation *> clones;
   DenseMap<Value, Value> adjoints; ///< of values of the forward pass

@@ -63,6 +63,27 @@ SdpaOp attn::addLse(OpBuilder &b, SdpaOp sdpa) {
   return whole;
 }
 
+SoftmaxOp attn::addLse(OpBuilder &b, SoftmaxOp softmax) {
+  b.setInsertionPoint(softmax);
+  Location loc = softmax.getLoc();
+  Type type = getAccumulationType(getElementTypeOrSelf(softmax.getInput().getType()));
+  SmallVector<OpFoldResult> sizes = getDomainSizes(b, softmax);
+  Value init = tensor::EmptyOp::create(b, loc, ArrayRef(sizes).drop_back(), type); // (batch…, query)
+  SmallVector<Type> types = {softmax->getResult(0).getType(), init.getType()};
+  ArrayAttr maps = getExplicitMaps(softmax);
+  if (maps) {
+    SmallVector<Attribute> all(maps.getValue());
+    AffineMap rows = b.getMultiDimIdentityMap(sizes.size()).dropResult(sizes.size() - 1);
+    all.push_back(AffineMapAttr::get(rows));
+    maps = b.getArrayAttr(all);
+  }
+  auto whole = SoftmaxOp::create(b, loc, types, softmax.getInput(), softmax.getOutput(), init, softmax.getSink(),
+                                 softmax.getQLengths(), maps);
+  softmax->getResult(0).replaceAllUsesWith(whole->getResult(0));
+  softmax.erase();
+  return whole;
+}
+
 /// The maps of sdpa by name, those of cotangents and gradients as those of what they belong to.
 static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradients &wanted, bool hasDlse) {
   if (!getExplicitMaps(sdpa))

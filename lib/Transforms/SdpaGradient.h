@@ -38,6 +38,8 @@ mlir::Value getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input)
 
 /// An sdpa that returns lse, in place of one that does not.
 SdpaOp addLse(mlir::OpBuilder &b, SdpaOp sdpa);
+/// The same of a softmax.
+SoftmaxOp addLse(mlir::OpBuilder &b, SoftmaxOp softmax);
 
 /// The cotangents of what an sdpa returns, and what it has returned. `dlse` may be left out.
 struct SdpaResults {

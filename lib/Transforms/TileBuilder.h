@@ -122,8 +122,12 @@ bool liesInPages(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 bool readsInPlace(const TileShape &s, mlir::Value operand, mlir::AffineMap map);
 void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Region &from, mlir::Region &to,
                  mlir::Operation *before);
-/// What `region` reads of a position of `kind` beyond `last` is what it reads of that: captured tensors end there.
-void clampIndex(mlir::OpBuilder &b, mlir::Region &region, IndexKind kind, mlir::Value last);
+/// `from` as `to` of a tile of `step` at `offsets` of the domain, in front of `before`. What it reads of rows from
+/// `getEndRow` on is what it reads of the last one, as captured tensors end there; null where the tile has all its
+/// rows.
+void cloneTileRegion(mlir::OpBuilder &b, mlir::Region &from, mlir::Region &to, mlir::Operation *before,
+                     mlir::Operation *step, llvm::ArrayRef<mlir::OpFoldResult> offsets, IndexKind row,
+                     llvm::function_ref<mlir::Value()> getEndRow);
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);

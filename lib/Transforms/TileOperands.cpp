@@ -302,7 +302,8 @@ TileState attn::initState(OpBuilder &b, const TileShape &s, const TilePosition &
   return TileState(tiled.getResults());
 }
 
-void attn::clampIndex(OpBuilder &b, Region &region, IndexKind kind, Value last) {
+/// What `region` reads of a position of `kind` beyond `last` is what it reads of that.
+static void clampIndex(OpBuilder &b, Region &region, IndexKind kind, Value last) {
   SmallVector<IndexOp> indices;
   region.walk([&](IndexOp op) {
     if (op.getKind() == kind)
@@ -316,23 +317,30 @@ void attn::clampIndex(OpBuilder &b, Region &region, IndexKind kind, Value last) 
   }
 }
 
-/// A region in the positions of the current tile.
-void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &from, Region &to,
-                       Operation *before) {
-  Location loc = s.step.getLoc();
+void attn::cloneTileRegion(OpBuilder &b, Region &from, Region &to, Operation *before, Operation *step,
+                           ArrayRef<OpFoldResult> offsets, IndexKind row, function_ref<Value()> getEndRow) {
   if (from.empty())
     return;
   IRMapping mapping;
   from.cloneInto(&to, mapping);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(before);
-  // Lanes beyond the last row read what the last row reads: a captured tensor ends there.
   bool readsRows = false;
   to.walk([&](tensor::ExtractOp) { readsRows = true; });
-  if (readsRows && !isConstantIntValue(at.rows, getTileSize(s, s.queryPos()))) {
-    Value lastRow = b.createOrFold<arith::SubIOp>(loc, at.endQuery, index(b, loc, 1));
+  if (readsRows && getEndRow) {
+    Location loc = step->getLoc();
+    Value lastRow = b.createOrFold<arith::SubIOp>(loc, getEndRow(), index(b, loc, 1));
     lastRow = b.createOrFold<arith::MaxSIOp>(loc, lastRow, index(b, loc, 0));
-    clampIndex(b, to, IndexKind::Query, lastRow);
+    clampIndex(b, to, row, lastRow);
   }
-  shiftIndex(b, to, at.offsets, s.step);
+  shiftIndex(b, to, offsets, step);
+}
+
+/// A region in the positions of the current tile.
+void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &from, Region &to,
+                       Operation *before) {
+  auto getEndRow = [&] { return at.endQuery; };
+  bool isWhole = isConstantIntValue(at.rows, getTileSize(s, s.queryPos()));
+  cloneTileRegion(b, from, to, before, s.step, at.offsets, IndexKind::Query,
+                  isWhole ? function_ref<Value()>() : function_ref<Value()>(getEndRow));
 }
