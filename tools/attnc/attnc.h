@@ -1,6 +1,6 @@
 //===- attnc.h - the driver's parts -----------------------------*- C++ -*-===//
 //
-// attnc.cpp maps flags to these structs; the rest never sees a flag. What attn-ptx-run
+// attnc.cpp maps flags to these structs; all but Flags.cpp and it never see a flag. What attn-ptx-run
 // needs as well is in ../common/Driver.h.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.

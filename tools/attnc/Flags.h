@@ -1,0 +1,51 @@
+//===- Flags.h - the flags of attnc -----------------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_ATTNC_FLAGS_H
+#define ATTN_TOOLS_ATTNC_FLAGS_H
+
+#include "CheckOptions.h"
+#include "attnc.h"
+#include "llvm/Support/CommandLine.h"
+
+/// Each flag by its name or what it says; Flags.cpp has the commands that it stands with, and its text.
+namespace attn::driver::flags {
+
+enum class Parallel { OpenMP, None };
+
+extern llvm::cl::OptionCategory category;
+extern llvm::cl::SubCommand runCommand, benchCommand, tuneCommand;
+/// Beside compiling, which has no name.
+extern llvm::cl::SubCommand *const kCommands[3];
+/// Of all phases, separated by blanks.
+extern const std::string kPhaseNames;
+
+extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases, output, stopAfter, header, manifest,
+    cName, ptxas, cudaDriver, kernelName, problemFile;
+extern llvm::cl::list<std::string> problems, entries, inputs, outputs, sizes;
+extern llvm::cl::opt<Parallel> parallel;
+extern llvm::cl::opt<RemarkFilter> remarks;
+extern llvm::cl::opt<bool> failOnFallback, raise, reference, grad, check, emulated, unfused, ceilings;
+extern llvm::cl::opt<EmitKind> emit;
+extern llvm::cl::opt<unsigned> jobs;
+extern llvm::cl::opt<uint64_t> seed;
+extern llvm::cl::opt<int> threads;
+extern llvm::cl::opt<double> seconds, budget;
+extern llvm::cl::opt<Roofline> roofline;
+
+/// Of --tuned, once the flags are checked.
+extern std::shared_ptr<const TunedFile> tunedFile;
+/// Of --name and --entry, likewise.
+extern std::vector<KernelName> kernelNames;
+
+/// What needs no problem to be found wrong.
+llvm::Error checkFlags();
+/// The flags that take one of several words.
+llvm::SmallVector<OptionWords> getOptionWords();
+
+} // namespace attn::driver::flags
+
+#endif // ATTN_TOOLS_ATTNC_FLAGS_H
