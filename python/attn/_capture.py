@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _cuda, _tensor, _wide
+from attn import _cuda, _device, _tensor, _wide
 from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
 from attn._types import Tensor
@@ -40,11 +40,14 @@ class Captured(_wide.Wide):
 
     name: str = ""
     tensor: Any = None  # on a device, whose values are not known here: this array has its shape and type alone
+    is_view_of_tensor = False  # a view or copy of such an array, whose elements are nowhere
 
     def __array_finalize__(self, source: Any) -> None:
         """Views keep the name."""
         self.name = getattr(source, "name", "")
-        self.tensor = getattr(source, "tensor", None)
+        self.is_view_of_tensor = getattr(source, "tensor", None) is not None or getattr(
+            source, "is_view_of_tensor", False
+        )
 
     def __getitem__(self, key: Any) -> Any:
         """One element where the key has traced values, otherwise as NumPy does."""
@@ -73,6 +76,11 @@ class Captured(_wide.Wide):
 
     def element(self, keys: tuple[Any, ...]) -> Symbol:
         """The symbol of the element at these positions, one a dimension."""
+        if self.is_view_of_tensor:
+            raise TypeError(
+                f"expected {self.name or 'the captured array'}, which is on a device, to be read by position, found a "
+                "view or copy of it (.T, slices, astype); make it outside of the function"
+            )
         places = tuple(_position(self, dim, key) for dim, key in enumerate(keys))
         constant = self.view(np.ndarray) if self.tensor is None else self
         whole = Symbol(ARRAY, "", label=self.name or "captured", constant=constant)
@@ -138,14 +146,16 @@ def capture(array: Tensor, name: str = "") -> Captured:
       name: the name of the kernel's argument.
     """
     what = name or "the array"
-    is_on_device = not isinstance(array, np.ndarray) and _cuda.is_on_device(array)
+    device = _device.of(array)
     tensors, given = TENSORS.get(), array
     if tensors is not None and getattr(array, "requires_grad", False):
         array = array.detach()
-    view = (_cuda.stand_in(what, array) if is_on_device else _tensor.as_array(what, array)).view(Captured)
+    view = (_tensor.as_array(what, array) if device is None else _cuda.stand_in(what, array, device)).view(Captured)
     view.name = name or view.name
-    if is_on_device:
+    if device is not None:
         view.tensor = array
+        if tensors is not None and given is not array:
+            tensors[place(view)] = given
     elif tensors is not None:
         tensor = given if given is not array else None
         if (tensors.setdefault(place(view), tensor) is None) != (tensor is None):

@@ -1,78 +1,40 @@
-"""Calls of GPU kernels on tensors in the memory of a device, through DLPack, on the caller's stream.
+"""Calls of GPU kernels on arrays in the memory of a device, on the caller's stream.
 
-Nothing is copied and nothing waits: outputs and workspace come from the array library of the inputs, and the kernel
-is started on the stream that this library uses. Libraries without streams of their own (JAX) are given the legacy
-default stream.
+Nothing waits: outputs and workspace come from the array library of the inputs, and the kernel is started on the stream
+that this library uses, or on one that is given.
 """
 
 from __future__ import annotations
 
 import ctypes
-import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn import _library, _tensor
-
-TYPE_NAMES = {
-    (0, 8): "int8",
-    (0, 32): "int32",
-    (0, 64): "int64",
-    (1, 8): "uint8",
-    (2, 16): "float16",
-    (2, 32): "float32",
-    (2, 64): "float64",
-    (4, 16): "bfloat16",
-    (6, 8): "bool",
-    (10, 8): "float8_e4m3fn",
-}
-# cuda.h's CU_STREAM_LEGACY, as DLPack names it too.
-LEGACY_STREAM = 1
+from attn import _device, _library, _tensor
+from attn._device import Borrowed, Device
 
 
-class DeviceTensor:
-    """A DLTensor of an object with `__dlpack__`, which lives as long as this does."""
+class Entry(NamedTuple):
+    """What a call needs of a kernel, of a module or a library.
 
-    def __init__(self, name: str, value: Any, stream: int | None) -> None:
-        """Borrows the memory of `value`.
+    Attributes:
+      label: what the message of an error begins with.
+      inputs, outputs: its arguments in the manifest.
+      new_shapes: from the inputs to the shapes of the outputs.
+      in_order: from the inputs and then the outputs to the order of the C entry.
+      workspace_bytes: takes what `start` takes, without the workspace, its bytes and the stream.
+      start: takes the tensors, their count, workspace, its bytes, the stream, and where to write a message.
+    """
 
-        Raises:
-          TypeError: it exports no DLPack tensor, or none in the memory of a CUDA device.
-        """
-        _tensor.refuse_tracer(name, value)
-        value = _tensor.without_gradient(name, value)
-        if not hasattr(value, "__dlpack__"):
-            raise TypeError(f"expected {name} to be an object with __dlpack__, found {type(value).__name__}")
-        device = value.__dlpack_device__()
-        if device[0] != _library.DEVICE_CUDA:
-            raise TypeError(
-                f"expected {name} in the memory of a CUDA device, found DLPack device type {int(device[0])}; "
-                'copy it there, or write target="host"'
-            )
-        self.device = int(device[1])
-        self.value = value
-        try:
-            self._capsule = value.__dlpack__(stream=stream)
-        except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            raise TypeError(f"expected {name} to export a CUDA tensor through DLPack, found: {error}") from error
-        # DLManagedTensor begins with its DLTensor.
-        address = _library.capsule_pointer(self._capsule, b"dltensor")
-        self.tensor = ctypes.cast(address, ctypes.POINTER(_library.DLTensor))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes."""
-        return tuple(self.tensor[0].shape[i] for i in range(self.tensor[0].ndim))
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the elements."""
-        kind = self.tensor[0].dtype
-        name = TYPE_NAMES.get((kind.code, kind.bits))
-        if name is None:
-            raise TypeError(f"expected numbers or bool, found DLPack type code {kind.code} of {kind.bits} bits")
-        return _tensor.dtype(name)
+    label: str
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    new_shapes: Callable[[list[Any]], list[list[int]]]
+    in_order: Callable[[list[Any]], list[Any]]
+    workspace_bytes: Callable[..., int]
+    start: Callable[..., int]
 
 
 def is_target(target: str) -> bool:
@@ -86,13 +48,6 @@ def is_target(target: str) -> bool:
     return target.startswith("sm_")
 
 
-def is_on_device(value: Any) -> bool:
-    """Whether a tensor is in the memory of a CUDA device."""
-    if getattr(value, "is_cpu", False):  # torch's quicker way
-        return False
-    return hasattr(value, "__dlpack_device__") and int(value.__dlpack_device__()[0]) == _library.DEVICE_CUDA
-
-
 def refuse_gpu(function: str, target: str, instead: str) -> None:
     """For functions that take host arrays alone.
 
@@ -103,78 +58,83 @@ def refuse_gpu(function: str, target: str, instead: str) -> None:
         raise ValueError(f"expected a processor as target of {function}, found {target!r}; {instead}")
 
 
-def stand_in(name: str, value: Any) -> Any:
-    """A NumPy array with shape and type of a device's tensor; its values mean nothing, and it takes no memory."""
-    tensor = DeviceTensor(name, value, stream_of(value))
-    return np.broadcast_to(np.zeros((), tensor.dtype), tensor.shape)
+def stand_in(name: str, value: Any, device: Device) -> _tensor.StandIn:
+    """A NumPy array with shape and type of a device's array; its values mean nothing, and it takes no memory."""
+    shape, dtype = device.form(name, value)
+    return np.broadcast_to(np.zeros((), dtype), shape).view(_tensor.StandIn)
+
+
+def device_of(arrays: dict[str, Any]) -> Device:
+    """The device that all of these arrays are on.
+
+    Raises:
+      TypeError: one is elsewhere, or has no values.
+    """
+    device, first = None, ""
+    for name, value in arrays.items():
+        own = _device.of(value)
+        if own is None:
+            _tensor.refuse_tracer(name, value)
+            write = f'; write {name}.to("{device}")' if device is not None and hasattr(value, "cpu") else ""
+            raise TypeError(
+                f"expected {name} in the memory of a CUDA device, found {_device.place(value)}"
+                + (write or '; copy it there, or write target="host"')
+            )
+        if device is None:
+            device, first = own, name
+        elif not device.has(value):
+            raise TypeError(f'expected {name} on {device}, as {first} is, found {own}; write {name}.to("{device}")')
+    if device is None:
+        raise TypeError("expected arrays in the memory of a CUDA device, found none")
+    return device
 
 
 def split(target: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[Any] | None]:
-    """The arguments of a call, in the order of its kernel, with stand-ins for tensors on a device, and these tensors.
+    """The arguments of a call, in the order of its kernel, with stand-ins for arrays on a device, and these arrays.
 
     The problem follows from shapes and types. Values are on the device, where nothing tests them: lengths must be in
-    range, and integers int32. None and words stay. For a processor the arguments stay as they are, without tensors.
+    range, and integers int32. None and words stay. For a processor the arguments stay as they are, without arrays.
     """
     if not is_target(target):
         return arguments, None
-    tensors = {name: x for name, x in arguments.items() if x is not None and not isinstance(x, str)}
-    return arguments | {name: stand_in(name, x) for name, x in tensors.items()}, list(tensors.values())
+    given = {name: x for name, x in arguments.items() if x is not None and not isinstance(x, str)}
+    device = device_of(given)
+    return arguments | {name: stand_in(name, x, device) for name, x in given.items()}, list(given.values())
 
 
-def stream_of(model: Any) -> int:
-    """The stream that the array library of `model` uses at the moment, as DLPack names streams."""
-    library = sys.modules.get(type(model).__module__.partition(".")[0])
-    if library is not None and library.__name__ == "torch":
-        return int(library.cuda.current_stream(model.device).cuda_stream) or LEGACY_STREAM
-    if library is not None and library.__name__ == "cupy":
-        return int(library.cuda.get_current_stream().ptr) or LEGACY_STREAM
-    return LEGACY_STREAM
+def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: int | None = None) -> Any:
+    """The output of a kernel, or a tuple of its outputs.
 
-
-def empty(model: Any, shape: list[int], dtype: str) -> Any:
-    """A new array of the library and on the device of `model`.
-
-    Raises:
-      TypeError: the library is neither torch nor one with the array API standard.
+    Args:
+      entry: the kernel.
+      inputs: as the kernel takes them: arrays on one device, and numbers where it takes scalars.
+      out: the arrays to write to; None for new ones.
+      stream: the stream's handle; None for the one that the library of the first array uses.
     """
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.Tensor):
-        return torch.empty(shape, dtype=getattr(torch, dtype), device=model.device)
-    if not hasattr(model, "__array_namespace__"):
-        raise TypeError(
-            f"expected out= for inputs of {type(model).__name__}, whose library makes no arrays; found none"
-        )
-    namespace = model.__array_namespace__()
-    same = str(getattr(model.dtype, "name", model.dtype)) == dtype
-    return namespace.empty(tuple(shape), dtype=model.dtype if same else getattr(namespace, dtype), device=model.device)
-
-
-def call(kernel: Any, inputs: tuple[Any, ...], out: Any) -> Any:
-    """`Kernel.__call__` of a GPU kernel."""
-    model = next((x for x in inputs if hasattr(x, "__dlpack_device__") and not isinstance(x, np.ndarray)), None)
-    if model is None:
-        raise TypeError(f"expected tensors in the memory of a CUDA device for {kernel.name}, found none")
-    stream = stream_of(model)
-    given = [_describe(argument, x, stream) for argument, x in zip(kernel.inputs, inputs, strict=True)]
-    if out is None:
-        shapes = kernel.new_shapes(given)
-        results = tuple(empty(model, shape, x["dtype"]) for shape, x in zip(shapes, kernel.outputs, strict=True))
-    else:
-        results = tuple(out) if isinstance(out, tuple | list) else (out,)
-        if len(results) != len(kernel.outputs):
-            raise ValueError(f"expected {len(kernel.outputs)} outputs, found {len(results)}")
-    outputs = [DeviceTensor(x["name"], y, stream) for x, y in zip(kernel.outputs, results, strict=True)]
-    _run(kernel, kernel.in_order([*given, *outputs]), model, stream)
+    given = {x["name"]: y for x, y in zip(entry.inputs, inputs, strict=True) if x["passed_by"] != "value"}
+    device = device_of(given)
+    queue = device.stream() if stream is None else stream or _device.LEGACY_STREAM
+    with device.guard(queue):
+        tensors = [_describe(device, x, y, queue) for x, y in zip(entry.inputs, inputs, strict=True)]
+        if out is None:
+            shapes = entry.new_shapes(tensors)
+            results = tuple(device.empty(shape, x["dtype"]) for shape, x in zip(shapes, entry.outputs, strict=True))
+        else:
+            results = tuple(out) if isinstance(out, tuple | list) else (out,)
+            if len(results) != len(entry.outputs):
+                raise ValueError(f"expected {len(entry.outputs)} outputs, found {len(results)}")
+            device_of(given | {x["name"]: y for x, y in zip(entry.outputs, results, strict=True)})
+        for x, y in zip(entry.outputs, results, strict=True):
+            tensors.append(device.borrow(x["name"], y, queue, is_written=True))
+        _run(entry, entry.in_order(tensors), device, queue)
     return results[0] if len(results) == 1 else results
 
 
-def _describe(argument: dict[str, Any], value: Any, stream: int) -> Any:
+def _describe(device: Device, argument: dict[str, Any], value: Any, stream: int) -> Any:
     """A tensor on the device; of a scalar, one on the host."""
     if argument["passed_by"] == "value":
         return _HostScalar(argument, value)
-    if hasattr(value, "contiguous"):
-        value = value.contiguous()
-    return DeviceTensor(argument["name"], value, stream)
+    return device.borrow(argument["name"], value, stream)
 
 
 class _HostScalar:
@@ -186,22 +146,21 @@ class _HostScalar:
         self.shape = self.array.shape
 
 
-def _run(kernel: Any, tensors: list[Any], model: Any, stream: int) -> None:
-    library = _library.load()
+def _run(entry: Entry, tensors: list[Borrowed], device: Device, stream: int) -> None:
     pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*(x.tensor for x in tensors))
     message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-    name = kernel.name.encode()
-    needed = library.attn_module_workspace_bytes(kernel._module, name, pointers, len(tensors), message, len(message))
+    needed = entry.workspace_bytes(pointers, len(tensors), message, len(message))
     if needed < 0:
-        raise _error(kernel, -needed, message)
-    workspace = DeviceTensor("the workspace", empty(model, [needed], "uint8"), stream) if needed else None
-    address = None if workspace is None else workspace.tensor[0].data + workspace.tensor[0].byte_offset
-    status = library.attn_module_call_cuda(
-        kernel._module, name, pointers, len(tensors), address, needed, stream, message, len(message)
-    )
+        raise _error(entry, -needed, message)
+    # The library may give this memory away when the call has returned: to what is on the stream behind the kernel.
+    workspace, address = None, None
+    if needed:
+        workspace = device.borrow("the workspace", device.empty([needed], "uint8"), stream, is_written=True)
+        address = workspace.address
+    status = entry.start(pointers, len(tensors), address, needed, stream, message, len(message))
     if status != _library.OK:
-        raise _error(kernel, status, message)
+        raise _error(entry, status, message)
 
 
-def _error(kernel: Any, status: int, message: Any) -> Exception:
-    return _library.error(status, f"{kernel.name}: {message.value.decode(errors='replace')}")
+def _error(entry: Entry, status: int, message: Any) -> Exception:
+    return _library.error(status, f"{entry.label}: {message.value.decode(errors='replace')}")

@@ -6,9 +6,9 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from attn import _checks, _cuda, _problem, _serving, _tensor, api
+from attn import _checks, _cuda, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -62,21 +62,9 @@ def sdpa_backward(
       CompileError: the compiler refused the problem.
     """
     _check_keywords("sdpa_backward", options, OPTIONS)
-    _refuse_gpu("sdpa_backward", target)
-    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
-    problem, others = api.prepare(*arrays, **options)
-    return _run(
-        problem,
-        problem.sizes.scores,
-        [*arrays, *others],
-        {"out": out, "lse": lse, "dout": dout, "dlse": dlse},
-        _as_names(grad),
-        options,
-        (score_mod, mask_mod),
-        dynamic,
-        target,
-        q,
-    )
+    call = api.dense(q, k, v, target, **options)
+    saved = _Saved(out, lse, dout, dlse)
+    return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
 def varlen_sdpa_backward(
@@ -114,45 +102,33 @@ def varlen_sdpa_backward(
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
     _check_keywords("varlen_sdpa_backward", options, PACKED_OPTIONS)
-    _refuse_gpu("varlen_sdpa_backward", target)
-    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
-    named = dict(zip("qkv", arrays, strict=True)) | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    named |= {x: options[x] for x in ("sink", "k_scale", "v_scale", "causal", "align") if x in options}
-    words = {name: x for name, x in options.items() if name not in named}
-    problem, others, longest = _serving.prepare_packed(named, are_same=cu_seqlens_q is cu_seqlens_k, **words)
-    return _run(
-        problem,
-        longest,
-        [*arrays, *others],
-        {"out": out, "lse": lse, "dout": dout, "dlse": dlse},
-        _as_names(grad),
-        options,
-        (score_mod, mask_mod),
-        dynamic,
-        target,
-        q,
-    )
+    call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
+    saved = _Saved(out, lse, dout, dlse)
+    return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
+
+
+class _Saved(NamedTuple):
+    """What the forward pass returned, and the cotangents of that, in the order of kernels."""
+
+    out: Any
+    lse: Any
+    dout: Any
+    dlse: Any = None
 
 
 def _run(
-    problem: _problem.Problem,
-    scores: tuple[int, ...],
-    inputs: list[Any],
-    saved: dict[str, Any],
-    names: tuple[str, ...],
-    options: dict[str, Any],
-    mods: tuple[Any, Any],
-    dynamic: bool,
-    target: str,
-    model: Any,
+    call: api.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
 ) -> dict[str, Any]:
-    """The gradients of `names` by the kernel of a problem, on `inputs` and what the forward pass has `saved`."""
-    problem = dataclasses.replace(problem, lse=saved["dlse"] is not None, grad=names)
-    source, captured = api.traced(problem, scores, *mods, dynamic=dynamic)
+    """The gradients of a call by the kernel of its problem; `traced` as for `api.Call.traced`."""
+    names = _as_names(grad)
+    problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
+    source, captured = call._replace(problem=problem).traced(**traced)
     _check_names(names, options, _captured(source))
-    kernel = api.compiled(source, target, "sdpa_backward")
-    results = [_tensor.as_array(name, x) for name, x in saved.items() if x is not None]
-    gradients = kernel.on_arrays([*inputs, *captured, *results], model)
+    results = {name: x for name, x in saved._asdict().items() if x is not None}
+    if not _cuda.is_target(call.target):
+        results = {name: _tensor.as_array(name, x) for name, x in results.items()}
+    kernel = api.compiled(source, call.target, "sdpa_backward")
+    gradients = kernel.run([*call.inputs, *captured, *results.values()], model)
     return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
@@ -230,11 +206,6 @@ def _vjp(
 
 def _as_names(grad: Sequence[str]) -> tuple[str, ...]:
     return (grad,) if isinstance(grad, str) else tuple(grad)
-
-
-def _refuse_gpu(function: str, target: str) -> None:
-    if _cuda.is_target(target):
-        raise ValueError(f"expected a processor as target of {function}, found {target}; leave it out")
 
 
 def _check_keywords(function: str, options: dict[str, Any], known: frozenset[str]) -> None:

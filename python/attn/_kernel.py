@@ -50,6 +50,8 @@ class Kernel:
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
         self._updated = [x["name"] for x in self.outputs if x["updated"]]
         self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
+        if self._is_for_gpu:
+            self._entry = self._gpu_entry()
         # Not at exit: another thread may be in the kernel, and the process frees the memory anyway.
         weakref.finalize(self, _library.load().attn_module_destroy, module).atexit = False
 
@@ -104,10 +106,14 @@ class Kernel:
             given. Nothing is written.
         """
         _check_count(self._names[0], len(inputs))
-        if self._is_for_gpu:
-            return _cuda.call(self, inputs, out)
-        arrays = [_as_input(argument, x) for argument, x in zip(self.inputs, inputs, strict=True)]
-        return self.on_arrays(arrays, inputs[0] if inputs else None, out)
+        if not self._is_for_gpu:
+            arrays = [_as_input(argument, x) for argument, x in zip(self.inputs, inputs, strict=True)]
+            return self.on_arrays(arrays, inputs[0] if inputs else None, out)
+        return self.run(list(inputs), None, out)
+
+    def run(self, inputs: list[Any], model: Any, out: Any = None) -> Any:
+        """`__call__` on NumPy arrays, or of a kernel for a GPU on arrays of its device."""
+        return _cuda.call(self._entry, tuple(inputs), out) if self._is_for_gpu else self.on_arrays(inputs, model, out)
 
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
         """`__call__` of a kernel for a CPU, on NumPy arrays; results are torch tensors where `model` is one."""
@@ -152,6 +158,19 @@ class Kernel:
     def in_order(self, tensors: list[Any]) -> list[Any]:
         """What belongs to the inputs, then the outputs, in the order of the kernel's C entry."""
         return tensors if self._order is None else [tensors[i] for i in self._order]
+
+    def _gpu_entry(self) -> _cuda.Entry:
+        library, name = _library.load(), self._name
+        module = self._module
+        return _cuda.Entry(
+            self.name,
+            self.inputs,
+            self.outputs,
+            self.new_shapes,
+            self.in_order,
+            lambda *given: library.attn_module_workspace_bytes(module, name, *given),
+            lambda *given: library.attn_module_call_cuda(module, name, *given),
+        )
 
     def _run(self, inputs: list[Array], outputs: list[Array]) -> None:
         arrays = self.in_order(inputs + outputs)

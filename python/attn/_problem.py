@@ -215,9 +215,10 @@ def of(
     sizes = _checks.qkv(*(_checks.head_major(name, x, layout, count).shape for name, x, count in named), layout=layout)
     rows = _checks.lengths("q_lengths", q_lengths, sizes.b, sizes.sq)
     keys = _checks.lengths("kv_lengths", kv_lengths, sizes.b, sizes.sk)
-    # Only a word that says no alignment asks, whether all alignments are one.
-    same = _checks.placed(words) is None or bool(
-        np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys))
+    # Only a word that says no alignment asks, whether all alignments are one. Lengths on a device may be any.
+    is_known = not any(isinstance(x, _tensor.StandIn) for x in (q_lengths, kv_lengths))
+    same = _checks.placed(words) is None or (
+        is_known and bool(np.all((sizes.sq if rows is None else rows) == (sizes.sk if keys is None else keys)))
     )
     return Problem(
         sizes,

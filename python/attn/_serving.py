@@ -14,6 +14,7 @@ from attn._words import Words
 
 Array = npt.NDArray[Any]
 
+PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align"})
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
 CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
 
@@ -59,16 +60,21 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
-    same = cu_seqlens_q is cu_seqlens_k
-    named = {"q": q, "k": k, "v": v, "sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal}
-    named |= {"align": align, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    named, tensors = _cuda.split(target, named)
-    problem, others, longest = prepare_packed(
-        named, scale=scale, return_lse=return_lse, is_known=tensors is None, are_same=same, **words
-    )
-    source, captured = api.traced(problem, longest, score_mod, mask_mod, dynamic=dynamic, target=target)
+    options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale, return_lse=return_lse, **words)
+    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target)(*call.inputs, *captured)
+
+
+def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> api.Call:
+    """A call of `varlen_sdpa`, which has these options, but for functions."""
+    # In the order of the kernel.
+    named = {"q": q, "k": k, "v": v} | {x: options.pop(x, None) for x in api.ARRAYS if x in PACKED_ARRAYS}
+    named, tensors = _cuda.split(target, named | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
+    are_same = cu_seqlens_q is cu_seqlens_k
+    problem, others, longest = prepare_packed(named, is_known=tensors is None, are_same=are_same, **options)
     inputs = [*tensors, *api.numbers_of(problem, others)] if tensors else [q, k, v, *others]
-    return api.compiled(source, target)(*inputs, *captured)
+    return api.Call(problem, longest, inputs, target)
 
 
 def prepare_packed(
@@ -223,10 +229,11 @@ def paged_sdpa(
                 "for it; leave dynamic out"
             )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
-    source, captured = api.traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
     numbers = api.numbers_of(problem, others)
     inputs = tensors or [q, k_cache, v_cache, *others[: len(others) - len(numbers)], api.as_i32(table)]
-    return api.compiled(source, target)(*inputs, *numbers, *captured)
+    call = api.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
+    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target)(*call.inputs, *captured)
 
 
 def kv_append(

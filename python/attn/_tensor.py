@@ -28,6 +28,10 @@ EXPORT_ERRORS = (BufferError, RuntimeError, TypeError, ValueError)
 CPU = _library.DLDevice(_library.DEVICE_CPU, 0)
 
 
+class StandIn(np.ndarray[Any, Any]):
+    """An array for an array on a device: shape and type are those of that, the values are nobody's."""
+
+
 def as_array(name: str, value: Any) -> Array:
     """A NumPy view of a NumPy array, or of any object with `__dlpack__` in CPU memory; never a copy.
 

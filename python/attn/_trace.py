@@ -51,7 +51,7 @@ def trace(
     element: str = "f32",
     *,
     open_indices: str | None = None,
-    is_on_device: bool = False,
+    is_on_device: bool | None = False,
 ) -> Traced:
     """Traces one call's functions.
 
@@ -62,7 +62,8 @@ def trace(
       element: the type of the score, "f32" or "f64".
       open_indices: for a kernel that serves other sizes too, which of "bhij" run below a size that is open; None where
         all sizes are static.
-      is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has.
+      is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has. None where the
+        caller checks it.
 
     Raises:
       TypeError: a function does what cannot be traced, or returns the wrong type; the message says what to write.
@@ -102,12 +103,12 @@ def trace(
     return Traced("\n".join(head + regions), arrays, tuple(printer.captures))
 
 
-def _where(name: str, array: Array, is_on_device: bool) -> Any:
+def _where(name: str, array: Array, is_on_device: bool | None) -> Any:
     """A captured array where its kernel runs: itself, or the tensor on the device that it stands for."""
     tensor = getattr(array, "tensor", None)
     if is_on_device and tensor is None:
         raise TypeError(f"expected {name} in the memory of a CUDA device, as q is, found an array in CPU memory")
-    if tensor is not None and not is_on_device:
+    if tensor is not None and is_on_device is False:
         raise TypeError(f"expected {name} in CPU memory, found a tensor on a CUDA device; copy it to the CPU")
     return array if tensor is None else tensor
 
@@ -205,7 +206,9 @@ class _Printer:
             is_static = [self._open_indices is None or (place, dim) in self._static for dim in range(array.ndim)]
             sizes = "".join(f"{x}x" if known else "?x" for x, known in zip(array.shape, is_static, strict=True))
             name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
-            self.captures[place] = (name, f"tensor<{sizes}{element}>", array.astype(DTYPES[element], copy=False))
+            is_on_device = getattr(array, "tensor", None) is not None
+            values = array if is_on_device else array.astype(DTYPES[element], copy=False)
+            self.captures[place] = (name, f"tensor<{sizes}{element}>", values)
         return self.captures[place]
 
 

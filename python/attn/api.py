@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import numbers
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from attn._words import Words
 Array = npt.NDArray[Any]
 
 kernels = KernelCache()
+# The arguments beside q, k and v that may be arrays, in the order of kernels.
+ARRAYS = ("bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal", "align")
 
 
 @_checks.explains_arguments
@@ -100,44 +102,38 @@ def sdpa(
     given = (bias, mask, sink, q_lengths, kv_lengths, score_mod, mask_mod, dropout, k_scale, v_scale)
     # A tuple or a tensor of offsets may have a hash, but is an argument of the kernel, not a word of its problem.
     has_arrays = any(x is not None for x in given) or bool(offsets(causal, align)) or hasattr(scale, "__dlpack__")
-    if not has_arrays and not _cuda.is_target(target):
-        arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
-        types = tuple([(x.dtype, x.shape) for x in arrays])
-        options = (scale, causal, align, layout, heads, return_lse, return_weights, dynamic)
+    if not has_arrays:
+        inputs, types = _plain_inputs(target, {"q": q, "k": k, "v": v})
+        plain = (scale, causal, align, layout, heads, return_lse, return_weights, dynamic)
         # Of one type and value: True is no number, though it has the hash of 1.
         given_words = tuple([(name, type(value), value) for name, value in words.items()])
         try:
-            kernel = _plain_kernel(target, types, given_words, *options)
+            kernel = _plain_kernel(target, types, given_words, *plain)
         except TypeError:
             pass  # an option is an array or a list, which nothing can be remembered by; or an error, found again
         else:
-            return kernel.on_arrays(arrays, q)
-    # In the order of the kernel: dense tensors, lengths, scales, offsets; the words of dropout come after.
-    named = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths}
-    named |= {"kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
-    named, tensors = _cuda.split(target, named)
-    arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
-    problem, others = prepare(
-        *arrays,
-        **named,
-        scale=scale,
-        dropout=dropout,
-        layout=layout,
-        heads=heads,
-        return_lse=return_lse,
-        return_weights=return_weights,
-        **words,
-    )
-    source, captured = traced(problem, problem.sizes.scores, score_mod, mask_mod, dynamic=dynamic, target=target)
-    if tensors is None:
-        return compiled(source, target).on_arrays([*arrays, *others, *captured], q)
-    return compiled(source, target)(*tensors, *numbers_of(problem, others), *captured)
+            return kernel.run(inputs, q)
+    options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
+    options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
+    options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
+    call = dense(q, k, v, target, **options, return_lse=return_lse, return_weights=return_weights)
+    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return compiled(source, target).run([*call.inputs, *captured], q)
+
+
+def _plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    """What a kernel takes of dense tensors, and their types and shapes."""
+    if _cuda.is_target(target):
+        device = _cuda.device_of(given)
+        return list(given.values()), tuple([device.form(name, x) for name, x in given.items()])
+    arrays = [_tensor.as_array(name, x) for name, x in given.items()]
+    return arrays, tuple([(x.shape, x.dtype) for x in arrays])
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
 def _plain_kernel(
     target: str,
-    types: tuple[tuple[np.dtype[Any], tuple[int, ...]], ...],
+    types: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...],
     words: tuple[tuple[str, type, Any], ...],
     scale: Any,
     causal: Any,
@@ -153,7 +149,7 @@ def _plain_kernel(
     Raises:
       TypeError: an option cannot be hashed; otherwise as `prepare`.
     """
-    arrays = [np.broadcast_to(np.empty((), dtype), shape) for dtype, shape in types]
+    arrays = [np.broadcast_to(np.empty((), dtype), shape) for shape, dtype in types]
     problem, _ = prepare(
         *arrays,
         scale=scale,
@@ -165,7 +161,55 @@ def _plain_kernel(
         return_weights=return_weights,
         **{name: value for name, _, value in words},
     )
-    return compiled(traced(problem, problem.sizes.scores, None, None, dynamic=dynamic)[0], target)
+    call = Call(problem, problem.sizes.scores, arrays, target)
+    return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
+
+
+class Call(NamedTuple):
+    """A call that is ready for its kernel.
+
+    Attributes:
+      problem: what the kernel is compiled for, without functions, with the sizes of this call.
+      scores: below what the indices of functions run, (B, Hq, Sq, Sk).
+      inputs: what the kernel takes before captured arrays: NumPy arrays, or for a GPU arrays on a device.
+      target: of the kernel.
+    """
+
+    problem: _problem.Problem
+    scores: tuple[int, ...]
+    inputs: list[Any]
+    target: str
+
+    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool) -> tuple[str, tuple[Any, ...]]:
+        """The source of the kernel with its functions traced, and the arrays that they captured.
+
+        Args:
+          score_mod, mask_mod: as in `sdpa`.
+          dynamic: leave the sizes open.
+        """
+        problem = self.problem
+        if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
+            problem = problem.with_dynamic_sizes()
+        result = _trace.trace(
+            score_mod,
+            mask_mod,
+            self.scores,
+            problem.score_dtype,
+            open_indices=problem.open_indices(),
+            is_on_device=_cuda.is_target(self.target),
+        )
+        return problem.text(result.text), result.arrays
+
+
+def dense(q: Any, k: Any, v: Any, target: str, **options: Any) -> Call:
+    """A call of `sdpa`, which has these options, but for functions."""
+    # In the order of the kernel: dense tensors, lengths, scales, offsets; numbers come after.
+    named = {"q": q, "k": k, "v": v} | {name: options.pop(name, None) for name in ARRAYS}
+    named, tensors = _cuda.split(target, named)
+    arrays = [_tensor.as_array(name, named.pop(name)) for name in "qkv"]
+    problem, others = prepare(*arrays, **named, **options)
+    inputs = [*arrays, *others] if tensors is None else [*tensors, *numbers_of(problem, others)]
+    return Call(problem, problem.sizes.scores, inputs, target)
 
 
 def prepare(
@@ -196,37 +240,6 @@ def prepare(
     words = [] if dropout is None else _checks.dropout(dropout)[1:]
     seeds = [np.asarray(word, np.uint64).view(np.int64) for word in words]
     return problem, [*dense.values(), *integers, *seeds, *as_scale(structure.get("scale"), problem)]
-
-
-def traced(
-    problem: _problem.Problem,
-    scores: tuple[int, ...],
-    score_mod: Any,
-    mask_mod: Any,
-    *,
-    dynamic: bool,
-    target: str = "host",
-) -> tuple[str, tuple[Any, ...]]:
-    """The source of a problem's kernel with its functions traced, and the arrays that they captured.
-
-    Args:
-      problem: the problem, with the sizes of this call.
-      scores: below what the indices run, (B, Hq, Sq, Sk).
-      score_mod, mask_mod: as in `sdpa`.
-      dynamic: leave the sizes open.
-      target: of the kernel: captured arrays of a GPU's are tensors on its device.
-    """
-    if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
-        problem = problem.with_dynamic_sizes()
-    result = _trace.trace(
-        score_mod,
-        mask_mod,
-        scores,
-        problem.score_dtype,
-        open_indices=problem.open_indices(),
-        is_on_device=_cuda.is_target(target),
-    )
-    return problem.text(result.text), result.arrays
 
 
 def compiled(source: str, target: str, name: str | None = None) -> _kernel.Kernel:

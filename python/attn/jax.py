@@ -255,21 +255,19 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     for name in ("causal", "align"):
         if options.get(name) == "offsets":
             options[name] = offsets
-    if "kv_lengths" in named:  # no value is known: alignments are not one, as those of lengths that differ
-        named["kv_lengths"] = np.full_like(named["kv_lengths"], min(1, named["k"].shape[_lengths_dim(options)]))
+    for lengths in ("q_lengths", "kv_lengths"):
+        if lengths in named:  # no value is known
+            named[lengths] = named[lengths].view(_tensor.StandIn)
     q, k, v = (named.pop(name) for name in "qkv")
     problem, _ = api.prepare(q, k, v, **named, **options, return_lse=not call.grad)
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
-    source, _ = api.traced(problem, problem.sizes.scores, _trace.Traced(call.regions), None, dynamic=False)
+    prepared = api.Call(problem, problem.sizes.scores, [], "host")
+    source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=False)
     kernel = _kernel.compile(source, "host", name="sdpa_backward" if call.grad else None)
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
     _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
     return kernel, name
-
-
-def _lengths_dim(options: dict[str, Any]) -> int:
-    return 2 if options["layout"] == "bhsd" else 1
 
 
 @functools.cache

@@ -25,7 +25,7 @@ def source(tensors, options):
     options = dict(options)
     dynamic, mods = options.pop("dynamic", False), [options.pop(name, None) for name in ("score_mod", "mask_mod")]
     problem, _ = api.prepare(*tensors, **options, return_lse=True)
-    return api.traced(problem, problem.sizes.scores, *mods, dynamic=dynamic)[0]
+    return api.Call(problem, problem.sizes.scores, [], "host").traced(*mods, dynamic=dynamic)[0]
 
 
 @settings(max_examples=MAX_EXAMPLES)

@@ -12,7 +12,7 @@ import torch
 
 import attn
 from attn import _trace, _words
-from attn.torch import _regions
+from attn.torch import _place, _regions
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -21,6 +21,7 @@ SECOND_ORDER = (
     "expected a gradient of first order of attn::sdpa, found one of second order: attn::sdpa_backward has no gradient "
     "of its own; write the attention by torch's operators where such gradients are needed (create_graph=True)"
 )
+DEVICES = ("cpu", "cuda")  # whose kernels there are
 NO_BOUND = -1  # of a window: None
 CAPTURE = "captures."  # and a number: one of the tensors that functions of scores read
 
@@ -65,6 +66,11 @@ class Call(NamedTuple):
         tensor: torch.Tensor = getattr(self, name)
         return tensor
 
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """The tensors by name; those that functions read by that of the function's argument."""
+        found = {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, torch.Tensor)}
+        return found | dict(zip(_regions.names(self.regions), self.captures, strict=True))
+
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
         words = dict(zip(_words.FORMS, self.words, strict=True))
@@ -79,8 +85,7 @@ class Call(NamedTuple):
             seed, offset = self.seeds.tolist()
             named["dropout"] = (self.dropout, seed, offset)
         if self.regions:
-            arrays = tuple(x.detach().numpy() for x in self.captures)
-            named["score_mod"] = _trace.Traced(self.regions, arrays)
+            named["score_mod"] = _trace.Traced(self.regions, tuple(x.detach() for x in self.captures))
         return {name: x for name, x in {**named, **words}.items() if x is not None} | {"dynamic": self.dynamic}
 
 
@@ -97,7 +102,8 @@ def _lse_type(q: torch.Tensor) -> torch.dtype:
 
 def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     call = Call.of(arguments)
-    out, lse = attn.sdpa(call.q, call.k, call.v, **call.options(), return_lse=True)
+    options = _place.options(call.tensors(), call.options())
+    out, lse = attn.sdpa(call.q, call.k, call.v, **options, return_lse=True)
     return out, lse
 
 
@@ -107,18 +113,24 @@ def _run_backward(
     call, wanted = Call.of(arguments), grad.split(",")
     captured = _regions.names(call.regions)
     names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
-    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=names, **call.options())
+    options = _place.options(call.tensors(), call.options())
+    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
 
 
 sdpa = torch.library.custom_op(
-    "attn::sdpa", _run, mutates_args=(), schema=f"({TENSORS}, {INPUTS}) -> (Tensor out, Tensor lse)"
+    "attn::sdpa",
+    _run,
+    mutates_args=(),
+    device_types=DEVICES,
+    schema=f"({TENSORS}, {INPUTS}) -> (Tensor out, Tensor lse)",
 )
 sdpa_backward = torch.library.custom_op(
     "attn::sdpa_backward",
     _run_backward,
     mutates_args=(),
+    device_types=DEVICES,
     schema=f"(Tensor dout, Tensor out, Tensor lse, Tensor? dlse, str grad, {TENSORS}, {INPUTS}) -> Tensor[]",
 )
 
@@ -126,6 +138,7 @@ sdpa_backward = torch.library.custom_op(
 @sdpa.register_fake
 def _shapes(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
     q, _, v = arguments[:3]
+    _place.check(Call.of(arguments).tensors())
     return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=_lse_type(q))
 
 

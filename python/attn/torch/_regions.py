@@ -44,7 +44,9 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
         text, tensors = _traced(score_mod, mask_mod, scores, element)
         wanted = [x.requires_grad for x in tensors]
     sums = torch.float64 if element == "f64" else torch.float32
-    return text, [x.to(sums).contiguous() if y else x for x, y in zip(tensors, wanted, strict=True)]
+    # Those without a gradient on the CPU have the kernel's type already.
+    is_made = [y or (x.is_cuda and x.is_floating_point()) for x, y in zip(tensors, wanted, strict=True)]
+    return text, [x.to(sums).contiguous() if y else x for x, y in zip(tensors, is_made, strict=True)]
 
 
 @torch.compiler.assume_constant_result
@@ -70,6 +72,8 @@ def names(text: str) -> list[str]:
 
 def _as_tensor(array: Any) -> torch.Tensor:
     """A tensor over the memory of an array where torch has such tensors: neither read-only nor of negative strides."""
+    if isinstance(array, torch.Tensor):  # on a device
+        return array
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 
 
@@ -80,7 +84,7 @@ def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regio
     token = _capture.TENSORS.set(tensors if is_recorded else None)
     try:
         with _disable_current_modes():  # of torch.export, whose tensors have no memory: those that are captured have
-            result = _trace.trace(score_mod, mask_mod, scores, element)
+            result = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None)
             found = [_as_tensor(x) for x in result.arrays]
     finally:
         _capture.TENSORS.reset(token)

@@ -103,9 +103,9 @@ def sdpa(
         bias=bias,
         mask=mask,
         sink=sink,
-        q_lengths=_integers(q_lengths),
-        kv_lengths=_integers(kv_lengths),
-        offsets=_integers(offsets),
+        q_lengths=_integers(q_lengths, q.device),
+        kv_lengths=_integers(kv_lengths, q.device),
+        offsets=_integers(offsets, q.device),
         seeds=_seeds(dropout_p),
         scale=scale,
         causal=_alignment(causal),
@@ -140,8 +140,9 @@ def _mask_rank_4(mask: Tensor, lead: torch.Size) -> Tensor:
     return mask.expand(*lead, *mask.shape[len(lead) :]).flatten(0, -4)
 
 
-def _integers(value: Any) -> Tensor | None:
-    return None if value is None else torch.as_tensor(value)
+def _integers(value: Any, device: torch.device) -> Tensor | None:
+    """Integers: a tensor where it is, numbers on the device of the queries."""
+    return value if value is None or isinstance(value, Tensor) else torch.as_tensor(value, device=device)
 
 
 def _alignment(value: Any) -> str | None:

@@ -1,0 +1,312 @@
+"""CUDA devices as array libraries have them: streams, new arrays, the memory of those that there are.
+
+What asks a library about its devices is here, and nowhere else: `TorchDevice` is all that needs torch.cuda. Nothing
+waits for a device, and all memory comes from the library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import math
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from attn import _library, _tensor
+
+TYPE_NAMES = {
+    (0, 8): "int8",
+    (0, 32): "int32",
+    (0, 64): "int64",
+    (1, 8): "uint8",
+    (2, 16): "float16",
+    (2, 32): "float32",
+    (2, 64): "float64",
+    (4, 16): "bfloat16",
+    (6, 8): "bool",
+    (10, 8): "float8_e4m3fn",
+}
+TYPE_CODES = {name: code for code, name in TYPE_NAMES.items()}
+# cuda.h's CU_STREAM_LEGACY, as DLPack names it too.
+LEGACY_STREAM = 1
+UNKNOWN = -1  # the number of a device that an array does not name
+ALIGNMENT = 16  # of a tensor's first byte
+# From this compute capability on a block has no more shared memory than one of sm_89, as 12.0 and 12.1.
+SMALL_SHARED = (12, 0)
+
+
+class Borrowed:
+    """A DLTensor over the memory of an array on a device, and what keeps both alive."""
+
+    def __init__(self, tensor: Any, *owners: Any) -> None:
+        """Of a pointer to a DLTensor."""
+        self.tensor, self._owners = tensor, owners
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes."""
+        return tuple(self.tensor[0].shape[i] for i in range(self.tensor[0].ndim))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements."""
+        kind = self.tensor[0].dtype
+        name = TYPE_NAMES.get((kind.code, kind.bits))
+        if name is None:
+            raise TypeError(f"expected numbers or bool, found DLPack type code {kind.code} of {kind.bits} bits")
+        return _tensor.dtype(name)
+
+    @property
+    def address(self) -> int:
+        """Of the first element."""
+        return int(self.tensor[0].data or 0) + int(self.tensor[0].byte_offset)
+
+
+def borrowed(
+    address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], number: int, owner: Any
+) -> Borrowed:
+    """A tensor at an address on the device of this number; strides count elements."""
+    code, bits = TYPE_CODES[dtype]
+    sizes = ctypes.c_int64 * max(len(shape), 1)
+    given, steps = sizes(*shape), sizes(*strides)
+    tensor = _library.DLTensor(
+        address,
+        _library.DLDevice(_library.DEVICE_CUDA, number),
+        len(shape),
+        _library.DLDataType(code, bits, 1),
+        given,
+        steps,
+        0,
+    )
+    return Borrowed(ctypes.pointer(tensor), tensor, given, steps, owner)
+
+
+class Device:
+    """A CUDA device of a library that speaks DLPack, as CuPy and JAX do, or the CUDA array interface, as Numba does."""
+
+    def __init__(self, number: int, model: Any) -> None:
+        """The device with this number; new arrays are of the kind of `model`."""
+        self.number, self._model = number, model
+
+    def __str__(self) -> str:
+        """Its name, as PyTorch has it."""
+        return f"cuda:{self.number}"
+
+    def has(self, value: Any) -> bool:
+        """Whether an array is on this device; of a CUDA array interface, which does not say it, on any."""
+        other = of(value)
+        return other is not None and (UNKNOWN in (self.number, other.number) or self.number == other.number)
+
+    def stream(self) -> int:
+        """The stream that the library uses at the moment, as DLPack names streams."""
+        library = sys.modules.get(type(self._model).__module__.partition(".")[0])
+        if library is not None and library.__name__ == "cupy":
+            return int(library.cuda.get_current_stream().ptr) or LEGACY_STREAM
+        if not hasattr(self._model, "__dlpack__"):
+            return int(self._model.__cuda_array_interface__.get("stream") or LEGACY_STREAM)
+        return LEGACY_STREAM
+
+    def guard(self, stream: int) -> contextlib.AbstractContextManager[Any]:
+        """While it is entered, the device is the thread's own, and new arrays belong to the stream."""
+        return contextlib.nullcontext()
+
+    def empty(self, shape: list[int], dtype: str) -> Any:
+        """A new array.
+
+        Raises:
+          TypeError: the library has not the array API standard.
+        """
+        model = self._model
+        if not hasattr(model, "__array_namespace__"):
+            raise TypeError(
+                f"expected out= for inputs of {type(model).__name__}, whose library makes no arrays; found none"
+            )
+        namespace = model.__array_namespace__()
+        same = str(getattr(model.dtype, "name", model.dtype)) == dtype
+        return namespace.empty(
+            tuple(shape), dtype=model.dtype if same else getattr(namespace, dtype), device=model.device
+        )
+
+    def form(self, name: str, value: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and the type of an array."""
+        tensor = self.borrow(name, value, self.stream())
+        return tensor.shape, tensor.dtype
+
+    def borrow(self, name: str, value: Any, stream: int, *, is_written: bool = False) -> Borrowed:
+        """The memory of an array, which is ready on the stream.
+
+        Raises:
+          TypeError: it exports no tensor.
+        """
+        if not hasattr(value, "__dlpack__"):
+            return _of_interface(name, value, stream)
+        try:
+            capsule = value.__dlpack__(stream=stream)
+        except _tensor.EXPORT_ERRORS as error:
+            raise TypeError(f"expected {name} to export a CUDA tensor through DLPack, found: {error}") from error
+        # DLManagedTensor begins with its DLTensor.
+        address = _library.capsule_pointer(capsule, b"dltensor")
+        return Borrowed(ctypes.cast(address, ctypes.POINTER(_library.DLTensor)), capsule, value)
+
+
+class TorchDevice(Device):
+    """A CUDA device of PyTorch."""
+
+    def __init__(self, device: Any) -> None:
+        """From a `torch.device` with an index."""
+        super().__init__(device.index, None)
+        self._torch, self._device = sys.modules["torch"], device
+
+    @functools.cached_property
+    def capability(self) -> tuple[int, int]:
+        """The compute capability, as (9, 0)."""
+        major, minor = self._torch.cuda.get_device_capability(self._device)
+        return major, minor
+
+    @functools.cached_property
+    def target(self) -> str:
+        """The best of attn's targets whose code it runs."""
+        return target_of(self.capability)
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether the current stream records a graph."""
+        return bool(self._torch.cuda.is_current_stream_capturing())
+
+    def stream(self) -> int:
+        """PyTorch's current stream of the device."""
+        return int(self._torch.cuda.current_stream(self._device).cuda_stream) or LEGACY_STREAM
+
+    def guard(self, stream: int) -> contextlib.AbstractContextManager[Any]:
+        """PyTorch's own guards: of the device, and of a stream that is not the current one."""
+        if stream == self.stream():
+            guard: contextlib.AbstractContextManager[Any] = self._torch.cuda.device(self._device)
+        else:
+            guard = self._torch.cuda.stream(self._stream(stream))
+        return guard
+
+    def empty(self, shape: list[int], dtype: str) -> Any:
+        """A tensor of PyTorch's caching allocator, for the current stream."""
+        return self._torch.empty(shape, dtype=getattr(self._torch, dtype), device=self._device)
+
+    def form(self, name: str, value: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and the type of a tensor."""
+        return tuple(value.shape), _tensor.dtype(_dtype_name(name, value))
+
+    def borrow(self, name: str, value: Any, stream: int, *, is_written: bool = False) -> Borrowed:
+        """The memory of a tensor, or of a copy that is contiguous and begins at a multiple of 16 bytes."""
+        value = _tensor.without_gradient(name, value)
+        if not is_written:
+            value = _aligned(value)
+        found = _of_torch(name, value, self.number, self.address(value, is_written=is_written))
+        if stream != self.stream():  # else the allocator may give the memory away while the kernel runs
+            value.record_stream(self._stream(stream))
+        return found
+
+    def address(self, value: Any, *, is_written: bool) -> int:
+        """Where the tensor lies on the device."""
+        return int(value.data_ptr())
+
+    def _stream(self, stream: int) -> Any:
+        return self._torch.cuda.ExternalStream(0 if stream == LEGACY_STREAM else stream, device=self._device)
+
+
+def _of_interface(name: str, value: Any, stream: int) -> Borrowed:
+    """The memory of an array that speaks the CUDA array interface.
+
+    Raises:
+      TypeError: it does not; or it is not ready on the stream, its type is unknown, or elements are missing.
+    """
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
+        raise TypeError(
+            f"expected {name} to be an object with __dlpack__ or __cuda_array_interface__, found {type(value).__name__}"
+        )
+    own, dtype = interface.get("stream"), np.dtype(interface["typestr"])
+    if own is not None and own != stream:
+        raise TypeError(f"expected {name} to be ready on the stream {stream}, found an array of the stream {own}")
+    if dtype.name not in TYPE_CODES or interface.get("mask") is not None:
+        raise TypeError(f"expected {name} to hold numbers or bool without a mask, found {interface['typestr']}")
+    shape, steps = tuple(interface["shape"]), interface.get("strides")
+    if steps is None:
+        strides = tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+    else:
+        strides = tuple(step // dtype.itemsize for step in steps)
+    return borrowed(int(interface["data"][0]), dtype.name, shape, strides, 0, value)
+
+
+def _of_torch(name: str, value: Any, number: int, address: int) -> Borrowed:
+    return borrowed(address, _dtype_name(name, value), tuple(value.shape), value.stride(), number, value)
+
+
+def _aligned(value: Any) -> Any:
+    if math.prod(value.shape) and value.data_ptr() % ALIGNMENT:
+        return value.clone(memory_format=sys.modules["torch"].contiguous_format)
+    return value.contiguous()
+
+
+def _dtype_name(name: str, value: Any) -> str:
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in TYPE_CODES:
+        raise TypeError(f"expected {name} to hold numbers or bool that kernels know, found {value.dtype}")
+    return dtype
+
+
+@functools.lru_cache(maxsize=64)
+def _torch_device(device: Any) -> TorchDevice:
+    return TorchDevice(device)
+
+
+def of(value: Any) -> Device | None:
+    """The CUDA device in whose memory an array is; None for any other value."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return _torch_device(value.device) if value.is_cuda else None
+    if isinstance(value, np.ndarray):
+        return None
+    if not hasattr(value, "__dlpack_device__"):
+        return Device(UNKNOWN, value) if hasattr(value, "__cuda_array_interface__") else None
+    kind, number = value.__dlpack_device__()
+    return Device(int(number), value) if int(kind) == _library.DEVICE_CUDA else None
+
+
+def place(value: Any) -> str:
+    """Where a value was found, for messages."""
+    device = of(value)
+    if device is not None:
+        return f"it on {device}"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return "it in CPU memory" if value.is_cpu else f"it on {value.device}"
+    if not hasattr(value, "__dlpack_device__"):
+        return f"a {type(value).__name__}"
+    kind = int(value.__dlpack_device__()[0])
+    return "it in CPU memory" if kind == _library.DEVICE_CPU else f"it in memory of DLPack device type {kind}"
+
+
+def target_of(capability: tuple[int, int]) -> str:
+    """The best of attn's targets for a device of this compute capability.
+
+    Raises:
+      RuntimeError: there is none.
+    """
+    names: bytes = _library.load().attn_targets()
+    best = ""
+    for name in names.decode().split():
+        found = re.fullmatch(r"sm_(\d+)(\d)(a?)", name)
+        if found is None:
+            continue
+        own = (int(found[1]), int(found[2]))
+        is_too_large = capability >= SMALL_SHARED and own >= (9, 0)
+        if own == capability or (own < capability and not found[3] and not is_too_large):
+            best = name
+    if not best:
+        raise RuntimeError(
+            f"expected a device of compute capability 8.0 or higher, found {capability[0]}.{capability[1]}; write the "
+            "attention by the operators of the array library"
+        )
+    return best

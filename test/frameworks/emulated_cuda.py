@@ -1,0 +1,81 @@
+"""A CUDA device of PyTorch whose tensors are on the CPU: kernels run in the emulated driver, on copies.
+
+It stands in for `attn._device.TorchDevice`, which is all of attn that asks torch.cuda.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+
+import torch
+
+from attn import _device
+from fake_cuda import EMULATOR, Driver
+
+is_built = EMULATOR.is_file()
+
+
+class EmulatedDevice(_device.TorchDevice):
+    """While a call runs, each of its tensors has a copy in the driver's memory; what it writes is copied back.
+
+    Attributes:
+      streams: of each call, in order.
+      made: by `empty`: the shape and type of each.
+    """
+
+    def __init__(self, capability=(8, 0)) -> None:
+        """The device of the driver, with this compute capability."""
+        self._device, self._torch, self.number = torch.device("cpu"), torch, 0
+        self.capability, self.current, self.is_capturing = capability, 77, False
+        self.driver = Driver()
+        self.driver.library.attn_emulator_set_capability(10 * capability[0] + capability[1])
+        self.streams, self.made = [], []
+        self._copies: dict[int, tuple[torch.Tensor, int]] = {}
+        self._new: list[torch.Tensor] = []
+
+    is_capturing = False
+    capability = (8, 0)
+
+    def stream(self) -> int:
+        """The number that a test has set."""
+        return self.current
+
+    @contextlib.contextmanager
+    def guard(self, stream):
+        """Copies what the call has made back."""
+        self.streams.append(stream)
+        try:
+            yield
+            for tensor in self._new:
+                self._read_back(tensor)
+        finally:
+            for _, address in self._copies.values():
+                assert self.driver.library.cuMemFree_v2(ctypes.c_uint64(address)) == 0
+            self._copies.clear()
+            self._new.clear()
+
+    def _read_back(self, tensor):
+        entry = self._copies.get(id(tensor))
+        if entry is None or tensor.dtype == torch.uint8 or not tensor.numel():
+            return
+        assert self.driver.library.cuMemcpyDtoH_v2(tensor.data_ptr(), entry[1], tensor.nbytes) == 0
+
+    def empty(self, shape, dtype):
+        """A tensor of NaN, so that what no kernel writes shows."""
+        made = torch.empty(shape, dtype=getattr(torch, dtype))
+        made = made.fill_(float("nan")) if made.is_floating_point() else made
+        self.made.append((tuple(shape), dtype))
+        self._new.append(made)
+        return made
+
+    def address(self, value, *, is_written):
+        """That of its copy."""
+        if id(value) in self._copies:
+            return self._copies[id(value)][1]
+        assert value.is_contiguous()
+        address = self.driver.allocate(value.nbytes)
+        self._copies[id(value)] = (value, address)
+        if not is_written and value.numel():
+            assert self.driver.library.cuMemcpyHtoD_v2(address, value.data_ptr(), value.nbytes) == 0
+        return address

@@ -1,0 +1,157 @@
+"""attn.torch on CUDA tensors: what decides and launches, by a device whose memory is that of the emulated driver.
+
+Numbers are compared with PyTorch's own attention, in float64 of the same inputs.
+"""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from emulated_cuda import EmulatedDevice, is_built
+
+import attn.torch as at
+from attn import _device
+
+pytestmark = pytest.mark.skipif(not is_built, reason="the emulated driver is not built")
+B, HQ, HKV, SQ, SK, D = 2, 4, 2, 17, 33, 16
+TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-4}
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """Tensors on the CPU are on this device."""
+    made = EmulatedDevice()
+    monkeypatch.setattr(_device, "of", lambda x: made if isinstance(x, torch.Tensor) else None)
+    return made
+
+
+def draw(*shape, dtype=torch.float16, grad=True):
+    return torch.randn(*shape).to(dtype).requires_grad_(grad)
+
+
+def qkv(dtype=torch.float16, grad=True, sq=SQ, sk=SK):
+    shapes = ((B, HQ, sq, D), (B, HKV, sk, D), (B, HKV, sk, D))
+    return tuple(draw(*shape, dtype=dtype, grad=grad) for shape in shapes)
+
+
+def doubles(*tensors):
+    return [x.detach().double().requires_grad_(x.requires_grad) for x in tensors]
+
+
+def gradients(out, inputs):
+    weights = torch.cos(torch.arange(out.numel(), dtype=torch.float64)).view(out.shape)
+    return torch.autograd.grad((out.double() * weights).sum(), inputs)
+
+
+def close(found, expected, dtype):
+    assert found.dtype == dtype
+    tolerance = TOLERANCES[dtype] * max(1.0, float(expected.detach().abs().max()))
+    torch.testing.assert_close(found.double(), expected.double(), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+def test_out_and_gradients(device, dtype):
+    """Causal, grouped heads, strides: the queries are a view (B, S, H, D)."""
+    rows, k, v = draw(B, SQ, HQ, D, dtype=dtype), *qkv(dtype)[1:]
+    out = at.sdpa(rows.transpose(1, 2), k, v, is_causal=True, enable_gqa=True)
+    same = doubles(rows, k, v)
+    expected = F.scaled_dot_product_attention(same[0].transpose(1, 2), *same[1:], is_causal=True, enable_gqa=True)
+    close(out, expected, dtype)
+    for found, wanted in zip(gradients(out, (rows, k, v)), gradients(expected, same), strict=True):
+        close(found, wanted, dtype)
+    assert device.streams == [77, 77]
+
+
+def test_lengths_mask_and_bias(device):
+    q, k, v = qkv(grad=False)
+    bias, mask = draw(1, HQ, SQ, SK, grad=False), torch.rand(B, 1, SQ, SK) > 0.3
+    lengths = torch.tensor([SK, 9])
+    out = at.sdpa(q, k, v, mask, bias=bias, kv_lengths=lengths, enable_gqa=True)
+    kept = mask & (torch.arange(SK) < lengths[:, None, None, None])
+    added = bias.double().masked_fill(~kept, -torch.inf)
+    close(out, F.scaled_dot_product_attention(*doubles(q, k, v), added, enable_gqa=True), torch.float16)
+
+
+def test_compiled_it_is_the_same(device):
+    q, k, v = qkv()
+
+    def call(q, k, v):
+        return at.sdpa(q * 2, k, v, causal="bottom_right", window=(8, None), enable_gqa=True)
+
+    out, expected = torch.compile(call, fullgraph=True, backend="aot_eager")(q, k, v), call(q, k, v)
+    assert torch.equal(out, expected)
+    for found, wanted in zip(gradients(out, (q, k, v)), gradients(expected, (q, k, v)), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_functions_with_tensors_of_the_device(device):
+    q, k, v = qkv(grad=False)
+    slopes, documents = torch.rand(HQ), torch.randint(2, (B, SK))
+
+    def score_mod(s, b, h, i, j):
+        return s - slopes[h] * (i - j)
+
+    def mask_mod(b, h, i, j):
+        return documents[b, i] == documents[b, j]
+
+    out = at.flex_attention(q, k, v, score_mod, mask_mod, enable_gqa=True)
+    distance = torch.arange(SQ)[:, None] - torch.arange(SK)
+    added = (-slopes.double()[:, None, None] * distance).expand(B, HQ, SQ, SK)
+    added = added.masked_fill((documents[:, :SQ, None] != documents[:, None])[:, None], -torch.inf)
+    close(out, F.scaled_dot_product_attention(*doubles(q, k, v), added, enable_gqa=True), torch.float16)
+
+
+def test_each_call_is_on_the_stream_that_is_current_then(device):
+    """Of several streams: outputs and workspace are made inside of the guard of the call's own."""
+    q, k, v = qkv(sq=1, grad=False)  # keys are split: there is a workspace
+    results = []
+    for stream in (5, 0, 6):
+        device.current = stream or _device.LEGACY_STREAM
+        results.append(at.sdpa(q, k, v, enable_gqa=True))
+    assert device.streams == [5, 1, 6]
+    assert torch.equal(results[0], results[2])
+
+
+@pytest.mark.parametrize(
+    ("capability", "target"),
+    [((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_86"), ((8, 9), "sm_89"), ((9, 0), "sm_90a"),
+     ((10, 0), "sm_90"), ((12, 0), "sm_89")],
+)  # fmt: skip
+def test_target_of_a_capability(capability, target):
+    assert _device.target_of(capability) == target
+
+
+def test_no_target_of_a_capability():
+    with pytest.raises(RuntimeError, match=r"expected a device of compute capability 8.0 or higher, found 7.5; write"):
+        _device.target_of((7, 5))
+
+
+def test_it_compiles_for_the_device(monkeypatch):
+    device = EmulatedDevice((9, 0))
+    monkeypatch.setattr(_device, "of", lambda x: device if isinstance(x, torch.Tensor) else None)
+    try:
+        q, k, v = (draw(1, 1, 65, 64, grad=False) for _ in "qkv")
+        close(at.sdpa(q, k, v), F.scaled_dot_product_attention(*doubles(q, k, v)), torch.float16)
+    finally:
+        device.driver.library.attn_emulator_set_capability(80)
+
+
+def test_dropout_is_not_captured(device):
+    device.is_capturing = True
+    q, k, v = qkv(grad=False)
+    with pytest.raises(RuntimeError, match="expected no dropout while a CUDA graph is captured, found dropout_p"):
+        at.sdpa(q, k, v, dropout_p=0.5, enable_gqa=True)
+    at.sdpa(q, k, v, enable_gqa=True)
+
+
+def test_tensors_of_one_call_are_on_one_device():
+    """Without memory: the error is that of a call and of what torch.compile traces."""
+    with torch._subclasses.FakeTensorMode():
+        q, k, v = (torch.empty(1, 2, 5, 16, dtype=torch.float16, device="cuda") for _ in "qkv")
+        out, lse = at.sdpa(q, k, v, return_lse=True)
+        assert (str(out.device), lse.dtype) == ("cuda:0", torch.float32)
+        with pytest.raises(
+            TypeError, match=r'expected v on cuda:0, as query is, found it on cpu; write v.to\("cuda:0"\)'
+        ):
+            at.sdpa(q, k, v.cpu())
+        with pytest.raises(TypeError, match="expected kv_lengths on cuda:0, as query is, found it on cpu"):
+            at.sdpa(q, k, v, kv_lengths=torch.empty(1, dtype=torch.int64, device="cpu"))
