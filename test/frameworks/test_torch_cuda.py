@@ -18,9 +18,10 @@ TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-4}
 
 @pytest.fixture
 def device(monkeypatch):
-    """Tensors on the CPU are on this device."""
+    """Tensors are on this device, but for those of float64, which have no kernels there."""
     made = EmulatedDevice()
-    monkeypatch.setattr(_device, "of", lambda x: made if isinstance(x, torch.Tensor) else None)
+    is_on = lambda x: isinstance(x, torch.Tensor) and x.dtype != torch.float64  # noqa: E731
+    monkeypatch.setattr(_device, "of", lambda x: made if is_on(x) else None)
     return made
 
 
@@ -155,3 +156,22 @@ def test_tensors_of_one_call_are_on_one_device():
             at.sdpa(q, k, v.cpu())
         with pytest.raises(TypeError, match="expected kv_lengths on cuda:0, as query is, found it on cpu"):
             at.sdpa(q, k, v, kv_lengths=torch.empty(1, dtype=torch.int64, device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["bias", "sink", "captured"])
+def test_gradients_that_gpus_have_no_kernels_for(device, name):
+    """By formulas on the device, with a warning: those of the same call on the CPU."""
+    q, k, v = qkv()
+    other = torch.randn((1, 1, SQ, SK) if name == "bias" else HQ).requires_grad_()
+
+    def call(q, k, v, x):
+        options = {"score_mod": lambda s, b, h, i, j: s * x[h]} if name == "captured" else {name: x}
+        return at.sdpa(q, k, v, enable_gqa=True, causal="bottom_right", **options)
+
+    given = other.detach().half().requires_grad_() if name == "bias" else other
+    out = call(q, k, v, given)
+    with pytest.warns(RuntimeWarning, match="attn.torch: gradients of .* have no kernel for GPUs; all gradients of"):
+        found = gradients(out, (q, k, v, given))
+    same = doubles(q, k, v, given)
+    for x, y in zip(found, gradients(call(*same), same), strict=True):
+        close(x, y, x.dtype)

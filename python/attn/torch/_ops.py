@@ -12,7 +12,7 @@ import torch
 
 import attn
 from attn import _trace, _words
-from attn.torch import _place, _regions
+from attn.torch import _formulas, _place, _regions
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -111,9 +111,12 @@ def _run_backward(
     dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
 ) -> list[torch.Tensor]:
     call, wanted = Call.of(arguments), grad.split(",")
+    options = _place.options(call.tensors(), call.options())
+    if "target" in options and _formulas.needs_formulas(wanted):
+        made = _formulas.gradients(call, dout, out, lse, dlse, wanted)
+        return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
     captured = _regions.names(call.regions)
     names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
-    options = _place.options(call.tensors(), call.options())
     found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
