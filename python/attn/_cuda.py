@@ -102,18 +102,18 @@ def split(target: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], list[
     return arguments | {name: stand_in(name, x, device) for name, x in given.items()}, list(given.values())
 
 
-def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: int | None = None) -> Any:
+def call(entry: Entry, inputs: tuple[Any, ...], out: Any = None, stream: Any = None) -> Any:
     """The output of a kernel, or a tuple of its outputs.
 
     Args:
       entry: the kernel.
       inputs: as the kernel takes them: arrays on one device, and numbers where it takes scalars.
       out: the arrays to write to; None for new ones.
-      stream: the stream's handle; None for the one that the library of the first array uses.
+      stream: a stream or its handle; None for the one that the library of the first array uses.
     """
     given = {x["name"]: y for x, y in zip(entry.inputs, inputs, strict=True) if x["passed_by"] != "value"}
     device = device_of(given)
-    queue = device.stream() if stream is None else stream or _device.LEGACY_STREAM
+    queue = device.stream() if stream is None else _device.handle_of(stream)
     with device.guard(queue):
         tensors = [_describe(device, x, y, queue) for x, y in zip(entry.inputs, inputs, strict=True)]
         if out is None:

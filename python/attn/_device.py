@@ -103,8 +103,8 @@ class Device:
 
     def stream(self) -> int:
         """The stream that the library uses at the moment, as DLPack names streams."""
-        library = sys.modules.get(type(self._model).__module__.partition(".")[0])
-        if library is not None and library.__name__ == "cupy":
+        library = self._library()
+        if library is not None:
             return int(library.cuda.get_current_stream().ptr) or LEGACY_STREAM
         if not hasattr(self._model, "__dlpack__"):
             return int(self._model.__cuda_array_interface__.get("stream") or LEGACY_STREAM)
@@ -112,7 +112,19 @@ class Device:
 
     def guard(self, stream: int) -> contextlib.AbstractContextManager[Any]:
         """While it is entered, the device is the thread's own, and new arrays belong to the stream."""
-        return contextlib.nullcontext()
+        library = self._library()
+        if library is None:
+            return contextlib.nullcontext()
+        stack = contextlib.ExitStack()
+        stack.enter_context(library.cuda.Device(self.number))
+        if stream != self.stream():
+            stack.enter_context(library.cuda.ExternalStream(0 if stream == LEGACY_STREAM else stream))
+        return stack
+
+    def _library(self) -> Any:
+        """CuPy, where the array is of it; no other library here has streams and devices of its own."""
+        name = type(self._model).__module__.partition(".")[0]
+        return sys.modules.get(name) if name == "cupy" else None
 
     def empty(self, shape: list[int], dtype: str) -> Any:
         """A new array.
@@ -133,6 +145,9 @@ class Device:
 
     def form(self, name: str, value: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape and the type of an array."""
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        if isinstance(shape, tuple) and isinstance(dtype, np.dtype):
+            return shape, dtype
         tensor = self.borrow(name, value, self.stream())
         return tensor.shape, tensor.dtype
 
@@ -272,6 +287,26 @@ def of(value: Any) -> Device | None:
         return Device(UNKNOWN, value) if hasattr(value, "__cuda_array_interface__") else None
     kind, number = value.__dlpack_device__()
     return Device(int(number), value) if int(kind) == _library.DEVICE_CUDA else None
+
+
+def handle_of(stream: Any) -> int:
+    """The handle of a stream, as DLPack names streams.
+
+    Raises:
+      TypeError: it is neither a handle nor a stream of PyTorch, CuPy or Numba, nor one that has `__cuda_stream__`.
+    """
+    handle = stream
+    if hasattr(stream, "__cuda_stream__"):
+        handle = stream.__cuda_stream__()[1]
+    else:
+        for name in ("cuda_stream", "ptr", "handle"):  # of PyTorch, CuPy, Numba
+            handle = getattr(stream, name, handle)
+    handle = getattr(handle, "value", handle)
+    if isinstance(handle, bool) or not isinstance(handle, int):
+        raise TypeError(
+            f"expected stream to be the handle of a CUDA stream or a stream of PyTorch or CuPy, found {stream!r}"
+        )
+    return handle or LEGACY_STREAM
 
 
 def place(value: Any) -> str:

@@ -36,16 +36,17 @@ def _index(value: Any) -> str:
 ARGUMENT = {"name": str, "role": ("input", "output"), "dtype": _dtype, "shape": [_size], "result": _index}
 ARGUMENT |= {"passed_by": ("pointer", "value"), "updated": bool}
 KERNEL = {"name": str, "problem": str, "features": str, "sizes": [str], "arguments": [ARGUMENT]}
-LIBRARY = {"name": str, "file": str, "call_entry": str, "use_target_entry": str}
-MANIFEST = {"library": LIBRARY, "kernels": [KERNEL], "variants": [{"name": str}]}
+LIBRARY = {"name": str, "file": str, "call_entry": str}
+# Its other entry: of processors, of GPUs.
+USE_TARGET, WORKSPACE = "use_target_entry", "workspace_bytes_entry"
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The manifest of a library, with all that MANIFEST names.
+    """The manifest of a library, with all that a `Library` reads.
 
     Raises:
-      ValueError: the library is for GPUs; or the manifest is damaged: the message has the file, the place in it, what
-        was expected and what was found.
+      ValueError: the manifest is damaged: the message has the file, the place in it, what was expected and what was
+        found.
       OSError: the file cannot be read.
     """
     try:
@@ -59,12 +60,9 @@ def read(path: Path) -> dict[str, Any]:
         if not isinstance(manifest, dict) or part not in manifest:
             raise ValueError(f"expected the manifest of attnc --problems, found one without {what} in {path}")
     library = manifest["library"]
-    if isinstance(library, dict) and "workspace_bytes_entry" in library:
-        raise ValueError(
-            f"expected a library for processors, found one for GPUs in {path}; call it from C, or write "
-            "attn.sdpa(…, target=…)"
-        )
-    _check(manifest, MANIFEST, "", path)
+    entry = WORKSPACE if isinstance(library, dict) and WORKSPACE in library else USE_TARGET
+    schema = {"library": LIBRARY | {entry: str}, "kernels": [KERNEL], "variants": [{"name": str}]}
+    _check(manifest, schema, "", path)
     return manifest
 
 

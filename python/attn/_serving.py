@@ -178,9 +178,29 @@ def paged_sdpa(
       ValueError: also where a length is beyond the block table, or an entry within a length is no page.
       TypeError, CompileError: as `sdpa`.
     """
-    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, "bias": bias, "mask": mask, "sink": sink}
-    named |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
-    named |= {"causal": causal, "align": align, "block_table": block_table}
+    options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
+    options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
+    call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, return_lse=return_lse, **options)
+    if dynamic:
+        _check_dynamic(call.problem)
+    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target)(*call.inputs, *captured)
+
+
+def paged(
+    q: Any,
+    k_cache: Any,
+    v_cache: Any,
+    block_table: Any,
+    kv_lengths: Any,
+    target: str,
+    page_layout: str = "nhd",
+    **options: Any,
+) -> api.Call:
+    """A call of `paged_sdpa`, which has these options, but for functions."""
+    # In the order of the kernel, the block table last.
+    named = {"q": q, "k_cache": k_cache, "v_cache": v_cache, **{name: options.pop(name, None) for name in api.ARRAYS}}
+    named |= {"kv_lengths": kv_lengths, "block_table": block_table}
     named, tensors = _cuda.split(target, named)
     arrays = {name: _tensor.as_array(name, named.pop(name)) for name in ("q", "k_cache", "v_cache")}
     _problem.key_type(*arrays.values())
@@ -213,27 +233,24 @@ def paged_sdpa(
         k,
         v,
         **named,
-        scale=scale,
         kv_lengths=lengths,
-        return_lse=return_lse,
-        **words,
+        **options,
     )
-    if dynamic:
-        by_key = [
-            name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1
-        ]
-        by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []
-        if by_key:
-            raise ValueError(
-                f"expected {by_key[0]} without dynamic=True: a kernel for any number of pages has no number of keys "
-                "for it; leave dynamic out"
-            )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     numbers = api.numbers_of(problem, others)
     inputs = tensors or [q, k_cache, v_cache, *others[: len(others) - len(numbers)], api.as_i32(table)]
-    call = api.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
-    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target)(*call.inputs, *captured)
+    return api.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
+
+
+def _check_dynamic(problem: _problem.Problem) -> None:
+    """Raises where arrays of a paged call have a size for each key, as a kernel for any number of pages has not."""
+    by_key = [name for name, x in (("a bias", problem.bias), ("a mask", problem.mask)) if x is not None and x[3] != 1]
+    by_key += ["k_scale and v_scale a token"] if problem.kv_scale == "token" else []
+    if by_key:
+        raise ValueError(
+            f"expected {by_key[0]} without dynamic=True: a kernel for any number of pages has no number of keys "
+            "for it; leave dynamic out"
+        )
 
 
 def kv_append(

@@ -1,6 +1,7 @@
 """Libraries that `attnc --problems` has compiled, loaded by their manifest: `load_library` and `Library`.
 
-The library's own dispatcher finds the kernel of a call; nothing is compiled.
+The library's own dispatcher finds the kernel of a call; nothing is compiled. One for GPUs takes arrays on a device and
+starts its kernels on a stream, by the code for that device.
 """
 
 from __future__ import annotations
@@ -15,17 +16,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _library, _manifest, _problem, _tensor, api
-from attn._types import Tensor, TensorT
+from attn import _checks, _cuda, _library, _manifest, _problem, _serving, _tensor, api
+from attn._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
 
 # What kernels are found by: the words of a problem line that tensors do not show, as pairs of a name and a value.
 Features = frozenset[tuple[str, str | float]]
+Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 # The options of attn.sdpa that decide what is compiled, and the others, which a library takes.
 COMPILED = frozenset({"score_mod", "mask_mod", "dynamic", "target"})
-OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - COMPILED - set("qkv")
+
+
+def _options(function: Any) -> frozenset[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(x.name for x in parameters if x.kind is x.KEYWORD_ONLY) - COMPILED
+
+
+OPTIONS = _options(api.sdpa)
+PACKED_OPTIONS, PAGED_OPTIONS = _options(_serving.varlen_sdpa), _options(_serving.paged_sdpa)
 
 SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
 
@@ -40,12 +50,18 @@ class _Entry:
         self.inputs = [x for x in kernel["arguments"] if x["role"] == "input"]
         self.outputs = [x for x in kernel["arguments"] if x["role"] == "output"]
 
+    def new_outputs(self, sizes: dict[str, int]) -> list[tuple[list[int], dict[str, Any]]]:
+        """The shape of each output where dynamic sizes are these, and the output."""
+        return [([n if isinstance(n, int) else sizes.get(n, 0) for n in x["shape"]], x) for x in self.outputs]
+
 
 class Library:
     """The kernels of a problem file in one shared library; it may be called from several threads.
 
     Attributes:
       name: its C name.
+      is_for_gpus: whether its calls take arrays on a CUDA device. They have `stream` then: a stream of PyTorch or CuPy,
+        or a handle; None for the one that the library of q uses. Kernels are started there, and nothing waits.
       manifest: as `attnc --manifest` wrote it.
       problems: the problem lines that it has kernels for.
     """
@@ -69,15 +85,21 @@ class Library:
             raise ValueError(
                 f"expected a shared library at {file}, which attnc --emit=shared writes, found: {error}"
             ) from error
-        missing = [name for name in (entries["call_entry"], entries["use_target_entry"]) if not hasattr(code, name)]
+        self.is_for_gpus = _manifest.WORKSPACE in entries
+        self._kind = "sm_80" if self.is_for_gpus else "host"  # any GPU, or any processor: what calls are prepared for
+        other = entries[_manifest.WORKSPACE if self.is_for_gpus else _manifest.USE_TARGET]
+        missing = [name for name in (entries["call_entry"], other) if not hasattr(code, name)]
         if missing:
             raise ValueError(f"expected {file} to be the library of the manifest, with {missing[0]}, found none")
-        self._call = getattr(code, entries["call_entry"])
-        self._call.restype = ctypes.c_int32
-        self._call.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_int64]
-        self._use_target = getattr(code, entries["use_target_entry"])
-        self._use_target.restype = ctypes.c_int32
-        self._use_target.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int64]
+        self._call, self._other = getattr(code, entries["call_entry"]), getattr(code, other)
+        text, size = ctypes.c_char_p, ctypes.c_int64
+        tensors = [ctypes.c_void_p, size]  # and how many
+        workspace = [ctypes.c_void_p, size, ctypes.c_void_p] if self.is_for_gpus else []  # and the stream
+        self._call.restype, self._call.argtypes = ctypes.c_int32, [text, *tensors, *workspace, text, size]
+        if self.is_for_gpus:
+            self._other.restype, self._other.argtypes = size, [text, *tensors, text, size]
+        else:
+            self._other.restype, self._other.argtypes = ctypes.c_int32, [text, text, size]
 
     def __repr__(self) -> str:
         """The name, the number of kernels and the targets."""
@@ -97,23 +119,68 @@ class Library:
         """Has all later calls take another target; None: the best that this processor runs.
 
         Raises:
-          ValueError: the library has none of that name, or the processor does not run it.
+          ValueError: the library has none of that name, or the processor does not run it; or it is for GPUs, whose
+            calls take the best target that the device of their stream runs.
         """
+        if self.is_for_gpus:
+            raise ValueError(
+                f"expected a library for processors, found one for {', '.join(self.targets)}; each call takes the best "
+                "target that the device of its stream runs"
+            )
         message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
-        if self._use_target(None if target is None else target.encode(), message, len(message)) != _library.OK:
+        if self._other(None if target is None else target.encode(), message, len(message)) != _library.OK:
             raise ValueError(message.value.decode(errors="replace"))
 
-    def sdpa(self, q: TensorT, k: Tensor, v: Tensor, **options: Any) -> TensorT | tuple[TensorT, ...]:
+    def sdpa(
+        self, q: TensorT, k: Tensor, v: Tensor, *, stream: Any = None, **options: Any
+    ) -> TensorT | tuple[TensorT, ...]:
         """`attn.sdpa` by a kernel of this library; the same options but for regions, `dynamic` and `target`.
 
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
         _check_keywords("sdpa", options.keys() - OPTIONS)
-        arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
-        problem, others = api.prepare(*arrays, **options)
-        words = self._get_words(problem, options)
-        return _alone(self._run(words, [*arrays, *others], model=q, line=problem.line())[1])
+        return self._run_call(api.dense(q, k, v, self._kind, **options), options, q, stream)
+
+    def varlen_sdpa(
+        self,
+        q: TensorT,
+        k: Tensor,
+        v: Tensor,
+        cu_seqlens_q: Integers,
+        cu_seqlens_k: Integers,
+        *,
+        stream: Any = None,
+        **options: Any,
+    ) -> TensorT | tuple[TensorT, ...]:
+        """`attn.varlen_sdpa` by a kernel of this library, of a line with layout=varlen; see `sdpa`.
+
+        Raises:
+          ValueError, TypeError: as `attn.varlen_sdpa` and `sdpa`.
+        """
+        _check_keywords("varlen_sdpa", options.keys() - PACKED_OPTIONS)
+        call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
+        return self._run_call(call, options, q, stream)
+
+    def paged_sdpa(
+        self,
+        q: TensorT,
+        k_cache: Tensor,
+        v_cache: Tensor,
+        block_table: Tensor,
+        kv_lengths: Integers,
+        *,
+        stream: Any = None,
+        **options: Any,
+    ) -> TensorT | tuple[TensorT, ...]:
+        """`attn.paged_sdpa` by a kernel of this library, of a line with paged=; see `sdpa`.
+
+        Raises:
+          ValueError, TypeError: as `attn.paged_sdpa` and `sdpa`.
+        """
+        _check_keywords("paged_sdpa", options.keys() - PAGED_OPTIONS)
+        call = _serving.paged(q, k_cache, v_cache, block_table, kv_lengths, self._kind, **options)
+        return self._run_call(call, options, q, stream)
 
     def sdpa_backward(
         self,
@@ -126,6 +193,7 @@ class Library:
         *,
         dlse: Tensor | None = None,
         grad: Sequence[str] = ("q", "k", "v"),
+        stream: Any = None,
         **options: Any,
     ) -> dict[str, TensorT]:
         """`attn.sdpa_backward` by a kernel of this library, of a line with the word grad; see `sdpa`.
@@ -135,14 +203,22 @@ class Library:
         """
         _check_keywords("sdpa_backward", options.keys() - OPTIONS | (options.keys() & {"return_lse", "return_weights"}))
         names = (grad,) if isinstance(grad, str) else tuple(grad)
-        arrays = [_tensor.as_array(name, x) for name, x in zip("qkv", (q, k, v), strict=True)]
-        problem, others = api.prepare(*arrays, **options)
-        problem = dataclasses.replace(problem, lse=dlse is not None, grad=names)
+        call = api.dense(q, k, v, self._kind, **options)
+        problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
         saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
-        inputs = [*arrays, *others, *(_tensor.as_array(name, x) for name, x in saved.items())]
-        entry, results = self._run(self._get_words(problem, options), inputs, model=q, line=problem.line())
+        inputs = call.inputs + [self._as_input(name, x) for name, x in saved.items()]
+        words = self._get_words(problem, options)
+        entry, results = self._run(words, inputs, model=q, line=problem.line(), stream=stream)
         gradients = {x["name"].removeprefix("d"): y for x, y in zip(entry.outputs, results, strict=True)}
         return {name: gradients[name] for name in names}
+
+    def _run_call(self, call: api.Call, options: dict[str, Any], model: Any, stream: Any) -> Any:
+        words = self._get_words(call.problem, options)
+        return _alone(self._run(words, call.inputs, model=model, line=call.problem.line(), stream=stream)[1])
+
+    def _as_input(self, name: str, value: Any) -> Any:
+        """An array on the CPU; of a library for GPUs what the call has, which is looked at later."""
+        return value if self.is_for_gpus else _tensor.as_array(name, value)
 
     def _get_words(self, problem: _problem.Problem, options: dict[str, Any]) -> list[str]:
         words = _words(problem)
@@ -152,27 +228,45 @@ class Library:
             words = unplaced if _canonical(unplaced) in self._kernels else words
         return words
 
-    def __call__(self, features: str, *inputs: Tensor | float) -> Tensor | tuple[Tensor, ...]:
+    def __call__(self, features: str, *inputs: Tensor | float, stream: Any = None) -> Tensor | tuple[Tensor, ...]:
         """Calls the kernel for these features and inputs.
 
         Args:
           features: the words of a problem line that tensors do not show, as "causal=top_left out=lse".
           inputs: NumPy arrays or objects with `__dlpack__`, in the order of the kernel.
+          stream: of a library for GPUs, as in `sdpa`.
 
         Returns:
           The output, or a tuple of the outputs.
         """
-        arrays = [_tensor.as_array(f"input {i}", x) for i, x in enumerate(inputs)]
-        return _alone(self._run(features.split(), arrays, model=inputs[0] if inputs else None, line="")[1])
+        given = [self._as_input(f"input {i}", x) for i, x in enumerate(inputs)]
+        model = inputs[0] if inputs else None
+        return _alone(self._run(features.split(), given, model=model, line="", stream=stream)[1])
 
-    def _run(self, words: list[str], inputs: list[Array], model: Any, line: str) -> tuple[_Entry, tuple[Any, ...]]:
-        inputs = [_tensor.contiguous(x) for x in inputs]
+    def _run(
+        self, words: list[str], inputs: list[Any], *, model: Any, line: str, stream: Any
+    ) -> tuple[_Entry, tuple[Any, ...]]:
+        if self.is_for_gpus:
+            forms = _forms(inputs)
+            entry, sizes = self._find(words, forms, line)
+            found = _cuda.call(self._gpu_entry(entry, sizes), tuple(inputs), stream=stream)
+            return entry, found if len(entry.outputs) > 1 else (found,)
+        if stream is not None:
+            raise TypeError(f"expected a stream for a library for GPUs alone, found one of {', '.join(self.targets)}")
+        arrays = [_tensor.contiguous(_tensor.as_array(f"input {i}", x)) for i, x in enumerate(inputs)]
+        entry, sizes = self._find(words, [(x.shape, x.dtype) for x in arrays], line)
+        outputs = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in entry.new_outputs(sizes)]
+        _tensor.call(self._call, (entry.features,), self.name, entry.names, arrays + outputs)
+        return entry, tuple(_tensor.like(x, model) for x in outputs)
+
+    def _find(self, words: list[str], forms: list[Form], line: str) -> tuple[_Entry, dict[str, int]]:
+        """The kernel of these features for inputs of these forms, and its dynamic sizes by name."""
         same = self._kernels.get(_canonical(words), [])
         for entry in same:
-            sizes = _match(entry.inputs, inputs)
+            sizes = _match(entry.inputs, forms)
             if sizes is not None:
-                return entry, self._run_kernel(entry, inputs, sizes, model)
-        found = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs)
+                return entry, sizes
+        found = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in forms)
         if not same:
             has = ", ".join(repr(entries[0].kernel["features"]) for entries in self._kernels.values())
             raise ValueError(
@@ -184,10 +278,16 @@ class Library:
             f"found {found}{needed}"
         )
 
-    def _run_kernel(self, entry: _Entry, inputs: list[Array], sizes: dict[str, int], model: Any) -> tuple[Any, ...]:
-        outputs = [np.empty([_size(n, sizes) for n in x["shape"]], _tensor.dtype(x["dtype"])) for x in entry.outputs]
-        _tensor.call(self._call, (entry.features,), self.name, entry.names, inputs + outputs)
-        return tuple(_tensor.like(x, model) for x in outputs)
+    def _gpu_entry(self, entry: _Entry, sizes: dict[str, int]) -> _cuda.Entry:
+        return _cuda.Entry(
+            self.name,
+            entry.inputs,
+            entry.outputs,
+            lambda _: [shape for shape, _ in entry.new_outputs(sizes)],
+            lambda tensors: tensors,
+            lambda *given: self._other(entry.features, *given),
+            lambda *given: self._call(entry.features, *given),
+        )
 
 
 def load_library(manifest: str | Path, path: str | Path | None = None) -> Library:
@@ -198,8 +298,8 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
       path: the shared library, where it does not lie beside the manifest.
 
     Raises:
-      ValueError: the manifest is not that of a library, or damaged (the message says where), or that of a library for
-        GPUs; or the library is not there or cannot be loaded.
+      ValueError: the manifest is not that of a library, or damaged (the message says where); or the library is not
+        there or cannot be loaded.
     """
     return Library(manifest, path)
 
@@ -243,19 +343,28 @@ def _parse(name: str, _: str, value: str) -> tuple[str, str | float]:
         return (name, value)
 
 
-def _match(arguments: list[dict[str, Any]], arrays: list[Array]) -> dict[str, int] | None:
-    """The dynamic sizes by name where a kernel takes these inputs, otherwise None."""
-    if len(arguments) != len(arrays):
+def _forms(inputs: list[Any]) -> list[Form]:
+    """Shapes and types of arrays on a device; of scalars, which are on the host."""
+    device = _cuda.device_of({f"input {i}": x for i, x in enumerate(inputs) if not _is_scalar(x)})
+    return [
+        (np.shape(x), np.asarray(x).dtype) if _is_scalar(x) else device.form(f"input {i}", x)
+        for i, x in enumerate(inputs)
+    ]
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, int | float | np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+def _match(arguments: list[dict[str, Any]], forms: list[Form]) -> dict[str, int] | None:
+    """The dynamic sizes by name where a kernel takes inputs of these forms, otherwise None."""
+    if len(arguments) != len(forms):
         return None
     sizes: dict[str, int] = {}
-    for argument, array in zip(arguments, arrays, strict=True):
-        if _tensor.type_name(array.dtype) != argument["dtype"] or array.ndim != len(argument["shape"]):
+    for argument, (shape, dtype) in zip(arguments, forms, strict=True):
+        if _tensor.type_name(dtype) != argument["dtype"] or len(shape) != len(argument["shape"]):
             return None
-        for expected, size in zip(argument["shape"], array.shape, strict=True):
+        for expected, size in zip(argument["shape"], shape, strict=True):
             if (sizes.setdefault(expected, size) if isinstance(expected, str) else expected) != size:
                 return None
     return sizes
-
-
-def _size(size: int | str, sizes: dict[str, int]) -> int:
-    return size if isinstance(size, int) else sizes.get(size, 0)

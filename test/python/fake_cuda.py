@@ -21,7 +21,13 @@ class ManagedTensor(ctypes.Structure):
 
 
 class Driver:
-    """The emulated driver, current on the calling thread."""
+    """The emulated driver, current on the calling thread.
+
+    Attributes:
+      stream: on which calls must ask for arrays: the legacy default stream, where their library has none of its own.
+    """
+
+    stream = 1
 
     def __init__(self) -> None:
         """Loads it, for the compiler as well."""
@@ -70,7 +76,7 @@ class FakeArray:
         return (self.device_type, 0)
 
     def __dlpack__(self, *, stream=None):
-        assert stream == 1, "the legacy default stream, where the library has none of its own"
+        assert stream == self.driver.stream
         managed = ManagedTensor(tensor=_tensor.describe("fake", np.empty(self.shape, self.dtype)))
         managed.tensor.data = self.address
         managed.tensor.device = _library.DLDevice(self.device_type, 0)
@@ -79,9 +85,23 @@ class FakeArray:
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return make(ctypes.addressof(managed), b"dltensor", None)
 
+    def interface(self, stream: int | None = None, **others) -> Interface:
+        """The same memory as an array of a library without DLPack."""
+        code = self.dtype.str
+        return Interface({"shape": self.shape, "typestr": code, "data": (self.address, False), "version": 3,
+                          "strides": None, "stream": stream, **others})  # fmt: skip
+
     def __array_namespace__(self):
         def empty(shape, *, dtype, device):
             assert device == self.device
             return FakeArray(self.driver, shape, dtype)
 
         return SimpleNamespace(empty=empty, float32=np.float32, uint8=np.uint8, bfloat16=ml_dtypes.bfloat16)
+
+
+class Interface:
+    """What has a CUDA array interface and no more, as arrays of Numba."""
+
+    def __init__(self, interface) -> None:
+        """Of the attribute."""
+        self.__cuda_array_interface__ = interface

@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import attn
 from attn import _library, reference
 from fake_cuda import EMULATOR, Driver, FakeArray
 from paths import ATTNC, attnc
@@ -147,11 +146,6 @@ def test_library_without_a_kernel(library, driver):
     status, message = Code(library / "libsmall.so").call("small", driver, on_device, b"")
     assert status == NO_SUCH_KERNEL
     assert "add the problem line" in message
-
-
-def test_library_from_python(library):
-    with pytest.raises(ValueError, match="expected a library for processors, found one for GPUs in"):
-        attn.load_library(library / "small.json")
 
 
 def test_processors_and_gpus_are_no_one_object(tmp_path):

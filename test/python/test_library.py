@@ -138,6 +138,29 @@ def test_what_the_kernel_refuses(library):
         library("kv_lengths", Q, K, V, np.array([1, 8], np.int32))
 
 
+def test_packed_sequences_and_pages(tmp_path, rng):
+    lines = ["b? hq4 hkv2 sq? sk? d16 dv8 f32 layout=varlen causal=bottom_right"]
+    lines += ["b2 hq4 hkv2 sq3 sk12 d16 dv8 f32 paged=4 kv_lengths"]
+    (tmp_path / "lines.txt").write_text("\n".join(lines))
+    to = ["--emit=shared", "-o", tmp_path / "libserve.so", f"--manifest={tmp_path / 'serve.json'}"]
+    attnc(f"--problems={tmp_path / 'lines.txt'}", "--parallel=none", *to)
+    library = attn.load_library(tmp_path / "serve.json")
+    q, k, v = (rng.standard_normal((n, h, d), np.float32) for n, h, d in ((9, 4, 16), (11, 2, 16), (11, 2, 8)))
+    starts = [0, 2, 9], [0, 5, 11]
+    same(
+        library.varlen_sdpa(q, k, v, *starts, causal="bottom_right"),
+        attn.reference.varlen_sdpa(q, k, v, *starts, causal="bottom_right"),
+    )
+    caches = [rng.standard_normal((6, 4, 2, d), np.float32) for d in (16, 8)]
+    q, table, lengths = rng.standard_normal((2, 4, 3, 16), np.float32), np.array([[5, 0, 2], [1, 4, 9]]), [12, 7]
+    expected = attn.paged_sdpa(q, *caches, table, lengths)
+    same(library.paged_sdpa(q, *caches, table, lengths), expected)
+    with pytest.raises(TypeError, match=r"Library\.paged_sdpa\(\) has no keyword 'dynamic', as it compiles nothing"):
+        library.paged_sdpa(q, *caches, table, lengths, dynamic=True)
+    with pytest.raises(TypeError, match="expected a stream for a library for GPUs alone, found one of host"):
+        library.paged_sdpa(q, *caches, table, lengths, stream=0)
+
+
 def test_files_that_are_no_library(folder, tmp_path):
     shutil.copy(folder / "small.json", tmp_path)
     with pytest.raises(ValueError, match=r"expected the library at .*libsmall\.so, found none"):
