@@ -49,7 +49,7 @@ PREFIXES = {
     "torch/_transformers": "attn.torch.",
 }
 WIDTH = 100
-INTERNAL = {"on_arrays", "new_shapes", "in_order"}  # methods for other modules of the package
+INTERNAL = {"on_arrays", "new_shapes", "in_order", "run"}  # methods for other modules of the package
 Definition = ast.FunctionDef | ast.ClassDef
 
 
@@ -152,12 +152,14 @@ def main() -> None:
     print((ast.get_docstring(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))) or "") + "\n")
     print("## Types\n")
     print("| in signatures | |\n| --- | --- |")
-    print("| `Tensor` | anything with `__dlpack__`: arrays of NumPy, PyTorch, JAX, CuPy |")
+    print("| `Tensor` | anything with `__dlpack__`: arrays of NumPy, PyTorch, JAX, CuPy; on a GPU see below |")
     print("| `TensorT` | a `Tensor`; results are of its kind |")
     print("| `Integers` | a sequence or a `Tensor` of integers |")
     print('| `Alignment` | `"top_left"`, `"bottom_right"`, or `Integers`: an offset for each batch index |')
     print("| `Value` | what a traced function calculates with: a symbol, a number, an array |")
     print("| `ScoreMod`, `MaskMod` | functions `(score, b, h, i, j) -> Value` and `(b, h, i, j) -> Value` |")
+    print("\n## GPUs\n")
+    print(ast.get_docstring(ast.parse((PACKAGE / "_cuda.py").read_text(encoding="utf-8"))))
     for heading, module, names in SECTIONS:
         definitions = read(module)
         chosen = names or [x for x in definitions if not x.startswith("_")]

@@ -1,7 +1,33 @@
-"""Calls of GPU kernels on arrays in the memory of a device, on the caller's stream.
+"""Calls on a CUDA device: `target=` names a GPU of `attn.targets()`, and arrays lie in the memory of a device.
 
-Nothing waits: outputs and workspace come from the array library of the inputs, and the kernel is started on the stream
-that this library uses, or on one that is given.
+```python
+import cupy  # or torch
+
+q, k, v = (cupy.random.standard_normal((1, 8, 1024, 64), dtype="float32").astype("float16") for _ in "qkv")
+out, lse = attn.sdpa(q, k, v, causal="top_left", return_lse=True, target="sm_80")  # arrays of CuPy
+gradients = attn.sdpa_backward(q, k, v, out, lse, dout, causal="top_left", target="sm_80")
+
+library = attn.load_library("attention.json")  # attnc --problems=FILE --target=sm_80,sm_90a --emit=shared …
+out = library.sdpa(q, k, v, causal="top_left", stream=stream)  # the code for the device of the stream
+```
+
+One rule says which arrays are accepted, by kernels, libraries and the calls with `target=`:
+
+| | |
+| --- | --- |
+| kind | `__dlpack__`; or `__cuda_array_interface__`, where its stream is none or that of the call |
+| place | one CUDA device for all of a call, numbers (scale, seeds of dropout) on the host |
+| layout | C-contiguous, from a multiple of 16 bytes on; of PyTorch others are copied |
+| types | as for processors, without float64; sinks, scales of k and v, captured floats: float32 |
+| integers | lengths, offsets, prefix sums, block tables: int32; the host does not read them, so they are not tested |
+
+Results are new arrays of the library of q, by its allocator, as is the workspace. Kernels start on the stream that
+this library uses at the moment (PyTorch, CuPy), or on the legacy default stream; `Library` takes `stream=`. Nothing
+waits for the device, so a call can be part of a CUDA graph of PyTorch; its first call loads the code, and is better
+made before.
+
+Refused: weights as results, `multi_head`, gradients of bias, sink, scale and captured arrays (`attn.torch` has those by
+formulas), quantised k and v in gradients, and a `target` below 8.0.
 """
 
 from __future__ import annotations
@@ -41,10 +67,12 @@ def is_target(target: str) -> bool:
     """Whether a target's name is that of a GPU.
 
     Raises:
-      TypeError: it is no name.
+      TypeError, ValueError: it is no name.
     """
     if not isinstance(target, str):
         raise TypeError(f'expected target to be "host" or a name in attn.targets(), found {target!r}')
+    if target in ("cuda", "gpu"):
+        raise ValueError(f'expected target to be "host" or a name in attn.targets(), as "sm_80", found {target!r}')
     return target.startswith("sm_")
 
 

@@ -280,7 +280,7 @@ def of(value: Any) -> Device | None:
     """The CUDA device in whose memory an array is; None for any other value."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _torch_device(value.device) if value.is_cuda else None
+        return None if value.is_cpu or not value.is_cuda else _torch_device(value.device)
     if isinstance(value, np.ndarray):
         return None
     if not hasattr(value, "__dlpack_device__"):

@@ -25,6 +25,8 @@ NARROW_CODES = {"bfloat16": 4, "float8_e4m3fn": 10}
 CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "int8"}
 # What exporters and NumPy raise where they have no tensor to give or to take.
 EXPORT_ERRORS = (BufferError, RuntimeError, TypeError, ValueError)
+# Of an array on a CUDA device that is given to a processor.
+WRITE_TARGET = 'write target="sm_80" or another GPU of attn.targets()'
 CPU = _library.DLDevice(_library.DEVICE_CPU, 0)
 
 
@@ -49,7 +51,8 @@ def as_array(name: str, value: Any) -> Array:
         raise TypeError(f"expected {name} to be a NumPy array or an object with __dlpack__, found {_kind(value)}")
     device = value.__dlpack_device__()
     if device[0] != _library.DEVICE_CPU:
-        raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}")
+        advice = f"; {WRITE_TARGET}" if device[0] == _library.DEVICE_CUDA else ""
+        raise TypeError(f"expected {name} in CPU memory, found DLPack device type {int(device[0])}{advice}")
     try:
         return np.from_dlpack(value)
     except EXPORT_ERRORS as error:
@@ -66,7 +69,9 @@ def _of_torch(name: str, tensor: Any) -> Array:
       TypeError: its memory is not on the CPU, not what its elements are, or its gradient would be lost.
     """
     if not tensor.is_cpu:
-        raise TypeError(f"expected {name} in CPU memory, found a tensor on {tensor.device}; write {name}.cpu()")
+        is_cuda = str(tensor.device).startswith("cuda")
+        advice = f"{WRITE_TARGET}, or attn.torch.sdpa, or {name}.cpu()" if is_cuda else f"write {name}.cpu()"
+        raise TypeError(f"expected {name} in CPU memory, found a tensor on {tensor.device}; {advice}")
     tensor = without_gradient(name, tensor)
     if tensor.is_neg():
         raise TypeError(f"expected {name} to be a tensor without the negative bit; write tensor.resolve_neg()")

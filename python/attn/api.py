@@ -84,14 +84,12 @@ def sdpa(
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
-      target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), tensors are anything with `__dlpack__` in the
-        memory of its device (torch, CuPy, JAX), C-contiguous at 16 bytes, integers int32, sinks float32, captured
-        floats float32; the kernel is started on the stream that their library uses, and lengths and offsets are not
-        tested.
+      target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
+        the kernel is started on the stream that their library uses; docs/Python.md, "GPUs", says which are accepted.
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights. Torch
-      tensors if q is one, otherwise NumPy arrays.
+      tensors if q is one, otherwise NumPy arrays; of a GPU arrays of the library of q.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown

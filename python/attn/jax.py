@@ -1,7 +1,8 @@
-"""attn for JAX: attention under jit, grad and vmap, as a custom call of XLA that runs the kernel where the arrays lie.
+"""attn for JAX on the CPU: attention under jit, grad and vmap, as a custom call of XLA.
 
 `sdpa` traces to one custom call, forward and backward. The handler is in libattn (lib/CAPI/Xla.cpp); a kernel is
-compiled when a function is traced. docs/Training.md has an example.
+compiled when a function is traced. Programs for GPUs and TPUs are refused when they are lowered. docs/Training.md has
+an example.
 """
 
 from __future__ import annotations
@@ -12,8 +13,13 @@ import functools
 import hashlib
 from typing import Any, NamedTuple, Unpack
 
-import jax
-import jax.numpy as jnp
+try:
+    import jax
+    import jax.extend.core
+    import jax.interpreters.mlir
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
 from attn import _checks, _kernel, _library, _tensor, _trace, _words, api
@@ -82,7 +88,7 @@ def sdpa(
 
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa`.
-      NotImplementedError: a gradient of second order.
+      NotImplementedError: a gradient of second order; or the program is compiled for a GPU or a TPU.
     """
     if not words.keys() <= _words.FORMS.keys():
         raise _checks.unknown_keyword("attn.jax.sdpa", min(words.keys() - _words.FORMS.keys()))
@@ -183,7 +189,7 @@ _first_order.defvjp(lambda call, arrays: (_first_order(call, arrays), None), _re
 @functools.cache
 def _operator(call: _Call) -> Any:
     """The function of arrays that a call is: a custom call, with a rule for vmap."""
-    operator = jax.custom_batching.custom_vmap(functools.partial(_run, call))
+    operator = jax.custom_batching.custom_vmap(jax.jit(functools.partial(_run, call)))
 
     def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
         folded = _fold(call, size, is_batched, arrays)
@@ -240,7 +246,32 @@ def _run(call: _Call, *arrays: Any) -> Any:
         jax.ShapeDtypeStruct(tuple(shape), _tensor.dtype(x["dtype"]))
         for shape, x in zip(shapes, kernel.outputs, strict=True)
     ]
-    return tuple(jax.ffi.ffi_call(TARGET, types)(*arrays, kernel=name))
+
+    def on_cpu(*arrays: Any) -> Any:
+        return tuple(jax.ffi.ffi_call(TARGET, types)(*arrays, kernel=name))
+
+    def elsewhere(*arrays: Any) -> Any:
+        return tuple(_elsewhere.bind(*arrays, types=tuple(types)))
+
+    return tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
+
+
+# What a call is on any other platform: nothing that can be lowered.
+_elsewhere = jax.extend.core.Primitive("attn_call_on_the_cpu_alone")
+_elsewhere.multiple_results = True
+_elsewhere.def_abstract_eval(lambda *_, types: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
+
+
+def _refuse_platform(context: Any, *_: Any, **__: Any) -> Any:
+    platforms = " and ".join(context.module_context.platforms)
+    raise NotImplementedError(
+        f"expected attn.jax.sdpa to be compiled for the platform cpu, found {platforms}: it has no custom call there; "
+        'move the arrays, as by jax.device_put(q, jax.devices("cpu")[0]), or call attn.sdpa(…, target="sm_90a") '
+        "outside of jax.jit"
+    )
+
+
+jax.interpreters.mlir.register_lowering(_elsewhere, _refuse_platform)
 
 
 @functools.cache

@@ -231,3 +231,13 @@ def test_a_mistake_says_what_to_write(name, rng):
     options, message = MISTAKES[name]
     with pytest.raises((TypeError, ValueError), match=message):
         jax.jit(lambda *x: aj.sdpa(*x, **options))(*draw(rng))
+
+
+def test_other_platforms_are_refused_with_what_to_write(rng):
+    """Programs are lowered for them here, though they run nowhere."""
+    traced = jax.jit(jax.grad(lambda q, k, v: aj.sdpa(q, k, v).sum())).trace(*draw(rng))
+    with pytest.raises(
+        NotImplementedError, match=r"compiled for the platform cpu, found cuda: .*; move the arrays, as"
+    ):
+        traced.lower(lowering_platforms=("cuda",))
+    assert "attn_call" in traced.lower(lowering_platforms=("cpu",)).as_text()

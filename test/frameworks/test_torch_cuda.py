@@ -3,6 +3,10 @@
 Numbers are compared with PyTorch's own attention, in float64 of the same inputs.
 """
 
+import contextlib
+import inspect
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -175,3 +179,54 @@ def test_gradients_that_gpus_have_no_kernels_for(device, name):
     same = doubles(q, k, v, given)
     for x, y in zip(found, gradients(call(*same), same), strict=True):
         close(x, y, x.dtype)
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """What is asked of torch.cuda, in order, in the place of its answers; the current stream is 5."""
+    asked = []
+
+    def answer(name, result=None):
+        original = getattr(torch.cuda, name)  # it is there
+
+        def asks(*args, **options):
+            inspect.signature(original).bind(*args, **options)
+            asked.append((name, *args))
+            return result
+
+        monkeypatch.setattr(torch.cuda, name, asks)
+
+    for name in ("device", "stream"):
+        answer(name, contextlib.nullcontext())
+    answer("get_device_capability", (9, 0))
+    answer("current_stream", SimpleNamespace(cuda_stream=5))
+    answer("ExternalStream", "a stream of another library")
+    answer("is_current_stream_capturing", True)
+    return asked
+
+
+def test_what_is_asked_of_torch_cuda(cuda):
+    one = torch.device("cuda", 1)
+    device = _device.TorchDevice(one)
+    assert (device.target, str(device), device.is_capturing, device.stream()) == ("sm_90a", "cuda:1", True, 5)
+    cuda.clear()
+    with device.guard(5):
+        assert cuda == [("current_stream", one), ("device", one)]
+    cuda.clear()
+    with device.guard(_device.LEGACY_STREAM):
+        assert cuda[1:] == [("ExternalStream", 0), ("stream", "a stream of another library")]
+
+
+def test_memory_that_another_stream_uses_is_recorded(cuda, monkeypatch):
+    """Else the allocator may give it away while the kernel runs. Copies are made of what is not aligned."""
+    recorded = []
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda self, stream: recorded.append((self.data_ptr(), stream)))
+    device, whole = _device.TorchDevice(torch.device("cuda", 0)), torch.arange(64.0)
+    found = device.borrow("q", whole[:32], 5)
+    assert (found.address, found.shape, str(found.dtype), recorded) == (whole.data_ptr(), (32,), "float32", [])
+    found = device.borrow("q", whole[4:].view(15, 4).T, 7)
+    assert recorded == [(found.address, "a stream of another library")]
+    assert found.address % 16 == 0
+    assert [found.tensor[0].strides[n] for n in range(2)] == [15, 1]
+    assert device.borrow("q", whole[1:], 5).address % 16 == 0
+    assert device.borrow("out", whole[1:], 5, is_written=True).address == whole.data_ptr() + 4  # the entry refuses it

@@ -71,6 +71,53 @@ def test_given_output_is_returned(driver):
     np.testing.assert_allclose(out.numpy(), expected(*arrays), atol=4e-3)
 
 
+def check_gradients(found, expected):
+    assert list(found) == list(expected)
+    for name, x in found.items():
+        assert isinstance(x, FakeArray)
+        np.testing.assert_allclose(x.numpy(), expected[name], atol=1e-2 * max(1, np.abs(expected[name]).max()))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_gradients(driver, dynamic):
+    """Of lse too; by vjp, which calls sdpa_backward."""
+    arrays, options = qkv(sq=17, sk=33), {"causal": "bottom_right"}
+    (out, lse), pullback = attn.vjp(
+        *on(driver, *arrays), grad=("v", "q"), return_lse=True, dynamic=dynamic, target=TARGET, **options
+    )
+    rng = np.random.default_rng(5)
+    dout, dlse = rng.standard_normal(out.shape).astype(np.float16), rng.standard_normal(lse.shape).astype(np.float32)
+    saved = [x.astype(np.float64) for x in (*arrays, out.numpy(), lse.numpy(), dout)]
+    expected = reference.sdpa_backward(*saved, dlse=dlse, grad=("v", "q"), **options)
+    check_gradients(pullback(*on(driver, dout, dlse)), expected)
+
+
+def test_gradients_of_packed_sequences(driver):
+    rng = np.random.default_rng(3)
+    arrays = [rng.standard_normal((rows, heads, 32)).astype(np.float16) for rows, heads in ((20, 2), (33, 1), (33, 1))]
+    starts = [np.array([0, 7, 7, 20], np.int32), np.array([0, 13, 16, 33], np.int32)]
+    on_device, options = on(driver, *arrays, *starts), {"causal": "bottom_right", "target": TARGET}
+    out, lse = attn.varlen_sdpa(*on_device, return_lse=True, **options)
+    dout = rng.standard_normal(out.shape).astype(np.float16)
+    found = attn.varlen_sdpa_backward(*on_device[:3], out, lse, *on(driver, dout), *on_device[3:], **options)
+    saved = [x.astype(np.float64) for x in (*arrays, out.numpy(), lse.numpy(), dout)]
+    check_gradients(found, reference.varlen_sdpa_backward(*saved, *starts, causal="bottom_right"))
+
+
+def test_lengths_that_are_not_known_have_no_one_alignment(driver):
+    """With q_lengths and kv_lengths a window alone would be at the top left, if they were taken for equal."""
+    arrays, (lengths,) = on(driver, *qkv(sq=40, sk=40)), on(driver, np.array([9], np.int32))
+    with pytest.raises(ValueError, match="expected align for a window where Sq and Sk differ"):
+        attn.sdpa(*arrays, q_lengths=lengths, kv_lengths=lengths, window=(3, 3), target=TARGET)
+
+
+def test_views_of_captured_tensors_are_refused(driver):
+    """Of a square one, the transpose would be read as the tensor itself."""
+    (table,) = on(driver, np.zeros((2, 2), np.float32))
+    with pytest.raises(TypeError, match=r"expected table, which is on a device, to be read by position, found a view"):
+        attn.sdpa(*on(driver, *qkv()), score_mod=lambda x, b, h, i, j: x + table.T[h, h], target=TARGET)
+
+
 def test_host_tensors_are_refused(driver):
     q, k, v = on(driver, *qkv())
     host = FakeArray(driver, k.shape, k.dtype, device_type=1)
@@ -93,8 +140,12 @@ def test_unaligned_pointers_are_refused(driver):
 
 
 def test_device_tensors_are_refused_by_processors(driver):
-    with pytest.raises(TypeError, match="expected q in CPU memory, found DLPack device type 2"):
+    with pytest.raises(
+        TypeError, match='expected q in CPU memory, found DLPack device type 2; write target="sm_80" or'
+    ):
         attn.sdpa(*on(driver, *qkv()))
+    with pytest.raises(ValueError, match=r"a name in attn.targets\(\), as .sm_80., found 'cuda'"):
+        attn.sdpa(*on(driver, *qkv()), target="cuda")
 
 
 def test_no_driver_is_an_error_with_its_name():

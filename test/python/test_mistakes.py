@@ -1,5 +1,8 @@
 """Mistakes of people who come from other systems: refused, with what to write instead."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -71,3 +74,11 @@ def test_library_instead_of_its_manifest(tmp_path):
     path.write_bytes(b"\x7fELF\xff\xfe")
     with pytest.raises(ValueError, match=r"expected a manifest, the \.json that attnc --manifest writes, found .*\.so"):
         attn.load_library(path)
+
+
+@pytest.mark.parametrize(("module", "name"), [("torch", "PyTorch"), ("jax", "JAX")])
+def test_a_framework_that_is_not_there(module, name, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)  # as if it was not installed
+    monkeypatch.delitem(sys.modules, f"attn.{module}", raising=False)
+    with pytest.raises(ImportError, match=f"expected {name} for attn.{module}, found none; write pip install {module}"):
+        importlib.import_module(f"attn.{module}")

@@ -230,7 +230,10 @@ def test_a_tracer_of_jax_is_refused_with_what_to_write(name):
 def test_torch_tensors_elsewhere_are_refused():
     k = Tensor(K)
     k.is_cpu, k.device = False, "cuda:0"
-    with pytest.raises(TypeError, match=r"expected k in CPU memory, found a tensor on cuda:0; write k.cpu\(\)"):
+    with pytest.raises(TypeError, match=r'found a tensor on cuda:0; write target="sm_80" or .*, or k.cpu\(\)'):
+        attn.sdpa(Tensor(Q), k, Tensor(V))
+    k.device = "xpu:0"
+    with pytest.raises(TypeError, match=r"expected k in CPU memory, found a tensor on xpu:0; write k.cpu\(\)"):
         attn.sdpa(Tensor(Q), k, Tensor(V))
 
 

@@ -2,8 +2,13 @@
 
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention;
 `register_transformers` makes attn an attention implementation of Hugging Face transformers. docs/Training.md goes from
-the formula of the gradient to a training loop.
+the formula of the gradient to a training loop. Tensors are on the CPU or on a CUDA device.
 """
+
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("expected PyTorch for attn.torch, found none; write pip install torch") from error
 
 from attn.torch import _batches  # noqa: F401 - registers vmap and autocast
 from attn.torch._flex import flex_attention

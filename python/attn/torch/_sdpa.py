@@ -39,7 +39,9 @@ def sdpa(
     """PyTorch's F.scaled_dot_product_attention by kernels of attn, forward and backward, and what attn has beyond it.
 
     It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast, inference mode and
-    torch.func.vmap. out and lse have gradients of first order.
+    torch.func.vmap. out and lse have gradients of first order. Tensors are on the CPU, or all on one CUDA device; there
+    kernels are compiled for its compute capability and start on PyTorch's current stream. Gradients of other inputs
+    than query, key and value have no kernels on GPUs: PyTorch's operators compute them, with a RuntimeWarning.
 
     Args:
       query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type.
@@ -63,7 +65,8 @@ def sdpa(
       out (…, Hq, Sq, Dv), or (out, lse).
 
     Raises:
-      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses.
+      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices.
+      RuntimeError: the device's compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
     if query.dim() < 2:
         raise ValueError(f"expected query of rank 2 or more (…, length, head size), found shape {tuple(query.shape)}")
@@ -151,8 +154,8 @@ def _alignment(value: Any) -> str | None:
 
 
 def _seeds(dropout_p: float) -> Tensor | None:
-    """Seed and offset of a call with dropout."""
-    return torch.randint(2**62, (2,)) if dropout_p else None
+    """Seed and offset of a call with dropout, which the host reads."""
+    return torch.randint(2**62, (2,), device="cpu") if dropout_p else None
 
 
 def _word(form: str, value: Any) -> Any:
