@@ -103,15 +103,14 @@ def device_of(arrays: dict[str, Any]) -> Device:
         own = _device.of(value)
         if own is None:
             _tensor.refuse_tracer(name, value)
-            write = f'; write {name}.to("{device}")' if device is not None and hasattr(value, "cpu") else ""
             raise TypeError(
-                f"expected {name} in the memory of a CUDA device, found {_device.place(value)}"
-                + (write or '; copy it there, or write target="host"')
+                f"expected {name} in the memory of a CUDA device, found {_device.place(value)}; copy it there, or "
+                'write target="host"'
             )
         if device is None:
             device, first = own, name
         elif not device.has(value):
-            raise TypeError(f'expected {name} on {device}, as {first} is, found {own}; write {name}.to("{device}")')
+            raise TypeError(f"expected {name} on {device}, as {first} is, found it on {own}; copy it there")
     if device is None:
         raise TypeError("expected arrays in the memory of a CUDA device, found none")
     return device

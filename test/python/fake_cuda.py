@@ -53,7 +53,7 @@ class FakeArray:
     def __init__(self, driver: Driver, shape, dtype, *, device_type: int = 2, shift: int = 0) -> None:
         """New memory, `shift` bytes into a buffer."""
         self.driver, self.shape, self.dtype = driver, tuple(shape), np.dtype(dtype)
-        self.device_type, self.device = device_type, "cuda:0"
+        self.device_type, self.device, self.number = device_type, "cuda:0", 0
         self.nbytes = int(np.prod(self.shape)) * self.dtype.itemsize
         self._exports: list[ManagedTensor] = []
         self.address = driver.allocate(self.nbytes + shift) + shift
@@ -73,7 +73,7 @@ class FakeArray:
         return array
 
     def __dlpack_device__(self):
-        return (self.device_type, 0)
+        return (self.device_type, self.number)
 
     def __dlpack__(self, *, stream=None):
         assert stream == self.driver.stream

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import attn
-from attn import reference
+from attn import _device, reference
 from fake_cuda import EMULATOR, Driver, FakeArray
 
 pytestmark = pytest.mark.skipif(not EMULATOR.is_file(), reason="the emulated driver is not built")
@@ -129,6 +130,47 @@ def test_host_tensors_are_refused(driver):
         TypeError, match="expected q in the memory of a CUDA device, found it in CPU memory; copy it there"
     ):
         attn.sdpa(*qkv(), target=TARGET)
+
+
+def test_arrays_of_two_devices_are_refused(driver):
+    q, k, v = on(driver, *qkv())
+    k.number = 1
+    with pytest.raises(TypeError, match="expected k on cuda:0, as q is, found it on cuda:1; copy it there"):
+        attn.sdpa(q, k, v, target=TARGET)
+    q.number = v.number = 1
+    out = FakeArray(driver, q.shape, q.dtype)
+    with pytest.raises(TypeError, match="expected out on cuda:1, as q is, found it on cuda:0; copy it there"):
+        attn.compile("b1 hq2 hkv1 sq40 sk72 d64 dv64 f16", target=TARGET)(q, k, v, out=out)
+
+
+def test_cupy_has_streams_and_devices_of_its_own(driver, monkeypatch):
+    """A call enters its device; a stream that is not the current one, too."""
+    entered = []
+
+    class Entered:
+        def __init__(self, kind, number):
+            self.what, self.ptr = (kind, number), number
+
+        def __enter__(self):
+            entered.append(self.what)
+
+        def __exit__(self, *_):
+            pass
+
+    cuda = SimpleNamespace(
+        get_current_stream=lambda: Entered("stream", 5),
+        Device=lambda number: Entered("device", number),
+        ExternalStream=lambda handle: Entered("stream", handle),
+    )
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    (model,) = on(driver, np.zeros(3, np.float32))
+    model.__class__ = type("ndarray", (FakeArray,), {"__module__": "cupy"})
+    device = _device.of(model)
+    assert device.stream() == 5
+    for stream in (5, 7, _device.LEGACY_STREAM):
+        with device.guard(stream):
+            pass
+    assert entered == [("device", 0), ("device", 0), ("stream", 7), ("device", 0), ("stream", 0)]
 
 
 def test_unaligned_pointers_are_refused(driver):
