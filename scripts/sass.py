@@ -88,8 +88,13 @@ class Loop:
 
     @property
     def rescaled(self) -> Counter[str]:
-        """The same of a round that rescales acc: a block with powers of two."""
-        return self.executed + count([block for block in self.skipped if block.has("MUFU")])
+        """The same of a round that rescales acc: a block with powers of two, or with products alone."""
+        rescales = [
+            block
+            for block in self.skipped
+            if block.has("MUFU") or (block.has("FMUL") and not block.has("FADD", "FFMA"))
+        ]
+        return self.executed + count(rescales)
 
     @property
     def products(self) -> int:
