@@ -121,7 +121,7 @@ void scaleAcc(WarpBuilder &wb, const TileState &state, llvm::ArrayRef<mlir::Valu
 struct SharedTile {
   SharedTileLayout layout;
   int64_t offset = 0;
-  mlir::Value stage; ///< bytes from there to the stage in use, an i32; null where there is one
+  mlir::Value stage = {}; ///< bytes from there to the stage in use, an i32; null where there is one
   /// Of the tile in shared memory, an i32.
   mlir::Value getAddress(WarpBuilder &wb, mlir::Value byteOffset = {}) const;
   /// Chunk `chunk` of row `row` + `rowsBelow`, a multiple of 8 that is no more than an offset.
@@ -215,8 +215,8 @@ struct RowTile {
 struct StartedProduct {
   ProductOp op;
   Values acc;           ///< registers that it writes
-  mlir::Value rescales; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
-  Values alphas;
+  mlir::Value rescales = {}; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
+  Values alphas = {};
 };
 
 /// What a kernel keeps while it is lowered.
