@@ -12,10 +12,9 @@
  * the tensor. */
 enum { INTERLEAVE_NONE = 0, SWIZZLE_128 = 3, PROMOTION_256 = 3, FILL_ZERO = 0 };
 #define MAX_RANK 5
-#define ELEMENT_BYTES 2
 
 int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t rank, const int64_t *sizes,
-                             const int64_t *box) {
+                             const int64_t *strides, const int64_t *box) {
   memset(map, 0, ATTN_CUDA_MAP_BYTES);
   const attn_cuda_driver *driver = attn_cuda_get_driver();
   if (!driver)
@@ -24,19 +23,19 @@ int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t ran
     return attn_cuda_refuse(ATTN_CUDA_DRIVER_TOO_OLD, "expected cuTensorMapEncodeTiled in the CUDA driver, found none; "
                                                       "install one of CUDA 12 or later");
   /* The driver has the innermost dimension first. */
-  uint64_t extents[MAX_RANK], strides[MAX_RANK], stride = ELEMENT_BYTES;
+  uint64_t extents[MAX_RANK], pitches[MAX_RANK];
   uint32_t lengths[MAX_RANK], steps[MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) {
     int64_t size = sizes[rank - 1 - i];
     if (size == 0)
       return 0; /* nothing is copied of it */
     extents[i] = (uint64_t)size;
-    stride *= (uint64_t)size;
-    strides[i] = stride;
+    if (i > 0)
+      pitches[i - 1] = (uint64_t)strides[rank - 1 - i];
     lengths[i] = (uint32_t)box[rank - 1 - i];
     steps[i] = 1;
   }
-  int result = driver->cuTensorMapEncodeTiled(map, type, (unsigned)rank, address, extents, strides, lengths, steps,
+  int result = driver->cuTensorMapEncodeTiled(map, type, (unsigned)rank, address, extents, pitches, lengths, steps,
                                               INTERLEAVE_NONE, SWIZZLE_128, PROMOTION_256, FILL_ZERO);
   return result == 0 ? 0
                      : attn_cuda_refuse_result(ATTN_CUDA_LAUNCH_FAILED, driver, result,

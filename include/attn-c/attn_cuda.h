@@ -140,12 +140,13 @@ typedef struct attn_cuda_target {
  * that of the thread's current context. A code as a negative number where there is none. */
 int32_t attn_cuda_select_target(const attn_cuda_target *targets, int64_t count, CUstream stream);
 
-/* Encodes the map of a contiguous tensor of 16-bit elements, for copies of boxes of it to shared memory in panels of
- * 128 bytes: ATTN_CUDA_MAP_BYTES at a multiple of 64. `type` is a CUtensorMapDataType; sizes and box have the outermost
- * of `rank` dimensions first, at most five. */
+/* Encodes the map of a tensor of 16-bit elements, for copies of boxes of it to shared memory in panels of 128 bytes:
+ * ATTN_CUDA_MAP_BYTES at a multiple of 64. `type` is a CUtensorMapDataType; sizes and box have the outermost of `rank`
+ * dimensions first, at most five. Strides are bytes, multiples of 16, of all dimensions but the innermost, whose
+ * elements lie side by side. */
 #define ATTN_CUDA_MAP_BYTES 128
 int32_t attn_cuda_encode_map(void *map, void *address, int32_t type, int64_t rank, const int64_t *sizes,
-                             const int64_t *box);
+                             const int64_t *strides, const int64_t *box);
 
 /* 0 if the workspace is valid and `bytes` are at least `needed`. */
 int32_t attn_cuda_check_workspace(const void *workspace, int64_t bytes, int64_t needed);

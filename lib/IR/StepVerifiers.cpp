@@ -116,6 +116,9 @@ LogicalResult WeightsOp::verify() {
   return verifyScalarRegion(*this, getWeightMod(), "weight_mod", type, type, "one float of the type that it takes");
 }
 
+/// Dimensions of a tensor map at most.
+static constexpr size_t kMaxBoxRank = 5;
+
 LogicalResult CopyOp::verify() {
   if (failed(verifyAttributes(*this)))
     return failure();
@@ -126,7 +129,7 @@ LogicalResult CopyOp::verify() {
            << getIndexingMaps(*this);
   unsigned column = maps[0].getNumDims() - 1;
   std::optional<int64_t> columns;
-  for (auto [operand, map] : llvm::zip(getOperands(), maps)) { // the index behind them has none
+  for (auto [operand, map] : llvm::zip(getOperands(), maps)) { // what is behind them has none
     auto type = cast<MemRefType>(operand.getType());
     if (map.getNumResults() != type.getRank())
       return emitOpError("C1: expected maps with as many results as the operand has dimensions, found ")
@@ -143,6 +146,8 @@ LogicalResult CopyOp::verify() {
   Type input = getElementTypeOrSelf(getInput().getType()), output = getElementTypeOrSelf(getOutput().getType());
   if (input != output && !(isa<FloatType>(output) && (isa<FloatType>(input) || isQuantised(input))))
     return emitOpError("C4: expected one element type, or an output of floats, found ") << input << " and " << output;
+  if (size_t rank = getBegin().size(); getTensorMap() && (rank < 2 || rank > kMaxBoxRank))
+    return emitOpError("C11: expected a box with 2 to ") << kMaxBoxRank << " indices, found " << rank;
   return success();
 }
 

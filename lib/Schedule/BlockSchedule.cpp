@@ -56,15 +56,17 @@ LogicalResult BlockAttr::verify(EmitError emitError, int64_t queryTile, int64_t 
                        << warpRows << " and " << keyTile << "; write warp_rows = " << kFragment << ", key_tile = 128";
   if (stages > kMaxStages)
     return emitError() << "expected stages of at most " << kMaxStages << ", found " << stages << "; write stages = 2";
-  if (info.readsPanels() && stages != 1)
-    return emitError() << "expected stages = 1 for instruction = " << stringifyInstruction(instruction.getValue())
-                       << ", whose producer has its own, found " << stages << "; write stages = 1";
   if (!sharedKeys && queryTile > warpRows * warps)
     return emitError() << "expected query_tile to be at most warp_rows times warps, " << warpRows * warps << ", found "
                        << queryTile << "; write query_tile = " << warpRows * warps;
   if (!sharedKeys && splitKeys != 0)
     return emitError() << "expected split_keys only with shared_keys, found it without; write split_keys = 0";
   return verifySplit(emitError, splitKeys, keyTile);
+}
+
+BlockAttr BlockAttr::withStages(int64_t stages) const {
+  return get(getContext(), getQueryTile(), getKeyTile(), getWarps(), getWarpRows(), getInstruction(), getSharedKeys(),
+             getSplitKeys(), stages);
 }
 
 int64_t BlockAttr::getSharedBytes(Operation *op) const {
@@ -81,6 +83,11 @@ int64_t BlockAttr::getSharedBytes(Operation *op) const {
                           getStaticSize(op, DimKind::ValueSize), bits / 8, getInstruction().getInfo().readsPanels(),
                           getStages())
       .bytes;
+}
+
+/// Rows of K of another type than Q.
+static bool convertsRows(Operation *op) {
+  return getElementTypeOrSelf(op->getOperand(0).getType()) != getElementTypeOrSelf(op->getOperand(1).getType());
 }
 
 LogicalResult attn::verifyGpuOp(Operation *op) {
@@ -165,6 +172,9 @@ LogicalResult BlockAttr::verifyFor(Operation *op, const TargetInfo *target) cons
     return emitError() << "warp_rows times columns of V and keys of a tile to be at most "
                        << kMaxThreadAccumulators * getLanes() << ", found " << getWarpRows() << " times " << columns
                        << "; write warp_rows = 16 and a smaller key_tile";
+  if (getStages() > 1 && getInstruction().getInfo().readsPanels() && convertsRows(op))
+    return emitError() << "stages = 1 where rows of K and V are converted on their way to shared memory, found "
+                       << getStages() << "; write stages = 1";
   if (getInstruction().getInfo().depth == 1 && getWarpRows() * getKeyTile() > kMaxThreadProducts)
     return emitError() << "warp_rows times key_tile without tensor cores to be at most " << kMaxThreadProducts
                        << ", found " << getWarpRows() << " times " << getKeyTile()

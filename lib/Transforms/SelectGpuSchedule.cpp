@@ -20,6 +20,8 @@ using namespace attn;
 static constexpr int64_t kFragmentRows = 16, kMinKeyTile = 16;
 /// Rows of a wgmma.
 static constexpr int64_t kWgmmaRows = 64;
+/// Stages of K and of V where a producer copies them.
+static constexpr int64_t kProducerStages = 2;
 /// A tile has at most so many rows of heads that share a head of K: a warp has 16 of them. With more queries, prefill
 /// tiles are as good.
 static constexpr int64_t kMaxDecodeRows = 128, kMaxDecodeQueries = 16;
@@ -69,10 +71,8 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
 /// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. With a producer
 /// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232. Otherwise two blocks hide each
 /// other's softmax, where a thread has 128.
-static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize) {
+static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize, bool hasProducer) {
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP();
-  bool hasProducer =
-      !op.getKvLengths() && !op.getCuSeqlensK() && !convertsRows(op) && !op.getKey().getDefiningOp<GatherPagesOp>();
   return {kFragmentRows, 8, isPlain && hasProducer && headSize <= 128 ? 128 : 64,
           "four warps multiply 64 rows, and the registers hold the scores"};
 }
@@ -85,6 +85,16 @@ static const char *findObstacleToWgmma(SdpaOp op, const InstructionInfo &info, b
   if (isDecode || (!ShapedType::isDynamic(queries) && queries <= kWgmmaRows / 2))
     return "wgmma has 64 rows, of which few queries fill less than half";
   return nullptr;
+}
+
+/// Why no tensor map describes rows of K and V, as far as the op shows it (attn-specialize-warps sees the rest); empty
+/// where one may.
+static StringRef findObstacleToProducer(SdpaOp op) {
+  if (convertsRows(op))
+    return "rows are converted";
+  if (op.getKey().getDefiningOp<GatherPagesOp>())
+    return "rows come from pages";
+  return {};
 }
 
 /// Keys of a range with a running state of its own: as many ranges as make so many blocks. 0 for no split.
@@ -123,12 +133,14 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     emitRemark(op, RemarkOutcome::Missed, "heads-apart")
         << "the rows of all heads that share a head of K do not fit a block: each head reads K and V by itself";
   TileChoice tile = choosePrefillTile(op, instruction.getInfo(), std::max(headSize, valueSize));
+  StringRef noProducer = "only products of four warps have one";
   if (target.gpu->hasWgmma) {
     if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), isDecode)) {
       emitRemark(op, RemarkOutcome::Missed, "no-wgmma") << obstacle;
     } else {
       instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
-      tile = chooseWgmmaTile(op, std::max(headSize, valueSize));
+      noProducer = findObstacleToProducer(op);
+      tile = chooseWgmmaTile(op, std::max(headSize, valueSize), noProducer.empty());
     }
   }
   // Rows that are converted, or come from pages, are copied by each step for itself.
@@ -170,6 +182,16 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     return op.emitOpError("needs ") << llvm::divideCeil(getBytes(), 1024)
                                     << " KiB of shared memory for the smallest tile, " << target.name << " has "
                                     << largest / 1024 << "; use smaller heads";
+  bool isWgmma = instruction.getInfo().readsPanels();
+  if (isWgmma && noProducer.empty()) {
+    stages = kProducerStages;
+    if (getBytes() > largest) {
+      noProducer = "two stages do not fit the shared memory";
+      stages = 1;
+    }
+  }
+  if (isWgmma && !noProducer.empty())
+    emitRemark(op, RemarkOutcome::Missed, "no-producer") << noProducer;
   // No more rows than exist: slices of a bias or mask have only those.
   int64_t blockRows = tile.rowBlock * tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;

@@ -150,6 +150,15 @@ func.func @c1_copy(%k: memref<1x64x128xbf16>, %t: memref<64x128xbf16>) {
 
 // -----
 
+// A place in a tensor has an index for each dimension.
+func.func @c11_copy(%k: memref<64x128xbf16>, %t: memref<64x128xbf16>, %map: !llvm.ptr, %i: index) {
+  // expected-error @below {{C11: expected a box with 2 to 5 indices, found 1}}
+  %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%t : memref<64x128xbf16>) box(%map : !llvm.ptr)[%i] : !attn.token
+  return
+}
+
+// -----
+
 // Floats do not become integers.
 func.func @c4_copy(%k: memref<64x128xf32>, %t: memref<64x128xi8>) {
   // expected-error @below {{C4: expected one element type, or an output of floats, found 'f32' and 'i8'}}

@@ -52,13 +52,17 @@ func.func @rows(%s: tensor<4x6xf32>, %b: tensor<6xf32>, %t: tensor<4x6xf32>, %m:
 // LINALG-LABEL: func @copies(
 // CHECK-LABEL: func @copies(
 //       CHECK:   %[[K:.*]] = attn.copy ins(%{{.*}} : memref<64x128xbf16>) outs(
-//  CHECK-SAME:     from %{{.*}} : !attn.token
+//  CHECK-SAME:     from %[[FIRST:.*]] : !attn.token
+//       CHECK:   attn.copy ins(%{{.*}} : memref<64x128xbf16>) outs(
+//  CHECK-SAME:     from %[[FIRST]] box(%{{.*}} : !llvm.ptr) [%[[FIRST]], %[[FIRST]]] : !attn.token
 //       CHECK:   attn.wait %[[K]] {pending = 1 : i64}
 //       CHECK:   attn.wait{{ *$}}
-func.func @copies(%k: memref<64x128xbf16>, %first: index) {
+func.func @copies(%k: memref<64x128xbf16>, %first: index, %map: !llvm.ptr) {
   %tile = memref.alloc() : memref<64x128xbf16, #gpu.address_space<workgroup>>
   %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
       from %first : !attn.token
+  %box = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+      from %first box(%map : !llvm.ptr)[%first, %first] : !attn.token
   attn.wait %token {pending = 1 : i64}
   attn.wait
   return

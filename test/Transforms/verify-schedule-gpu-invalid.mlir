@@ -88,16 +88,6 @@ func.func @f32(%q: tensor<64x64xf32>, %o: tensor<64x64xf32>) -> tensor<64x64xf32
 
 // -----
 
-// The producer of wgmma has stages of its own.
-func.func @stages_of_producer(%q: tensor<128x64xf16>, %o: tensor<128x64xf16>) -> tensor<128x64xf16> {
-  %r = attn.sdpa ins(%q, %q, %q : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>) outs(%o : tensor<128x64xf16>)
-      // expected-error @below {{expected stages = 1 for instruction = wgmma, whose producer has its own, found 2; write stages = 1}}
-      {schedule = #attn.block<query_tile = 128, key_tile = 64, warps = 8, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<128x64xf16>
-  return %r : tensor<128x64xf16>
-}
-
-// -----
-
 func.func @many_stages(%q: tensor<16x64xf16>, %o: tensor<16x64xf16>) -> tensor<16x64xf16> {
   %r = attn.sdpa ins(%q, %q, %q : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>) outs(%o : tensor<16x64xf16>)
       // expected-error @below {{expected stages of at most 16, found 17; write stages = 2}}
@@ -113,4 +103,24 @@ func.func @large_stages(%q: tensor<64x128xf16>, %o: tensor<64x128xf16>) -> tenso
   %r = attn.sdpa ins(%q, %q, %q : tensor<64x128xf16>, tensor<64x128xf16>, tensor<64x128xf16>) outs(%o : tensor<64x128xf16>)
       {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = mma, stages = 8>} -> tensor<64x128xf16>
   return %r : tensor<64x128xf16>
+}
+
+// -----
+
+func.func @no_stage(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      // expected-error @below {{expected stages to be a number from 1 to 16777216, found 0}}
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 0>} -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+// What is converted goes through registers.
+func.func @converted(%q: tensor<1x64x64xf16>, %k: tensor<1x64x64xi8>, %s: tensor<1xf32>, %o: tensor<1x64x64xf16>) -> tensor<1x64x64xf16> {
+  // expected-error @below {{schedule: expected stages = 1 where rows of K and V are converted on their way to shared memory, found 2; write stages = 1}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<1x64x64xf16>, tensor<1x64x64xi8>, tensor<1x64x64xi8>) kv_scale(%s, %s : tensor<1xf32>, tensor<1xf32>)
+      outs(%o : tensor<1x64x64xf16>)
+      {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<1x64x64xf16>
+  return %r : tensor<1x64x64xf16>
 }

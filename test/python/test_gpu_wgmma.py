@@ -13,6 +13,7 @@ import pytest
 
 from paths import ATTNC
 from test_gpu_emulated import CASES, RUN, call, execute, expect_right
+from test_gpu_views import K, V, part, sdpa, transposed
 
 sys.path.append(str(Path(__file__).parents[2] / "scripts"))
 from fault_classes import find_faults
@@ -36,10 +37,68 @@ LINES = [
     "b2 hq2 sq113 sk203 d64 bf16 window=31,9 align=offset",
     "b1 hq2 sq113 sk203 d64 f16 mask=bool bias=1,1,113,203",
     "b3 hq2 sq113 sk203 d64 bf16 q_lengths kv_lengths",
+    "b3 hq1 sq113 sk203 d128 bf16 kv_lengths causal=bottom_right window=40,0",
     "b2 hq2 sq33 sk203 d64 bf16 kv_lengths paged=16",
     "b1 hq2 sq113 sk203 d128 f16 kv=fp8 kvscale=token",
+    "b2 hq2 sq113 sk203 d64 bf16 layout=bsd",
+    "b1 hq2 sq33 sk65 d40 dv56 bf16 layout=bsd",
+    "b? hq2 sq? sk? d64 bf16 layout=bsd # b=2 sq=33 sk=203",
     "b3 hq4 hkv2 sq150 sk200 d64 f16 layout=varlen causal=bottom_right",
+    "b3 hq2 sq150 sk150 d128 bf16 layout=varlen causal=top_left window=31,0",
+    "b2 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right # sq=113 sk=203",
+    "document-mask.mlir",
 ]
+# Why all threads copy K and V; nothing where a producer does.
+NO_PRODUCER = {
+    "b3 hq2 sq113 sk203 d64 bf16 q_lengths kv_lengths": "",
+    "b3 hq4 hkv2 sq150 sk200 d64 f16 layout=varlen causal=bottom_right": "",
+    "b1 hq2 sq33 sk65 d40 dv56 bf16 layout=bsd": "",
+    "b? hq2 sq? sk? d64 bf16 layout=bsd": "",
+    "b2 hq2 sq33 sk203 d64 bf16 kv_lengths paged=16": "rows come from pages",
+    "b1 hq2 sq113 sk203 d128 f16 kv=fp8 kvscale=token": "rows are converted",
+    "b1 hq2 sq65 sk130 d256 f16": "",
+}
+# Slices of longer rows, whose map has strides; every other element, which no map describes.
+VIEWS = {
+    "columns of longer rows": ({"k": part(K, 192, 64), "v": part(V, 192, 128)}, ""),
+    "rows of 68": ({"k": part(K, 68)}, "rows do not lie as one of five dimensions, at multiples of 16 bytes"),
+    "transposed": ({"v": transposed(V)}, "rows do not lie as one of five dimensions, at multiples of 16 bytes"),
+}
+
+
+def find_obstacle(*words) -> str:
+    """What the remark no-producer of a compilation says."""
+    done = subprocess.run(
+        [ATTNC, *words, f"--target={TARGET}", "--emit=ptx", "-o", "-", "--remarks=missed"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.findall(r"missed no-producer: (.*) \[", done.stderr)
+    assert ("cp.async.bulk.tensor" in done.stdout) == (not found), done.stderr
+    return "".join(found)
+
+
+@pytest.mark.parametrize("line", NO_PRODUCER)
+def test_which_kernels_have_a_producer(line):
+    assert find_obstacle(f"--problem={line}") == NO_PRODUCER[line]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views(name, tmp_path):
+    views, obstacle = VIEWS[name]
+    ir = tmp_path / "k.mlir"
+    ir.write_text(sdpa("bf16", **views))
+    assert find_obstacle(ir) == obstacle
+    assert call(RUN, f"--target={TARGET}", f"--ir={ir}").count(": ok\n") == 1
+
+
+@pytest.mark.parametrize("line", ["b1 hq2 sq113 sk512 d64 bf16", "b3 hq1 sq113 sk512 d64 bf16 kv_lengths"])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_stages(stages, line):
+    schedule = f"#attn.block<key_tile = 64, stages = {stages}>"
+    expect_right(execute(TARGET, [f"--problem={line}", f"--schedule={schedule}"]))
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -132,6 +191,18 @@ OVERLAP_FAULTS = {
 }
 
 
+# The same of a kernel whose last tiles have rows behind a length.
+LENGTH_FAULTS = {
+    "rows of V behind a length stay": (drop(r"st\.shared\.v4\.b32.*\{0, 0, 0, 0\}", 0), "FAILED"),
+    "fewer rows become 0": (
+        replace(r"(st\.shared\.v4\.b32\s+\[%r\d+)(\], \{0, 0, 0, 0\})", r"\1+1024\2", 0),
+        "FAILED|race",
+    ),
+    "zeros are not published": (drop(r"fence\.proxy\.async", 1), "missing-proxy-fence"),
+    "nobody waits for zeros": (drop(r"bar(rier)?\.(cta\.)?sync\s+1,", 1), "race"),
+}
+
+
 def expect_seen(tmp_path, line: str, change: Callable[[str], str], said: str) -> None:
     """The change of the line's PTX is reported."""
     ptx = tmp_path / "k.ptx"
@@ -168,3 +239,9 @@ def test_any_number_of_rounds(keys, mask):
     subprocess.run(
         [RUN, f"--problem=b1 hq1 sq129 sk{keys} d64 bf16{mask}", f"--target={TARGET}"], check=True, capture_output=True
     )
+
+
+@pytest.mark.parametrize("name", LENGTH_FAULTS)
+@pytest.mark.parametrize("words", ["kv_lengths", "layout=varlen"])
+def test_a_planted_fault_behind_a_length_is_seen(name, words, tmp_path):
+    expect_seen(tmp_path, f"b3 hq1 sq150 sk256 d64 bf16 {words}", *LENGTH_FAULTS[name])

@@ -48,19 +48,20 @@ TEST(CudaTensorMap, Encodes) {
   EXPECT_EQ(map->swizzle, TensorSwizzle::Bytes128);
 }
 
-// Of a tensor 2 x 3 x 96, boxes of 16 rows and a panel: the map has the innermost dimension first.
+// Of a tensor 2 x 3 x 96 whose rows are 256 bytes apart, boxes of 16 rows and a panel: the map has the innermost
+// dimension first.
 TEST(CudaTensorMap, TheLauncherEncodes) {
   ASSERT_EQ(attn_cuda_use_driver(&getEmulatedDriver()), 0);
   alignas(64) uint8_t bytes[kTensorMapBytes] = {};
-  const int64_t sizes[] = {2, 3, 96}, box[] = {1, 16, 64};
-  ASSERT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1000), kBFloat16, 3, sizes, box), 0);
+  const int64_t sizes[] = {2, 3, 96}, strides[] = {1024, 256}, box[] = {1, 16, 64};
+  ASSERT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1000), kBFloat16, 3, sizes, strides, box), 0);
   const auto map = decodeTensorMap(bytes);
   ASSERT_TRUE(map);
   EXPECT_EQ(map->rank, 3);
   EXPECT_EQ(map->elementBytes, 2);
   EXPECT_EQ(map->swizzle, TensorSwizzle::Bytes128);
   EXPECT_EQ(map->address, 0x1000u);
-  const uint64_t expected[3][3] = {{96, 2, 64}, {3, 192, 16}, {2, 576, 1}};
+  const uint64_t expected[3][3] = {{96, 2, 64}, {3, 256, 16}, {2, 1024, 1}};
   for (unsigned i = 0; i < 3; ++i) {
     EXPECT_EQ(map->sizes[i], expected[i][0]);
     EXPECT_EQ(map->strides[i], expected[i][1]);
@@ -68,9 +69,12 @@ TEST(CudaTensorMap, TheLauncherEncodes) {
   }
   // What has no rows is never copied.
   const int64_t none[] = {2, 0, 96};
-  EXPECT_EQ(attn_cuda_encode_map(bytes, nullptr, kBFloat16, 3, none, box), 0);
-  // An address that no map takes.
-  EXPECT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1001), kBFloat16, 3, sizes, box),
+  EXPECT_EQ(attn_cuda_encode_map(bytes, nullptr, kBFloat16, 3, none, strides, box), 0);
+  // An address, and a stride, that no map takes.
+  EXPECT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1001), kBFloat16, 3, sizes, strides, box),
+            ATTN_CUDA_LAUNCH_FAILED);
+  const int64_t odd[] = {1024, 250};
+  EXPECT_EQ(attn_cuda_encode_map(bytes, reinterpret_cast<void *>(0x1000), kBFloat16, 3, sizes, odd, box),
             ATTN_CUDA_LAUNCH_FAILED);
 }
 

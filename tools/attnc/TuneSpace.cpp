@@ -25,6 +25,8 @@ static constexpr int64_t kSplits[] = {0, 256, 512, 1024, 2048, 4096, 8192};
 static constexpr int64_t kPrefetches[] = {0, 8, 16, 32, 64, 128};
 /// Of a GPU: warps of a block, and rows of a warp.
 static constexpr int64_t kWarps[] = {1, 2, 4, 8}, kWarpRows[] = {16, 32};
+/// Of a GPU kernel with wgmma: stages of K and of V.
+static constexpr int64_t kStages[] = {1, 2, 3};
 /// More query rows than these fill the lanes of the prefill kernel.
 static constexpr int64_t kMaxDecodeQueries = 16;
 
@@ -35,7 +37,7 @@ TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
   static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "kv_heads",
-                                       "split_keys", "prefetch",    "chunks",   "registers"};
+                                       "split_keys", "prefetch",    "chunks",   "registers",  "stages"};
   return axes;
 }
 
@@ -54,10 +56,11 @@ std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr s
   if (auto block = dyn_cast<BlockAttr>(schedule))
     return axis == "key_tile" || axis == "split_keys" ? changeKeys(axis, schedule)
            : axis == "query_tile"                     ? changeWarps(block)
+           : axis == "stages"                         ? changeStages(block)
                                                       : Texts();
   if (auto backward = dyn_cast<BackwardAttr>(schedule))
     return changeBackward(axis, backward);
-  if (axis == "chunks")
+  if (axis == "chunks" || axis == "stages")
     return {};
   if (axis == "kernel")
     return changeKernel(schedule);
@@ -158,6 +161,14 @@ std::vector<std::string> TuneSpace::changeWarps(BlockAttr schedule) const {
         fields.push_back({"query_tile", warps * rows});
       list.push_back(change(schedule, fields));
     }
+  return list;
+}
+
+std::vector<std::string> TuneSpace::changeStages(BlockAttr schedule) const {
+  Texts list;
+  for (int64_t stages : kStages)
+    if (schedule.getInstruction().getInfo().readsPanels())
+      list.push_back(change(schedule, {{"stages", stages}}));
   return list;
 }
 

@@ -29,6 +29,7 @@ private:
   Texts changeRegisters(ScheduleAttr schedule) const;
   Texts changeQueryTile(PrefillAttr schedule) const;
   Texts changeWarps(BlockAttr schedule) const;
+  Texts changeStages(BlockAttr schedule) const;
   Texts changeKeys(llvm::StringRef axis, ScheduleAttr schedule) const;
   Texts changeKeyTile(ScheduleAttr schedule) const;
   Texts changeSplit(ScheduleAttr schedule) const;

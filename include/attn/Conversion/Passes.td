@@ -375,32 +375,33 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
 }
 
 def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
-  let summary = "give GPU kernels with wgmma four warps that copy K and V";
+  let summary = "give GPU kernels with stages four warps that copy K and V";
   let description = [{
-    One thread of them copies: a box of a tensor map at a time, into one of two stages of K or V, as soon as all have
-    read what the stage held. The other warps wait for a stage alone, and not for each other. The ops stay as they are;
-    the kernel gets the number of stages (`attn.stages`), a parameter for each tensor map, and each copy of K and V the
-    number of its parameter (`attn.tensor_map`). The host encodes the maps in front of the launch, which has four more
-    warps and more shared memory.
+    One thread of them copies: a box of a tensor map at a time, into one of the stages of K or V that the schedule
+    counts (`stages`), as soon as all have read what the stage held. The other warps wait for a stage alone, and not for
+    each other. So barriers are erased. The kernel gets a parameter for each tensor map, and each copy of K and V its
+    map and where its rows begin in the tensor. The host encodes the maps in front of the launch, which has four more
+    warps.
 
-    Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, packed sequences, views
-    that are no slices of the call's tensors, and rows behind which there may be NaN (lengths).
+    Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, and views that are no
+    slices of what the host knows. Their schedule then has one stage.
 
     ```mlir
     // before
     %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 : !attn.token
     // after
-    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 {attn.tensor_map = 4 : i64} : !attn.token
+    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 box(%arg4 : !llvm.ptr)[%b, %h, %j, %c0] : !attn.token
     ```
   }];
   let options = [Option<"target", "target", "std::string", "\"sm_90a\"", "Target as --target of attnc names it">];
-  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleOp"> {
   let summary = "let the products of GPU kernels with wgmma run beside the softmax";
   let description = [{
-    Of kernels with a producer (`attn.stages`), each loop that holds one step is rotated: a round starts the scores of its
+    Of kernels with a producer, each loop that holds one step is rotated: a round starts the scores of its
     keys and the values of the round before, and computes its softmax while these run. What is in front of the first
     round and behind the last one is not executed where the loop has no round:
 

@@ -260,6 +260,10 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
     than the tile, which are not read. With `from`, rows are those of the input from that one on; where there are none,
     nothing is copied, and the token has arrived.
 
+    With `box`, the rows are copied by a producer (attn-specialize-warps): the tensor map, a parameter of the kernel,
+    describes a tensor of which the rows begin at `begin`. The tile is then all rows of the tensor from there on, those
+    beyond the input among them; only rows of V beyond an input whose size depends on memory are 0.
+
     With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
 
     Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done: a
@@ -271,6 +275,7 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
     * C1: each map has the domain's dimensions and as many results as its operand has dimensions.
     * C2: input and output agree on the number of columns.
     * C4: input and output are of one type, or input is a narrower float or i8 and output floating point.
+    * C11: a box has 2 to 5 indices.
 
     ```mlir
     %token = attn.copy ins(%k : memref<64x128xbf16>) outs(%tile : memref<64x128xbf16, #gpu.address_space<workgroup>>)
@@ -279,11 +284,18 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Arg<AnyStridedMemRef, "", [MemRead]>:$input, Arg<AnyStridedMemRef, "", [MemWrite]>:$output,
                        Arg<Optional<AnyStridedMemRef>, "", [MemRead]>:$lse, Optional<Index>:$first,
+                       Optional<AnyType>:$tensorMap, Variadic<Index>:$begin,
                        OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Attn_TokenType:$token);
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$output, "::mlir::Value":$lse,
+                                 "::mlir::Value":$first, "::mlir::ArrayAttr":$maps), [{
+    build($_builder, $_state, input, output, lse, first, /*tensorMap=*/::mlir::Value(), /*begin=*/::mlir::ValueRange(),
+          maps);
+  }]>];
   let assemblyFormat = [{
     `ins` `(` $input `:` type($input) `)` `outs` `(` $output `:` type($output) `)`
-        (`where` `(` $lse^ `:` type($lse) `)`)? (`from` $first^)? attr-dict `:` type($token)
+        (`where` `(` $lse^ `:` type($lse) `)`)? (`from` $first^)?
+        (`box` `(` $tensorMap^ `:` type($tensorMap) `)` `[` $begin `]`)? attr-dict `:` type($token)
   }];
   let hasVerifier = 1;
 }

@@ -76,10 +76,9 @@ LogicalResult KernelLowering::placeAttentionTiles() {
     if (Value root = getRoot(op.getLhs()); isScores && isBuffer(root.getDefiningOp()))
       queries.insert(root);
   });
-  auto stages = kernel->getAttrOfType<IntegerAttr>(kStagesAttr);
   if (d > 0)
     layout = BlockLayout::get(wb.blockRows, wb.keyTile, d, dv, bytes, wb.instruction.readsPanels(),
-                              stages ? stages.getInt() : kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages());
+                              kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages());
   for (Value root : queries)
     tiles[root] = {layout.query, 0};
   for (Value root : keys)
@@ -118,7 +117,7 @@ LogicalResult KernelLowering::placeTiles() {
 
 LogicalResult KernelLowering::lower(Operation *op) {
   // The producer has what the consumers have not.
-  if (isOfProducer(op) && !(isa<CopyOp>(op) && op->hasAttr(kMapAttr)))
+  if (isOfProducer(op) && !(isa<CopyOp>(op) && cast<CopyOp>(op).getTensorMap()))
     return success();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<CopyOp>([&](auto op) { return lowerCopy(op); })
@@ -215,7 +214,7 @@ void KernelLowering::becomeFunction() {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), rewriter.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), kernel.getKnownBlockSizeAttr());
   // ptxas ignores setmaxnreg where it does not know how many blocks a multiprocessor has.
-  if (kernel->hasAttr(kStagesAttr))
+  if (!rings.empty())
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), rewriter.getI32IntegerAttr(1));
   // Parameters by value are tensor maps, which stay where they are.
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i)

@@ -108,8 +108,7 @@ struct MakePersistentPass : public attn::impl::MakePersistentPassBase<MakePersis
       launches[SymbolTable::lookupNearestSymbolFrom(launch, launch.getKernelAttr())].push_back(launch);
     });
     for (auto &[op, calls] : launches)
-      if (auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op);
-          kernel && kernel->hasAttr(kStagesAttr) && hasOneTile(kernel))
+      if (auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op); kernel && hasProducer(kernel) && hasOneTile(kernel))
         makePersistent(kernel, calls);
   }
 };

@@ -234,8 +234,9 @@ BlockAttr getScheduleOfRows(Value tile, unsigned rank) {
 /// Of loops without tiles: a thread a round.
 KernelPlan getElementPlan(MLIRContext *context) {
   constexpr int64_t warps = kElementThreads / 32;
-  auto schedule = BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
-                                 InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0, /*stages=*/1);
+  auto schedule =
+      BlockAttr::get(context, /*query_tile=*/16 * warps, /*key_tile=*/16, warps, /*warp_rows=*/16,
+                     InstructionAttr::getFMA(context), /*shared_keys=*/false, /*split_keys=*/0, /*stages=*/1);
   return {schedule, /*sharedBytes=*/0, kElementThreads};
 }
 

@@ -183,7 +183,7 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
-      if (!kernel->hasAttr(kStagesAttr))
+      if (!hasProducer(kernel))
         continue;
       SmallVector<StepLoop> steps;
       kernel.walk([&](scf::ForOp loop) {

@@ -84,7 +84,9 @@ public:
       return success();
     if (failed(tiles.createQueryTile()))
       return failure();
-    int64_t stages = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getStages();
+    // Stages of wgmma are those of a producer.
+    auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+    int64_t stages = schedule.getInstruction().getInfo().readsPanels() ? 1 : schedule.getStages();
     std::optional<KeyOrder> order = findOrder(stages > 1);
     tiles.createKeyTiles(order ? stages : 1);
     if (order) {

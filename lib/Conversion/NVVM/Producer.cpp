@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
+#include "attn/Conversion/Loops.h"
 
 using namespace mlir;
 using namespace attn;
@@ -70,6 +71,25 @@ void TileRing::release(WarpBuilder &wb) const {
   wb.assemble("{ .reg .pred p; setp.eq.u32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r,~{memory}",
               {getBarrier(wb, /*isEmpty=*/true), wb.lane});
   advance(wb);
+}
+
+void TileRing::clearRows(WarpBuilder &wb, Value count) const {
+  SharedTile current = getTile(wb);
+  int64_t chunks = tile.layout.chunks;
+  wb.when(wb.isLess(count, wb.constant(tile.layout.rows)), [&] {
+    auto zero = arith::ConstantOp::create(wb.b, wb.loc,
+                                          wb.b.getZeroAttr(VectorType::get({kChunkBytes / 4}, wb.b.getI32Type())));
+    auto loop = scf::ForOp::create(wb.b, wb.loc, wb.add(wb.multiply(count, chunks), wb.thread),
+                                   wb.constant(tile.layout.rows * chunks), wb.constant(wb.threads));
+    keepRolled(loop);
+    OpBuilder::InsertionGuard guard(wb.b);
+    wb.b.setInsertionPointToStart(loop.getBody());
+    Value index = loop.getInductionVar();
+    wb.store(zero, current.at(wb, wb.divide(index, chunks), wb.remainder(index, chunks)), kChunkBytes);
+    wb.b.setInsertionPointAfter(loop);
+    wb.publishToProducts();
+    wb.barrier();
+  });
 }
 
 void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin) const {
@@ -136,6 +156,11 @@ static CopyOp findCopy(Value token) {
   return {};
 }
 
+bool attn::nvvm::hasProducer(gpu::GPUFuncOp kernel) {
+  auto findBox = [](CopyOp copy) { return copy.getTensorMap() ? WalkResult::interrupt() : WalkResult::advance(); };
+  return kernel.walk(findBox).wasInterrupted();
+}
+
 const TileRing *KernelLowering::findRing(Value memref) const {
   auto found = rings.find(getRoot(memref));
   return found == rings.end() ? nullptr : &found->second;
@@ -150,19 +175,12 @@ void KernelLowering::waitForStages(WaitOp op) {
 
 LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   const TileRing *ring = findRing(op.getOutput());
-  Value map = kernel.getBody().getArgument(op->getAttrOfType<IntegerAttr>(kMapAttr).getInt());
-  unsigned rowDim = attn::getMaps(op)[0].getNumDims() - 2;
-  AffineMap rows = attn::getMaps(op)[0];
-  Values begin = getBegin(wb, op.getInput());
+  AffineMap map = attn::getMaps(op)[0];
+  Values begin = llvm::map_to_vector(op.getBegin(), [&](Value position) { return wb.fromIndex(position); });
   Value any;
-  if (op.getFirst()) {
-    Value first = wb.fromIndex(op.getFirst());
-    any = wb.isLess(first, GlobalView(wb, op.getInput(), rows).getSize(wb, rowDim));
-    for (auto [i, expr] : llvm::enumerate(rows.getResults()))
-      if (expr == wb.b.getAffineDimExpr(rowDim))
-        begin[i] = wb.add(begin[i], first);
-  }
-  wb.when(any, [&] { ring->copyBox(wb, map, begin); });
+  if (op.getFirst())
+    any = wb.isLess(wb.fromIndex(op.getFirst()), GlobalView(wb, op.getInput(), map).getSize(wb, map.getNumDims() - 2));
+  wb.when(any, [&] { ring->copyBox(wb, op.getTensorMap(), begin); });
   return success();
 }
 
@@ -171,7 +189,7 @@ static void setRegisters(WarpBuilder &wb, StringRef change, int64_t count) {
 }
 
 void KernelLowering::splitRoles() {
-  if (!kernel->hasAttr(kStagesAttr))
+  if (!hasProducer(kernel))
     return;
   Block &body = kernel.getBody().front();
   // The loop over tiles, or the first op of the only one.

@@ -21,10 +21,6 @@ constexpr int64_t kFirstGroupBarrier = 2, kFirstTurnBarrier = 10;
 constexpr int64_t kMaxTurns = 3;
 /// Of a kernel whose groups take turns to start asynchronous products.
 constexpr llvm::StringLiteral kTurnsAttr = "attn.turns";
-/// Of a kernel with a producer: stages of K, and of V.
-constexpr llvm::StringLiteral kStagesAttr = "attn.stages";
-/// Of a copy by the producer: the number of the kernel's parameter that is its tensor map.
-constexpr llvm::StringLiteral kMapAttr = "attn.tensor_map";
 /// Of a launch: its blocks go through the tiles of the grid, and no more of them start than the device holds at once.
 constexpr llvm::StringLiteral kPersistentAttr = "attn.persistent";
 /// What encodes a tensor map on the host (attn_cuda.h).
@@ -37,11 +33,10 @@ constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 void waitForTurn(WarpBuilder &wb);
 void passTurn(WarpBuilder &wb);
 
-/// The tensor that `view` is a chain of slices with unit strides of, as MapToGpu has built it from the parameters of
-/// the kernel; null where it is none.
-mlir::UnrealizedConversionCastOp findTensor(mlir::Value view);
-/// Where the chain begins in each dimension of the tensor, i32.
-Values getBegin(WarpBuilder &wb, mlir::Value view);
+/// True where the place or the size of a view depends on what lies in memory.
+bool readsMemory(mlir::Value view);
+/// True for a kernel whose copies of K and V are those of a producer.
+bool hasProducer(mlir::gpu::GPUFuncOp kernel);
 
 } // namespace attn::nvvm
 

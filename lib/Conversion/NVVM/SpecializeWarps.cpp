@@ -5,20 +5,21 @@
 // (cp.async.bulk.tensor). Both have several stages, so it is ahead of the products,
 // and no barrier of the whole block stands between them.
 //
-// Before: attn-pipeline-copies. After: the same ops. Kernels with a producer have the
-// number of stages as an attribute, a parameter for each tensor map, and its number at
-// each copy that reads it. Their launches have four more warps, more shared memory,
-// and the maps, which the host encodes.
+// Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a
+// producer have a parameter for each tensor map, and their copies of K and V name one
+// and where they begin in its tensor. Their launches have four more warps, and the
+// maps, which the host encodes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Producer.h"
+#include "TensorMaps.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Transforms.h"
-#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Pass/Pass.h"
 
 namespace attn {
@@ -30,82 +31,54 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Stages of K and of V.
-static constexpr int64_t kStages = 2;
 /// Dimensions of a tensor map at most.
-static constexpr unsigned kMaxRank = 5;
-/// CUtensorMapDataType of cuda.h.
-static constexpr int32_t kTypeF16 = 6, kTypeBF16 = 9;
+static constexpr int64_t kMaxRank = 5;
 
-/// What `view` is a slice of, or the same as; null where it is neither.
+/// What `view` is a slice of, with strides of 1, or the same as; null where it is neither.
 static Value getSource(Value view) {
   if (auto slice = view.getDefiningOp<memref::SubViewOp>())
-    return slice.getSource();
+    return llvm::all_of(slice.getMixedStrides(), [](auto x) { return isConstantIntValue(x, 1); }) ? slice.getSource()
+                                                                                                  : Value();
   auto same = view.getDefiningOp<memref::CastOp>();
   return same ? same.getSource() : Value();
 }
 
-UnrealizedConversionCastOp attn::nvvm::findTensor(Value view) {
-  while (Value source = getSource(view)) {
-    auto slice = view.getDefiningOp<memref::SubViewOp>();
-    bool isPlain = !slice || (slice.getSourceType().getRank() == slice.getType().getRank() &&
-                              llvm::all_of(slice.getMixedStrides(), [](auto x) { return isConstantIntValue(x, 1); }));
-    if (!isPlain)
-      return {};
-    view = source;
-  }
-  return view.getDefiningOp<UnrealizedConversionCastOp>();
+bool attn::nvvm::readsMemory(Value view) {
+  FailureOr<SetVector<Operation *>> computation = getComputation(view);
+  auto isLoad = [](Operation *op) { return isa<memref::LoadOp, LLVM::LoadOp>(op); };
+  return failed(computation) || llvm::any_of(*computation, isLoad);
 }
 
-Values attn::nvvm::getBegin(WarpBuilder &wb, Value view) {
-  Values begin(cast<MemRefType>(view.getType()).getRank(), wb.constant(0));
-  for (; Value source = getSource(view); view = source)
-    if (auto slice = view.getDefiningOp<memref::SubViewOp>())
-      for (auto [sum, offset] : llvm::zip_equal(begin, slice.getMixedOffsets()))
-        sum = wb.add(wb.fromIndex(offset), sum);
-  return begin;
-}
-
-/// The kernel's parameter that the struct of a memref begins with.
-static BlockArgument findPointer(UnrealizedConversionCastOp tensor) {
-  Value value = tensor.getInputs().size() == 1 ? tensor.getInputs()[0] : Value();
-  while (value) {
-    auto insert = value.getDefiningOp<LLVM::InsertValueOp>();
-    if (!insert)
-      return {};
-    if (insert.getPosition() == ArrayRef<int64_t>{1})
-      return dyn_cast<BlockArgument>(insert.getValue());
-    value = insert.getContainer();
-  }
-  return {};
-}
-
-/// True where the place or the size of a view depends on what lies in memory.
-static bool readsMemory(Value view) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.omitBlockArguments = true;
-  if (failed(getBackwardSlice(view, &slice, options)))
-    return true;
-  return llvm::any_of(slice, [](Operation *op) { return isa<memref::LoadOp, LLVM::LoadOp>(op); });
+/// True where the host can compute `view`, by what it passes to the kernel.
+static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
+  Block *entry = &kernel.getBody().front();
+  FailureOr<SetVector<Operation *>> computation = getComputation(view);
+  return succeeded(computation) && llvm::all_of(*computation, [&](Operation *op) {
+           bool isOfHost = isa<memref::MemRefDialect, arith::ArithDialect, affine::AffineDialect, LLVM::LLVMDialect,
+                               BuiltinDialect>(op->getDialect());
+           return isOfHost && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
+                  llvm::all_of(op->getOperands(), [&](Value operand) {
+                    auto argument = dyn_cast<BlockArgument>(operand);
+                    return !argument || argument.getOwner() == entry;
+                  });
+         });
 }
 
 namespace {
-/// A copy of K or V: the tensor, the parameter that points to it, and a box of it.
+/// A copy of K or V.
 struct Source {
   CopyOp copy;
-  BlockArgument pointer;
-  MemRefType type;
+  SmallVector<Value> views; ///< slices of each other, the innermost one last
+  Value tensor;             ///< one of them, or their source: what the map describes
   SmallVector<int64_t> box;
-  friend bool operator==(const Source &x, const Source &y) { return x.pointer == y.pointer && x.box == y.box; }
+  friend bool operator==(const Source &x, const Source &y) { return x.tensor == y.tensor && x.box == y.box; }
 };
 
 class Specialization {
 public:
   Specialization(gpu::GPUFuncOp kernel, ArrayRef<gpu::LaunchFuncOp> launches)
-      : kernel(kernel), launches(launches), b(kernel.getContext()),
-        pointerType(LLVM::LLVMPointerType::get(b.getContext())) {}
+      : kernel(kernel), launches(launches), schedule(kernel->getAttrOfType<BlockAttr>(kScheduleAttr)),
+        b(kernel.getContext()), pointerType(LLVM::LLVMPointerType::get(b.getContext())) {}
 
   /// Why the kernel can have no producer; empty where it can.
   StringRef findObstacle(int64_t largestBytes) {
@@ -113,133 +86,191 @@ public:
     llvm::SetVector<Value> tiles;
     kernel.walk([&](ProductOp product) { tiles.insert(getRoot(product.getRhs())); });
     kernel.walk([&](Operation *op) {
-      if (isa<gpu::BarrierOp, GatherPagesOp>(op))
-        obstacle = "each step copies its own tiles";
+      if (isa<GatherPagesOp, ClassifyTileOp>(op))
+        obstacle = "all threads of the block look rows up, or look at the mask of a tile";
       if (auto state = dyn_cast<InitStateOp>(op); state && !isBuffer(getRoot(state.getAcc()).getDefiningOp()))
         obstacle = "the state goes to memory";
       if (auto copy = dyn_cast<CopyOp>(op); copy && tiles.contains(getRoot(copy.getOutput())))
-        if (StringRef found = addSource(copy); !found.empty())
-          obstacle = found;
+        addSource(copy);
     });
     if (sources.empty())
       return "there is no key to copy";
-    if (getLayout().bytes > largestBytes)
-      return "two stages do not fit the shared memory";
-    return obstacle;
+    if (!obstacle.empty())
+      return obstacle;
+    if (getLayout(schedule.getStages()).bytes > largestBytes)
+      return "the stages do not fit the shared memory";
+    if (!isCopiedOnce())
+      return "a tile is copied once and multiplied several times";
+    for (Source &source : sources)
+      if (obstacle = findTensor(source); !obstacle.empty())
+        return obstacle;
+    return {};
   }
 
   void run() {
-    auto module = kernel->getParentOfType<ModuleOp>();
     SmallVector<Source> maps;
     unsigned numParameters = kernel.getNumArguments();
-    for (Source &source : sources) {
-      auto *found = llvm::find(maps, source);
-      source.copy->setAttr(kMapAttr, b.getI64IntegerAttr(numParameters + (found - maps.begin())));
-      if (found == maps.end())
-        maps.push_back(source);
-    }
-    kernel->setAttr(kStagesAttr, b.getI64IntegerAttr(kStages));
-    int32_t threads = kernel->getAttrOfType<BlockAttr>(kScheduleAttr).getThreads() + kProducerThreads;
-    kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
     Type mapType = LLVM::LLVMArrayType::get(b.getI8Type(), kMapBytes);
     DictionaryAttr byValue = b.getDictionaryAttr(
         {b.getNamedAttr(LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(mapType)),
          b.getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(kMapAlignment))});
-    for (size_t i = 0; i < maps.size(); ++i)
-      (void)kernel.insertArgument(kernel.getNumArguments(), pointerType, byValue, kernel.getLoc());
+    for (Source &source : sources) {
+      auto *found = llvm::find(maps, source);
+      unsigned number = numParameters + (found - maps.begin());
+      if (found == maps.end()) {
+        maps.push_back(source);
+        (void)kernel.insertArgument(number, pointerType, byValue, kernel.getLoc());
+      }
+      addBox(source, kernel.getArgument(number));
+    }
+    // Stages say when a tile may be read, or filled.
+    kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
+    int32_t threads = schedule.getThreads() + kProducerThreads;
+    kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
     for (gpu::LaunchFuncOp launch : launches) {
       b.setInsertionPoint(launch);
       SmallVector<Value> operands;
       for (const Source &map : maps)
-        operands.push_back(encode(module, launch, map));
+        operands.push_back(TensorMapEncoder(b, kernel, launch).encode(map.tensor, map.box));
       launch.getKernelOperandsMutable().append(operands);
       launch.getBlockSizeXMutable().assign(arith::ConstantIndexOp::create(b, launch.getLoc(), threads));
+    }
+  }
+
+  /// All threads copy, and each tile has one place.
+  void runWithout() {
+    kernel->setAttr(kScheduleAttr, schedule.withStages(1));
+    for (gpu::LaunchFuncOp launch : launches) {
+      b.setInsertionPoint(launch);
       launch.getDynamicSharedMemorySizeMutable().assign(
-          arith::ConstantIntOp::create(b, launch.getLoc(), getLayout().bytes, 32));
+          arith::ConstantIntOp::create(b, launch.getLoc(), getLayout(/*stages=*/1).bytes, 32));
     }
   }
 
 private:
-  BlockLayout getLayout() {
-    auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+  BlockLayout getLayout(int64_t stages) {
     int64_t d = 0, dv = 0;
     kernel.walk([&](ProductOp op) {
       bool isScores = op.getContraction() == Contraction::Scores;
       (isScores ? d : dv) = getStaticSize(op, isScores ? DimKind::HeadSize : DimKind::ValueSize);
     });
-    return BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, /*elementBytes=*/2,
-                            /*hasPanels=*/true, kStages);
+    return BlockLayout::get(schedule.getBlockRows(), schedule.getKeyTile(), d, dv, kElementBytes, /*hasPanels=*/true,
+                            stages);
   }
 
-  StringRef addSource(CopyOp copy) {
-    UnrealizedConversionCastOp tensor = findTensor(copy.getInput());
-    BlockArgument pointer = tensor ? findPointer(tensor) : BlockArgument();
+  void addSource(CopyOp copy) {
+    Source source{copy, {}, {}, {}};
+    for (Value view = copy.getInput(); view; view = getSource(view))
+      source.views.insert(source.views.begin(), view);
+    sources.push_back(source);
+  }
+
+  /// A product gives its stage free. Where each step copies its own tiles, behind a barrier, a copy has one product.
+  bool isCopiedOnce() {
+    bool hasBarriers = kernel.walk([](gpu::BarrierOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    size_t products = 0;
+    kernel.walk([&](ProductOp product) { ++products; });
+    auto hasOneProduct = [](Source &source) {
+      Value tile = getRoot(source.copy.getOutput());
+      auto isReader = [&](Operation &op) {
+        auto product = dyn_cast<ProductOp>(op);
+        return product && getRoot(product.getRhs()) == tile;
+      };
+      return llvm::count_if(*source.copy->getBlock(), isReader) == 1;
+    };
+    return !hasBarriers || (products == sources.size() && llvm::all_of(sources, hasOneProduct));
+  }
+
+  /// The tensor is the last view that all copies from it share and that the host knows. So rows beyond a slice of the
+  /// caller are 0, as those beyond a tensor are.
+  StringRef findTensor(Source &source) {
+    size_t shared = 0;
+    auto isShared = [&](const Source &other) {
+      return other.views.front() != source.views.front() ||
+             (other.views.size() > shared && other.views[shared] == source.views[shared]);
+    };
+    while (shared < source.views.size() && llvm::all_of(sources, isShared) &&
+           isKnownToHost(source.views[shared], kernel))
+      ++shared;
+    BlockArgument pointer = shared == 0 ? BlockArgument() : findPointer(source.views[shared - 1]);
     if (!pointer || pointer.getOwner() != &kernel.getBody().front())
       return "rows do not come from slices of a tensor of the call";
-    auto type = cast<MemRefType>(tensor.getResult(0).getType());
-    auto tile = cast<MemRefType>(copy.getOutput().getType());
-    AffineMap map = attn::getMaps(copy)[0];
-    AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, b.getContext()),
-               row = getAffineDimExpr(map.getNumDims() - 2, b.getContext());
+    source.tensor = source.views[shared - 1];
+    auto type = cast<MemRefType>(source.tensor.getType());
+    auto tile = cast<MemRefType>(source.copy.getOutput().getType());
     if (type.getElementType() != tile.getElementType())
       return "rows are converted";
-    if (type.getRank() > kMaxRank || map.getResults().back() != column)
-      return "the elements of a row do not lie side by side";
-    if (readsMemory(copy.getInput()))
-      return "rows beyond lengths in memory may be NaN, and are copied with the others";
-    Source source{copy, pointer, type, SmallVector<int64_t>(type.getRank(), 1)};
-    for (auto [length, expr] : llvm::zip_equal(source.box, map.getResults()))
-      if (expr == row)
-        length = tile.getShape()[tile.getRank() - 2];
-    source.box.back() = kPanelChunks * kChunkBytes / 2;
-    sources.push_back(source);
+    AffineMap map = attn::getMaps(source.copy)[0];
+    AffineExpr column = getAffineDimExpr(map.getNumDims() - 1, b.getContext());
+    SmallVector<unsigned> dims = followSlices(source, [](unsigned, OpFoldResult) {});
+    ViewDivisors divisors = getViewDivisors(source.tensor);
+    int64_t multiple = kChunkBytes / kElementBytes;
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    bool hasRows = succeeded(type.getStridesAndOffset(strides, offset)) && type.getRank() <= kMaxRank &&
+                   map.getResults().back() == column && dims.back() == type.getRank() - 1 && strides.back() == 1 &&
+                   divisors.offset % multiple == 0 &&
+                   llvm::all_of(ArrayRef(divisors.strides).drop_back(),
+                                [&](int64_t stride) { return stride > 0 && stride % multiple == 0; });
+    if (!hasRows)
+      return "rows do not lie as one of five dimensions, at multiples of 16 bytes";
+    source.box.assign(type.getRank(), 1);
+    source.box[getRowDim(source, dims)] = tile.getShape()[tile.getRank() - 2];
+    source.box.back() = kPanelChunks * kChunkBytes / kElementBytes;
     return {};
   }
 
-  /// The map, on the host's stack. attn-lower-launches returns where the call fails.
-  Value encode(ModuleOp module, gpu::LaunchFuncOp launch, const Source &source) {
-    Location loc = launch.getLoc();
-    Type i64 = b.getI64Type();
-    auto one = [&] { return LLVM::ConstantOp::create(b, loc, i64, 1); };
-    auto number = [&](int64_t value) -> Value { return LLVM::ConstantOp::create(b, loc, i64, value); };
-    auto allocate = [&](Type type, unsigned alignment) -> Value {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(&launch->getParentOfType<FunctionOpInterface>().getFunctionBody().front());
-      return LLVM::AllocaOp::create(b, loc, pointerType, type, one(), alignment);
-    };
-    Value map = allocate(LLVM::LLVMArrayType::get(b.getI8Type(), kMapBytes), kMapAlignment);
-    OperandRange operands = launch.getKernelOperands();
-    unsigned place = source.pointer.getArgNumber();
-    auto store = [&](ArrayRef<int64_t> values, bool isSizes) {
-      auto arrayType = LLVM::LLVMArrayType::get(i64, values.size());
-      Value array = allocate(arrayType, 8);
-      unsigned next = place + 1; // dynamic sizes follow the pointer
-      for (auto [i, value] : llvm::enumerate(values)) {
-        Value element = LLVM::GEPOp::create(b, loc, pointerType, arrayType, array, ArrayRef<LLVM::GEPArg>{0, int(i)});
-        bool isDynamic = isSizes && ShapedType::isDynamic(value);
-        LLVM::StoreOp::create(b, loc, isDynamic ? operands[next++] : number(value), element);
-      }
-      return array;
-    };
-    Value sizes = store(source.type.getShape(), /*isSizes=*/true), box = store(source.box, /*isSizes=*/false);
-    Value type =
-        LLVM::ConstantOp::create(b, loc, b.getI32Type(), source.type.getElementType().isBF16() ? kTypeBF16 : kTypeF16);
-    LLVM::CallOp::create(b, loc, declareEncode(module),
-                         ValueRange{map, operands[place], type, number(source.type.getRank()), sizes, box});
-    return map;
+  /// The dimension of the tensor that rows are.
+  unsigned getRowDim(const Source &source, ArrayRef<unsigned> dims) {
+    AffineMap map = attn::getMaps(source.copy)[0];
+    AffineExpr row = getAffineDimExpr(map.getNumDims() - 2, b.getContext());
+    return dims[llvm::find(map.getResults(), row) - map.getResults().begin()];
   }
 
-  LLVM::LLVMFuncOp declareEncode(ModuleOp module) {
-    if (auto existing = module.lookupSymbol<LLVM::LLVMFuncOp>(kEncodeMap))
-      return existing;
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    Type types[] = {pointerType, pointerType, b.getI32Type(), b.getI64Type(), pointerType, pointerType};
-    return LLVM::LLVMFuncOp::create(b, module.getLoc(), kEncodeMap, LLVM::LLVMFunctionType::get(b.getI32Type(), types));
+  OpFoldResult add(Location loc, OpFoldResult x, OpFoldResult y) {
+    if (isConstantIntValue(x, 0))
+      return y;
+    if (isConstantIntValue(y, 0))
+      return x;
+    return b.createOrFold<arith::AddIOp>(loc, getValueOrCreateConstantIndexOp(b, loc, x),
+                                         getValueOrCreateConstantIndexOp(b, loc, y));
+  }
+
+  /// The dimensions of the tensor, by those of the view. `addOffset` is called for each offset of a slice in between.
+  SmallVector<unsigned> followSlices(const Source &source, function_ref<void(unsigned, OpFoldResult)> addOffset) {
+    auto dims = llvm::to_vector(llvm::seq<unsigned>(0, cast<MemRefType>(source.tensor.getType()).getRank()));
+    ArrayRef<Value> views = source.views;
+    for (Value view : views.drop_front(llvm::find(views, source.tensor) - views.begin() + 1)) {
+      auto slice = view.getDefiningOp<memref::SubViewOp>();
+      if (!slice)
+        continue;
+      llvm::SmallBitVector isDropped = slice.getDroppedDims();
+      SmallVector<unsigned> kept;
+      for (auto [i, offset] : llvm::enumerate(slice.getMixedOffsets())) {
+        addOffset(dims[i], offset);
+        if (!isDropped[i])
+          kept.push_back(dims[i]);
+      }
+      dims = kept;
+    }
+    return dims;
+  }
+
+  void addBox(const Source &source, Value map) {
+    CopyOp copy = source.copy;
+    b.setInsertionPoint(copy);
+    SmallVector<OpFoldResult> begin(source.box.size(), b.getIndexAttr(0));
+    auto addOffset = [&](unsigned dim, OpFoldResult offset) { begin[dim] = add(copy.getLoc(), begin[dim], offset); };
+    SmallVector<unsigned> dims = followSlices(source, addOffset);
+    if (copy.getFirst())
+      addOffset(getRowDim(source, dims), copy.getFirst());
+    copy.getTensorMapMutable().assign(map);
+    copy.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, copy.getLoc(), begin));
   }
 
   gpu::GPUFuncOp kernel;
   ArrayRef<gpu::LaunchFuncOp> launches;
+  BlockAttr schedule;
   OpBuilder b;
   LLVM::LLVMPointerType pointerType;
   SmallVector<Source> sources;
@@ -261,14 +292,19 @@ struct SpecializeWarpsPass : public attn::impl::SpecializeWarpsPassBase<Speciali
     for (auto &[op, calls] : launches) {
       auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op);
       auto schedule = kernel ? kernel->getAttrOfType<BlockAttr>(kScheduleAttr) : BlockAttr();
-      if (!schedule || !schedule.getInstruction().getInfo().readsPanels() || kernel->hasAttr(kStagesAttr))
+      if (!schedule || schedule.getStages() == 1 || hasProducer(kernel))
+        continue;
+      WalkResult products = kernel.walk([](ProductOp) { return WalkResult::interrupt(); });
+      if (!products.wasInterrupted())
         continue;
       Specialization specialization(kernel, calls);
       StringRef obstacle = specialization.findObstacle(info->gpu->sharedBytesPerBlock);
-      if (obstacle.empty())
+      if (obstacle.empty()) {
         specialization.run();
-      else
-        emitRemark(calls.front(), RemarkOutcome::Missed, "no-producer") << obstacle;
+        continue;
+      }
+      emitRemark(calls.front(), RemarkOutcome::Missed, "no-producer") << obstacle;
+      specialization.runWithout();
     }
   }
 };

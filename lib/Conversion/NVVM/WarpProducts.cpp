@@ -70,6 +70,9 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     ScoreTile *weights = kept == keptWeights.end() ? findScores(op.getLhs(), op) : nullptr;
     if (kept == keptWeights.end() && !weights)
       return failure();
+    // A box has rows beyond lengths as well. Their weights are 0, and 0 NaN is NaN.
+    if (ring && weights && weights->keyCount && readsMemory(op.getRhs()))
+      ring->clearRows(wb, weights->keyCount);
     if (weights && !op.getAsync()) {
       products->multiplyValues(weights->values, weights->keyBlocks, state);
       for (auto [i, lse] : llvm::enumerate(weights->lse))

@@ -141,6 +141,8 @@ public:
   SharedTile getTile(WarpBuilder &wb) const;
   /// Fills the next stage, once it is empty, from a box of a tensor; the outermost dimension first.
   void copyBox(WarpBuilder &wb, mlir::Value map, llvm::ArrayRef<mlir::Value> begin) const;
+  /// Rows of the next stage from `count` on become 0: consumers do it together, and see it.
+  void clearRows(WarpBuilder &wb, mlir::Value count) const;
   /// The warp has read the next stage.
   void release(WarpBuilder &wb) const;
 

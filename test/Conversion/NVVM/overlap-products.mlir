@@ -15,24 +15,24 @@
 !all = memref<1x2x64x32xbf16>
 !tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
 
 // The first round, those that overlap, and the last values; nothing of it where there is no round. A round starts the
 // values of the one before, and keeps its weights for the next one.
 // CHECK-LABEL: gpu.func @sdpa_kernel
 //       CHECK:   attn.init_state outs(%[[ACC:.*]], %{{.*}}, %{{.*}} :
-//       CHECK:   %[[K0:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:   %[[K0:.*]] = attn.copy {{.*}}box(%arg4 :
 //       CHECK:   %[[P:.*]] = memref.alloca() : memref<1x1x64x16xf32>
 //       CHECK:   %[[ANY:.*]] = arith.cmpi slt, %c0, %[[UPPER:.*]] : index
 //       CHECK:   scf.if %[[ANY]] -> (!attn.token) {
 //       CHECK:     attn.wait %{{.*}}, %[[K0]]
 //       CHECK:     attn.product {{.*}}{contraction = #attn.contraction<scores>
-//       CHECK:     %[[K1:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:     %[[K1:.*]] = attn.copy {{.*}}box(%arg4 :
 //       CHECK:     attn.row_max
 //       CHECK:     attn.rescale
 //   CHECK-NOT:     deferred
 //       CHECK:     attn.weights {{.*}} outs(%[[S0:[^ ,]*]],
-//       CHECK:     %[[V0:.*]] = attn.copy {{.*}}attn.tensor_map = 5
+//       CHECK:     %[[V0:.*]] = attn.copy {{.*}}box(%arg5 :
 //       CHECK:     memref.copy %[[S0]], %[[P]]
 //       CHECK:     %[[LAST:.*]]:2 = scf.for %{{.*}} = %c16{{.*}} to %[[UPPER]] {{.*}} iter_args(%[[K:.*]] = %[[K1]], %[[V:.*]] = %[[V0]])
 //       CHECK:       attn.wait %{{.*}}, %[[K]]
@@ -40,12 +40,12 @@
 //  CHECK-NEXT:       attn.wait %[[V]]
 //  CHECK-NEXT:       attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, async, contraction = #attn.contraction<values>
 //  CHECK-NEXT:       attn.wait_product %[[S]] :
-//       CHECK:       %[[NEXT_K:.*]] = attn.copy {{.*}}attn.tensor_map = 4
+//       CHECK:       %[[NEXT_K:.*]] = attn.copy {{.*}}box(%arg4 :
 //       CHECK:       attn.row_max
 //       CHECK:       attn.rescale {{.*}}{deferred
 //       CHECK:       attn.weights
 //  CHECK-NEXT:       attn.wait_product %[[ACC]] :
-//  CHECK-NEXT:       %[[NEXT_V:.*]] = attn.copy {{.*}}attn.tensor_map = 5
+//  CHECK-NEXT:       %[[NEXT_V:.*]] = attn.copy {{.*}}box(%arg5 :
 //  CHECK-NEXT:       memref.copy %[[S]], %[[P]]
 //  CHECK-NEXT:       scf.yield %[[NEXT_K]], %[[NEXT_V]]
 //       CHECK:     attn.wait %[[LAST]]#1

@@ -14,7 +14,7 @@
 !all = memref<1x2x64x32xbf16>
 !tile = memref<1x1x64x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
 !key = memref<1x1x16x32xbf16, strided<[4096, 2048, 32, 1], offset: ?>>
-#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
 
 // Four warps have 64 queries. What cp.async has written is published in front of each barrier. D 32 is two products of
 // 16 keys; the first one reads no accumulators.
@@ -45,15 +45,16 @@
 // Q is copied by all; the maps of K and V are the fifth and the sixth parameter. Boxes have 16 rows of a panel.
 // STEPS-LABEL: gpu.module @sdpa_gpu
 //       STEPS:   %arg4: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %arg5: !llvm.ptr
-//  STEPS-SAME:   attn.stages = 2
 //       STEPS:   attn.copy ins({{.*}}) outs({{.*}}) {maps
-//       STEPS:   attn.copy {{.*}}attn.tensor_map = 4 : i64
-//       STEPS:   attn.copy {{.*}}attn.tensor_map = 5 : i64
-//       STEPS:   attn.copy {{.*}}attn.tensor_map = 4 : i64
+//       STEPS:   attn.copy {{.*}}from %{{.*}} box(%arg4 : !llvm.ptr) [%{{.*}}, %[[HEAD:.*]], %{{.*}}, %{{.*}}]
+//       STEPS:   scf.for %[[KEY:[a-z0-9]+]] =
+//       STEPS:     attn.copy {{.*}}box(%arg5 : !llvm.ptr) [%{{.*}}, %[[HEAD]], %[[KEY]], %{{.*}}]
+//       STEPS:     %[[NEXT:.*]] = arith.addi %[[KEY]],
+//       STEPS:     attn.copy {{.*}}from %{{.*}} box(%arg4 : !llvm.ptr) [%{{.*}}, %[[HEAD]], %[[NEXT]], %{{.*}}]
 // STEPS-LABEL: func.func @sdpa(
 //  STEPS-SAME:   %[[Q:[a-z0-9]+]]: memref<{{.*}}>, %[[K:[a-z0-9]+]]: memref
-//       STEPS:   llvm.call @attn_cuda_encode_map(%[[MAP:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
-//       STEPS:   llvm.call @attn_cuda_encode_map(%[[OTHER:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+//       STEPS:   llvm.call @attn_cuda_encode_map(%[[MAP:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+//       STEPS:   llvm.call @attn_cuda_encode_map(%[[OTHER:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
 //       STEPS:   %[[THREADS:.*]] = arith.constant 256 : index
 //       STEPS:   gpu.launch_func {{.*}} threads in (%[[THREADS]], {{.*}} args({{.*}}, %[[MAP]] : !llvm.ptr, %[[OTHER]] : !llvm.ptr)
 
