@@ -75,6 +75,36 @@ CaptureParts attn::getCaptureParts(Region &scoreGrad, Value destination) {
   return parts;
 }
 
+/// True where all that is added to dimension `dim` of `destination` is at the query, or the key, itself.
+static bool isOfRows(Region &scoreGrad, Value destination, unsigned dim) {
+  return llvm::all_of(scoreGrad.getOps<AccumulateOp>(), [&](AccumulateOp op) {
+    if (op.getDestination() != destination)
+      return true;
+    auto index = op.getIndices()[dim].getDefiningOp<IndexOp>();
+    return index && (index.getKind() == IndexKind::Query || index.getKind() == IndexKind::Key);
+  });
+}
+
+/// The elements of the part of one task, without those of an open dimension; of the open dimensions beside batch and
+/// heads there may be one, the queries or the keys, whose rows of Q or K are larger. Nullopt for others.
+static std::optional<int64_t> getOpenPartSize(Region &scoreGrad, Value destination, const CaptureParts &parts,
+                                              int64_t lanes) {
+  int64_t elements = lanes;
+  bool isOpen = false;
+  for (auto [dim, size] : llvm::enumerate(cast<ShapedType>(destination.getType()).getShape())) {
+    if (dim == parts.batchDim || dim == parts.headDim)
+      continue;
+    if (!ShapedType::isDynamic(size)) {
+      elements *= std::max<int64_t>(1, size);
+      continue;
+    }
+    if (isOpen || !isOfRows(scoreGrad, destination, dim))
+      return std::nullopt;
+    isOpen = true;
+  }
+  return isOpen && elements > lanes ? std::nullopt : std::optional(elements);
+}
+
 template <typename OpTy> static bool haveRoom(OpTy op, int64_t panelKeys) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
@@ -84,16 +114,18 @@ template <typename OpTy> static bool haveRoom(OpTy op, int64_t panelKeys) {
     for (unsigned position = 0; position < numBatch; ++position)
       if (position + 1 == numBatch ? !parts.headDim : position != 0 || !parts.batchDim)
         sizes.push_back(domain[position]);
-    if (parts.hasLanes)
-      sizes.append({panelKeys, kWide});
-    int64_t elements = 1;
-    for (int64_t size : sizes) {
-      if (ShapedType::isDynamic(size))
-        return false;
-      elements *= std::max<int64_t>(1, size);
-      if (elements > kMaxPartElements)
-        return false;
+    int64_t lanes = parts.hasLanes ? panelKeys * kWide : 1, elements = lanes;
+    if (llvm::none_of(sizes, ShapedType::isDynamic)) {
+      for (int64_t size : sizes) {
+        elements *= std::max<int64_t>(1, size);
+        if (elements > kMaxPartElements)
+          return false;
+      }
+      continue;
     }
+    std::optional<int64_t> ofTask = getOpenPartSize(op.getScoreGrad(), capture, parts, lanes);
+    if (!ofTask || *ofTask > kMaxTaskPartElements)
+      return false;
   }
   return true;
 }

@@ -52,8 +52,8 @@ template <typename OpTy> static std::string explain(OpTy op, bool hasOwnBias) {
     return "expected f32, f64, bf16 or f16";
   auto schedule = dyn_cast_or_null<BackwardAttr>(op.getScheduleAttr());
   if (!haveCapturePartsRoom(op, schedule ? schedule.getPanelKeys() : kMaxPanelKeys))
-    return "expected static sizes of captured tensors whose gradients are asked for (dcaptures), and parts of them for "
-           "each task of at most 2^26 elements";
+    return "expected captured tensors whose gradients are asked for (dcaptures) to have parts of at most 2^26 elements "
+           "in all tasks, or with open sizes of at most 2^15 in one, or of a row of queries or keys";
   if (op.getKey().template getDefiningOp<GatherPagesOp>() || op.getValue().template getDefiningOp<GatherPagesOp>())
     return "expected dense K and V, found pages";
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);

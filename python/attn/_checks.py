@@ -152,22 +152,6 @@ def scale(value: Any, d: int) -> float:
     return _finite("scale", value)
 
 
-def scale_argument(value: Any) -> npt.NDArray[Any] | None:
-    """A scale that is an argument of the kernel: an array without dimensions; None of a number, which is compiled in.
-
-    Raises:
-      TypeError, ValueError: it is an array of other elements than floats, or has dimensions.
-    """
-    if isinstance(value, numbers.Number) or not hasattr(value, "__dlpack__"):
-        return None
-    array = _tensor.as_array("scale", value)
-    if array.ndim:
-        raise ValueError(f"expected scale to be a number or an array without dimensions, found shape {array.shape}")
-    if array.dtype.kind not in "fV":
-        raise TypeError(f"expected scale to be a float, found {array.dtype}")
-    return array
-
-
 def words(given: Mapping[str, Any]) -> dict[str, Any]:
     """The words of a call that are there, checked by their form (attn._words)."""
     checks: dict[str, Callable[[str, Any], Any]] = {"Bounds": window, "Integer": integer, "Positive": positive}

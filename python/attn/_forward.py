@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _chain, _checks
+from attn import _capture, _chain, _checks, _tensor
 from attn._chain import apply, scores, softmax
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
 
@@ -158,7 +158,7 @@ def steps(
         sink = _checks.sink(np.asarray(sink, dtype=np.float64), sizes.hq)
     kept = predicate(sizes, causal, window, align, mask, q_lengths, kv_lengths, mask_mod, chunk=chunk, prefix=prefix)
 
-    given = _checks.scale_argument(scale)
+    given = _tensor.as_scalar("scale", scale)
     factor = _checks.scale(scale if given is None else float(given), sizes.d)
     with np.errstate(invalid="ignore", over="ignore"):  # scores of keys that are removed may be anything
         dot = scores(q, k)

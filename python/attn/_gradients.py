@@ -222,7 +222,7 @@ def _captured(source: str) -> tuple[str, ...]:
 
 def _check_names(names: tuple[str, ...], options: dict[str, Any], captured: tuple[str, ...] = ()) -> None:
     """Each name once, of what this call has."""
-    arrays = options | {"scale": _checks.scale_argument(options.get("scale"))}
+    arrays = options | {"scale": _tensor.as_scalar("scale", options.get("scale"))}
     known = (*ALWAYS, *(name for name in GIVEN if arrays.get(name) is not None), *captured)
     for name in names:
         if name not in known:

@@ -232,7 +232,7 @@ def of(
         q_lengths=rows is not None,
         kv_lengths=keys is not None,
         dropout=None if dropout is None else _checks.dropout(dropout)[0],
-        has_scale=_checks.scale_argument(scale) is not None,
+        has_scale=_tensor.as_scalar("scale", scale) is not None,
         layout=layout,
         lse=_checks.flag("return_lse", return_lse),
         weights=_checks.flag("return_weights", return_weights),
@@ -257,7 +257,7 @@ def structure(causal: Any, align: Any, words: Words, batch: int, *, are_lengths_
 
 def own_scale(scale: Any, d: int) -> float | None:
     """The scale of a call; None where it is the one that kernels have without a word, or an argument of the kernel."""
-    value = None if scale is None or _checks.scale_argument(scale) is not None else _checks.scale(scale, d)
+    value = None if scale is None or _tensor.as_scalar("scale", scale) is not None else _checks.scale(scale, d)
     return None if d > 0 and value == 1.0 / math.sqrt(d) else value
 
 

@@ -117,7 +117,7 @@ def prepare_packed(
         kv=kv,
         kv_scale=_problem.scale_word(scales),
         scale=_problem.own_scale(scale, sizes.d),
-        has_scale=_checks.scale_argument(scale) is not None,
+        has_scale=_tensor.as_scalar("scale", scale) is not None,
         sink=sink is not None,
         layout="varlen",
         lse=bool(return_lse),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import numbers
 import sys
 from typing import Any
 
@@ -150,6 +151,22 @@ class _Capsule:
 def as_numbers(name: str, value: Any) -> Array:
     """The same of a few numbers, which may be a list as well."""
     return as_array(name, value) if hasattr(value, "__dlpack__") else np.asarray(value)
+
+
+def as_scalar(name: str, value: Any) -> Array | None:
+    """An array without dimensions, of a float that each call of a kernel gives; None of a number or None.
+
+    Raises:
+      TypeError, ValueError: it is an array of other elements than floats, or has dimensions.
+    """
+    if isinstance(value, numbers.Number) or not hasattr(value, "__dlpack__"):
+        return None
+    array = as_array(name, value)
+    if array.ndim:
+        raise ValueError(f"expected {name} to be a number or an array without dimensions, found shape {array.shape}")
+    if array.dtype.kind not in "fV":
+        raise TypeError(f"expected {name} to be a float, found {array.dtype}")
+    return array
 
 
 def contiguous(array: Array) -> Array:

@@ -258,7 +258,7 @@ def as_sink(sink: Any, problem: _problem.Problem) -> Array:
 
 def as_scale(scale: Any, problem: _problem.Problem) -> list[Array]:
     """A scale that is an argument, in the type of the scores; nothing where it is none."""
-    array = _checks.scale_argument(scale)
+    array = _tensor.as_scalar("scale", scale)
     return [] if array is None else [array.astype(np.float64 if problem.score_dtype == "f64" else np.float32)]
 
 

@@ -1,5 +1,7 @@
 """Kernels that add up gradients of captured tensors, against the specification: by what their positions depend on."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -169,3 +171,57 @@ score_mod {
         attn.compile(text, fail_on_fallback=True, cache=False)
     assert "falls back to the materialised path" in error.value.diagnostics
     assert "at most 2^26 elements" in error.value.diagnostics
+
+
+def open_problem(mod, sizes, names):
+    """A kernel for all batches, heads and lengths, and the text that it is compiled from."""
+    traced = _trace.trace(mod, None, sizes, "f32", open_indices="bhij").text
+    traced = re.sub(r"(%buckets(?:\[%\w+\])? : tensor<)\?", r"\g<1>17", traced)
+    text = f"b? hq? hkv? sq? sk? d16 f32 grad=q,{','.join(names)}\n{traced}"
+    return attn.compile(text, name="sdpa_backward", fail_on_fallback=True, cache=False), traced
+
+
+def test_open_sizes():
+    """Of a head, of keys and of queries, and a table of a known size: one kernel for all sizes."""
+
+    def arrays(b, h, sq, sk):
+        rng = np.random.default_rng(b)
+        shapes = ((h,), (b, sk), (h, sq), (17,))
+        return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+    def mod_of(slopes, padding, rows, buckets):
+        def mod(s, b, h, i, j):
+            s = s * rows[h, i] - slopes[h] * (i - j) / 64 + padding[b, j]
+            return s + buckets[attn.clip(i - j, -8, 8) + 8]
+
+        return mod
+
+    names, kernel, source = ("slopes", "padding", "rows", "buckets"), None, ""
+    for b, h, sq, sk in [(2, 3, 37, 75), (1, 2, 1, 130), (3, 1, 64, 5)]:
+        captured, rng = arrays(b, h, sq, sk), np.random.default_rng(1)
+        mod = mod_of(*captured)
+        if kernel is None:
+            kernel, source = open_problem(mod, (b, h, sq, sk), names)
+        order = [captured[names.index(x)] for x in _names(source)]
+        q, dout = (rng.standard_normal((b, h, sq, 16)).astype(np.float32) for _ in range(2))
+        k, v = (rng.standard_normal((b, h, sk, 16)).astype(np.float32) for _ in range(2))
+        out, lse = attn.reference.sdpa(q, k, v, return_lse=True, score_mod=mod)
+        out, lse = out.astype(np.float32), lse.astype(np.float32)
+        found = kernel(q, k, v, *order, out, lse, dout)
+        expected = attn.reference.sdpa_backward(q, k, v, out, lse, dout, grad=("q", *names), score_mod=mod)
+        for name, array in zip(("q", *names), found, strict=True):
+            assert_close(array, expected[name], np.float32, f"d{name}")
+
+
+def _names(text):
+    """Of what the regions read, in the order of the kernel's arguments."""
+    return [part.split(" :")[0].strip(" %") for part in text.partition("captures(")[2].partition(")")[0].split(",")]
+
+
+def test_open_sizes_without_a_bound():
+    """A table of every pair of positions would have a copy of the scores in each task."""
+    table = np.zeros((5, 7), np.float32)
+    with pytest.raises(
+        attn.CompileError, match=r"with open sizes of at most 2\^15 in one, or of a row of queries or keys"
+    ):
+        open_problem(lambda s, b, h, i, j: s + table[i, j], (1, 1, 5, 7), ("table",))

@@ -17,6 +17,8 @@ namespace attn {
 
 /// Elements of f32 of all parts of a gradient, at most: 256 MB.
 constexpr int64_t kMaxPartElements = int64_t(1) << 26;
+/// Of the part of one task, where each call says how many there are: a tile of a task takes as much.
+constexpr int64_t kMaxTaskPartElements = int64_t(1) << 15;
 
 /// Of the gradient of one captured tensor.
 struct CaptureParts {
