@@ -30,8 +30,7 @@ MASKS = {
     "prefix": ("causal = #attn.causal<top_left>, prefix = 40 : i64", {"causal": "top_left", "prefix": 40}),
 }
 
-SIZES = {
-    "odd": ODD,
+SIZES = {  # beside those of test_masks
     "multi-query": Sizes(2, 3, 1, 113, 203, 16, 16),
     "one-head": Sizes(1, 1, 1, 203, 113, 32, 64),
     "whole": Sizes(1, 2, 2, 192, 256, 64, 64),
@@ -435,6 +434,6 @@ def test_a_gradient_alone_has_the_bits_of_one_beside_others(dtype):
     arrays = problem(Sizes(2, 4, 2, 37, 75, 16, 24), TYPES[dtype], **options)
     names = ("q", "k", "v", "bias")
     every = attn.sdpa_backward(*arrays, grad=names, **options)
-    for some in (("q",), ("k",), ("v",), ("bias",), ("v", "q"), ("k", "v")):
+    for some in (("q",), ("v",), ("bias",), ("k", "v")):
         for name, array in attn.sdpa_backward(*arrays, grad=some, **options).items():
             assert array.tobytes() == every[name].tobytes(), (some, name)
