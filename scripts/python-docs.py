@@ -33,7 +33,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
-    ("JAX", "jax", ["sdpa"]),
+    ("JAX", "jax", ["sdpa", "varlen_sdpa"]),
     ("Errors", "errors", ["CompileError"]),
 ]
 PREFIXES = {

@@ -1,8 +1,8 @@
 """attn for JAX on the CPU: attention under jit, grad and vmap, as a custom call of XLA.
 
-`sdpa` traces to one custom call, forward and backward. The handler is in libattn (lib/CAPI/Xla.cpp); a kernel is
-compiled when a function is traced. Programs for GPUs and TPUs are refused when they are lowered. docs/Training.md has
-an example.
+`sdpa` and `varlen_sdpa` trace to one custom call, forward and backward. The handler is in libattn (lib/CAPI/Xla.cpp); a
+kernel is compiled when a function is traced. Programs for GPUs and TPUs are refused when they are lowered.
+docs/Training.md has an example.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _checks, _kernel, _library, _tensor, _trace, _words, api
+from attn import _checks, _kernel, _library, _serving, _tensor, _trace, _words, api
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 
 TARGET = "attn_call"
-# The tensors of a call in the order of a kernel's arguments, and those that have a gradient.
-TENSORS = ("q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "offsets", "scale")
+# The tensors of a call that have a gradient.
 DIFFERENTIABLE = ("q", "k", "v", "bias", "sink", "scale")
 UNBATCHED = ("sink", "scale")  # of a vmapped one each entry is a call of its own
 SHARED = ("bias", "mask")  # of size 1 in the place of the batch, for all of it
@@ -94,34 +93,107 @@ def sdpa(
         raise _checks.unknown_keyword("attn.jax.sdpa", min(words.keys() - _words.FORMS.keys()))
     if layout not in ("bhsd", "bshd"):
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
-    _register()
     given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
-    tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
-    if sink is not None:
-        tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
-    offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": offsets}
-    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
-    if isinstance(scale, jax.Array | np.ndarray):
-        tensors["scale"], scale = scale.astype(_score_type(tensors["q"].dtype)), None
-    options = {"scale": scale, "layout": layout, **_checks.words(words)}
-    options |= {name: x if x is None or isinstance(x, str) else "offsets" for name, x in _pairs(causal, align)}
-    regions = _trace.Traced()
-    if score_mod is not None or mask_mod is not None:
-        sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
-        keys = tensors["k"].shape[2 if layout == "bhsd" else 1]
-        element = "f64" if tensors["q"].dtype == np.float64 else "f32"
-        regions = _trace.trace(score_mod, mask_mod, (*sizes, keys), element)
-    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
-    out, lse = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
-    return (out, lse) if _checks.flag("return_lse", return_lse) else out
+    integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": _offsets(causal, align)}
+    options = {"layout": layout, **_alignments(causal, align)}
+    tensors, options = _arguments(given, integers, scale, options, words)
+    sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
+    scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
+    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse)
 
 
 sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
 
 
-def _pairs(causal: Any, align: Any) -> tuple[tuple[str, Any], ...]:
-    return (("causal", causal), ("align", align))
+def varlen_sdpa(
+    q: jax.Array,
+    k: jax.Array,
+    v: jax.Array,
+    cu_seqlens_q: jax.Array,
+    cu_seqlens_k: jax.Array,
+    *,
+    scale: float | jax.Array | None = None,
+    causal: str | jax.Array | None = None,
+    align: str | jax.Array | None = None,
+    sink: jax.Array | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    return_lse: bool = False,
+    **words: Unpack[Words],
+) -> jax.Array | tuple[jax.Array, jax.Array]:
+    """`attn.varlen_sdpa` on arrays of JAX on the CPU, with gradients; inside of jax.jit, jax.grad and jax.vmap, too.
+
+    Args:
+      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of one float type.
+      cu_seqlens_q, cu_seqlens_k: integers (B + 1,), exclusive prefix sums of the lengths; the kernel refuses others
+        when it runs. Where both are one array, lengths are equal.
+      scale, causal, align, sink: as in `attn.varlen_sdpa`; a sink has a gradient, and a scale that is an array.
+      score_mod, mask_mod: as in `attn.varlen_sdpa`; arrays that they capture have values, and no gradient. Lengths are
+        not known: i and j may be as large as all rows are many.
+      return_lse: return lse (Hq, total_q) too; it has a gradient.
+      {words}
+
+    Returns:
+      out (total_q, Hq, Dv) in the type of q, or (out, lse).
+
+    Raises:
+      TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
+    """
+    if not words.keys() <= _words.FORMS.keys():
+        raise _checks.unknown_keyword("attn.jax.varlen_sdpa", min(words.keys() - _words.FORMS.keys()))
+    given = {"q": q, "k": k, "v": v, "sink": sink}
+    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    integers = {"offsets": _offsets(causal, align), **sums}
+    options = {"are_same": cu_seqlens_q is cu_seqlens_k, **_alignments(causal, align)}
+    tensors, options = _arguments(given, integers, scale, options, words)
+    (rows, heads), sequences = tensors["q"].shape[:2], tensors["cu_seqlens_q"].shape[0] - 1
+    return _apply(tensors, options, score_mod, mask_mod, (sequences, heads, rows, tensors["k"].shape[0]), return_lse)
+
+
+varlen_sdpa.__doc__ = _checks.with_words(varlen_sdpa.__doc__)
+
+
+def _offsets(causal: Any, align: Any) -> Any:
+    return next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
+
+
+def _alignments(causal: Any, align: Any) -> dict[str, Any]:
+    """Words, or where the offsets are."""
+    return {
+        name: x if x is None or isinstance(x, str) else "offsets" for name, x in (("causal", causal), ("align", align))
+    }
+
+
+def _arguments(
+    given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tensors of a call in the order of its kernel, and all else."""
+    tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
+    if "sink" in tensors:
+        tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
+    tensors |= {name: jnp.asarray(x).astype(jnp.int32) for name, x in integers.items() if x is not None}
+    if isinstance(scale, jax.Array | np.ndarray):
+        tensors["scale"], scale = scale.astype(_score_type(tensors["q"].dtype)), None
+    return tensors, {"scale": scale, **options, **_checks.words(words)}
+
+
+def _apply(
+    tensors: dict[str, Any],
+    options: dict[str, Any],
+    score_mod: ScoreMod | None,
+    mask_mod: MaskMod | None,
+    scores: tuple[int, ...],
+    return_lse: bool,
+) -> Any:
+    """What a call returns; `scores` are below what the indices of its functions run."""
+    _register()
+    regions = _trace.Traced()
+    if score_mod is not None or mask_mod is not None:
+        element = "f64" if tensors["q"].dtype == np.float64 else "f32"
+        regions = _trace.trace(score_mod, mask_mod, scores, element)
+    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
+    out, lse = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
+    return (out, lse) if _checks.flag("return_lse", return_lse) else out
 
 
 def _score_type(dtype: Any) -> Any:
@@ -212,7 +284,12 @@ def _operator(call: _Call) -> Any:
 def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...]) -> list[Any] | None:
     """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
     named, batched = call.named(arrays), call.named(tuple(is_batched))
-    if "attn.index batch" in call.regions or any(batched.get(name) or name in call.grad for name in UNBATCHED):
+    is_packed = "cu_seqlens_q" in named
+    if (
+        is_packed
+        or "attn.index batch" in call.regions
+        or any(batched.get(name) or name in call.grad for name in UNBATCHED)
+    ):
         return None
     batch = named["q"].shape[1 if batched["q"] else 0]
     captures = len(arrays) - len(call.names) - ((3 + call.has_dlse) if call.grad else 0)
@@ -289,11 +366,19 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     for lengths in ("q_lengths", "kv_lengths"):
         if lengths in named:  # no value is known
             named[lengths] = named[lengths].view(_tensor.StandIn)
-    q, k, v = (named.pop(name) for name in "qkv")
-    problem, _ = api.prepare(q, k, v, **named, **options, return_lse=not call.grad)
+    scale = named.pop("scale", None)
+    if scale is not None:
+        options["scale"] = scale
+    if "cu_seqlens_q" in named:
+        named |= {name: options.pop(name, None) for name in ("causal", "align")}
+        problem, _, scores = _serving.prepare_packed(named, **options, return_lse=not call.grad, is_known=False)
+    else:
+        q, k, v = (named.pop(name) for name in "qkv")
+        problem, _ = api.prepare(q, k, v, **named, **options, return_lse=not call.grad)
+        scores = problem.sizes.scores
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
-    prepared = api.Call(problem, problem.sizes.scores, [], "host")
+    prepared = api.Call(problem, scores, [], "host")
     source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=False)
     kernel = _kernel.compile(source, "host", name="sdpa_backward" if call.grad else None)
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()

@@ -241,3 +241,37 @@ def test_other_platforms_are_refused_with_what_to_write(rng):
     ):
         traced.lower(lowering_platforms=("cuda",))
     assert "attn_call" in traced.lower(lowering_platforms=("cpu",)).as_text()
+
+
+PACKED = {
+    "plain": lambda: {},
+    "causal": lambda: {"causal": "bottom_right", "sink": jnp.asarray([0.5, -1.0, 2.0, 0.0])},
+    "offsets and a scale": lambda: {"causal": jnp.asarray([1, -2, 0]), "scale": jnp.asarray(0.3)},
+    "a function": lambda: {"score_mod": lambda s, b, h, i, j: s - 0.1 * (i - j) * (b + 1)},
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_packed_sequences(name, rng):
+    q, k, v = draw(rng, ((11, 4, 3), (16, 2, 3), (16, 2, 6)))
+    rows, keys, options = jnp.asarray([0, 5, 5, 11]), jnp.asarray([0, 7, 9, 16]), PACKED[name]()
+    given = {n: np.asarray(x) if isinstance(x, jax.Array) else x for n, x in options.items()}
+    numbers = [*map(np.asarray, (q, k, v, rows, keys))]
+
+    def call(q, k, v, *others):
+        named = dict(zip(names, others, strict=True))
+        return aj.varlen_sdpa(q, k, v, rows, keys, return_lse=True, **{**options, **named})
+
+    names = [n for n in ("sink", "scale") if n in options]
+    arrays = (q, k, v, *(options[n] for n in names))
+    expected = attn.reference.varlen_sdpa(*numbers, return_lse=True, **given)
+    for function in (call, jax.jit(call)):
+        (out, lse), pullback = jax.vjp(function, *arrays)
+        np.testing.assert_allclose(out, expected[0], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(lse, expected[1], rtol=1e-12, atol=1e-12)
+        dout, dlse = jnp.cos(out), jnp.where(jnp.isinf(lse), 0.0, jnp.sin(lse))
+        backward = attn.reference.varlen_sdpa_backward(
+            *numbers[:3], *expected, dout, *numbers[3:], dlse=dlse, grad=(*"qkv", *names), **given
+        )
+        for x, y in zip(pullback((dout, dlse)), backward.values(), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-11)
