@@ -134,7 +134,9 @@ def draw_fields(generator: random.Random, policy: Schedule, problem: matrix.Leve
     names = KINDS[kind] if generator.random() < 0.95 else [*NUMBERS, "instruction", "shared_keys"]
     # Where fields fit each other, one more is changed often, not always.
     count = generator.randint(0, 2) if changed else generator.choice((1, 1, 2, 3, len(names)))
-    likely = [name for name in ("prefetch", "instruction", "key_tile", "kv_heads", "split_keys", "stages") if name in names]
+    likely = [
+        name for name in ("prefetch", "instruction", "key_tile", "kv_heads", "split_keys", "stages") if name in names
+    ]
     for _ in range(count):
         name = generator.choice(likely if changed and generator.random() < 0.6 else names)
         changed[name] = choose_any(generator, name)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from paths import ATTNC
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "plant-faults.py"
@@ -27,10 +29,11 @@ def test_a_sample_is_caught():
     assert int(found[2]) >= 30, done.stdout
 
 
-def test_waits_and_barriers_of_gradients():
-    """Each wait for copies and each barrier of the backward kernels: who leaves one out has a race."""
+@pytest.mark.parametrize(("kernel", "least"), [("backward", 6), ("split", 12)])
+def test_waits_and_barriers(kernel, least):
+    """Each wait for copies and each barrier of kernels whose tiles have stages: who leaves one out has a race."""
     words = [
-        "--kernel=backward",
+        f"--kernel={kernel}",
         "--kind=wait removed",
         "--kind=barrier removed",
         "--kind=wait for one less",
@@ -40,7 +43,7 @@ def test_waits_and_barriers_of_gradients():
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"(\d+) of (\d+) real faults caught", done.stdout)
     assert found, done.stdout
-    assert int(found[2]) >= 6, done.stdout
+    assert int(found[2]) >= least, done.stdout
 
 
 def test_waits_and_fences_of_wgmma():
