@@ -355,6 +355,9 @@ def PipelineCopiesPass : Pass<"attn-pipeline-copies", "::mlir::gpu::GPUModuleOp"
         copies    K0 │ V0        K1           │ V1        K2           │
         products     │ S0 = Q K0 │ softmax, P0 V0 │ S1 = Q K1 │ softmax, P1 V1
 
+    With `stages` of the schedule, K and V have so many tiles each, a dimension of theirs, and 2 stages - 1 copies are
+    under way at each wait, which has them as `pending`. Columns of gradients are copied one round ahead.
+
     Where tiles may be skipped (block maps), or rows are packed or come from pages, each step fills its own tiles.
 
     Rejects kernels whose Q is in no tile of its own.
