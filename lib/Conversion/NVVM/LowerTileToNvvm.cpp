@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Running states of ranges of keys, whose loads are under way together.
+/// Running states of ranges of keys in straight code: loads of one start before the last one is merged.
 static constexpr int32_t kMergesAtOnce = 4;
 
 Value attn::nvvm::getRoot(Value memref) {
@@ -168,7 +168,7 @@ LogicalResult KernelLowering::run() {
     ops.push_back(op);
     return WalkResult::skip();
   });
-  // A step is a long program already. Of states to merge, several are loaded at a time.
+  // A step is a long program already. States to merge come several at a time.
   kernel.walk([](scf::ForOp loop) {
     if (loop.getOps<MergeStatesOp>().empty())
       keepRolled(loop);

@@ -124,8 +124,8 @@ LogicalResult KernelLowering::lowerMergeStates(MergeStatesOp op) {
         continue; // no warp has such a row
       int64_t i = TileState::rowIndex(fragment, half);
       Value row = getRow(fragment, half);
-      // Rows beyond the last one count as that, and are not stored. Without a branch, loads of several ranges are under
-      // way together.
+      // Rows beyond the last one count as that, and are not stored. Without a branch, loads of a range
+      // start before the last one is merged.
       bool areThere = acc.getStaticSize(rows.numBatch) == rows.queries;
       wb.when(areThere ? Value() : rows.isInside(wb, acc, row), [&] {
         Value other = wb.load(wb.b.getF32Type(), max.getAddress(wb, rows.getOffset(wb, max, row)), 4);
