@@ -139,8 +139,9 @@ struct CopyPlan {
     // less than 64 bytes side by side.
     lanes = layout.chunks;
     if (threads % layout.chunks != 0)
-      lanes = layout.panelChunks < layout.chunks ? kPanelChunks
-                                                 : std::clamp<int64_t>(layout.chunks & -layout.chunks, 4, kPanelChunks);
+      lanes = layout.panelChunks != layout.chunks
+                  ? kPanelChunks
+                  : std::clamp<int64_t>(layout.chunks & -layout.chunks, 4, kPanelChunks);
     groups = llvm::divideCeil(layout.chunks, lanes);
     rowsOfPass = threads / lanes;
     passes = llvm::divideCeil(layout.rows, rowsOfPass);

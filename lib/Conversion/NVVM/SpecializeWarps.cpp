@@ -292,7 +292,8 @@ struct SpecializeWarpsPass : public attn::impl::SpecializeWarpsPassBase<Speciali
     for (auto &[op, calls] : launches) {
       auto kernel = dyn_cast_or_null<gpu::GPUFuncOp>(op);
       auto schedule = kernel ? kernel->getAttrOfType<BlockAttr>(kScheduleAttr) : BlockAttr();
-      if (!schedule || schedule.getStages() == 1 || hasProducer(kernel))
+      bool isWgmma = schedule && schedule.getInstruction().getInfo().readsPanels();
+      if (!isWgmma || schedule.getStages() == 1 || hasProducer(kernel))
         continue;
       WalkResult products = kernel.walk([](ProductOp) { return WalkResult::interrupt(); });
       if (!products.wasInterrupted())
