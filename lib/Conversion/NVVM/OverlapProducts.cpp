@@ -17,6 +17,7 @@
 
 #include "Producer.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 
 namespace attn {
@@ -30,6 +31,9 @@ using namespace attn::nvvm;
 
 /// Head size up to which groups of warps take turns.
 static constexpr int64_t kMaxHeadSizeOfTurns = 128;
+/// Registers of a thread beside acc, scores and weights; and those that a bias, a mask in memory or a user's code for
+/// each score or weight may take as well. By ptxas: with fewer it spills.
+static constexpr int64_t kOtherRegisters = 32, kOperandRegisters = 88;
 
 namespace {
 /// A loop that holds one step, and the ops of it that move to the next round.
@@ -187,8 +191,14 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
         continue;
       SmallVector<StepLoop> steps;
       kernel.walk([&](scf::ForOp loop) {
-        if (std::optional<StepLoop> step = StepLoop::match(loop); step && mayHaveRounds(loop))
+        std::optional<StepLoop> step = StepLoop::match(loop);
+        if (!step || !mayHaveRounds(loop))
+          return;
+        if (isHeld(kernel, *step))
           steps.push_back(*step);
+        else
+          emitRemark(step->scores, RemarkOutcome::Missed, "no-overlap")
+              << "the registers do not hold the weights of a round beside the scores of the next one";
       });
       if (steps.empty())
         continue;
@@ -207,6 +217,22 @@ private:
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t groups = schedule.getWarps() / schedule.getInstruction().getInfo().warps;
     return groups > 1 && groups <= kMaxTurns && getStaticSize(step.scores, DimKind::HeadSize) <= kMaxHeadSizeOfTurns;
+  }
+
+  /// True where acc, the scores of a round and the weights of the one before, in 16 bits, stay in registers.
+  static bool isHeld(gpu::GPUFuncOp kernel, StepLoop step) {
+    auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
+    int64_t keys = schedule.getKeyTile(), rows = kFragmentRows;
+    int64_t numbers = getStaticSize(step.values, DimKind::ValueSize) + keys + keys / 2;
+    auto takesOperands = [](Operation &op) {
+      auto map = dyn_cast<MapScoresOp>(op);
+      auto weights = dyn_cast<WeightsOp>(op);
+      return (map && (map.getBias() || map.getMask() || !map.getScoreMod().empty())) ||
+             (weights && !weights.getWeightMod().empty());
+    };
+    int64_t others = kOtherRegisters + (llvm::any_of(*step.loop.getBody(), takesOperands) ? kOperandRegisters : 0);
+    return numbers * rows / schedule.getLanes() + others <=
+           getConsumerRegisters(schedule.getWarps(), schedule.getThreads() + kProducerThreads);
   }
 
   /// False where no round has another one behind it.

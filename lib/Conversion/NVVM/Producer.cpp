@@ -21,8 +21,25 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-/// Registers of a thread of each role, where two groups of four warps consume: of the 65536 of a multiprocessor.
-static constexpr int64_t kProducerRegisters = 40, kConsumerRegisters = 232, kConsumersWithRegisters = 8;
+namespace {
+/// Registers of a thread of each role, by the warps that consume.
+struct RoleRegisters {
+  int64_t consumers, ofProducer, ofConsumer;
+};
+} // namespace
+static constexpr RoleRegisters kRoleRegisters[] = {{8, 40, 232}, {12, 32, 160}};
+/// Of a multiprocessor, and of a thread at most.
+static constexpr int64_t kRegisters = 65536, kMostRegisters = 255;
+
+static const RoleRegisters *findRegisters(int64_t consumers) {
+  const auto *found = llvm::find_if(kRoleRegisters, [&](const auto &row) { return row.consumers == consumers; });
+  return found == std::end(kRoleRegisters) ? nullptr : found;
+}
+
+int64_t attn::nvvm::getConsumerRegisters(int64_t consumers, int64_t threads) {
+  const RoleRegisters *found = findRegisters(consumers);
+  return found ? found->ofConsumer : std::min(kMostRegisters, kRegisters / threads);
+}
 
 //===----------------------------------------------------------------------===//
 // Stages
@@ -226,9 +243,9 @@ void KernelLowering::splitRoles() {
   consumer->getOperations().splice(consumer->begin(), body.getOperations(), first->getIterator(),
                                    body.getTerminator()->getIterator());
   wb.b.setInsertionPointToStart(roles.elseBlock());
-  bool movesRegisters = consumers == kConsumersWithRegisters;
-  if (movesRegisters)
-    setRegisters(wb, "dec", kProducerRegisters);
+  const RoleRegisters *registers = findRegisters(consumers);
+  if (registers)
+    setRegisters(wb, "dec", registers->ofProducer);
   auto copies = scf::IfOp::create(wb.b, wb.loc, isEqual(wb.thread, wb.threads), /*withElseRegion=*/false);
   producer = copies;
   wb.b.setInsertionPointToStart(copies.thenBlock());
@@ -236,8 +253,8 @@ void KernelLowering::splitRoles() {
   for (Operation &op : consumer->without_terminator())
     wb.b.clone(op, mapping);
   wb.b.setInsertionPointToStart(consumer);
-  if (movesRegisters)
-    setRegisters(wb, "inc", kConsumerRegisters);
+  if (registers)
+    setRegisters(wb, "inc", registers->ofConsumer);
   if (kernel->hasAttr(kTurnsAttr))
     wb.when(wb.isLess(wb.constant(consumers - wb.instruction.warps - 1), wb.warp), [&] { passTurn(wb); });
   if (auto loop = dyn_cast<scf::ForOp>(first)) {

@@ -28,6 +28,9 @@ constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Bytes of a tensor map, and what its address is a multiple of.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
+/// Registers of a thread where `consumers` warps multiply, of a block with `threads` in all.
+int64_t getConsumerRegisters(int64_t consumers, int64_t threads);
+
 /// Until it is the turn of the four warps that this one is of; and gives the turn to the next ones. To begin with, the
 /// last ones give it to the first.
 void waitForTurn(WarpBuilder &wb);
