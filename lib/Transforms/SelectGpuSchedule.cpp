@@ -69,11 +69,12 @@ static TileChoice choosePrefillTile(SdpaOp op, const InstructionInfo &info, int6
 
 /// Tiles of wgmma, of 64 rows for each four warps (FlashAttention-3, Shah et al., arXiv:2407.08608). A warp has one
 /// fragment of rows, so a thread has Dv / 2 registers of acc and keyTile / 2 of scores. With a producer
-/// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232. Otherwise two blocks hide each
-/// other's softmax, where a thread has 128.
+/// (attn-specialize-warps) there is one block a multiprocessor, and a thread has 232, or 160 where three groups of
+/// warps share K and V. Otherwise two blocks hide each other's softmax, where a thread has 128.
 static TileChoice chooseWgmmaTile(SdpaOp op, int64_t headSize, bool hasProducer) {
   bool isPlain = !op.getBias() && !op.getMask() && op.getScoreMod().empty() && !op.getDropoutP();
-  return {kFragmentRows, 8, isPlain && hasProducer && headSize <= 128 ? 128 : 64,
+  bool isLarge = isPlain && hasProducer && headSize <= 128;
+  return {kFragmentRows, isLarge && headSize <= 64 ? 12 : 8, isLarge ? 128 : 64,
           "four warps multiply 64 rows, and the registers hold the scores"};
 }
 
@@ -146,8 +147,11 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
   // Rows that are converted, or come from pages, are copied by each step for itself.
   bool copiesOwnTiles = convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>();
   int64_t stages = 1;
-  // A block has whole groups of the warps that multiply together.
-  auto canHalve = [&] { return tile.warps % (2 * instruction.getInfo().warps) == 0; };
+  // A block has whole groups of the warps that multiply together. Half as many warps, or a group less; 0 for none.
+  auto getFewerWarps = [&]() -> int64_t {
+    int64_t group = instruction.getInfo().warps;
+    return group > 1 ? tile.warps - group : tile.warps % 2 == 0 ? tile.warps / 2 : 0;
+  };
   if (isDecode) {
     tile.rowBlock = kFragmentRows;
     tile.warps = llvm::divideCeil(rows, kFragmentRows);
@@ -162,8 +166,8 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
                                  kMaxDecodeStages);
   } else {
     emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << tile.reason;
-    while (!ShapedType::isDynamic(queries) && canHalve() && tile.rowBlock * (tile.warps / 2) >= queries)
-      tile.warps /= 2;
+    while (!ShapedType::isDynamic(queries) && getFewerWarps() > 0 && tile.rowBlock * getFewerWarps() >= queries)
+      tile.warps = getFewerWarps();
   }
   auto getBytes = [&] {
     return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes,
@@ -174,8 +178,8 @@ FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &tar
     --stages;
   while (getBytes() > largest && tile.keyTile > 2 * kMinKeyTile)
     tile.keyTile /= 2;
-  while (getBytes() > largest && !isDecode && canHalve())
-    tile.warps /= 2;
+  while (getBytes() > largest && !isDecode && getFewerWarps() > 0)
+    tile.warps = getFewerWarps();
   while (getBytes() > largest && tile.keyTile > kMinKeyTile)
     tile.keyTile /= 2;
   if (getBytes() > largest)

@@ -27,6 +27,15 @@ def table():
     return module
 
 
+def read_main_loop(table, shape: str, target: str):
+    """The loop without masks of a kernel."""
+    ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=table.CUDA_FOLDER)
+    nvdisasm = table.sass.find_nvdisasm()
+    if not ptxas or not nvdisasm:
+        pytest.skip(table.sass.NO_NVDISASM if ptxas else f"no ptxas in PATH or {table.CUDA_FOLDER}")
+    return table.read_loops(ATTNC, ptxas, nvdisasm, table.COUNTED[shape], target)[0]
+
+
 # All, moves and ldmatrix for each HMMA (m16n8k16 of a warp) in a round without masks that does not rescale.
 LIMITS = {
     "D 64 full": (4.4, 0.10, 0.32),
@@ -40,13 +49,22 @@ LIMITS = {
 
 @pytest.mark.parametrize("shape", LIMITS)
 def test_few_instructions_for_each_product(table, shape):
-    ptxas = shutil.which("ptxas") or shutil.which("ptxas", path=table.CUDA_FOLDER)
-    nvdisasm = table.sass.find_nvdisasm()
-    if not ptxas or not nvdisasm:
-        pytest.skip(table.sass.NO_NVDISASM if ptxas else f"no ptxas in PATH or {table.CUDA_FOLDER}")
-    loop = table.read_loops(ATTNC, ptxas, nvdisasm, table.COUNTED[shape], "sm_80")[0]
+    loop = read_main_loop(table, shape, "sm_80")
     assert loop.products > 0
     assert loop.executed["spill"] == 0
     found = [loop.executed.total(), loop.executed["MOV"], loop.executed["LDSM"]]
     for number, limit in zip(found, LIMITS[shape], strict=True):
         assert number / loop.products <= limit, found
+
+
+# With wgmma, of a round on 128 keys: all instructions, without and with the rescale of acc.
+TILE_LIMITS = {"D 64 full": (410, 440), "D 64 causal": (410, 440), "D 128 full": (420, 480), "D 128 causal": (420, 480)}
+
+
+@pytest.mark.parametrize("shape", TILE_LIMITS)
+def test_few_instructions_for_each_tile(table, shape):
+    loop = read_main_loop(table, shape, "sm_90a")
+    assert loop.executed["spill"] == 0
+    found = loop.executed.total(), loop.rescaled.total()
+    assert found[0] < found[1]
+    assert all(number <= limit for number, limit in zip(found, TILE_LIMITS[shape], strict=True)), found
