@@ -24,38 +24,48 @@ using namespace attn::cpu;
 
 namespace {
 
+/// What the schedule and the head sizes fix.
+struct StepForm {
+  explicit StepForm(BackwardStepOp step)
+      : schedule(cast<BackwardAttr>(*step.getSchedule())), vectors(schedule.getBlockVectors()),
+        panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()),
+        headSize(getStaticSize(step, DimKind::HeadSize)), valueSize(getStaticSize(step, DimKind::ValueSize)),
+        usesPairs(schedule.getInfo().depth == 2) {}
+
+  BackwardAttr schedule;
+  int64_t vectors, panelKeys, blockRows, headSize, valueSize;
+  bool usesPairs;
+};
+
+/// Pairs of rows: P and G of a panel, Q and dout.
+struct PairedRows {
+  Value weights, gradients, query, dout;
+};
+
 class BackwardStepLowering {
 public:
   BackwardStepLowering(VectorBuilder &vb, BackwardStepOp step)
-      : vb(vb), b(vb.b), loc(vb.loc), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
-        vectors(schedule.getBlockVectors()), panelKeys(schedule.getPanelKeys()), blockRows(schedule.getBlockRows()),
-        sizes(getDomainSizes(b, step)), numRows(getValueOrCreateConstantIndexOp(b, loc, sizes[0])),
-        products(vb, schedule, numRows), row(vb, step, products) {
-    numKeys = sizes[1];
-    keyCount = getValueOrCreateConstantIndexOp(b, loc, numKeys);
-    SmallVector<int64_t> domain = getStaticDomain(step);
-    headSize = domain[2];
-    valueSize = domain[3];
-  }
+      : vb(vb), b(vb.b), loc(vb.loc), step(step), form(step), numRows(getSize(0)), keyCount(getSize(1)),
+        products(vb, form.schedule, numRows), row(vb, step, products) {}
 
   void emit() {
-    int64_t numPanels = llvm::divideCeil(schedule.getKeyTile(), panelKeys),
-            rows = products.getPaddedRows(schedule.getQueryTile());
-    Value panels = vb.divide(hasTail() ? vb.add(keyCount, panelKeys - 1) : keyCount, panelKeys);
+    int64_t numPanels = llvm::divideCeil(form.schedule.getKeyTile(), form.panelKeys),
+            rows = products.getPaddedRows(form.schedule.getQueryTile());
+    Value panels = vb.divide(hasTail() ? vb.add(keyCount, form.panelKeys - 1) : keyCount, form.panelKeys);
     bounds = vb.stackBuffer({numPanels, 2}, b.getIndexType());
     // P is a panel behind those of G: products of both have one form. Pairs are of other buffers.
-    scores = vb.stackBuffer({usesPairs ? 2 : numPanels + 1, rows, panelKeys});
-    weights = getRows(vb.index(usesPairs ? 1 : numPanels));
+    scores = vb.stackBuffer({form.usesPairs ? 2 : numPanels + 1, rows, form.panelKeys});
+    weights = getRows(vb.index(form.usesPairs ? 1 : numPanels));
     queryFactors = scores;
     SmallVector<Value> transposed(step.getTransposed());
-    if (usesPairs) {
+    if (form.usesPairs) {
       Type bf16 = b.getBF16Type();
-      queryFactors = vb.stackBuffer({numPanels, rows, panelKeys}, bf16);
+      queryFactors = vb.stackBuffer({numPanels, rows, form.panelKeys}, bf16);
       for (auto [sums, factors, pairs, rowsOf, columns] :
-           {std::tuple(step.getDvalue(), &weightPairs, &doutPairs, step.getDout(), valueSize),
-            std::tuple(step.getDkey(), &gradientPairs, &queryPairs, step.getQuery(), headSize)})
+           {std::tuple(step.getDvalue(), &paired.weights, &paired.dout, step.getDout(), form.valueSize),
+            std::tuple(step.getDkey(), &paired.gradients, &paired.query, step.getQuery(), form.headSize)})
         if (sums) {
-          *factors = vb.stackBuffer({rows / 2, 2 * panelKeys}, bf16);
+          *factors = vb.stackBuffer({rows / 2, 2 * form.panelKeys}, bf16);
           *pairs = pairRows(rowsOf, columns);
         }
       for (Value &pairs : transposed)
@@ -66,21 +76,24 @@ public:
       return Values();
     });
     if (step.getDquery())
-      products.emitQueryProduct(queryFactors, usesPairs ? transposed[2] : step.getKey(), step.getLse(),
-                                step.getDquery(), bounds, panels, keyCount, hasTail(), headSize);
+      products.emitQueryProduct(queryFactors, form.usesPairs ? transposed[2] : step.getKey(), step.getLse(),
+                                step.getDquery(), bounds, panels, keyCount, hasTail(), form.headSize);
   }
 
 private:
+  /// The rows or the keys of the tile.
+  Value getSize(unsigned dim) { return getValueOrCreateConstantIndexOp(b, loc, getDomainSizes(b, step)[dim]); }
+
   bool hasTail() {
-    std::optional<int64_t> constant = getConstantIntValue(numKeys);
-    return !constant || *constant % panelKeys != 0;
+    std::optional<int64_t> constant = getConstantIntValue(keyCount);
+    return !constant || *constant % form.panelKeys != 0;
   }
 
   /// The scores of a panel, in a type that all panels share.
   Value getRows(Value panel) {
     auto type = cast<MemRefType>(scores.getType());
     SmallVector<int64_t> shape(type.getShape().drop_front());
-    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {panelKeys, 1});
+    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {form.panelKeys, 1});
     auto rows = MemRefType::get(shape, type.getElementType(), layout);
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
     SmallVector<OpFoldResult> sizes = {one, b.getIndexAttr(shape[0]), b.getIndexAttr(shape[1])};
@@ -90,7 +103,8 @@ private:
 
   /// Pairs of rows of the tile, (row floordiv 2, 2 * column + row mod 2).
   Value pairRows(Value rows, int64_t columns) {
-    Value pairs = vb.stackBuffer({int64_t(llvm::divideCeil(schedule.getQueryTile(), 2)), columns, 2}, b.getBF16Type());
+    Value pairs =
+        vb.stackBuffer({int64_t(llvm::divideCeil(form.schedule.getQueryTile(), 2)), columns, 2}, b.getBF16Type());
     AffineMap map = b.getMultiDimIdentityMap(2);
     TransposeSide side{{rows, map}, [](Value row, Value column) { return Values{row, column}; }};
     side.columnsContiguous = true;
@@ -105,7 +119,7 @@ private:
     panel.lower = vb.index(0);
     panel.upper = numRows;
     if (!step.getQueryRanges().empty()) {
-      Value endKey = vb.minimum(vb.add(panel.firstKey, panelKeys), keyCount);
+      Value endKey = vb.minimum(vb.add(panel.firstKey, form.panelKeys), keyCount);
       Values range = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp index) -> Value {
         return index.getKind() == IndexKind::FirstKey ? panel.firstKey : endKey;
       });
@@ -125,45 +139,46 @@ private:
   void emitPanel(Value index, ArrayRef<Value> transposed) {
     Panel panel;
     panel.index = index;
-    panel.firstKey = vb.multiply(index, panelKeys);
+    panel.firstKey = vb.multiply(index, form.panelKeys);
     if (hasTail())
       panel.keys = vb.subtract(keyCount, panel.firstKey);
     setBounds(panel);
-    gradients = getRows(usesPairs ? vb.index(0) : index);
-    products.emitRowProduct(panel, step.getQuery(), transposed[0], weights, headSize);
+    gradients = getRows(form.usesPairs ? vb.index(0) : index);
+    products.emitRowProduct(panel, step.getQuery(), transposed[0], weights, form.headSize);
     if (row.hasGradients())
-      products.emitRowProduct(panel, step.getDout(), transposed[1], gradients, valueSize);
+      products.emitRowProduct(panel, step.getDout(), transposed[1], gradients, form.valueSize);
     if (hasTail())
       products.emitIf(
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, panel.keys, vb.index(panelKeys)),
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, panel.keys, vb.index(form.panelKeys)),
           [&] { emitRows(panel); },
           [&] {
-            for (int64_t v = 0; v < vectors; ++v)
+            for (int64_t v = 0; v < form.vectors; ++v)
               panel.masks.push_back(vb.createMask(vb.subtract(panel.keys, vb.index(v * vb.lanes))));
             emitRows(panel);
           });
     else
       emitRows(panel);
     if (step.getDvalue())
-      products.emitKeyProduct(panel, usesPairs ? doutPairs : step.getDout(), usesPairs ? weightPairs : weights,
-                              step.getDvalue(), valueSize);
+      products.emitKeyProduct(panel, form.usesPairs ? paired.dout : step.getDout(),
+                              form.usesPairs ? paired.weights : weights, step.getDvalue(), form.valueSize);
     if (step.getDkey())
-      products.emitKeyProduct(panel, usesPairs ? queryPairs : step.getQuery(), usesPairs ? gradientPairs : gradients,
-                              step.getDkey(), headSize);
+      products.emitKeyProduct(panel, form.usesPairs ? paired.query : step.getQuery(),
+                              form.usesPairs ? paired.gradients : gradients, step.getDkey(), form.headSize);
     if (step.getQueryRanges().empty() || !step.getDquery())
       return;
     // Rows behind the last one, of its block, add nothing to dQ.
-    Value end = vb.minimum(vb.multiply(vb.divide(vb.add(panel.upper, blockRows - 1), blockRows), blockRows), numRows);
+    Value end = vb.minimum(
+        vb.multiply(vb.divide(vb.add(panel.upper, form.blockRows - 1), form.blockRows), form.blockRows), numRows);
     vb.loop(panel.upper, end, 1, {}, [&](Value row, ValueRange) {
       auto type = VectorType::get({vb.lanes}, getElementTypeOrSelf(queryFactors.getType()));
-      for (int64_t v = 0; v < vectors; ++v)
+      for (int64_t v = 0; v < form.vectors; ++v)
         vb.store(vb.zero(type), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
       return Values();
     });
   }
 
   void emitRows(const Panel &panel) {
-    if (!usesPairs) {
+    if (!form.usesPairs) {
       vb.loop(panel.lower, panel.upper, 1, {}, [&](Value row, ValueRange) {
         auto [p, g] = emitRow(panel, row);
         for (auto [factors, target] : {std::pair(p, weights), std::pair(g, gradients)})
@@ -189,16 +204,16 @@ private:
   /// P and G of two rows, or of one beside zeros, as pairs of rows; G also as rows.
   void emitRowPair(const Panel &panel, Value row, bool hasOdd) {
     auto [p, g] = emitRow(panel, row);
-    Values oddP(vectors, vb.splat(0)), oddG = oddP;
+    Values oddP(form.vectors, vb.splat(0)), oddG = oddP;
     if (hasOdd)
       std::tie(oddP, oddG) = emitRow(panel, vb.add(row, 1));
     Value pair = vb.divide(row, 2);
-    for (int64_t v = 0; v < vectors; ++v) {
+    for (int64_t v = 0; v < form.vectors; ++v) {
       Values at = {pair, vb.index(2 * v * vb.lanes)};
       if (step.getDvalue())
-        vb.store(vb.makePairs(p[v], oddP[v]), weightPairs, at);
+        vb.store(vb.makePairs(p[v], oddP[v]), paired.weights, at);
       if (step.getDkey())
-        vb.store(vb.makePairs(g[v], oddG[v]), gradientPairs, at);
+        vb.store(vb.makePairs(g[v], oddG[v]), paired.gradients, at);
       if (!step.getDquery())
         continue;
       vb.store(vb.narrow(g[v]), queryFactors, {panel.index, row, vb.index(v * vb.lanes)});
@@ -211,19 +226,15 @@ private:
   OpBuilder &b;
   Location loc;
   BackwardStepOp step;
-  BackwardAttr schedule;
-  int64_t vectors, panelKeys, blockRows, headSize, valueSize;
-  SmallVector<OpFoldResult> sizes;
+  StepForm form;
   Value numRows, keyCount;
-  OpFoldResult numKeys;
   BackwardProducts products;
   RowGradients row;
-  bool usesPairs = schedule.getInfo().depth == 2;
   Value scores;             ///< (panel, row, key): G of all panels, then P of one; as pairs, S and dW of one
   Value weights, gradients; ///< P and G of the panel under way, where S and dW were
   Value queryFactors;       ///< (panel, row, key): G of all panels
-  Value weightPairs, gradientPairs, queryPairs, doutPairs; ///< pairs of rows: P and G of a panel, Q and dout
-  Value bounds;                                            ///< of the rows of each panel
+  PairedRows paired;
+  Value bounds; ///< of the rows of each panel
 };
 
 } // namespace
