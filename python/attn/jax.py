@@ -89,14 +89,12 @@ def sdpa(
       TypeError, ValueError, CompileError: as `attn.sdpa`.
       NotImplementedError: a gradient of second order; or the program is compiled for a GPU or a TPU.
     """
-    if not words.keys() <= _words.FORMS.keys():
-        raise _checks.unknown_keyword("attn.jax.sdpa", min(words.keys() - _words.FORMS.keys()))
     if layout not in ("bhsd", "bshd"):
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
     given = {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "sink": sink}
     integers = {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "offsets": _offsets(causal, align)}
     options = {"layout": layout, **_alignments(causal, align)}
-    tensors, options = _arguments(given, integers, scale, options, words)
+    tensors, options = _arguments("sdpa", given, integers, scale, options, words)
     sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
     scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
     return _apply(tensors, options, score_mod, mask_mod, scores, return_lse)
@@ -139,13 +137,10 @@ def varlen_sdpa(
     Raises:
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
     """
-    if not words.keys() <= _words.FORMS.keys():
-        raise _checks.unknown_keyword("attn.jax.varlen_sdpa", min(words.keys() - _words.FORMS.keys()))
     given = {"q": q, "k": k, "v": v, "sink": sink}
-    sums = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
-    integers = {"offsets": _offsets(causal, align), **sums}
+    integers = {"offsets": _offsets(causal, align), "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
     options = {"are_same": cu_seqlens_q is cu_seqlens_k, **_alignments(causal, align)}
-    tensors, options = _arguments(given, integers, scale, options, words)
+    tensors, options = _arguments("varlen_sdpa", given, integers, scale, options, words)
     (rows, heads), sequences = tensors["q"].shape[:2], tensors["cu_seqlens_q"].shape[0] - 1
     return _apply(tensors, options, score_mod, mask_mod, (sequences, heads, rows, tensors["k"].shape[0]), return_lse)
 
@@ -159,15 +154,16 @@ def _offsets(causal: Any, align: Any) -> Any:
 
 def _alignments(causal: Any, align: Any) -> dict[str, Any]:
     """Words, or where the offsets are."""
-    return {
-        name: x if x is None or isinstance(x, str) else "offsets" for name, x in (("causal", causal), ("align", align))
-    }
+    given = {"causal": causal, "align": align}
+    return {name: x if x is None or isinstance(x, str) else "offsets" for name, x in given.items()}
 
 
 def _arguments(
-    given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
+    function: str, given: dict[str, Any], integers: dict[str, Any], scale: Any, options: dict[str, Any], words: Words
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tensors of a call in the order of its kernel, and all else."""
+    if not words.keys() <= _words.FORMS.keys():
+        raise _checks.unknown_keyword(f"attn.jax.{function}", min(words.keys() - _words.FORMS.keys()))
     tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
     if "sink" in tensors:
         tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))
