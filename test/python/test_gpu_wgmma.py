@@ -46,7 +46,7 @@ LINES = [
     "b3 hq4 hkv2 sq150 sk200 d64 f16 layout=varlen causal=bottom_right",
     "b3 hq2 sq150 sk150 d128 bf16 layout=varlen causal=top_left window=31,0",
     "b2 hq2 sq? sk? d64 bf16 layout=varlen causal=bottom_right # sq=113 sk=203",
-    "document-mask.mlir",
+    "b2 hq2 sq130 d64 bf16 causal=top_left (mask_mod captures)",
 ]
 # Why all threads copy K and V; nothing where a producer does.
 NO_PRODUCER = {
