@@ -128,6 +128,11 @@ def replace(pattern: str, substitute: str, which: int = 0) -> Callable[[str], st
     return change
 
 
+def drop(pattern: str, which: int) -> Callable[[str], str]:
+    """Removes a line that has the pattern."""
+    return replace(rf"(?m)^.*{pattern}.*\n", "", which)
+
+
 def delay(pattern: str, which: int, behind: str) -> Callable[[str], str]:
     """Moves a line that has the pattern behind the next line that has `behind`."""
 

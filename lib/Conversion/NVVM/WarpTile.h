@@ -216,8 +216,9 @@ struct RowTile {
 /// A product of an asynchronous instruction that has been started.
 struct StartedProduct {
   ProductOp op;
-  Values acc;           ///< registers that it writes
-  mlir::Value rescales = {}; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
+  Values acc; ///< registers that it writes
+  mlir::Value rescales =
+      {}; ///< null, or true where acc is multiplied by `alphas`, of the thread's rows, once it is there
   Values alphas = {};
 };
 

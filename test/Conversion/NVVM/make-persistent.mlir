@@ -23,6 +23,7 @@
 //       CHECK:     %[[TILE:.*]] = arith.addi %[[FIRST]], %[[OWN]]
 //       CHECK:     arith.index_castui %[[TILE]] : i32 to index
 //  CHECK-NEXT:     "test.tile"
+//  CHECK-NEXT:     attn.copy
 //  CHECK-NEXT:     gpu.barrier
 //  CHECK-NEXT:   }
 //  CHECK-NEXT:   gpu.return
@@ -33,10 +34,14 @@
 //       CHECK:   gpu.return
 module attributes {gpu.container_module} {
   gpu.module @f_gpu {
-    gpu.func @f_kernel(%q: !llvm.ptr) kernel attributes {attn.stages = 2 : i64} {
+    gpu.func @f_kernel(%q: !llvm.ptr) kernel {
+      %k = memref.alloc() : memref<64x64xf16>
+      %kt = memref.alloc() : memref<64x64xf16, #gpu.address_space<workgroup>>
       %block = nvvm.read.ptx.sreg.ctaid.x : i32
       %tile = arith.index_castui %block : i32 to index
       "test.tile"(%tile) : (index) -> ()
+      %copied = attn.copy ins(%k : memref<64x64xf16>) outs(%kt : memref<64x64xf16, #gpu.address_space<workgroup>>)
+          box(%q : !llvm.ptr) [%tile, %tile] : !attn.token
       gpu.return
     }
   }
@@ -74,10 +79,14 @@ module attributes {gpu.container_module} {
 //       CHECK:   gpu.launch_func @f_gpu::@f_kernel blocks in (%[[N]], {{.*}} args(%{{.*}} : !llvm.ptr, %[[COUNT]] : i64)
 module attributes {gpu.container_module} {
   gpu.module @f_gpu {
-    gpu.func @f_kernel(%q: !llvm.ptr) kernel attributes {attn.stages = 2 : i64} {
+    gpu.func @f_kernel(%q: !llvm.ptr) kernel {
+      %k = memref.alloc() : memref<64x64xf16>
+      %kt = memref.alloc() : memref<64x64xf16, #gpu.address_space<workgroup>>
       %block = nvvm.read.ptx.sreg.ctaid.x : i32
       %tile = arith.index_castui %block : i32 to index
       "test.tile"(%tile) : (index) -> ()
+      %copied = attn.copy ins(%k : memref<64x64xf16>) outs(%kt : memref<64x64xf16, #gpu.address_space<workgroup>>)
+          box(%q : !llvm.ptr) [%tile, %tile] : !attn.token
       gpu.return
     }
   }
