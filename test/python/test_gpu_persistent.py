@@ -60,7 +60,7 @@ def test_bits_do_not_depend_on_the_device(problem, tmp_path, multiprocessors):
 
 
 # Four tiles, of which one block has two, of three key tiles: a ring whose count begins again is out of step.
-LINE = "b1 hq2 sq150 sk300 d64 bf16"
+LINE = "b1 hq2 sq300 sk300 d64 bf16"
 SELECT = r"selp\.b32 \t%r\d+, "  # of a tile of the round
 FAULTS = {
     "more registers than there are": (plant("registers of a role", "inc"), "invalid-value|deadlock"),

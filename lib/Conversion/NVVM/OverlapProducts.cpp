@@ -31,9 +31,11 @@ using namespace attn::nvvm;
 
 /// Head size up to which groups of warps take turns.
 static constexpr int64_t kMaxHeadSizeOfTurns = 128;
+/// Rounds of a loop at least.
+static constexpr int64_t kMinRounds = 3;
 /// Registers of a thread beside acc, scores and weights; and those that a bias, a mask in memory or a user's code for
 /// each score or weight may take as well. By ptxas: with fewer it spills.
-static constexpr int64_t kOtherRegisters = 32, kOperandRegisters = 88;
+static constexpr int64_t kOtherRegisters = 32, kOperandRegisters = 88, kWeightModRegisters = 128;
 
 namespace {
 /// A loop that holds one step, and the ops of it that move to the next round.
@@ -192,7 +194,7 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
       SmallVector<StepLoop> steps;
       kernel.walk([&](scf::ForOp loop) {
         std::optional<StepLoop> step = StepLoop::match(loop);
-        if (!step || !mayHaveRounds(loop))
+        if (!step || !mayHaveRounds(*step))
           return;
         if (isHeld(kernel, *step))
           steps.push_back(*step);
@@ -224,21 +226,35 @@ private:
     auto schedule = kernel->getAttrOfType<BlockAttr>(kScheduleAttr);
     int64_t keys = schedule.getKeyTile(), rows = kFragmentRows;
     int64_t numbers = getStaticSize(step.values, DimKind::ValueSize) + keys + keys / 2;
-    auto takesOperands = [](Operation &op) {
-      auto map = dyn_cast<MapScoresOp>(op);
-      auto weights = dyn_cast<WeightsOp>(op);
-      return (map && (map.getBias() || map.getMask() || !map.getScoreMod().empty())) ||
-             (weights && !weights.getWeightMod().empty());
-    };
-    int64_t others = kOtherRegisters + (llvm::any_of(*step.loop.getBody(), takesOperands) ? kOperandRegisters : 0);
+    int64_t others = kOtherRegisters;
+    for (Operation &op : *step.loop.getBody()) {
+      if (auto map = dyn_cast<MapScoresOp>(op); map && (map.getBias() || map.getMask() || !map.getScoreMod().empty()))
+        others = std::max(others, kOtherRegisters + kOperandRegisters);
+      if (auto weights = dyn_cast<WeightsOp>(op); weights && !weights.getWeightMod().empty())
+        others = std::max(others, kOtherRegisters + kWeightModRegisters);
+    }
     return numbers * rows / schedule.getLanes() + others <=
            getConsumerRegisters(schedule.getWarps(), schedule.getThreads() + kProducerThreads);
   }
 
-  /// False where no round has another one behind it.
-  static bool mayHaveRounds(scf::ForOp loop) {
-    std::optional<APInt> trips = loop.getStaticTripCount();
-    return !trips || trips->sgt(1);
+  /// False where few rounds have another one behind them. What is left of a loop of two rounds is no loop, and ptxas
+  /// spills: it moves what is in front and behind between the products.
+  static bool mayHaveRounds(StepLoop step) {
+    std::optional<APInt> trips = step.loop.getStaticTripCount();
+    std::optional<int64_t> keys = findKeyCount(step);
+    return (!trips || trips->sge(kMinRounds)) &&
+           (!keys || *keys >= kMinRounds * getStaticSize(step.scores, DimKind::Key));
+  }
+
+  /// The keys of the tensor that V is a part of; nothing where the call says it.
+  static std::optional<int64_t> findKeyCount(StepLoop step) {
+    AffineMap map = attn::getMaps(step.copy)[0];
+    auto *row = llvm::find(map.getResults(), getAffineDimExpr(map.getNumDims() - 2, step.copy.getContext()));
+    auto type = cast<MemRefType>(getRoot(step.copy.getInput()).getType());
+    if (row == map.getResults().end() || type.getRank() != map.getNumResults())
+      return std::nullopt;
+    int64_t size = type.getDimSize(row - map.getResults().begin());
+    return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
   }
 };
 } // namespace
