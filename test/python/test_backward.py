@@ -188,8 +188,12 @@ MISTAKES = {
     "none": (dict(grad=()), "one or more of q, k, v"),
     "shape": (dict(dout=OUT[:, :2]), "dout"),
     "lse": (dict(lse=LSE[:, :, :3]), "lse"),
-    "gpu": (dict(target="sm_80"), "expected a processor"),
 }
+
+
+def test_arrays_of_the_host_are_refused_for_a_gpu():
+    with pytest.raises(TypeError, match="expected q in the memory of a CUDA device, found it in CPU memory"):
+        attn.sdpa_backward(q=Q, k=K, v=V, out=OUT, lse=LSE, dout=OUT, target="sm_80")
 
 
 @pytest.mark.parametrize("name", MISTAKES)
