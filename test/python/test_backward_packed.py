@@ -202,7 +202,6 @@ def test_threads_give_the_same_bits():
 BAD = {
     "start": (dict(cu_seqlens_q=[1, 113]), "cu_seqlens_q to go from 0 to the 113 packed rows"),
     "grad": (dict(grad=("bias",)), "expected grad to name some of q, k, v, found 'bias'"),
-    "target": (dict(target="sm_90a"), "expected a processor as target of varlen_sdpa_backward"),
     "lse": (dict(lse=np.zeros((113, 4), np.float32)), "lse"),
 }
 
@@ -215,6 +214,11 @@ def test_bad_arguments(name):
     given = tensors | saves | {"cu_seqlens_q": [0, 113], "cu_seqlens_k": [0, 203]} | bad
     with pytest.raises(ValueError, match=message):
         attn.varlen_sdpa_backward(**given)
+
+
+def test_arrays_of_the_host_are_refused_for_a_gpu():
+    with pytest.raises(TypeError, match="expected q in the memory of a CUDA device, found it in CPU memory"):
+        attn.varlen_sdpa_backward(*draw(113, 203), None, None, None, ROWS, KEYS, target="sm_90a")
 
 
 def test_bad_keyword():
