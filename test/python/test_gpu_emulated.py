@@ -23,8 +23,9 @@ LINES = ROOT / "benchmarks" / "problems" / "gpu_suite.txt"
 REGIONS = Path(__file__).with_name("gpu_regions.txt")
 MAGNITUDES = [1, 128, 2**31]
 # Instructions of PTX that their case executes. The rest: loops over tiles without masks where the sizes have none, and
-# blocks for large scores where there are no scores.
-LEAST_COVERAGE = 0.94
+# blocks for large scores where there are no scores. Tiles of sm_90a have 128 keys, so that more lines have no whole
+# tile; test_gpu_wgmma.py has each number of them.
+LEAST_COVERAGE = {"sm_80": 0.94, "sm_90a": 0.89}
 # A kernel a file, of few blocks; the other examples have several, or take the emulator longer.
 EXAMPLES = ["alibi", "causal", "document-mask", "packed-sequences", "paged-decode", "prefix-lm", "sinks"]
 
@@ -97,7 +98,7 @@ def test_exchanged_operands_are_seen(tmp_path):
     assert "FAILED" in done.stdout + done.stderr
 
 
-def test_coverage(runs, capsys):
+def test_coverage(runs, capsys, request):
     """Of the kernels that were launched: how much of their text was executed at least once."""
     counts = [
         (int(executed), int(whole), name, line)
@@ -109,7 +110,8 @@ def test_coverage(runs, capsys):
     with capsys.disabled():
         print(f"\n{executed} of {whole} PTX instructions of {len(counts)} kernels executed ({executed / whole:.2%})")
     missed = "\n".join(f"{name}: {line}" for *_, name, line in counts if "none of lines" in line)
-    assert executed >= LEAST_COVERAGE * whole or len(runs) < len(CASES), missed
+    least = LEAST_COVERAGE.get(request.config.getoption("--gpu-target"), 0)
+    assert executed >= least * whole or len(runs) < len(CASES), missed
 
 
 def test_lines_are_enough():
