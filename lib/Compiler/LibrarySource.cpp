@@ -85,7 +85,7 @@ BundleSource makeLibrarySource(const Problem &problem, StringRef library) {
   source.text = problemToMLIR(problem, makeKernelName(library, source.problem));
   std::tie(source.features, source.line) = getFeatures(problem);
   Problem forward = problem;
-  forward.lse = true;
+  forward.max = forward.logSum = true;
   forward.grad.clear();
   if (!problem.grad.empty())
     std::tie(source.forwardFeatures, source.forwardLine) = getFeatures(forward);

@@ -162,7 +162,8 @@ private:
     Value dbias = createBiasZeros(biasMap);
     Values captures = llvm::map_to_vector(op.getDcaptures(), [&](Value output) { return createZeros(output); });
     SmallVector<AffineMap> stepMaps;
-    for (StringRef name : {"query", "key", "value", "lse", "dout", "lse", "bias", "mask", "dquery", "dkey", "dvalue"})
+    for (StringRef name :
+         {"query", "key", "value", "lse", "dout", "lse", "log_sum", "bias", "mask", "dquery", "dkey", "dvalue"})
       if (AffineMap map = getMap(name))
         stepMaps.push_back(map);
     if (biasMap)
@@ -173,7 +174,7 @@ private:
     llvm::append_range(all, captures);
     auto step = BackwardStepOp::create(
         b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(), op.getValue(), op.getLse(),
-        op.getDout(), delta, op.getBias(), op.getMask(), inits[0], inits[1], inits[2], dbias, captures,
+        op.getDout(), delta, op.getLogSum(), op.getBias(), op.getMask(), inits[0], inits[1], inits[2], dbias, captures,
         op.getCuSeqlensQ(), op.getCuSeqlensK(), scaleValue,
         /*transposed=*/ValueRange(), scale, b.getAffineMapArrayAttr(stepMaps), op.getScheduleAttr());
     step.getMaskMod().takeBody(op.getMaskMod());
@@ -222,7 +223,7 @@ private:
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), end);
   }
 
-  /// dsink[h] = -sum over rows of exp(sink[h] - lse) * delta: it needs no pass over keys.
+  /// dsink[h] = -sum over rows of exp((sink[h] - lse) - log_sum) * delta: it needs no pass over keys.
   Value buildSinkGradient(Value delta) {
     auto lseType = cast<ShapedType>(op.getLse().getType());
     AffineMap lseMap = getMap("lse");
@@ -233,25 +234,34 @@ private:
     SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::reduction);
     iterators[head] = utils::IteratorType::parallel;
     Value endRow = getEndRow();
-    Value sum = linalg::GenericOp::create(
-                    b, loc, createZeros(op.getDsink()).getType(), ValueRange{op.getSink(), op.getLse(), delta},
-                    createZeros(op.getDsink()), ArrayRef<AffineMap>{perHead, identity, identity, perHead}, iterators,
-                    [&](OpBuilder &nested, Location at, ValueRange x) {
-                      auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
-                      Value lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
-                      Value difference = arith::SubFOp::create(nested, at, convert(x[0]), lse);
-                      Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), x[2]);
-                      Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
-                      Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
-                      if (endRow) {
-                        Value row = linalg::IndexOp::create(nested, at, 1 - head);
-                        Value isRest = arith::CmpIOp::create(nested, at, arith::CmpIPredicate::sge, row, endRow);
-                        isEmpty = arith::OrIOp::create(nested, at, isEmpty, isRest);
-                      }
-                      term = arith::SelectOp::create(nested, at, isEmpty, zero, term);
-                      linalg::YieldOp::create(nested, at, arith::SubFOp::create(nested, at, x[3], term).getResult());
-                    })
-                    .getResult(0);
+    Values inputs = {op.getSink(), op.getLse(), delta};
+    SmallVector<AffineMap> sumMaps = {perHead, identity, identity};
+    if (op.getLogSum()) {
+      inputs.push_back(op.getLogSum());
+      sumMaps.push_back(identity);
+    }
+    sumMaps.push_back(perHead);
+    Value sum =
+        linalg::GenericOp::create(
+            b, loc, createZeros(op.getDsink()).getType(), inputs, createZeros(op.getDsink()), sumMaps, iterators,
+            [&](OpBuilder &nested, Location at, ValueRange x) {
+              auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
+              Value lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
+              Value difference = arith::SubFOp::create(nested, at, convert(x[0]), lse);
+              if (op.getLogSum())
+                difference = arith::SubFOp::create(nested, at, difference, convert(x[3]));
+              Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), x[2]);
+              Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
+              Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
+              if (endRow) {
+                Value row = linalg::IndexOp::create(nested, at, 1 - head);
+                Value isRest = arith::CmpIOp::create(nested, at, arith::CmpIPredicate::sge, row, endRow);
+                isEmpty = arith::OrIOp::create(nested, at, isEmpty, isRest);
+              }
+              term = arith::SelectOp::create(nested, at, isEmpty, zero, term);
+              linalg::YieldOp::create(nested, at, arith::SubFOp::create(nested, at, x.back(), term).getResult());
+            })
+            .getResult(0);
     return round(sum, op.getDsink());
   }
 

@@ -86,16 +86,16 @@ struct BackwardMaps {
   BackwardMaps(BackwardStepOp op, ArrayRef<AffineMap> maps) {
     unsigned next = 6;
     query = maps[0], key = maps[1], value = maps[2], lse = maps[3], dout = maps[4], delta = maps[5];
-    if (op.getBias())
-      bias = maps[next++];
-    if (op.getMask())
-      mask = maps[next++];
+    for (auto [operand, map] :
+         {std::pair(op.getLogSum(), &logSum), std::pair(op.getBias(), &bias), std::pair(op.getMask(), &mask)})
+      if (operand)
+        *map = maps[next++];
     for (auto [operand, map] : {std::pair(op.getDquery(), &dquery), std::pair(op.getDkey(), &dkey),
                                 std::pair(op.getDvalue(), &dvalue), std::pair(op.getDbias(), &dbias)})
       if (operand)
         *map = maps[next++];
   }
-  AffineMap query, key, value, lse, dout, delta, bias, mask, dquery, dkey, dvalue, dbias;
+  AffineMap query, key, value, lse, dout, delta, logSum, bias, mask, dquery, dkey, dvalue, dbias;
 };
 
 /// Where the body of a generic over products is, whose bias and mask are `bias` and `mask`.
@@ -112,17 +112,17 @@ private:
 /// The products of an op, of Q and K and of dO and V, and their map, and the maps of what else it has.
 struct ScoreMatrices {
   Value products, weightGradients;
-  AffineMap map, bias, mask, lse, delta;
+  AffineMap map, bias, mask, lse, delta, logSum;
 };
 } // namespace
 
-/// p = exp(s - lse), and 0 where the key is removed or the row is empty.
+/// p = exp((s - lse) - log_sum), and 0 where the key is removed or the row is empty.
 template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, const ScoreMatrices &matrices) {
   // In the order of score functions: their first operand, bias and mask.
   Values inputs = {matrices.products};
   SmallVector<AffineMap> inputMaps = {matrices.map};
   for (auto [operand, map] : {std::pair(op.getBias(), matrices.bias), std::pair(op.getMask(), matrices.mask),
-                              std::pair(op.getLse(), matrices.lse)})
+                              std::pair(op.getLse(), matrices.lse), std::pair(op.getLogSum(), matrices.logSum)})
     if (operand) {
       inputs.push_back(operand);
       inputMaps.push_back(map);
@@ -134,7 +134,10 @@ template <typename OpTy> static Value buildProbabilities(Formula &f, OpTy op, co
                      Value bias = op.getBias() ? x[next++] : Value(), mask = op.getMask() ? x[next++] : Value();
                      BackwardPosition at(f, b, loc, op.getBias(), bias, mask);
                      Value s = evaluateScore(at, functions, x[0]), lse = x[next];
-                     Value p = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, s, lse));
+                     Value difference = arith::SubFOp::create(b, loc, s, lse);
+                     if (op.getLogSum())
+                       difference = arith::SubFOp::create(b, loc, difference, x[next + 1]);
+                     Value p = math::ExpOp::create(b, loc, difference);
                      return zeroWhere(b, loc, s, -kInfinity, zeroWhere(b, loc, lse, -kInfinity, p));
                    });
 }
@@ -266,8 +269,8 @@ static Value differentiateScores(Formula &f, OpTy op, Value products, Value grad
 Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
   BackwardMaps maps(op, f.maps);
   AffineMap tile = f.getMap({Query, Key});
-  // p = exp(s(q k^T) - lse), t = scale * q k^T
-  ScoreMatrices matrices{{}, {}, tile, maps.bias, maps.mask, maps.lse, maps.delta};
+  // p = exp((s(q k^T) - lse) - log_sum), t = scale * q k^T
+  ScoreMatrices matrices{{}, {}, tile, maps.bias, maps.mask, maps.lse, maps.delta, maps.logSum};
   matrices.products = buildScores(f, op.getQuery(), maps.query, op.getKey(), maps.key, f.empty({Query, Key}), tile);
   Value weights = buildProbabilities(f, op, matrices), products = multiplyByScale(f, op, matrices.products, tile);
   // dw = dout v^T, ds = p (z dw - delta)
@@ -296,10 +299,12 @@ Values attn::decomposeBackwardStep(Formula &f, BackwardStepOp op) {
 }
 
 Values attn::decomposeScoreGradients(Formula &f, ScoreGradientsOp op) {
-  ScoreMatrices matrices{op.getScores(), op.getDweights(), f.maps[0], {}, {}, f.maps[1], {}};
+  ScoreMatrices matrices{op.getScores(), op.getDweights(), f.maps[0], {}, {}, f.maps[1], {}, {}};
   for (auto [map, spec] : llvm::zip(f.maps, getOperandSpecs(op))) {
     if (spec.name == "delta")
       matrices.delta = map;
+    else if (spec.name == "log_sum")
+      matrices.logSum = map;
     else if (spec.name == "bias")
       matrices.bias = map;
     else if (spec.name == "mask")

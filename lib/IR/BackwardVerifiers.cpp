@@ -59,6 +59,7 @@ template <typename OpTy> static LogicalResult verifyBackward(OpTy op, Type accum
                                 "i1 (true = keep)")) ||
       failed(verifyType(op, op.getDout(), "dout", type, accumulation)) ||
       failed(verifyType(op, op.getLse(), "lse", accumulation, getAccumulationType(type))) ||
+      (op.getLogSum() && failed(verifyType(op, op.getLogSum(), "log_sum", accumulation, getAccumulationType(type)))) ||
       (op.getDquery() && failed(verifyType(op, op.getDquery(), "dquery", type, accumulation))) ||
       (op.getDkey() &&
        failed(verifyType(op, op.getDkey(), "dkey", isQuantised(key) ? accumulation : key, accumulation))) ||

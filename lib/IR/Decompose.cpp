@@ -88,7 +88,7 @@ Values decomposeSoftmax(Formula &f, SoftmaxOp op) {
                                 return arith::SelectOp::create(b, loc, isEmpty, zero, ratio);
                               })};
   if (op.getLse())
-    results.push_back(buildLse(f, max, rowMap, sum, rowMap, op.getLse(), f.maps[2]));
+    results.push_back(buildRowResults(f, RowResult::Lse, max, rowMap, sum, rowMap, op.getLse(), f.maps[2]));
   return results;
 }
 
@@ -185,9 +185,8 @@ Values decomposeFinalize(Formula &f, FinalizeOp op) {
                                 Value zero = createFloatConstant(b, loc, f.type, 0);
                                 return arith::SelectOp::create(b, loc, isEmpty(b, loc, x[1]), zero, ratio);
                               }));
-  if (!op.getLse())
-    return results;
-  results.push_back(buildLse(f, max, f.maps[1], sum, f.maps[2], op.getLse(), f.maps[4]));
+  for (auto [map, result] : llvm::zip_equal(ArrayRef(f.maps).drop_front(4), getRowResults(op)))
+    results.push_back(buildRowResults(f, result.first, max, f.maps[1], sum, f.maps[2], result.second, map));
   return results;
 }
 

@@ -74,7 +74,7 @@ private:
     SmallVector<AffineMap> opMaps = {tile, maps["lse"]};
     if (products)
       opMaps.append({tile, maps["delta"]});
-    for (StringRef name : {"bias", "mask"})
+    for (StringRef name : {"log_sum", "bias", "mask"})
       if (AffineMap map = maps[name])
         opMaps.push_back(map);
     SmallVector<Value> outputs;
@@ -85,7 +85,7 @@ private:
       }
     auto op = ScoreGradientsOp::create(
         b, loc, domain.getResultTypes(outputs), scores, step.getLse(), products, products ? step.getDelta() : Value(),
-        step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(), step.getScaleAttr(),
+        step.getLogSum(), step.getBias(), step.getMask(), weights, gradients, step.getScaleValue(), step.getScaleAttr(),
         domain.getKvHead({&step.getMaskMod(), &step.getScoreMod(), &step.getScoreGrad(), &step.getWeightMod()}),
         domain.restrict({Query, Key}, opMaps));
     op.getMaskMod().takeBody(step.getMaskMod());

@@ -76,7 +76,7 @@ FailureOr<SmallVector<Value>> attn::decomposeStep(OpBuilder &b, OnlineStepOp ste
   // n = max(m, max_j s_j)
   Value newMax = domain.createTile({Query});
   auto max = RowMaxOp::create(b, loc, domain.getResultTypes(newMax), scores, step.getRowMax(), newMax, inExponent,
-                              isPartial, domain.restrict({Query, Key}, {tileMap, maxMap, rowMap}));
+                              isPartial, step.getExactMax(), domain.restrict({Query, Key}, {tileMap, maxMap, rowMap}));
   newMax = domain.getResult(max, 0, newMax);
 
   // alpha = exp(m - n): acc = alpha acc, l = alpha l, m = n

@@ -102,13 +102,37 @@ Value attn::buildRowSum(Formula &f, Value weights, AffineMap weightsMap, Value i
       [](OpBuilder &b, Location loc, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[1], x[0]); });
 }
 
-Value attn::buildLse(Formula &f, Value max, AffineMap maxMap, Value sum, AffineMap sumMap, Value output,
-                     AffineMap map) {
-  return f.generic(
-      {Query}, {}, {max, sum}, {maxMap, sumMap}, output, map, [&](OpBuilder &b, Location loc, ValueRange x) -> Value {
-        Value lse = arith::AddFOp::create(b, loc, x[0], math::LogOp::create(b, loc, x[1]));
-        Value isEmpty =
-            arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, x[1], createFloatConstant(b, loc, f.type, 0));
-        return arith::SelectOp::create(b, loc, isEmpty, createFloatConstant(b, loc, f.type, -kInfinity), lse);
-      });
+Value attn::buildRowResults(Formula &f, RowResult kind, Value max, AffineMap maxMap, Value sum, AffineMap sumMap,
+                            Value output, AffineMap map) {
+  return f.generic({Query}, {}, {max, sum}, {maxMap, sumMap}, output, map,
+                   [&](OpBuilder &b, Location loc, ValueRange x) { return buildRowResult(b, loc, kind, x[0], x[1]); });
+}
+
+template <typename OpTy> static SmallVector<std::pair<RowResult, Value>> getRowOutputs(OpTy op) {
+  SmallVector<std::pair<RowResult, Value>> outputs;
+  for (auto [kind, output] : {std::pair(RowResult::Lse, op.getLse()), std::pair(RowResult::Max, op.getMax()),
+                              std::pair(RowResult::LogSum, op.getLogSum())})
+    if (output)
+      outputs.emplace_back(kind, output);
+  return outputs;
+}
+
+SmallVector<std::pair<RowResult, Value>> attn::getRowResults(FinalizeOp op) { return getRowOutputs(op); }
+
+Value attn::getRowResult(SdpaOp op, RowResult kind) {
+  if (op->getNumResults() == 0)
+    return {};
+  for (auto [output, result] : llvm::zip_equal(getRowOutputs(op), llvm::drop_begin(op->getResults())))
+    if (output.first == kind)
+      return result;
+  return {};
+}
+
+Value attn::buildRowResult(OpBuilder &b, Location loc, RowResult kind, Value max, Value sum) {
+  Value result = kind == RowResult::Max ? max : math::LogOp::create(b, loc, sum).getResult();
+  if (kind == RowResult::Lse)
+    result = arith::AddFOp::create(b, loc, max, result);
+  Value isEmpty =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, sum, createFloatConstant(b, loc, sum.getType(), 0));
+  return arith::SelectOp::create(b, loc, isEmpty, createFloatConstant(b, loc, sum.getType(), -kInfinity), result);
 }

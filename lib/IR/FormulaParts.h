@@ -8,6 +8,7 @@
 #define ATTN_LIB_IR_FORMULAPARTS_H
 
 #include "Formula.h"
+#include "attn/IR/Decompose.h"
 #include "attn/IR/ScoreFunctions.h"
 
 namespace attn {
@@ -53,9 +54,9 @@ mlir::Value buildRowMax(Formula &f, mlir::Value scores, mlir::AffineMap scoresMa
 mlir::Value buildRowSum(Formula &f, mlir::Value weights, mlir::AffineMap weightsMap, mlir::Value init,
                         mlir::AffineMap initMap);
 
-/// (l == 0) ? -inf : m + ln l
-mlir::Value buildLse(Formula &f, mlir::Value max, mlir::AffineMap maxMap, mlir::Value sum, mlir::AffineMap sumMap,
-                     mlir::Value output, mlir::AffineMap map);
+/// The form of buildRowResult on tensors of rows.
+mlir::Value buildRowResults(Formula &f, RowResult kind, mlir::Value max, mlir::AffineMap maxMap, mlir::Value sum,
+                            mlir::AffineMap sumMap, mlir::Value output, mlir::AffineMap map);
 
 } // namespace attn
 

@@ -111,12 +111,12 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
                                   builder.getAffineMapArrayAttr(stateMaps));
   init.getStart().takeBody(op.getStart());
   auto before = StateValues::of(init->getResults());
-  auto step = OnlineStepOp::create(builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(),
-                                   op.getMask(), before.acc, before.rowMax, before.rowSum, op.getCuSeqlensQ(),
-                                   op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
-                                   /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
-                                   /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(),
-                                   builder.getAffineMapArrayAttr(stepMaps), op.getBlockMapAttr(), op.getScheduleAttr());
+  auto step = OnlineStepOp::create(
+      builder, loc, stateTypes, op.getQuery(), op.getKey(), op.getValue(), op.getBias(), op.getMask(), before.acc,
+      before.rowMax, before.rowSum, op.getCuSeqlensQ(), op.getCuSeqlensK(), op.getScoreWeight(), scaleValue,
+      /*more_keys=*/ValueRange(), /*more_values=*/ValueRange(),
+      /*query_bytes=*/ValueRange(), scale, op.getSoftcapAttr(), builder.getAffineMapArrayAttr(stepMaps),
+      op.getBlockMapAttr(), op.getMax() ? builder.getUnitAttr() : UnitAttr(), op.getScheduleAttr());
   step.getMaskMod().takeBody(op.getMaskMod());
   step.getScoreMod().takeBody(scoreMod);
   step.getKeyRanges().takeBody(op.getKeyRanges());
@@ -124,5 +124,6 @@ FailureOr<FinalizeOp> attn::buildOnlineForm(OpBuilder &builder, SdpaOp op, Type 
   builder.setInsertionPointAfter(step);
   auto after = StateValues::of(step->getResults());
   return FinalizeOp::create(builder, loc, op.getResultTypes(), after.acc, after.rowMax, after.rowSum, op.getOutput(),
-                            op.getLse(), op.getCuSeqlensQ(), builder.getAffineMapArrayAttr(finalizeMaps));
+                            op.getLse(), op.getMax(), op.getLogSum(), op.getCuSeqlensQ(),
+                            builder.getAffineMapArrayAttr(finalizeMaps));
 }

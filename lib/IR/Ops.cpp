@@ -80,6 +80,14 @@ static MutableOperandRange getInits(Operation *op, unsigned count) {
   return MutableOperandRange(op, getOperandSpecs(op).size() - count, count);
 }
 
+/// The output, and what is written for each row beside it.
+template <typename OpTy> static MutableOperandRange getResultInits(OpTy op) {
+  unsigned count = 1;
+  for (Value statistic : {op.getLse(), op.getMax(), op.getLogSum()})
+    count += statistic ? 1 : 0;
+  return getInits(op, count);
+}
+
 /// Of a backward op: those over the domain, and with them what has a shape of its own.
 template <typename OpTy> static MutableOperandRange getGradients(OpTy op, unsigned numOthers) {
   unsigned numMapped = 0;
@@ -139,11 +147,11 @@ ATTN_STRUCTURED_OP(MaskOp, 1)
 ATTN_STRUCTURED_OP(SoftmaxOp, getLse() ? 2 : 1)
 ATTN_STRUCTURED_OP(DropoutOp, 1)
 ATTN_STRUCTURED_OP(ApplyOp, 1)
-ATTN_STRUCTURED_OP(SdpaOp, getLse() ? 2 : 1)
+ATTN_DESTINATION_OP(SdpaOp, getResultInits(*this))
 ATTN_STRUCTURED_OP(InitStateOp, 3)
 ATTN_STRUCTURED_OP(OnlineStepOp, 3)
 ATTN_STRUCTURED_OP(MergeStatesOp, 3)
-ATTN_STRUCTURED_OP(FinalizeOp, getLse() ? 2 : 1)
+ATTN_DESTINATION_OP(FinalizeOp, getResultInits(*this))
 ATTN_STRUCTURED_OP(PackOp, 1)
 ATTN_STRUCTURED_OP(ProductOp, 1)
 ATTN_STRUCTURED_OP(MapScoresOp, 1)

@@ -186,27 +186,30 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   Value value = padder.pad(op.getValue(), maps[2], op.getCuSeqlensK(), keys);
   if (!query || !key || !value)
     return failure();
-  SmallVector<OpFoldResult> outShape = {sizes[0], sizes[1], rows, sizes[5]}, lseShape = {sizes[0], sizes[1], rows};
+  SmallVector<OpFoldResult> outShape = {sizes[0], sizes[1], rows, sizes[5]}, rowShape = {sizes[0], sizes[1], rows};
   Value out = tensor::EmptyOp::create(builder, loc, outShape, getElementTypeOrSelf(op.getOutput().getType()));
-  Value lse =
-      op.getLse()
-          ? tensor::EmptyOp::create(builder, loc, lseShape, getElementTypeOrSelf(op.getLse().getType())).getResult()
-          : Value();
+  Values rowInits;
+  for (Value statistic : {op.getLse(), op.getMax(), op.getLogSum()})
+    rowInits.push_back(
+        statistic
+            ? tensor::EmptyOp::create(builder, loc, rowShape, getElementTypeOrSelf(statistic.getType())).getResult()
+            : Value());
   Value queryLengths = padder.getLengths(op.getCuSeqlensQ()), keyLengths = padder.getLengths(op.getCuSeqlensK());
 
   IRMapping mapping;
   auto padded = cast<SdpaOp>(builder.clone(*op, mapping));
-  SmallVector<Type> types = {out.getType()};
-  if (lse)
-    types.push_back(lse.getType());
-  for (auto [result, type] : llvm::zip_equal(padded->getResults(), types))
-    result.setType(type);
   padded.getQueryMutable().assign(query);
   padded.getKeyMutable().assign(key);
   padded.getValueMutable().assign(value);
   padded.getOutputMutable().assign(out);
-  if (lse)
-    padded.getLseMutable().assign(lse);
+  for (auto [statistic, init] : llvm::zip(
+           SmallVector<MutableOperandRange>{padded.getLseMutable(), padded.getMaxMutable(), padded.getLogSumMutable()},
+           rowInits))
+    if (init)
+      statistic.assign(init);
+  Values inits(cast<DestinationStyleOpInterface>(*padded).getDpsInits());
+  for (auto [result, init] : llvm::zip_equal(padded->getResults(), inits))
+    result.setType(init.getType());
   padded.getCuSeqlensQMutable().clear();
   padded.getCuSeqlensKMutable().clear();
   padded.getQLengthsMutable().assign(queryLengths);
@@ -214,8 +217,9 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaOp op) {
   shareHeads(builder, op, padded);
 
   Values results = {padder.unpad(padded->getResult(0), op.getOutput(), op.getCuSeqlensQ(), /*headFirst=*/false)};
-  if (lse)
-    results.push_back(padder.unpad(padded->getResult(1), op.getLse(), op.getCuSeqlensQ(), /*headFirst=*/true));
+  Values outputs(cast<DestinationStyleOpInterface>(*op).getDpsInits());
+  for (auto [result, output] : llvm::drop_begin(llvm::zip_equal(padded->getResults(), outputs)))
+    results.push_back(padder.unpad(result, output, op.getCuSeqlensQ(), /*headFirst=*/true));
   return results;
 }
 
@@ -242,6 +246,7 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
                        createEmpty(op.getDvalue(), keys)};
   Value lse = padder.padRows(op.getLse(), ofQueries, rows);
   Value dlse = op.getDlse() ? padder.padRows(op.getDlse(), ofQueries, rows) : Value();
+  Value logSum = op.getLogSum() ? padder.padRows(op.getLogSum(), ofQueries, rows) : Value();
   Value queryLengths = padder.getLengths(ofQueries), keyLengths = padder.getLengths(ofKeys);
 
   IRMapping mapping;
@@ -256,6 +261,8 @@ FailureOr<Values> attn::padSequences(OpBuilder &builder, SdpaBackwardOp op) {
   padded.getDoutMutable().assign(dout);
   if (dlse)
     padded.getDlseMutable().assign(dlse);
+  if (logSum)
+    padded.getLogSumMutable().assign(logSum);
   padded.getDqueryMutable().assign(gradients[0]);
   padded.getDkeyMutable().assign(gradients[1]);
   padded.getDvalueMutable().assign(gradients[2]);

@@ -90,6 +90,14 @@ template <typename OpTy> static void addAttentionInputs(SmallVectorImpl<OperandS
     specs.push_back({"mask", {Query, Key}, Broadcast});
 }
 
+/// What is written for each row beside the output, each where it is wanted.
+template <typename OpTy> static void addRowResults(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
+  for (auto [operand, name] :
+       {std::pair(op.getLse(), "lse"), std::pair(op.getMax(), "max"), std::pair(op.getLogSum(), "log_sum")})
+    if (operand)
+      specs.push_back({name, {Query}});
+}
+
 /// The gradients of a backward op. Heads of K share those of K and V; that of a bias is summed where it broadcasts.
 template <typename OpTy> static void addGradients(SmallVectorImpl<OperandSpec> &specs, OpTy op) {
   if (op.getBias())
@@ -133,8 +141,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<SdpaOp>([&](SdpaOp sdpa) {
         addAttentionInputs(specs, sdpa);
         specs.push_back({"output", {Query, ValueSize}});
-        if (sdpa.getLse())
-          specs.push_back({"lse", {Query}});
+        addRowResults(specs, sdpa);
       })
       .Case<InitStateOp>([&](auto) { addState(specs); })
       .Case<OnlineStepOp>([&](OnlineStepOp step) {
@@ -148,8 +155,7 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
       .Case<FinalizeOp>([&](FinalizeOp finalize) {
         addState(specs, State);
         specs.push_back({"output", {Query, ValueSize}});
-        if (finalize.getLse())
-          specs.push_back({"lse", {Query}});
+        addRowResults(specs, finalize);
       })
       .Case<ProductOp>([&](ProductOp product) {
         if (product.getContraction() == Contraction::Scores)
@@ -182,6 +188,8 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
                  {"dout", {Query, ValueSize}}};
         if (backward.getDlse())
           specs.push_back({"dlse", {Query}});
+        if (backward.getLogSum())
+          specs.push_back({"log_sum", {Query}});
         addGradients(specs, backward);
       })
       .Case<RowDeltaOp>([&](RowDeltaOp row) {
@@ -197,6 +205,8 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
                  {"lse", {Query}},
                  {"dout", {Query, ValueSize}},
                  {"delta", {Query}}};
+        if (step.getLogSum())
+          specs.push_back({"log_sum", {Query}});
         addGradients(specs, step);
       })
       .Case<ScoreGradientsOp>([&](ScoreGradientsOp gradients) {
@@ -205,6 +215,8 @@ SmallVector<OperandSpec> getOperandSpecs(Operation *op) {
           specs.push_back({"dweights", {Query, Key}});
         if (gradients.getDelta())
           specs.push_back({"delta", {Query}});
+        if (gradients.getLogSum())
+          specs.push_back({"log_sum", {Query}});
         if (gradients.getBias())
           specs.push_back({"bias", {Query, Key}, Broadcast});
         if (gradients.getMask())

@@ -19,9 +19,9 @@ namespace attn {
 /// True for an op that writes a number for each row beside the value columns of the row.
 static bool writesRowStatistics(Operation *op) {
   if (auto sdpa = dyn_cast<SdpaOp>(op))
-    return sdpa.getLse() != nullptr;
+    return sdpa.getLse() || sdpa.getLogSum() || sdpa.getMax();
   if (auto finalize = dyn_cast<FinalizeOp>(op))
-    return finalize.getLse() != nullptr;
+    return finalize.getLse() || finalize.getLogSum() || finalize.getMax();
   return isa<InitStateOp, OnlineStepOp, MergeStatesOp>(op);
 }
 

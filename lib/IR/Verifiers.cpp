@@ -282,6 +282,15 @@ LogicalResult ApplyOp::verify() {
   return verifyFloat(*this, getOutput(), "output", getElementTypeOrSelf(getValue().getType()), ", that of value");
 }
 
+/// lse, max and log_sum have `type`, or any floating-point type where it is null.
+template <typename OpTy> static LogicalResult verifyRowResults(OpTy op, Type type) {
+  for (auto [operand, name] :
+       {std::pair(op.getLse(), "lse"), std::pair(op.getMax(), "max"), std::pair(op.getLogSum(), "log_sum")})
+    if (operand && failed(verifyFloat(op, operand, name, type, ", that of the accumulation")))
+      return failure();
+  return success();
+}
+
 LogicalResult SdpaOp::verify() {
   if (failed(verifyPacked(*this)) || failed(verifyStructure(*this)) ||
       failed(verifyAttention(*this, /*accumulator=*/{})) || failed(verifyKvScale(*this)) ||
@@ -293,9 +302,7 @@ LogicalResult SdpaOp::verify() {
   Type type = getElementTypeOrSelf(getQuery().getType());
   if (failed(verifyFloat(*this, getOutput(), "output", type, ", that of query")))
     return failure();
-  if (getLse())
-    return verifyFloat(*this, getLse(), "lse", getAccumulationType(type), ", that of the accumulation");
-  return success();
+  return verifyRowResults(*this, getAccumulationType(type));
 }
 
 LogicalResult InitStateOp::verify() {
@@ -353,9 +360,7 @@ LogicalResult FinalizeOp::verify() {
   if (failed(verifyStructure(*this)) || failed(verifyState(*this, getAcc(), getRowMax(), getRowSum())) ||
       failed(verifyFloat(*this, getOutput(), "output")))
     return failure();
-  if (getLse())
-    return verifyFloat(*this, getLse(), "lse");
-  return success();
+  return verifyRowResults(*this, /*type=*/{});
 }
 
 LogicalResult PackBytesOp::verify() {

@@ -144,6 +144,14 @@ llvm::Error ProblemParser::checkPages() {
   return llvm::Error::success();
 }
 
+/// Of a chain with its score matrix only lse is returned.
+llvm::Error ProblemParser::checkOutputs() {
+  if (problem.weights && (problem.max || problem.logSum))
+    return error(wordOf("out"), "expected max and log_sum without weights, whose path does not have them; leave the "
+                                "weights out");
+  return llvm::Error::success();
+}
+
 /// What is differentiated is one attention on tensors, by arguments that are floats.
 llvm::Error ProblemParser::checkGradients() {
   if (problem.grad.empty())
@@ -231,6 +239,8 @@ llvm::Error ProblemParser::check() {
   if (llvm::Error failure = checkPacking())
     return failure;
   if (llvm::Error failure = checkPages())
+    return failure;
+  if (llvm::Error failure = checkOutputs())
     return failure;
   if (llvm::Error failure = checkGradients())
     return failure;

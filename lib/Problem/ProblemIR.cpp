@@ -189,12 +189,13 @@ TypedValue IRPrinter::addSplitHeads(const TypedValue &packed, const Dim &length,
 
 void IRPrinter::addResults() {
   results.push_back(tensor("out", rows(hq, sq, problem.dv), element));
-  if (problem.lse && problem.layout == Problem::Layout::Varlen)
-    results.push_back(tensor("lse", {hq, sq}, wide));
-  else if (problem.lse)
-    results.push_back(tensor("lse", {b, hq, sq}, wide));
-  if (problem.weights)
-    results.push_back(tensor("weights", {b, hq, sq, sk}, element));
+  SmallVector<Dim> rowShape = {b, hq, sq};
+  if (problem.layout == Problem::Layout::Varlen)
+    rowShape = {hq, sq};
+  for (const ProblemOutput &output : kProblemOutputs)
+    if (problem.*output.isWanted)
+      results.push_back(output.isWanted == &Problem::weights ? tensor(output.name, {b, hq, sq, sk}, element)
+                                                             : tensor(output.name, rowShape, wide));
 }
 
 std::string IRPrinter::print(StringRef name) {

@@ -70,8 +70,7 @@ void IRPrinter::addSdpa() {
                                                   [&](size_t i) { return (*shape)[i] == 1 ? "0" : names[i]; }),
                                   ", "));
     maps.push_back(mapRows("h", "i", "e", isHeadMajor));
-    if (problem.lse)
-      maps.push_back("b, h, i");
+    maps.append(results.size() - 1, "b, h, i");
     attributes.push_back(printMaps("b, h, i, j, d, e", maps));
   }
   SmallVector<TypedValue> outputs = results, inits;
@@ -90,7 +89,12 @@ void IRPrinter::addSdpa() {
   body += clause("kv_scale", {"k_scale", "v_scale"});
   body += clause("dropout", {"seed", "offset"});
   body += clause("scale_value", StringRef("scale"));
-  body += "      outs(" + printOperands(inits) + ")" + joinMaps(attributes);
+  // `outs` has the output and lse, each other result a clause of its own.
+  size_t numOuts = problem.lse ? 2 : 1;
+  body += "      outs(" + printOperands(llvm::ArrayRef(inits).take_front(numOuts)) + ")";
+  for (const auto &[init, result] : llvm::drop_begin(llvm::zip_equal(inits, results), numOuts))
+    body += formatv(" {0}({1})", result.name, printOperands(init)).str();
+  body += joinMaps(attributes);
   if (!problem.scoreMod.empty())
     body += " score_mod " + problem.scoreMod;
   if (!problem.maskMod.empty())

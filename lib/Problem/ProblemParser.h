@@ -32,6 +32,7 @@ private:
   llvm::Error checkAlignment();
   llvm::Error checkPacking();
   llvm::Error checkPages();
+  llvm::Error checkOutputs();
   llvm::Error checkGradients();
   llvm::Error checkScoreShape(llvm::StringRef name, const ScoreShape &shape);
   llvm::Error checkSizes();

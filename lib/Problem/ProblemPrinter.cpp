@@ -81,8 +81,12 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("pages", std::to_string(*problem.pages));
   if (problem.layout != Problem::Layout::BHSD)
     add("layout", printLayout(problem.layout).str());
-  if (problem.lse || problem.weights)
-    add("out", problem.lse && problem.weights ? "lse,weights" : problem.lse ? "lse" : "weights");
+  llvm::SmallVector<StringRef> outputs;
+  for (const ProblemOutput &output : kProblemOutputs)
+    if (problem.*output.isWanted)
+      outputs.push_back(output.name);
+  if (!outputs.empty())
+    add("out", llvm::join(outputs, ","));
   if (!problem.grad.empty())
     add("grad", llvm::join(problem.grad, ","));
   return words;

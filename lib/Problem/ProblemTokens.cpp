@@ -85,10 +85,10 @@ static bool storeLayout(Problem &problem, StringRef value) {
 
 static bool storeOutputs(Problem &problem, StringRef value) {
   for (StringRef name : llvm::split(value, ',')) {
-    bool &asked = name == "lse" ? problem.lse : problem.weights;
-    if ((name != "lse" && name != "weights") || asked)
+    const auto *output = llvm::find_if(kProblemOutputs, [&](const ProblemOutput &each) { return each.name == name; });
+    if (output == std::end(kProblemOutputs) || problem.*output->isWanted)
       return false;
-    asked = true;
+    problem.*output->isWanted = true;
   }
   return true;
 }
@@ -125,7 +125,8 @@ static constexpr ProblemToken kLastTokens[] = {
     {"paged", Value, "a page size from 1 to 2147483647 and a page layout", "paged=16 or paged=16,hnd", storePaged},
     {"pages", Value, "a number of pages", "pages=24 or the like", storePages},
     {"layout", Value, "a layout", "layout=bhsd, layout=bshd, layout=bsd or layout=varlen", storeLayout},
-    {"out", Value, "further outputs", "out=lse, out=weights or out=lse,weights", storeOutputs},
+    {"out", Value, "further outputs", "out=lse, out=weights, out=lse,weights, or some of lse, max and log_sum",
+     storeOutputs},
     {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeGrad},
 };
 

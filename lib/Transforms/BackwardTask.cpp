@@ -195,7 +195,7 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
   Position rowAt = inRows(at);
   Part query = getPart(step.getQuery(), "query", rowAt, tileSizes),
        dout = getPart(step.getDout(), "dout", rowAt, tileSizes), lse = getPart(step.getLse(), "lse", rowAt, tileSizes),
-       delta = getPart(step.getDelta(), "delta", rowAt, tileSizes);
+       delta = getPart(step.getDelta(), "delta", rowAt, tileSizes), logSum;
   auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
     return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns), rowType),
                     lse.value);
@@ -213,6 +213,10 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
                           b.getContext());
   };
   SmallVector<AffineMap> stepMaps = {getMap({0, 2}), keyRows.map, valueRows.map, lse.map, getMap({0, 3}), delta.map};
+  if (step.getLogSum()) {
+    logSum = getPart(step.getLogSum(), "log_sum", rowAt, tileSizes);
+    stepMaps.push_back(logSum.map);
+  }
   if (step.getBias()) {
     bias = getPart(step.getBias(), "bias", at, tileSizes);
     stepMaps.push_back(bias.map);
@@ -240,11 +244,12 @@ Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool
     addGradient(dbias.value, dbias.map);
   }
   llvm::append_range(inits, dcaptures);
-  auto tiled = BackwardStepOp::create(
-      b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows.value, valueRows.value, lse.value,
-      doutRows, delta.value, bias.value, mask.value, dquery.value, sums.key, sums.value, dbias.value, dcaptures,
-      /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed, step.getScaleAttr(),
-      b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
+  auto tiled =
+      BackwardStepOp::create(b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows.value,
+                             valueRows.value, lse.value, doutRows, delta.value, logSum.value, bias.value, mask.value,
+                             dquery.value, sums.key, sums.value, dbias.value, dcaptures,
+                             /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed,
+                             step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
   if (isPartial) {
     cloneRegion(step.getMaskMod(), tiled.getMaskMod(), at, tiled);
     buildPanelRanges(tiled, at);

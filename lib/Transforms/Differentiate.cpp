@@ -12,6 +12,7 @@
 #include "Differentiate.h"
 #include "Chain.h"
 #include "SdpaGradient.h"
+#include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
 #include "attn/Transforms/Passes.h"
@@ -101,9 +102,7 @@ public:
       return differentiateBody(function, names);
     if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()))
       return failure();
-    returnsLse = lseResult >= 0;
-    if (!returnsLse)
-      returnLse();
+    returnRowStatistics();
     return buildBackward();
   }
 
@@ -174,11 +173,10 @@ private:
     return success();
   }
 
-  /// Which results of the function are out and lse.
+  /// Which results of the function are out, lse and its terms.
   LogicalResult findResults() {
     for (auto [i, result] : llvm::enumerate(getReturn().getOperands())) {
-      Value root = getView(result).root;
-      int64_t &place = root == sdpa->getResult(0) ? outResult : lseResult;
+      int64_t &place = getPlace(getView(result).root);
       if (place >= 0)
         return refuse() << "expected each result of attn.sdpa to be returned once, found one as results " << place
                         << " and " << i;
@@ -187,6 +185,14 @@ private:
     if (outResult < 0)
       return refuse() << "expected the output of attn.sdpa to be returned";
     return success();
+  }
+
+  /// Where the function returns a result of sdpa; −1 where it does not.
+  int64_t &getPlace(Value result) {
+    return result == getRowResult(sdpa, RowResult::Lse)      ? lseResult
+           : result == getRowResult(sdpa, RowResult::Max)    ? maxResult
+           : result == getRowResult(sdpa, RowResult::LogSum) ? logSumResult
+                                                             : outResult;
   }
 
   std::string getName(BlockArgument argument) { return getArgumentName(function, argument); }
@@ -250,17 +256,21 @@ private:
     return otherwise.str();
   }
 
-  /// lse as another result of sdpa, and of the function.
-  void returnLse() {
-    if (sdpa->getNumResults() == 1)
-      sdpa = addLse(b, sdpa);
-    Value lse = sdpa->getResult(1);
-    lseResult = getReturn().getNumOperands();
-    getReturn()->insertOperands(lseResult, lse);
-    SmallVector<Type> results(function.getResultTypes());
-    results.push_back(lse.getType());
-    function.setType(b.getFunctionType(function.getArgumentTypes(), results));
-    function.setResultAttr(lseResult, kNameAttr, b.getStringAttr("lse"));
+  /// The row maximum and log_sum as further results of sdpa, and of the function.
+  void returnRowStatistics() {
+    sdpa = addRowStatistics(b, sdpa);
+    for (auto [kind, resultName] : {std::pair(RowResult::Max, "max"), std::pair(RowResult::LogSum, "log_sum")}) {
+      Value result = getRowResult(sdpa, kind);
+      int64_t &place = getPlace(result);
+      if (place >= 0)
+        continue;
+      place = getReturn().getNumOperands();
+      getReturn()->insertOperands(place, result);
+      SmallVector<Type> results(function.getResultTypes());
+      results.push_back(result.getType());
+      function.setType(b.getFunctionType(function.getArgumentTypes(), results));
+      function.setResultAttr(place, kNameAttr, b.getStringAttr(resultName));
+    }
   }
 
   //===--------------------------------------------------------------------===//
@@ -298,13 +308,13 @@ private:
         auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
         add(argument.getType(), given ? given.str() : "");
       }
-    std::string outName = getResultName(outResult, "out"), lseName = getResultName(lseResult, "lse");
-    Type outType = function.getResultTypes()[outResult], lseType = function.getResultTypes()[lseResult];
-    add(outType, outName);
-    add(lseType, lseName);
-    add(outType, "d" + outName);
-    if (returnsLse)
-      add(lseType, "d" + lseName);
+    // out, max, log_sum, dout, and dlse where lse is returned: the last two are cotangents.
+    SmallVector<int64_t> places = {outResult, maxResult, logSumResult, outResult};
+    if (lseResult >= 0)
+      places.push_back(lseResult);
+    constexpr StringRef defaultNames[] = {"out", "max", "log_sum", "out", "lse"};
+    for (auto [i, place] : llvm::enumerate(places))
+      add(function.getResultTypes()[place], (i < 3 ? "" : "d") + getResultName(place, defaultNames[i]));
     SmallVector<Type> results;
     for (unsigned input : wanted.inputs)
       results.push_back(getGradientType(input));
@@ -329,13 +339,12 @@ private:
       return failure();
     SmallVector<Value> values;
     for (unsigned i = kept.size(); i < body->getNumArguments(); ++i) {
-      bool isOut = i == kept.size() || i == kept.size() + 2;
       Value value = body->getArgument(i);
-      for (Operation *reshape : getView(getReturn().getOperand(isOut ? outResult : lseResult)).reshapes)
+      for (Operation *reshape : getView(getReturn().getOperand(places[i - kept.size()])).reshapes)
         value = undoReshape(b, reshape, value);
       values.push_back(value);
     }
-    SdpaResults saved = {values[0], values[1], values[2], returnsLse ? values[3] : Value()};
+    SdpaResults saved = {values[0], values[1], values[2], values[3], lseResult >= 0 ? values[4] : Value()};
     FailureOr<SmallVector<Value>> gradients =
         buildSdpaBackward(b, sdpa, wanted, mapping, saved, [&] { return refuse(); });
     if (failed(gradients))
@@ -372,8 +381,7 @@ private:
   OpBuilder b;
   std::string name;
   SdpaOp sdpa;
-  int64_t outResult = -1, lseResult = -1;
-  bool returnsLse = false; ///< before lse is added: its cotangent is an argument
+  int64_t outResult = -1, lseResult = -1, maxResult = -1, logSumResult = -1;
   WantedGradients wanted;
 };
 

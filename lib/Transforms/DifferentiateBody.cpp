@@ -68,7 +68,7 @@ public:
     if (failed(findWanted(list)) || failed(checkResults()))
       return failure();
     findActive();
-    returnLse();
+    returnRowStatistics();
     nameValues();
     buildSignature();
     cloneForward();
@@ -139,11 +139,11 @@ private:
     }
   }
 
-  /// Rules ask for the log-sum-exp of an attention, and of a softmax whose sinks have a gradient.
-  void returnLse() {
+  /// Rules ask for the maxima and sums of an attention, and for lse of a softmax whose sinks have a gradient.
+  void returnRowStatistics() {
     for (SdpaOp sdpa : llvm::make_early_inc_range(getBody().getOps<SdpaOp>()))
-      if (active.contains(sdpa->getResult(0)) && sdpa->getNumResults() == 1)
-        active.insert_range(addLse(b, sdpa)->getResults());
+      if (active.contains(sdpa->getResult(0)))
+        active.insert_range(addRowStatistics(b, sdpa)->getResults());
     for (SoftmaxOp softmax : llvm::make_early_inc_range(getBody().getOps<SoftmaxOp>()))
       if (softmax.getSink() && active.contains(softmax.getSink()) && !softmax.getLse())
         active.insert_range(addLse(b, softmax)->getResults());
@@ -167,10 +167,20 @@ private:
     }
   }
 
+  /// max and log_sum of attn.sdpa, as they are returned, have no gradient.
+  bool hasCotangent(Value result) {
+    Value root = getView(result).root;
+    auto sdpa = root.getDefiningOp<SdpaOp>();
+    return active.contains(result) &&
+           !(sdpa && (root == getRowResult(sdpa, RowResult::Max) || root == getRowResult(sdpa, RowResult::LogSum)));
+  }
+
   static StringRef getStem(Value value) {
     auto result = dyn_cast<OpResult>(value);
-    if (result && isa<SdpaOp, SoftmaxOp>(result.getOwner()) && result.getResultNumber() == 1)
+    if (result && isa<SoftmaxOp>(result.getOwner()) && result.getResultNumber() == 1)
       return "lse";
+    if (auto sdpa = value.getDefiningOp<SdpaOp>(); sdpa && result.getResultNumber() > 0)
+      return getOperandSpecs(sdpa)[sdpa.getDpsInitOperand(result.getResultNumber())->getOperandNumber()].name;
     return result && isa<SoftmaxOp, DropoutOp>(result.getOwner()) ? "weights" : "out";
   }
 
@@ -193,11 +203,12 @@ private:
         if ((isa<SdpaOp>(op) || isProduct(&op)) && active.contains(result) && known.insert(result).second) {
           saved.push_back({result, unsigned(signature.types.size())});
           signature.add(result.getType(),
-                        signature.makeUnique(isa<SdpaOp>(op) && result.getResultNumber() == 1 ? "lse" : "saved"));
+                        signature.makeUnique(
+                            (isa<SdpaOp>(op) && result.getResultNumber() > 0 ? getStem(result) : "saved").str()));
         }
     firstCotangent = signature.types.size();
     for (auto [result, resultName] : llvm::zip_equal(getReturn().getOperands(), signature.resultNames))
-      if (active.contains(result))
+      if (hasCotangent(result))
         signature.add(result.getType(), signature.makeUnique("d" + resultName));
 
     SmallVector<Type> results = llvm::map_to_vector(wanted, [](BlockArgument each) { return each.getType(); });
@@ -259,7 +270,7 @@ private:
   LogicalResult propagate() {
     unsigned place = firstCotangent;
     for (Value result : getReturn().getOperands())
-      if (active.contains(result))
+      if (hasCotangent(result))
         addAdjoint(function.getLoc(), result, backward.getArgument(place++));
     for (Operation &op : llvm::reverse(getBody().without_terminator())) {
       if (llvm::none_of(op.getResults(), [&](Value result) { return adjoints.lookup(result); }))
@@ -320,8 +331,15 @@ private:
       return wide.getType() == like.getType() ? wide
                                               : arith::TruncFOp::create(b, loc, like.getType(), wide).getResult();
     };
-    SdpaResults results = {flow.results[0], flow.results[1], narrow(flow.cotangents[0], flow.results[0]),
-                           flow.cotangents[1]};
+    auto find = [&](ArrayRef<Value> values, RowResult kind) {
+      Value result = getRowResult(op, kind);
+      return result ? values[cast<OpResult>(result).getResultNumber()] : Value();
+    };
+    for (RowResult kind : {RowResult::Max, RowResult::LogSum})
+      if (find(flow.cotangents, kind))
+        return refuse() << "expected no gradient through max and log_sum of attn.sdpa, which have none";
+    SdpaResults results = {flow.results[0], find(flow.results, RowResult::Max), find(flow.results, RowResult::LogSum),
+                           narrow(flow.cotangents[0], flow.results[0]), find(flow.cotangents, RowResult::Lse)};
     FailureOr<SmallVector<Value>> gradients =
         buildSdpaBackward(b, sdpa, asked, same, results, [&] { return refuse(); });
     if (failed(gradients))

@@ -1,7 +1,7 @@
 //===- SdpaGradient.cpp - the rule of one attn.sdpa -----------------------===//
 //
-// What attn-differentiate makes of an attn.sdpa: the one that returns lse, for
-// the forward pass, and its attn.sdpa_backward.
+// What attn-differentiate makes of an attn.sdpa: the one that returns max and
+// log_sum, for the forward pass, and its attn.sdpa_backward.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 
 #include "SdpaGradient.h"
 #include "ScaleGradients.h"
+#include "attn/IR/Decompose.h"
 #include "attn/IR/Derivative.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -30,7 +31,9 @@ Value attn::getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input)
   }
 }
 
-SdpaOp attn::addLse(OpBuilder &b, SdpaOp sdpa) {
+SdpaOp attn::addRowStatistics(OpBuilder &b, SdpaOp sdpa) {
+  if (sdpa.getMax() && sdpa.getLogSum())
+    return sdpa;
   b.setInsertionPoint(sdpa);
   Location loc = sdpa.getLoc();
   unsigned numBatch = getNumBatchDims(sdpa), row = getDomainPosition(sdpa, DimKind::Query);
@@ -45,20 +48,27 @@ SdpaOp attn::addLse(OpBuilder &b, SdpaOp sdpa) {
   Type type = getAccumulationType(getElementTypeOrSelf(sdpa.getQuery().getType()));
   Value init = tensor::EmptyOp::create(b, loc, sizes, type);
   ArrayAttr maps = getExplicitMaps(sdpa);
+  bool hasLse = bool(sdpa.getLse()), hasMax = bool(sdpa.getMax()), hasLogSum = bool(sdpa.getLogSum());
 
   SmallVector<Type> types(sdpa->getResultTypes());
-  types.push_back(init.getType());
+  types.append(size_t(!hasMax) + size_t(!hasLogSum), init.getType());
   OperationState state(loc, sdpa->getName(), sdpa->getOperands(), types, sdpa->getAttrs());
   for (Region &region : sdpa->getRegions())
     state.addRegion()->takeBody(region);
   auto whole = cast<SdpaOp>(b.create(state));
-  whole.getLseMutable().assign(init);
-  if (maps) {
-    SmallVector<Attribute> all(maps.getValue());
-    all.push_back(AffineMapAttr::get(AffineMap::get(domain.size(), 0, exprs, b.getContext())));
+  if (!hasMax)
+    whole.getMaxMutable().assign(init);
+  if (!hasLogSum)
+    whole.getLogSumMutable().assign(init);
+  if (maps) { // those of max and log_sum are the last two
+    SmallVector<Attribute> all(maps.getValue().drop_back(size_t(hasMax) + size_t(hasLogSum)));
+    all.append(2, AffineMapAttr::get(AffineMap::get(domain.size(), 0, exprs, b.getContext())));
     whole.setMapsAttr(b.getArrayAttr(all));
   }
   sdpa->getResult(0).replaceAllUsesWith(whole->getResult(0));
+  for (RowResult kind : {RowResult::Lse, RowResult::Max, RowResult::LogSum})
+    if (Value old = getRowResult(sdpa, kind))
+      old.replaceAllUsesWith(getRowResult(whole, kind));
   sdpa.erase();
   return whole;
 }
@@ -93,10 +103,11 @@ static ArrayAttr getBackwardMaps(OpBuilder &b, SdpaOp sdpa, const WantedGradient
     byName[spec.name] = map;
   SmallVector<AffineMap> maps;
   auto add = [&](StringRef operand) { maps.push_back(byName[operand]); };
-  for (StringRef operand : {"query", "key", "value", "output", "lse", "output"})
+  for (StringRef operand : {"query", "key", "value", "output", "max", "output"})
     add(operand);
   if (hasDlse)
     add("lse");
+  add("log_sum");
   if (sdpa.getBias())
     add("bias");
   if (sdpa.getMask())
@@ -151,9 +162,9 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
     dcaptures.push_back(createEmpty(map(capture), sumType));
   llvm::append_range(outputs, dcaptures);
   auto op = SdpaBackwardOp::create(
-      b, loc, ValueRange(outputs).getTypes(), scales.query, scales.key, scales.value, results.out, results.lse,
-      results.dout, results.dlse, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias,
-      dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()),
+      b, loc, ValueRange(outputs).getTypes(), scales.query, scales.key, scales.value, results.out, results.max,
+      results.dout, results.dlse, results.logSum, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1],
+      outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()),
       map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scales.keyScale,
       scales.valueScale, map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scales.scaleValue, scales.scale,
       sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(),

@@ -36,14 +36,15 @@ struct WantedGradients {
 /// The operand that `input` is; none where it is left out.
 mlir::Value getInput(SdpaOp sdpa, const WantedGradients &wanted, unsigned input);
 
-/// An sdpa that returns lse, in place of one that does not.
-SdpaOp addLse(mlir::OpBuilder &b, SdpaOp sdpa);
-/// The same of a softmax.
+/// An sdpa that returns the row maximum and log_sum too, in place of one that does not: lse as one number loses ln l
+/// beside a large maximum.
+SdpaOp addRowStatistics(mlir::OpBuilder &b, SdpaOp sdpa);
+/// A softmax that returns lse, in place of one that does not.
 SoftmaxOp addLse(mlir::OpBuilder &b, SoftmaxOp softmax);
 
 /// The cotangents of what an sdpa returns, and what it has returned. `dlse` may be left out.
 struct SdpaResults {
-  mlir::Value out, lse, dout, dlse;
+  mlir::Value out, max, logSum, dout, dlse;
 };
 
 /// The backward form of `sdpa`, on the values that `mapping` has for its operands: the gradients of `wanted.inputs`.

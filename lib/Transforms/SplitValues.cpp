@@ -67,15 +67,17 @@ static Value sliceValue(OpBuilder &b, Value value, unsigned dim, Columns columns
 }
 
 /// The row statistics are those of all parts.
-static void dropLse(SdpaOp op) {
-  if (!op.getLse())
-    return;
-  if (ArrayAttr maps = op.getMapsAttr()) {
-    SmallVector<Attribute> kept(maps.getValue());
-    kept.erase(kept.begin() + op.getLseMutable().begin()->getOperandNumber());
-    op.setMapsAttr(ArrayAttr::get(op.getContext(), kept));
+static void dropRowStatistics(SdpaOp op) {
+  for (MutableOperandRange statistic : {op.getLogSumMutable(), op.getMaxMutable(), op.getLseMutable()}) {
+    if (statistic.empty())
+      continue;
+    if (ArrayAttr maps = op.getMapsAttr()) {
+      SmallVector<Attribute> kept(maps.getValue());
+      kept.erase(kept.begin() + statistic[0].getOperandNumber());
+      op.setMapsAttr(ArrayAttr::get(op.getContext(), kept));
+    }
+    statistic.clear();
   }
-  op.getLseMutable().clear();
 }
 
 /// `op` on these columns of V and of `output`, which has the columns before; the first part writes the row statistics.
@@ -87,10 +89,8 @@ static SdpaOp createPart(OpBuilder &b, SdpaOp op, Value output, unsigned valueDi
   part.getValueMutable().assign(sliceValue(b, op.getValue(), valueDim, columns));
   part.getOutputMutable().assign(slice(b, output, outputDim, columns));
   if (columns.first > 0)
-    dropLse(part);
-  SmallVector<Type> types{part.getOutput().getType()};
-  if (part.getLse())
-    types.push_back(part.getLse().getType());
+    dropRowStatistics(part);
+  SmallVector<Type> types(ValueRange(cast<DestinationStyleOpInterface>(*part).getDpsInits()).getTypes());
   OperationState state(op.getLoc(), part->getName(), part->getOperands(), types, part->getAttrs());
   for (unsigned i = 0; i < part->getNumRegions(); ++i)
     state.addRegion()->takeBody(part->getRegion(i));
@@ -123,8 +123,8 @@ static void split(RewriterBase &b, SdpaOp op, int64_t size) {
     ColumnSlice s(b, results.front(), outputDim, columns);
     results.front() = tensor::InsertSliceOp::create(b, op.getLoc(), part->getResult(0), results.front(), s.offsets,
                                                     s.sizes, s.strides);
-    if (first == 0 && op.getLse())
-      results[1] = part->getResult(1);
+    if (first == 0)
+      std::copy(part->result_begin() + 1, part->result_end(), results.begin() + 1);
   }
   b.replaceOp(op, results);
 }

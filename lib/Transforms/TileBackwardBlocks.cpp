@@ -305,7 +305,11 @@ private:
     SmallVector<AffineMap> stepMaps = {getOperandMap("query"), getOperandMap("key"),
                                        getOperandMap("value"), maps["lse"],
                                        getOperandMap("dout"),  maps["delta"]};
-    Value lse = slice(at, step.getLse(), "lse"), delta = slice(at, step.getDelta(), "delta"), bias, mask;
+    Value lse = slice(at, step.getLse(), "lse"), delta = slice(at, step.getDelta(), "delta"), logSum, bias, mask;
+    if (step.getLogSum()) {
+      logSum = slice(at, step.getLogSum(), "log_sum");
+      stepMaps.push_back(maps["log_sum"]);
+    }
     if (step.getBias()) {
       bias = slice(at, step.getBias(), "bias");
       stepMaps.push_back(maps["bias"]);
@@ -321,7 +325,7 @@ private:
     }
     auto tiled = BackwardStepOp::create(
         b, loc, ValueRange(sums).getTypes(), tiles["query"], tiles["key"], tiles["value"], lse, tiles["dout"], delta,
-        bias, mask, outputs["dquery"], outputs["dkey"], outputs["dvalue"], /*dbias=*/Value(),
+        logSum, bias, mask, outputs["dquery"], outputs["dkey"], outputs["dvalue"], /*dbias=*/Value(),
         /*dcaptures=*/ValueRange(), /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(),
         /*transposed=*/ValueRange(), step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
     if (isPartial)

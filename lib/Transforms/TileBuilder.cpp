@@ -226,7 +226,7 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
       b, loc, state.getTypes(), query.front(), keys.front(), value, bias, mask, state[0], state[1], state[2],
       /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScoreWeight(), s.step.getScaleValue(),
       keys.drop_front(), values.drop_front(), query.drop_front(), s.step.getScaleAttr(), s.step.getSoftcapAttr(),
-      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), stepSchedule);
+      b.getAffineMapArrayAttr(stepMaps), /*block_map=*/UnitAttr(), s.step.getExactMaxAttr(), stepSchedule);
   if (isPartial)
     cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
   cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);

@@ -74,14 +74,16 @@ void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &
   SmallVector<AffineMap> outputMaps(llvm::drop_begin(getMaps(finalize), 3)), tileMaps = getTileStateMaps(s);
   SmallVector<Slice> slices;
   SmallVector<Value> parts;
-  for (auto [map, output] : llvm::zip(outputMaps, outputs)) {
+  llvm::StringMap<Value> byName;
+  for (auto [map, output, spec] : llvm::zip(outputMaps, outputs, ArrayRef(getOperandSpecs(finalize)).drop_front(3))) {
     tileMaps.push_back(map);
     slices.push_back(getOutputSlice(b, s, at, map));
     parts.push_back(createSlice(b, loc, output, slices.back()));
+    byName[spec.name] = parts.back();
   }
   auto tiled = FinalizeOp::create(b, loc, ValueRange(parts).getTypes(), state[0], state[1], state[2], parts[0],
-                                  parts.size() > 1 ? parts[1] : Value(), /*cu_seqlens_q=*/Value(),
-                                  b.getAffineMapArrayAttr(tileMaps));
+                                  byName.lookup("lse"), byName.lookup("max"), byName.lookup("log_sum"),
+                                  /*cu_seqlens_q=*/Value(), b.getAffineMapArrayAttr(tileMaps));
   for (auto [value, output, slice] : llvm::zip(tiled->getResults(), outputs, slices))
     insert(value, output, slice);
 }

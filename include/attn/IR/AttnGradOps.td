@@ -21,13 +21,15 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     value scale multiply a weight by,
 
     1. `delta_i = sum_e dout[i, e] * output[i, e] - dlse[i]`;
-    2. `p_ij = exp(s_ij - lse_i)`, 0 for a removed key, and for a row whose lse is -inf;
+    2. `p_ij = exp((s_ij - lse_i) - log_sum_i)`, 0 for a removed key, and for a row whose lse is -inf. Where log_sum
+       stands, `lse` is the row maximum, `max` of attn.sdpa. Without it log_sum is 0: a large lse then has lost ln l to
+       rounding;
     3. `ds_ij = p_ij * (z_ij * sum_e dout[i, e] * value[j, e] - delta_i)`, `g_ij = score_grad(t_ij, ds_ij)`;
     4. `dvalue[j, :] = sum_i p_ij * z_ij * dout[i, :]`, `dquery[i, :] = scale * sum_j g_ij * key[j, :]`,
        `dkey[j, :] = scale * sum_i g_ij * query[i, :]`, the last two sums over keys and queries, and dkey and dvalue also
        over the query heads that share a head of K;
     5. `dbias = ds`, summed over the dimensions that bias broadcasts;
-       `dsink[h] = -sum_{b, i} exp(sink[h] - lse_i) * delta_i`.
+       `dsink[h] = -sum_{b, i} exp((sink[h] - lse_i) - log_sum_i) * delta_i`.
 
     `score_grad` takes a score as `score_mod` does, and the gradient of what that yields; it yields the gradient of the
     score. `attn-differentiate` derives it. What it adds to captured tensors (`attn.accumulate`) goes to `dcaptures`. A
@@ -38,7 +40,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
 
     * C1 to C16, C21, C22: as for `attn.sdpa`. Outputs have the maps of their inputs where they are left out: that of
       dkey and dvalue holds heads of K.
-    * C24: output, dout and dquery have the type of query; lse and dlse that of the accumulation; dkey, dvalue and dbias
+    * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue and dbias
       that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
     * C25: `score_grad` stands exactly where `score_mod` does. It takes two floats of the type of the accumulation and
       yields one, from what C10 allows and `attn.accumulate` into one of `dcaptures`.
@@ -53,8 +55,9 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
     ```
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Attn_Shaped:$output, Attn_Shaped:$lse,
-                       Attn_Shaped:$dout, Optional<Attn_Shaped>:$dlse, Optional<Attn_Shaped>:$bias,
-                       Optional<Attn_Shaped>:$mask, Attn_Shaped:$dquery, Attn_Shaped:$dkey, Attn_Shaped:$dvalue,
+                       Attn_Shaped:$dout, Optional<Attn_Shaped>:$dlse, Optional<Attn_Shaped>:$log_sum,
+                       Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask, Attn_Shaped:$dquery,
+                       Attn_Shaped:$dkey, Attn_Shaped:$dvalue,
                        Optional<Attn_Shaped>:$dbias, Optional<Attn_Shaped>:$dsink, Variadic<Attn_Shaped>:$dcaptures,
                        Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
@@ -72,7 +75,7 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `,` $output `,` $lse `,` $dout `:` type($query) `,` type($key) `,`
         type($value) `,` type($output) `,` type($lse) `,` type($dout) `)`
-        (`dlse` `(` $dlse^ `:` type($dlse) `)`)?
+        (`dlse` `(` $dlse^ `:` type($dlse) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`sink` `(` $sink^ `:` type($sink) `)`)? (`q_lengths` `(` $q_lengths^ `:` type($q_lengths) `)`)?
         (`kv_lengths` `(` $kv_lengths^ `:` type($kv_lengths) `)`)?
@@ -129,7 +132,7 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     Domain: (batch…, query, key, head, value).
 
     * C1, C2, C3: as for `attn.sdpa`; dkey and dvalue hold heads of K.
-    * C4: lse, delta and the outputs are f32 or f64 of one type, dbias and the outputs also of the types of bias, query,
+    * C4: lse, log_sum, delta and the outputs are f32 or f64 of one type, dbias and the outputs also of the types of bias, query,
       key and value, dcaptures also f64: millions of scores may add to one element.
     * C6, C8, C9, C10: as for `attn.online_step`. `query_ranges` yields for a key tile the queries [lower, upper) that
       keep one of its keys, and those that keep them all.
@@ -144,8 +147,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     ```
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Attn_Shaped:$lse, Attn_Shaped:$dout,
-                       Attn_Shaped:$delta, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
-                       Optional<Attn_Shaped>:$dquery, Optional<Attn_Shaped>:$dkey, Optional<Attn_Shaped>:$dvalue,
+                       Attn_Shaped:$delta, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$bias,
+                       Optional<Attn_Shaped>:$mask, Optional<Attn_Shaped>:$dquery, Optional<Attn_Shaped>:$dkey, Optional<Attn_Shaped>:$dvalue,
                        Optional<Attn_Shaped>:$dbias,
                        Variadic<Attn_Shaped>:$dcaptures, Optional<Attn_Shaped>:$cu_seqlens_q,
                        Optional<Attn_Shaped>:$cu_seqlens_k, Optional<AnyFloat>:$scale_value,
@@ -157,7 +160,7 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `,` $lse `,` $dout `,` $delta `:` type($query) `,` type($key) `,`
         type($value) `,` type($lse) `,` type($dout) `,` type($delta) `)`
-        (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
+        (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`transposed` `(` $transposed^ `:` type($transposed) `)`)?

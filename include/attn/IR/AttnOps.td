@@ -274,9 +274,9 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
        j floordiv `chunk`), the boolean mask (true = attend) and `mask_mod` all keep it; keys j < `prefix` are kept
        whatever causal alignment, window and chunk say; a bias of exactly -inf removes a key as well;
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
-    6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`.
+    6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`; `max = m`; `log_sum = ln l`.
 
-    A row that keeps no key has output 0 and lse -inf. The default of `scale` is 1/sqrt(D). The log-sum-exp is the
+    A row that keeps no key has output 0; its lse, max and log_sum are -inf. The default of `scale` is 1/sqrt(D). The log-sum-exp is the
     natural logarithm, in f32 (f64 for f64 inputs). Lengths are counts, one a batch index; rows from q_lengths on have
     output 0 and lse -inf. With cu_seqlens, B + 1 exclusive prefix sums, sequences lie one after the other: query
     (total_q, Hq, D), key and value (total_k, Hkv, …), output (total_q, Hq, Dv), lse (Hq, total_q); i and j count within
@@ -293,8 +293,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     * C2: operands agree on the size of each dimension.
     * C3: the number of query heads is a multiple of the number of key and value heads.
     * C4: query and output are floating point of one type; key and value are of one type, that of query, f16 or bf16
-      beside an f32 query, or i8 or f8E4M3FN with kv_scale; bias, sink and score_weight are floating point; lse and
-      scale_value have the type of the accumulation.
+      beside an f32 query, or i8 or f8E4M3FN with kv_scale; bias, sink and score_weight are floating point; lse,
+      max, log_sum and scale_value have the type of the accumulation.
     * C5: `causal` needs an alignment unless the numbers of queries and keys are static and equal.
     * C6: softcap is finite and greater than 0.
     * C7: bias and mask broadcast: each of their dimensions has the size of the scores' or 1.
@@ -326,7 +326,7 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Optional<Attn_Shaped>:$bias,
                        Optional<Attn_Shaped>:$mask, Attn_Shaped:$output, Optional<Attn_Shaped>:$lse,
-                       Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
+                       Optional<Attn_Shaped>:$max, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$score_weight, Optional<Attn_Shaped>:$key_scale,
@@ -354,7 +354,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
         (`kv_scale` `(` $key_scale^ `,` $value_scale `:` type($key_scale) `,` type($value_scale) `)`)?
         (`dropout` `(` $dropout_seed^ `,` $dropout_offset `:` type($dropout_seed) `,` type($dropout_offset) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
-        `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)` attr-dict
+        `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
+        (`max` `(` $max^ `:` type($max) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? attr-dict
         (`score_mod` $score_mod^)? (`mask_mod` $mask_mod^)? (`key_ranges` $key_ranges^)? (`start` $start^)?
         (`->` type($results)^)?
   }];

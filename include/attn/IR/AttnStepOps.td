@@ -120,7 +120,8 @@ def Attn_RowMaxOp : Attn_StructuredOp<"row_max"> {
   let description = [{
     `output[i] = max(row_max[i], scale * max_j scores[i, j])`, the scale 1 where it is left out. With a `scale`, the scores
     are products as they are, or removed, and the factor stands in the exponent alone. `partial` says that a row may have
-    no key yet, and a maximum of -inf; without it there is none.
+    no key yet, and a maximum of -inf; without it there is none. `exact_max`
+    is that of attn.online_step.
 
     Domain: (batch…, query, key).
 
@@ -133,7 +134,7 @@ def Attn_RowMaxOp : Attn_StructuredOp<"row_max"> {
     ```
   }];
   let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$row_max, Attn_Shaped:$output, OptionalAttr<F64Attr>:$scale,
-                       UnitAttr:$partial, OptionalAttr<AffineMapArrayAttr>:$maps);
+                       UnitAttr:$partial, UnitAttr:$exact_max, OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $scores `,` $row_max `:` type($scores) `,` type($row_max) `)` `outs` `(` $output `:` type($output) `)`
@@ -206,8 +207,8 @@ def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
 def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOperandSegments]> {
   let summary = "the weights of a tile, and the gradients of its products with Q";
   let description = [{
-    With `s` the score that `attn.map_scores` makes of `t = scores[i, j]`, `p = exp(s - lse[i])`, 0 for a removed key and
-    for a row whose lse is -inf, and `z` the factor that `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
+    With `s` the score that `attn.map_scores` makes of `t = scores[i, j]`, `p = exp((s - lse[i]) - log_sum[i])`, 0 for a
+    removed key and for a row whose lse is -inf (log_sum is 0 where it is left out), and `z` the factor that `weight_mod` multiplies a weight by: `weights[i, j] = p * z`,
     `gradients[i, j] = scale * score_grad(scale * t, p * (z * dweights[i, j] - delta[i]))`, where p is not 0, otherwise 0.
     Each output may be left out, and with gradients also dweights and delta.
 
@@ -215,7 +216,7 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
     keys are the rows of the tile.
 
     * C1, C2: as for `attn.scores`.
-    * C4: scores, dweights and the outputs are f32 or f64 of one type, lse and delta floats.
+    * C4: scores, dweights and the outputs are f32 or f64 of one type, lse, delta and log_sum floats.
     * C6, C8, C9, C10, C25: as for `attn.backward_step`.
 
     ```mlir
@@ -225,8 +226,8 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
     ```
   }];
   let arguments = (ins Attn_Shaped:$scores, Attn_Shaped:$lse, Optional<Attn_Shaped>:$dweights,
-                       Optional<Attn_Shaped>:$delta, Optional<Attn_Shaped>:$bias, Optional<Attn_Shaped>:$mask,
-                       Optional<Attn_Shaped>:$weights, Optional<Attn_Shaped>:$gradients,
+                       Optional<Attn_Shaped>:$delta, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$bias,
+                       Optional<Attn_Shaped>:$mask, Optional<Attn_Shaped>:$weights, Optional<Attn_Shaped>:$gradients,
                        Optional<AnyFloat>:$scale_value, OptionalAttr<F64Attr>:$scale,
                        OptionalAttr<AffineMapAttr>:$kv_head, OptionalAttr<AffineMapArrayAttr>:$maps);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$score_grad,
@@ -235,6 +236,7 @@ def Attn_ScoreGradientsOp : Attn_StructuredOp<"score_gradients", [AttrSizedOpera
   let assemblyFormat = [{
     `ins` `(` $scores `,` $lse `:` type($scores) `,` type($lse) `)`
         (`dweights` `(` $dweights^ `,` $delta `:` type($dweights) `,` type($delta) `)`)?
+        (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
         (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`weights` `(` $weights^ `:` type($weights) `)`)? (`gradients` `(` $gradients^ `:` type($gradients) `)`)?

@@ -64,7 +64,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
     or pages of a cache. `key` and `value` are the first segment, `segments` has
     the others. All have the sizes and maps of the first one, and all their keys are folded;
     `attn.index key` counts those of a segment. `query_bytes` is Q as `attn.pack_bytes`
-    has made it, for products of bytes; the formula does not need it.
+    has made it, for products of bytes; the formula does not need it. `exact_max`: the row maximum is a result of the kernel. Without it
+    a kernel may keep one that is a little less, which changes rounding only.
 
     Domain: (batch…, query, key, head, value).
 
@@ -87,7 +88,7 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
                        Variadic<Attn_Shaped>:$more_keys, Variadic<Attn_Shaped>:$more_values,
                        Variadic<Attn_Shaped>:$query_bytes,
                        OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$softcap,
-                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map,
+                       OptionalAttr<AffineMapArrayAttr>:$maps, UnitAttr:$block_map, UnitAttr:$exact_max,
                        OptionalAttr<Attn_ScheduleAttr>:$schedule);
   let regions = (region MaxSizedRegion<1>:$mask_mod, MaxSizedRegion<1>:$score_mod, MaxSizedRegion<1>:$key_ranges,
                         MaxSizedRegion<1>:$weight_mod);
@@ -149,14 +150,16 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
   let summary = "state to result: output = acc / row_sum, lse = row_max + ln row_sum";
   let description = [{
     `output[i, e] = (row_sum[i] == 0) ? 0 : acc[i, e] / row_sum[i]` and
-    `lse[i] = (row_sum[i] == 0) ? -inf : row_max[i] + ln row_sum[i]`.
+    `lse[i] = (row_sum[i] == 0) ? -inf : row_max[i] + ln row_sum[i]`. `max[i]` and `log_sum[i]` are the two terms of
+    that sum, likewise -inf where row_sum is 0.
 
     Domain: (batch…, query, value). The state may hold more query rows than the
     outputs (lanes that pad a tile); those rows are dropped. With cu_seqlens the
     outputs are packed as those of `attn.sdpa`.
 
     * C1, C2: as for `attn.scores`, but for the padding rows.
-    * C4: the state is f32 or f64 of one type; output and lse are floating point.
+    * C4: the state is f32 or f64 of one type; output, lse, max and log_sum are floating
+      point.
 
     ```mlir
     %o, %lse = attn.finalize ins(%a, %m, %l : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
@@ -164,12 +167,14 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
     ```
   }];
   let arguments = (ins Attn_Shaped:$acc, Attn_Shaped:$row_max, Attn_Shaped:$row_sum,
-                       Attn_Shaped:$output, Optional<Attn_Shaped>:$lse, Optional<Attn_Shaped>:$cu_seqlens_q,
+                       Attn_Shaped:$output, Optional<Attn_Shaped>:$lse, Optional<Attn_Shaped>:$max,
+                       Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$cu_seqlens_q,
                        OptionalAttr<AffineMapArrayAttr>:$maps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)`
-        (`cu_seqlens` `(` $cu_seqlens_q^ `:` type($cu_seqlens_q) `)`)? `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)` attr-dict (`->` type($results)^)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ `:` type($cu_seqlens_q) `)`)? `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
+        (`max` `(` $max^ `:` type($max) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? attr-dict (`->` type($results)^)?
   }];
 }
 

@@ -78,6 +78,16 @@ mlir::FailureOr<llvm::SmallVector<mlir::Value>> padSequences(mlir::OpBuilder &bu
 /// gather_pages as linalg on tensors, all of it in memory.
 mlir::FailureOr<mlir::Value> decomposeGatherPages(mlir::OpBuilder &builder, GatherPagesOp op);
 
+/// What attn.finalize writes for each row beside the output.
+enum class RowResult { Lse, Max, LogSum };
+/// Those that `op` writes with their destinations, in its order.
+llvm::SmallVector<std::pair<RowResult, mlir::Value>> getRowResults(FinalizeOp op);
+/// The result of `op` on tensors that is of this kind; null where it has none.
+mlir::Value getRowResult(SdpaOp op, RowResult kind);
+/// (l == 0) ? -inf : m + ln l, or m, or ln l, of one row.
+mlir::Value buildRowResult(mlir::OpBuilder &builder, mlir::Location loc, RowResult kind, mlir::Value max,
+                           mlir::Value sum);
+
 /// How the state of the online form is laid out.
 enum class StateLayout {
   RowMajor,  ///< acc (batch…, query, value)

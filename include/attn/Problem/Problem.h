@@ -56,6 +56,8 @@ struct Problem {
   Layout layout = Layout::BHSD;
   bool lse = false;
   bool weights = false;
+  bool max = false;    ///< the row maximum
+  bool logSum = false; ///< ln l; max + log_sum = lse
   /// Arguments whose gradients are asked for, of q, k, v, bias and sink: the problem is then two kernels.
   std::vector<std::string> grad;
 
@@ -78,6 +80,14 @@ struct Problem {
   bool operator==(const Problem &) const = default;
 };
 
+/// A further output of a problem, by the name that `out=` and the kernel's result have, in their order.
+struct ProblemOutput {
+  llvm::StringRef name;
+  bool Problem::*isWanted;
+};
+inline constexpr ProblemOutput kProblemOutputs[] = {
+    {"lse", &Problem::lse}, {"weights", &Problem::weights}, {"max", &Problem::max}, {"log_sum", &Problem::logSum}};
+
 /// Parses one problem line. Left out, `b` and `hq` are 1, `hkv` is `hq`, `sk` is `sq`, `dv` is `d`, and elements are
 /// f32. The error shows the line with a caret under the token that is wrong. The line may be followed by lines of
 /// `captures(%name : type, …)`, `score_mod { … }` and `mask_mod { … }`, in this order.
@@ -93,10 +103,9 @@ std::string printProblem(const Problem &problem);
 std::string printProblemLine(const Problem &problem);
 
 /// An IR file with one public function, `sdpa` or another name, that computes the problem: arguments q, k, v, those
-/// of Words.def, block_table, captures, results out, lse, weights, each only where the problem has it, named by
-/// `attn.name` attributes.
-/// Weights are returned by the unfused chain with scores in f32 (f64).
-/// Where gradients are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
+/// of Words.def, block_table, captures, results out, lse, weights, max, log_sum, each only where the problem has it,
+/// named by `attn.name` attributes. Weights are returned by the unfused chain with scores in f32 (f64). Where gradients
+/// are asked for, the function has the attribute `attn.grad`, and becomes a forward and a backward one.
 std::string problemToMLIR(const Problem &problem, llvm::StringRef name = "sdpa");
 
 } // namespace attn

@@ -68,7 +68,11 @@ Value VectorBuilder::exp2(Value x, Type roundedTo) {
   return arith::MulFOp::create(b, loc, polynomial, power);
 }
 
-Value VectorBuilder::expDifference(Value x, Value max, Type roundedTo) {
-  Value difference = arith::SubFOp::create(b, loc, x, max);
-  return exp2(arith::MulFOp::create(b, loc, difference, splat(std::numbers::log2e)), roundedTo);
+Value VectorBuilder::expDifference(Value x, Value max, Type roundedTo, Value logSum) {
+  Value difference = arith::SubFOp::create(b, loc, x, max), log2e = splat(std::numbers::log2e);
+  if (!logSum)
+    return exp2(arith::MulFOp::create(b, loc, difference, log2e), roundedTo);
+  // The product with log2 e of what a row subtracts is made once a row.
+  Value subtracted = arith::MulFOp::create(b, loc, logSum, splat(-std::numbers::log2e));
+  return exp2(math::FmaOp::create(b, loc, difference, log2e, subtracted), roundedTo);
 }

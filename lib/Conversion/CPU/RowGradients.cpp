@@ -34,7 +34,12 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
   // A row without keys: exp(s - inf) = 0.
   Value lse = loadScalar(step.getLse(), row);
   Value infinity = arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, kInfinity));
-  lse = vb.broadcast(vb.select(products.isEmptyRow(lse), infinity, lse));
+  Value isEmpty = products.isEmptyRow(lse), logSum;
+  lse = vb.broadcast(vb.select(isEmpty, infinity, lse));
+  if (step.getLogSum()) { // -inf, too, in a row without keys
+    Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, 0));
+    logSum = vb.broadcast(vb.select(isEmpty, zero, loadScalar(step.getLogSum(), row)));
+  }
   Value delta = vb.broadcast(loadScalar(step.getDelta(), row));
   std::pair<Values, Values> results;
   bool mayBeZero = laneCode.isPartial() || !panel.masks.empty();
@@ -44,7 +49,7 @@ std::pair<Values, Values> RowGradients::emit(const Panel &panel, Value row, Valu
     Value score = laneCode.remove(laneCode.modify(raw, key, 0, mask), key, 0, mask);
     if (mask)
       score = vb.select(mask, score, vb.splat(-kInfinity));
-    Value weight = vb.expDifference(score, lse);
+    Value weight = vb.expDifference(score, lse, /*roundedTo=*/Type(), logSum);
     // lse may be NaN by another key: -inf less that is no number.
     if (mayBeZero)
       weight = vb.select(vb.isEqual(score, -kInfinity), vb.splat(0), weight);

@@ -136,17 +136,15 @@ LogicalResult attn::cpu::lowerRowFinalize(RewriterBase &rewriter, FinalizeOp op,
       }
       return Values();
     });
-    if (!op.getLse())
-      return Values();
-    // lse = (l == 0) ? -inf : m + ln l, by the C library: once a row
-    Operand lse{op.getLse(), maps[4]};
-    Value sumScalar = vector::ExtractOp::create(rewriter, loc, l, 0);
-    Value maxScalar = memref::LoadOp::create(rewriter, loc, max.memref, max.getIndices(vb, at));
-    Value value = arith::AddFOp::create(rewriter, loc, maxScalar, math::LogOp::create(rewriter, loc, sumScalar));
-    Value none = arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(type, kMinusInf));
-    value = vb.select(vector::ExtractOp::create(rewriter, loc, isEmpty, 0), none, value);
-    memref::StoreOp::create(rewriter, loc, vb.convert(value, getElementTypeOrSelf(lse.memref.getType())), lse.memref,
-                            lse.getIndices(vb, at));
+    // lse and its terms, by the C library's logarithm: once a row
+    for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op))) {
+      Operand target{result.second, map};
+      Value sumScalar = vector::ExtractOp::create(rewriter, loc, l, 0);
+      Value maxScalar = memref::LoadOp::create(rewriter, loc, max.memref, max.getIndices(vb, at));
+      Value value = buildRowResult(rewriter, loc, result.first, maxScalar, sumScalar);
+      memref::StoreOp::create(rewriter, loc, vb.convert(value, getElementTypeOrSelf(target.memref.getType())),
+                              target.memref, target.getIndices(vb, at));
+    }
     return Values();
   });
   rewriter.eraseOp(op);

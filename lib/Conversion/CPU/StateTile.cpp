@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowTile.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -259,9 +260,9 @@ LogicalResult attn::cpu::lowerInitState(RewriterBase &rewriter, InitStateOp op, 
   return success();
 }
 
-/// lse[i] = (l == 0) ? -inf : m + ln l, row by row: once a tile, so a call of the C library's logarithm is fine.
-static void emitLse(VectorBuilder &vb, const Operand &lse, const Operand &max, const Operand &sum, unsigned numBatch,
-                    Value rows) {
+/// lse and its terms, row by row: once a tile, so a call of the C library's logarithm is fine.
+static void emitRowResult(VectorBuilder &vb, RowResult kind, const Operand &output, const Operand &max,
+                          const Operand &sum, unsigned numBatch, Value rows) {
   OpBuilder &b = vb.b;
   Location loc = vb.loc;
   vb.loop(vb.index(0), rows, 1, {}, [&](Value row, ValueRange) {
@@ -269,14 +270,8 @@ static void emitLse(VectorBuilder &vb, const Operand &lse, const Operand &max, c
     domain.append({row, Value()});
     Value m = memref::LoadOp::create(b, loc, max.memref, max.getIndices(vb, domain));
     Value l = memref::LoadOp::create(b, loc, sum.memref, sum.getIndices(vb, domain));
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(b, loc, b.getFloatAttr(vb.elementType, value));
-    };
-    Value isEmpty = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, l, constant(0));
-    Value result = arith::AddFOp::create(b, loc, m, math::LogOp::create(b, loc, l));
-    result = arith::SelectOp::create(b, loc, isEmpty, constant(-std::numeric_limits<double>::infinity()), result);
-    result = vb.convert(result, getElementTypeOrSelf(lse.memref.getType()));
-    memref::StoreOp::create(b, loc, result, lse.memref, lse.getIndices(vb, domain));
+    Value result = vb.convert(buildRowResult(b, loc, kind, m, l), getElementTypeOrSelf(output.memref.getType()));
+    memref::StoreOp::create(b, loc, result, output.memref, output.getIndices(vb, domain));
     return Values();
   });
 }
@@ -322,8 +317,8 @@ LogicalResult attn::cpu::lowerFinalize(RewriterBase &rewriter, FinalizeOp op, co
   });
   Value rows = getNumRows(vb, output, numBatch);
   emitUnpack(vb, lanes, getSide(vb, output, numBatch), rows, paddedRows, rewriter.getIndexAttr(columns));
-  if (op.getLse())
-    emitLse(vb, {op.getLse(), maps[4]}, max, sum, numBatch, rows);
+  for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
+    emitRowResult(vb, result.first, {result.second, map}, max, sum, numBatch, rows);
   rewriter.eraseOp(op);
   return success();
 }

@@ -41,7 +41,7 @@ LogicalResult KernelLowering::lowerZeros(linalg::FillOp op) {
 }
 
 namespace {
-/// lse and delta of the rows of a thread, or of its columns.
+/// lse, log_sum and delta of the rows of a thread, or of its columns.
 class RowNumbers {
 public:
   RowNumbers(WarpBuilder &wb, ScoreGradientsOp op, const ScoreTile &tile, RowKind rowKind, bool mayBeEmpty)
@@ -51,6 +51,8 @@ public:
     lse = GlobalView(wb, op.getLse(), maps[1]);
     if (op.getDelta())
       delta = GlobalView(wb, op.getDelta(), maps[3]);
+    if (op.getLogSum())
+      logSum = GlobalView(wb, op.getLogSum(), maps[op.getDelta() ? 4 : 2]);
     if (rowKind == RowKind::Keys)
       return;
     Value last = wb.add(lse.getSize(wb, queryDim), -1);
@@ -62,6 +64,7 @@ public:
 
   struct Numbers {
     Value lse, delta; ///< delta is null where no gradient is wanted
+    Value logSum;     ///< -log_sum log2 e; null where there is none
     Value isEmpty;    ///< lse is -inf; null where it cannot be
   };
 
@@ -88,7 +91,9 @@ private:
       Value address = view.getAddress(wb, view.getOffset(wb, {{queryDim, query}}));
       return wb.convert(wb.load(view.getElementType(), address, view.getElementBytes()), wb.b.getF32Type());
     };
-    Numbers numbers{read(lse), delta ? read(delta) : Value(), {}};
+    Numbers numbers{read(lse), delta ? read(delta) : Value(), {}, {}};
+    if (logSum)
+      numbers.logSum = wb.mulf(read(logSum), wb.real(-std::numbers::log2e));
     if (mayBeEmpty)
       numbers.isEmpty = wb.isEqual(numbers.lse, -kInfinity);
     return numbers;
@@ -99,7 +104,7 @@ private:
   bool mayBeEmpty;
   Value columnCount;
   unsigned queryDim;
-  GlobalView lse, delta;
+  GlobalView lse, delta, logSum;
   SmallVector<Numbers> rows, columns;
 };
 
@@ -145,10 +150,13 @@ private:
     return functions.scale && *functions.scale != 1 ? wb.mulf(x, wb.real(*functions.scale)) : x;
   }
 
-  /// p = 2^((s - lse) log2 e), 0 for removed keys, rows without keys and columns that are not there.
+  /// p = 2^((s - lse - log_sum) log2 e), 0 for removed keys, rows without keys and columns that are not there.
   Value buildWeight(int64_t row, Value column, Value score, const RowNumbers::Numbers &of) {
     Value difference, isRemoved = of.isEmpty;
-    if (isScaled) {
+    if (isScaled && of.logSum) {
+      // The maximum is that of rounded scores: one rounding of the difference would be of another number.
+      difference = wb.subf(multiplyByScale(score), of.lse);
+    } else if (isScaled) {
       Value minusLse = wb.subf(wb.real(0), of.lse);
       difference = wb.fma(score, wb.real(functions.scale.value_or(1)), minusLse);
     } else {
@@ -158,7 +166,8 @@ private:
       if (functions.mayRemove())
         isRemoved = arith::OrIOp::create(wb.b, wb.loc, wb.isEqual(modified, -kInfinity), of.isEmpty);
     }
-    Value weight = wb.exp2(wb.mulf(difference, wb.real(std::numbers::log2e))), zero = wb.real(0);
+    Value log2e = wb.real(std::numbers::log2e), zero = wb.real(0);
+    Value weight = wb.exp2(of.logSum ? wb.fma(difference, log2e, of.logSum) : wb.mulf(difference, log2e));
     if (isRemoved)
       weight = wb.select(isRemoved, zero, weight);
     return columnCount ? wb.select(wb.isLess(column, columnCount), weight, zero) : weight;

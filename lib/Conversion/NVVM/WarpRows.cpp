@@ -64,9 +64,9 @@ RowTile *KernelLowering::findRows(Value memref, Operation *op) {
   return nullptr;
 }
 
-/// n = max(m, scale max_j s_j) for one row, or m where n is little more.
+/// n = max(m, scale max_j s_j) for one row, or m where n is little more, unless it has to be `isExact`.
 static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const RowTile &rows, Value oldMax, int64_t i,
-                                  bool isPartial) {
+                                  bool isPartial, bool isExact) {
   Value largest;
   for (int64_t block = 0; block < tile.keyBlocks; ++block)
     for (int64_t column = 0; column < 2; ++column) {
@@ -78,7 +78,7 @@ static RowTile::Row updateMaximum(WarpBuilder &wb, const ScoreTile &tile, const 
   Value maximum = wb.maxf(oldMax, multiplyByScale(wb, wb.quadMax(largest), rows.scale));
   // Of two -inf this is false, of the first finite maximum true.
   Value grows = compare(wb, arith::CmpFPredicate::OGT, wb.subf(maximum, oldMax), wb.real(kLargestGrowth));
-  row.newMax = row.subtracted = wb.select(grows, maximum, oldMax);
+  row.newMax = row.subtracted = isExact ? maximum : wb.select(grows, maximum, oldMax);
   // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
   if (isPartial)
     row.subtracted = wb.select(wb.isEqual(row.newMax, kMinusInf), wb.real(0), row.newMax);
@@ -133,7 +133,7 @@ LogicalResult KernelLowering::lowerRowMax(RowMaxOp op) {
   if (op.getScale())
     rows.scale = op.getScale()->convertToDouble();
   for (int64_t i = 0; i < tile->fragments * kThreadRows; ++i)
-    rows.rows.push_back(updateMaximum(wb, *tile, rows, state->max.get(wb, i), i, isPartial));
+    rows.rows.push_back(updateMaximum(wb, *tile, rows, state->max.get(wb, i), i, isPartial, op.getExactMax()));
   // By ptxas, fewer registers: scores of mma are shifted here, others where the weights are made.
   if (rows.scale && wb.instruction.takesNarrow)
     shiftLargeRows(wb, *tile, rows);

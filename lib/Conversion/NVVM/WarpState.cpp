@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Producer.h"
+#include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 #include <numbers>
@@ -200,9 +201,9 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
       wb.waitForCopies(0); // of Q, where there was no key to multiply it with
     waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
   }
-  std::optional<GlobalView> lse;
-  if (op.getLse())
-    lse.emplace(wb, op.getLse(), maps[4]);
+  SmallVector<std::pair<RowResult, GlobalView>, 0> results;
+  for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
+    results.emplace_back(result.first, GlobalView(wb, result.second, map));
   Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
   for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
     for (int64_t half = 0; half < kThreadRows; ++half) {
@@ -235,13 +236,19 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
               });
             }
         });
-      if (lse)
-        // (l == 0) ? -inf : m + ln l
+      if (!results.empty())
         wb.when(wb.both(isInside, isFirst), [&] {
-          Value log = wb.mulf(wb.log2(l), wb.real(kLn2));
-          Value result = wb.select(isEmpty, wb.real(kMinusInf), wb.addf(state.max.get(wb, i), log));
-          wb.store(wb.convert(result, lse->getElementType()), lse->getAddress(wb, rows.getOffset(wb, *lse, row)),
-                   lse->getElementBytes());
+          for (auto &[kind, view] : results) {
+            // (l == 0) ? -inf : m + ln l, or one of its terms
+            Value max = state.max.get(wb, i), value = max;
+            if (kind != RowResult::Max) {
+              value = wb.mulf(wb.log2(l), wb.real(kLn2));
+              value = kind == RowResult::Lse ? wb.addf(max, value) : value;
+            }
+            value = wb.select(isEmpty, wb.real(kMinusInf), value);
+            wb.store(wb.convert(value, view.getElementType()), view.getAddress(wb, rows.getOffset(wb, view, row)),
+                     view.getElementBytes());
+          }
         });
     }
   if (!isStaged)
