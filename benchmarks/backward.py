@@ -82,8 +82,9 @@ def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) 
     q, k, v, dout = (rng.standard_normal((1, heads, length, size), dtype=np.float32) for _ in range(4))
     captured = () if shape is None else (rng.random(shape, dtype=np.float32),)
     line = f"b1 hq{heads} hkv{heads} sq{length} sk{length} d{size} f32 {words}"
-    forward = attn.compile(f"{line} out=lse\n{regions}", target, parallel="none", cache=False)
-    out, lse = forward(q, k, v, *captured)
+    forward = attn.compile(f"{line} out=max,log_sum\n{regions}", target, parallel="none", cache=False)
+    out, *terms = forward(q, k, v, *captured)
+    lse = terms[0] + terms[1]
     names = ["q", "k", "v", *re.findall(r"captures\(%(\w+)", regions)]
     kernel = attn.compile(
         f"{line} grad={','.join(names)}\n{regions}",
@@ -101,8 +102,8 @@ def measure(name: str, prototype: ctypes.CDLL | None, rounds: int, target: str) 
         prototype.bwd(*problem, *map(pointer, (q, k, v, out, dout, lse, None, *other[:3], None, None)))
 
     runs = {
-        "forward": (4, lambda: forward(q, k, v, *captured, out=(out, lse))),
-        "backward": (10, lambda: kernel(q, k, v, *captured, out, lse, dout, out=gradients)),
+        "forward": (4, lambda: forward(q, k, v, *captured, out=(out, *terms))),
+        "backward": (10, lambda: kernel(q, k, v, *captured, out, *terms, dout, out=gradients)),
     }
     if prototype:
         runs["prototype"] = (10, run_prototype)

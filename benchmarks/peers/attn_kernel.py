@@ -27,8 +27,8 @@ def load(threads: int) -> Peer:
         if problem.window:
             words["window"] = problem.window
         q, k, v, dout = (inputs[name] for name in ("q", "k", "v", "dout"))
-        out, lse = attn.sdpa(q, k, v, return_lse=True, **words)
-        return lambda: attn.sdpa_backward(q, k, v, out, lse, dout, grad=problem.grad, **words)
+        out, *lse = attn.sdpa(q, k, v, return_max=True, return_log_sum=True, **words)
+        return lambda: attn.sdpa_backward(q, k, v, out, tuple(lse), dout, grad=problem.grad, **words)
 
     def prepare(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
         if problem.grad:

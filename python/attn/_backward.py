@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 # What has a gradient besides the arrays of floats that score_mod reads: always, and where the call has it.
 ALWAYS = ("q", "k", "v", "scale")
 GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
+# From here on lse as one number is tested for being that of the call itself, and how far rounding to float32 moves it.
+LARGE_LSE = 2.0**8
+LSE_ROUNDING = 2.0**-22
 
 
 def sdpa_backward(
@@ -30,7 +33,7 @@ def sdpa_backward(
     k: npt.ArrayLike,
     v: npt.ArrayLike,
     out: npt.ArrayLike | None,
-    lse: npt.ArrayLike | None,
+    lse: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None,
     dout: npt.ArrayLike,
     *,
     dlse: npt.ArrayLike | None = None,
@@ -45,7 +48,8 @@ def sdpa_backward(
 
     Args:
       q, k, v: as in `sdpa`, in `layout`.
-      out, lse: what `sdpa` returned for them; None to compute it here.
+      out, lse: what `sdpa` returned for them; None to compute it here. lse is one array, or the pair (max, log_sum),
+        whose sum it is; an array is replaced by the pair of this call where it is that sum but for rounding.
       dout: the cotangent of out, of its shape. Rows that keep no key are not read.
       dlse: the cotangent of lse, (B, Hq, Sq), or None for 0. Rows whose lse is −inf are not read.
       dweights: the cotangent of the weights, (B, Hq, Sq, Sk), or None for 0. Keys that are removed are not read.
@@ -81,16 +85,18 @@ def sdpa_backward(
     z = np.ones(sizes.scores)
     if dropout is not None:
         z = _chain.dropout(z, *_checks.dropout(dropout))
-    lse = at.lse if lse is None else of_shape("lse", np.asarray(lse, np.float64), sizes.scores[:3])
+    row_max, log_sum = _terms(at, lse)
     out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
     dout = with_heads("dout", dout)
-    is_empty = lse == -np.inf
-    dlse = np.zeros(lse.shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
+    is_empty = row_max == -np.inf
+    shape = row_max.shape
+    dlse = np.zeros(shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), shape)
 
     result: dict[str, Array] = {}
     with np.errstate(invalid="ignore", over="ignore"):  # at keys that are removed anything may stand
-        # P = kept ? exp(s − lse) : 0, and 0 where lse = −inf;  W = z P, what multiplies V
-        p = np.where(kept & ~is_empty[..., None], np.exp(at.s - lse[..., None]), 0.0)
+        # P = kept ? exp((s − m) − ln l) : 0, and 0 where m = −inf;  W = z P, what multiplies V
+        p = np.exp((at.s - row_max[..., None]) - log_sum[..., None])
+        p = np.where(kept & ~is_empty[..., None], p, 0.0)
         w = z * p
         # dW = dO Vᵀ;  dV = Wᵀ dO;  dP = z dW;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
         dw, dv = apply_backward(w, at.v, dout, kept)
@@ -99,9 +105,9 @@ def sdpa_backward(
             dweights = np.where(kept, of_shape("dweights", np.asarray(dweights, np.float64), sizes.scores), 0.0)
             dw, delta = dw + dweights, delta + (w * dweights).sum(-1)
         ds = np.where(kept, p * (z * dw - delta[..., None]), 0.0)
-        if options.get("sink") is not None:  # dsink = −Σ exp(sink − lse) Δ
+        if options.get("sink") is not None:  # dsink = −Σ exp((sink − m) − ln l) Δ
             sink = np.asarray(options["sink"], np.float64)[:, None]
-            result["sink"] = np.where(is_empty, 0.0, -np.exp(sink - lse) * delta).sum((0, 2))
+            result["sink"] = np.where(is_empty, 0.0, -np.exp((sink - row_max) - log_sum) * delta).sum((0, 2))
 
         # Back through bias, softcap, score_mod and scale.
         if options.get("bias") is not None:
@@ -136,6 +142,20 @@ def _check_names(grad: Sequence[str], options: dict[str, Any], narrow: list[str]
             )
         if name not in ALWAYS + GIVEN and options.get("score_mod") is None:
             raise _no_gradient(name)
+
+
+def _terms(at: _forward.Steps, lse: Any) -> tuple[Array, Array]:
+    """The terms max and log_sum of a given lse, those of this call where none is given."""
+    shape = at.sizes.scores[:3]
+    if lse is None:
+        return at.max, at.log_sum
+    if isinstance(lse, tuple):
+        row_max, log_sum = (of_shape("lse", np.asarray(x, np.float64), shape) for x in lse)
+        return row_max, log_sum
+    lse = of_shape("lse", np.asarray(lse, np.float64), shape)
+    with np.errstate(invalid="ignore"):
+        is_own = np.isfinite(lse) & (np.abs(lse) >= LARGE_LSE) & (np.abs(lse - at.lse) <= LSE_ROUNDING * np.abs(lse))
+    return np.where(is_own, at.max, lse), np.where(is_own, at.log_sum, 0.0)
 
 
 def _no_gradient(name: str) -> ValueError:

@@ -86,6 +86,12 @@ def softmax(s: Array, sink: npt.ArrayLike | None = None) -> tuple[Array, Array]:
     Returns:
       weights (B, Hq, Sq, Sk) and lse (B, Hq, Sq).
     """
+    weights, row_max, log_sum = softmax_terms(s, sink)
+    return weights, row_max + log_sum
+
+
+def softmax_terms(s: Array, sink: npt.ArrayLike | None = None) -> tuple[Array, Array, Array]:
+    """As `softmax`: the weights, and the terms m and ln l of lse, both −inf in an empty row."""
     row_max = s.max(axis=-1, keepdims=True, initial=-np.inf)
     if sink is not None:
         sink = _wide(sink)[:, None, None]
@@ -96,7 +102,8 @@ def softmax(s: Array, sink: npt.ArrayLike | None = None) -> tuple[Array, Array]:
     row_sum = p.sum(axis=-1, keepdims=True)
     if sink is not None:
         row_sum = row_sum + np.exp(sink - base)
-    return p / nonzero(row_sum), log_sum_exp(row_max, row_sum)[..., 0]
+    with np.errstate(divide="ignore"):
+        return p / nonzero(row_sum), row_max[..., 0], np.log(row_sum)[..., 0]
 
 
 def dropout(weights: Array, p: float, seed: int, offset: int) -> Array:

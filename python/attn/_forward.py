@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _chain, _checks, _tensor
-from attn._chain import apply, scores, softmax
+from attn._chain import apply, scores, softmax_terms
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
 
 Array = npt.NDArray[Any]
@@ -25,7 +25,7 @@ class Steps(NamedTuple):
       scale: the factor on the dot products.
       dot, scaled, modified, s: the scores (B, Hq, Sq, Sk): q·k; after the scale; after score_mod; after softcap, bias
         and mask, −inf where a key is removed.
-      weights, lse: p / l without dropout, and the lse, −inf in rows beyond q_lengths too.
+      weights, max, log_sum: p / l without dropout, and the terms m and ln l of lse, −inf in rows beyond q_lengths too.
     """
 
     sizes: _checks.Sizes
@@ -40,7 +40,13 @@ class Steps(NamedTuple):
     modified: Array
     s: Array
     weights: Array
-    lse: Array
+    max: Array
+    log_sum: Array
+
+    @property
+    def lse(self) -> Array:
+        """The log-sum-exp of each row."""
+        return self.max + self.log_sum
 
 
 def sdpa(
@@ -69,6 +75,8 @@ def sdpa(
     v_scale: npt.ArrayLike | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
 ) -> Array | tuple[Array, ...]:
     """Scaled dot-product attention, the formula of docs/Semantics.md in its order, every step in float64.
 
@@ -96,9 +104,11 @@ def sdpa(
       heads: Hq, or (Hq, Hkv), for layout "bsd" only.
       k_scale, v_scale: k and v stand for k_scale·k and v_scale·v: [Hkv], one a key head, or [B, Hkv, Sk], one a token.
       return_lse, return_weights: ask for lse (B, Hq, Sq) and for the weights (B, Hq, Sq, Sk) that multiply V.
+      return_max, return_log_sum: ask for the terms m and ln l of lse, both (B, Hq, Sq).
 
     Returns:
-      out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and further results, in the order lse, weights; all float64.
+      out (B, Hq, Sq, Dv) in `layout`, or a tuple of out and further results, in the order lse, weights, max,
+      log_sum; all float64.
 
     Raises:
       ValueError, TypeError: an argument has the wrong shape, kind or range; the message says what was expected.
@@ -114,6 +124,8 @@ def sdpa(
     results = [in_layout(apply(weights, at.v, keep=at.s != -np.inf), layout)]
     results += [at.lse] if return_lse else []
     results += [weights] if return_weights else []
+    results += [at.max] if return_max else []
+    results += [at.log_sum] if return_log_sum else []
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -170,10 +182,11 @@ def steps(
         if softcap is not None:
             s = _chain.softcap(s, softcap)
     s = _chain.mask(s, bias, kept)
-    weights, lse = softmax(s, sink)
+    weights, row_max, log_sum = softmax_terms(s, sink)
     if q_lengths is not None:  # with a sink such a row is empty all the same
-        lse = np.where(np.arange(sizes.sq) < np.asarray(q_lengths)[:, None, None], lse, -np.inf)
-    return Steps(sizes, q, k, v, k_given, v_given, factor, dot, scaled, modified, s, weights, lse)
+        inside = np.arange(sizes.sq) < np.asarray(q_lengths)[:, None, None]
+        row_max, log_sum = (np.where(inside, x, -np.inf) for x in (row_max, log_sum))
+    return Steps(sizes, q, k, v, k_given, v_given, factor, dot, scaled, modified, s, weights, row_max, log_sum)
 
 
 def predicate(

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from attn import _checks, _cuda, _serving, _tensor, api
+from attn import _checks, _cuda, _lse, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
 ALWAYS = ("q", "k", "v")
 GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
-RETURNED = {"return_lse", "return_weights"}
+RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum"}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
 PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 
@@ -25,7 +25,7 @@ def sdpa_backward(
     k: Tensor,
     v: Tensor,
     out: Tensor,
-    lse: Tensor,
+    lse: Tensor | tuple[Tensor, Tensor],
     dout: Tensor,
     *,
     dlse: Tensor | None = None,
@@ -42,7 +42,10 @@ def sdpa_backward(
 
     Args:
       q, k, v: as for `attn.sdpa`, in its `layout`.
-      out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned.
+      out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned; for lse rather its terms (max, log_sum), a pair
+        (return_max=True, return_log_sum=True). As one number lse has lost the sum of a row where it is large: there
+        the forward pass of this call runs again, with a RuntimeWarning, and its terms are taken where their sum is
+        that lse but for rounding. On a GPU that is not tested.
       dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
       dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
       grad: whose gradients: of "q", "k", "v", "bias" and "sink", of a "scale" that is an array, of "k_scale" and
@@ -63,7 +66,7 @@ def sdpa_backward(
     """
     _check_keywords("sdpa_backward", options, OPTIONS)
     call = api.dense(q, k, v, target, **options)
-    saved = _Saved(out, lse, dout, dlse)
+    saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
@@ -72,7 +75,7 @@ def varlen_sdpa_backward(
     k: Tensor,
     v: Tensor,
     out: Tensor,
-    lse: Tensor,
+    lse: Tensor | tuple[Tensor, Tensor],
     dout: Tensor,
     cu_seqlens_q: Integers,
     cu_seqlens_k: Integers,
@@ -89,7 +92,8 @@ def varlen_sdpa_backward(
 
     Args:
       q, k, v, cu_seqlens_q, cu_seqlens_k: as for `attn.varlen_sdpa`.
-      out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q).
+      out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q), or
+        for lse the pair (max, log_sum), as for `attn.sdpa_backward`.
       dout, dlse: the cotangents of out and lse, of their shapes and types; dlse may be None for 0.
       grad: whose gradients, as for `attn.sdpa_backward`; there is no bias.
       score_mod, mask_mod, dynamic, target: as for `attn.varlen_sdpa`.
@@ -103,7 +107,7 @@ def varlen_sdpa_backward(
     """
     _check_keywords("varlen_sdpa_backward", options, PACKED_OPTIONS)
     call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
-    saved = _Saved(out, lse, dout, dlse)
+    saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
@@ -111,7 +115,8 @@ class _Saved(NamedTuple):
     """What the forward pass returned, and the cotangents of that, in the order of kernels."""
 
     out: Any
-    lse: Any
+    max: Any
+    log_sum: Any
     dout: Any
     dlse: Any = None
 
@@ -124,12 +129,34 @@ def _run(
     problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
     source, captured = call._replace(problem=problem).traced(**traced)
     _check_names(names, options, _captured(source))
-    results = {name: x for name, x in saved._asdict().items() if x is not None}
     if not _cuda.is_target(call.target):
-        results = {name: _tensor.as_array(name, x) for name, x in results.items()}
+        saved = _Saved(*(x if x is None else _tensor.as_array(name, x) for name, x in saved._asdict().items()))
+        saved = with_sums(call, saved, **traced)
+    results = [x for x in saved if x is not None]
     kernel = api.compiled(source, call.target, "sdpa_backward")
-    gradients = kernel.run([*call.inputs, *captured, *results.values()], model)
+    gradients = kernel.run([*call.inputs, *captured, *results], model)
     return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+
+
+def _rows(call: api.Call) -> tuple[int, ...]:
+    """The shape of what there is of each row."""
+    b, hq, sq = call.problem.sizes.scores[:3]
+    return (hq, sq) if call.problem.layout == "varlen" else (b, hq, sq)
+
+
+def with_sums(call: api.Call, saved: Any, **traced: Any) -> Any:
+    """What was saved, with the terms of lse where it was one number and large."""
+
+    def forward() -> tuple[Any, Any]:
+        problem = dataclasses.replace(call.problem, lse=False, weights=False, max=True, log_sum=True)
+        source, captured = call._replace(problem=problem).traced(**traced)
+        row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *captured], None)[1:]
+        return row_max, log_sum
+
+    if saved.log_sum.any():
+        return saved
+    row_max, log_sum = _lse.with_sums(saved.max, forward)
+    return saved._replace(max=row_max, log_sum=log_sum)
 
 
 def vjp(
@@ -196,12 +223,14 @@ def _vjp(
     """The results of a forward pass, and its backward pass as a function of cotangents."""
     if options.get("score_mod") is None:
         _check_names(_as_names(grad), options)
-    out, lse = forward(*arrays, *sums, return_lse=True, **options)
+    with_lse = _checks.flag("return_lse", return_lse)
+    out, *rest = forward(*arrays, *sums, return_lse=with_lse, return_max=True, return_log_sum=True, **options)
+    terms = tuple(rest[-2:])
 
     def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, Any]:
-        return backward(*arrays, out, lse, dout, *sums, dlse=dlse, grad=grad, **options)
+        return backward(*arrays, out, terms, dout, *sums, dlse=dlse, grad=grad, **options)
 
-    return ((out, lse) if _checks.flag("return_lse", return_lse) else out), pullback
+    return ((out, rest[0]) if with_lse else out), pullback
 
 
 def _as_names(grad: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _problem, _tensor, _text, api
+from attn import _checks, _cuda, _lse, _problem, _tensor, _text, api
 from attn._types import Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -80,20 +80,32 @@ def multi_head(
     return api.compiled(text, target)(*named.values())
 
 
-def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: str = "host") -> tuple[TensorT, TensorT]:
+def merge(
+    out1: TensorT,
+    lse1: Tensor | tuple[Tensor, Tensor],
+    out2: TensorT,
+    lse2: Tensor | tuple[Tensor, Tensor],
+    *,
+    target: str = "host",
+) -> tuple[TensorT, Any]:
     """The attention over the keys of two calls, from their results: shared prefixes, split keys.
 
     Args:
       out1, out2: (B, Hq, Sq, Dv) of one float type, from calls on disjoint ranges of keys.
-      lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True).
+      lse1, lse2: (B, Hq, Sq), the lse of both calls (return_lse=True), or its two terms (max, log_sum) as a pair
+        (return_max=True, return_log_sum=True): as one number a large lse has no room for log_sum.
       target: as in `sdpa`.
 
     Returns:
-      (out, lse): as if one call had seen the keys of both. Exact: associative up to rounding.
+      (out, lse): as if one call had seen the keys of both; lse is a pair where lse1 or lse2 is one. Exact: associative
+      up to rounding.
 
     Raises:
-      TypeError, ValueError, CompileError: as `sdpa`.
+      TypeError, ValueError, CompileError: as `sdpa`; or a row of both has a large lse of one number, of which its sum
+        is lost, and both count.
     """
+    if isinstance(lse1, tuple) or isinstance(lse2, tuple):
+        return _merge_terms(out1, _lse.terms(lse1), out2, _lse.terms(lse2), target)
     named, tensors = _cuda.split(target, {"out1": out1, "lse1": lse1, "out2": out2, "lse2": lse2})
     arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
     shape = arrays["out1"].shape
@@ -104,6 +116,29 @@ def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: st
     state = np.dtype(np.float64 if dtype == "f64" else np.float32)
     if any(arrays[name].dtype != state for name in ("lse1", "lse2")):
         raise TypeError(f"expected lse1 and lse2 in {state}, found {arrays['lse1'].dtype} and {arrays['lse2'].dtype}")
+    if not tensors:
+        _lse.check_known_sums(arrays["lse1"], arrays["lse2"])
     text = _text.merge_states(shape, dtype, "f64" if dtype == "f64" else "f32")
     out, lse = api.compiled(text, target)(*(tensors or arrays.values()))
     return (out, lse) if tensors else (_tensor.like(out, out1), _tensor.like(lse, out1))
+
+
+def _merge_terms(out1: Any, terms1: tuple[Any, Any], out2: Any, terms2: tuple[Any, Any], target: str) -> Any:
+    """`merge` of lse in two terms."""
+    given = {"out1": out1, "max1": terms1[0], "log_sum1": terms1[1]}
+    given |= {"out2": out2, "max2": terms2[0], "log_sum2": terms2[1]}
+    named, tensors = _cuda.split(target, given)
+    arrays = {name: _tensor.as_array(name, value) for name, value in named.items()}
+    shape = arrays["out1"].shape
+    dtype = _problem.element_type(arrays["out1"], out2=arrays["out2"])
+    state = np.dtype(np.float64 if dtype == "f64" else np.float32)
+    for name, array in arrays.items():
+        wanted = shape if name == "out2" else shape[:-1]
+        if name != "out1" and (len(shape) < 2 or array.shape != wanted):
+            raise ValueError(f"expected {name} of shape {wanted} beside out1 {shape}, found {array.shape}")
+        if not name.startswith("out") and array.dtype != state:
+            raise TypeError(f"expected {name} in {state}, found {array.dtype}")
+    text = _text.merge_terms(shape, dtype, "f64" if dtype == "f64" else "f32")
+    results = api.compiled(text, target)(*(tensors or arrays.values()))
+    out, row_max, log_sum = results if tensors else [_tensor.like(x, out1) for x in results]
+    return out, (row_max, log_sum)

@@ -26,6 +26,8 @@ def varlen_sdpa(
     cu_seqlens_k: npt.ArrayLike,
     *,
     return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     **options: Any,
 ) -> Array | tuple[Array, ...]:
     """Attention over packed sequences: each by itself, as `sdpa` computes it.
@@ -33,22 +35,27 @@ def varlen_sdpa(
     Args:
       q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv).
       cu_seqlens_q, cu_seqlens_k: [B + 1], exclusive prefix sums of the lengths.
-      return_lse: return lse (Hq, total_q) too.
+      return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too.
       options: scale, causal, window, align, softcap, sink, score_mod, mask_mod as in `sdpa`; offsets are [B], and
         positions count from the start of a sequence.
 
     Returns:
-      out (total_q, Hq, Dv), or (out, lse); float64.
+      out (total_q, Hq, Dv), or a tuple of out and further results in that order; float64.
     """
     q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
-    out, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[1::-1], -np.inf)
+    out = np.zeros((*q.shape[:2], v.shape[2]))
+    flags = {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    rest = [np.full(q.shape[1::-1], -np.inf) for is_wanted in flags.values() if is_wanted]
     for at, of, mine in _sequences(rows, keys, options):
         sequence = (q[None, at], k[None, of], v[None, of])
-        part, part_lse = sdpa(*sequence, layout="bshd", return_lse=True, **mine)
-        out[at], lse[:, at] = part[0], part_lse[0]
-    return (out, lse) if return_lse else out
+        parts = sdpa(*sequence, layout="bshd", **flags, **mine)
+        part, *others = parts if rest else (parts,)
+        out[at] = part[0]
+        for whole, each in zip(rest, others, strict=True):
+            whole[:, at] = each[0]
+    return (out, *rest) if rest else out
 
 
 def varlen_sdpa_backward(
@@ -56,7 +63,7 @@ def varlen_sdpa_backward(
     k: npt.ArrayLike,
     v: npt.ArrayLike,
     out: npt.ArrayLike | None,
-    lse: npt.ArrayLike | None,
+    lse: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None,
     dout: npt.ArrayLike,
     cu_seqlens_q: npt.ArrayLike,
     cu_seqlens_k: npt.ArrayLike,
@@ -69,7 +76,8 @@ def varlen_sdpa_backward(
 
     Args:
       q, k, v, cu_seqlens_q, cu_seqlens_k, options: as in `varlen_sdpa`.
-      out, lse: what `varlen_sdpa` returned for them, (total_q, Hq, Dv) and (Hq, total_q); None to compute it here.
+      out, lse: what `varlen_sdpa` returned for them, (total_q, Hq, Dv) and (Hq, total_q), or the pair (max,
+        log_sum) for lse; None to compute it here.
       dout, dlse: the cotangents of out and lse; dlse may be None for 0.
       grad: whose gradients, as in `sdpa_backward`.
 
@@ -85,9 +93,12 @@ def varlen_sdpa_backward(
     shape = (*q.shape[:2], v.shape[2])
     of_shape("dout", dout, shape)
     out = None if out is None else of_shape("out", np.asarray(out, np.float64), shape)
-    lse, dlse = (
-        None if x is None else of_shape(name, np.asarray(x, np.float64), shape[1::-1])
-        for name, x in (("lse", lse), ("dlse", dlse))
+    terms, dlse = (
+        None if x is None else [of_shape(name, np.asarray(y, np.float64), shape[1::-1]) for y in x]
+        for name, x in (
+            ("lse", lse if isinstance(lse, tuple | None) else (lse,)),
+            ("dlse", dlse if dlse is None else (dlse,)),
+        )
     )
     wholes = {"q": q, "k": k, "v": v}
     result: dict[str, Array] = {x: np.zeros(wholes[x].shape) for x in grad if x in wholes}
@@ -97,9 +108,9 @@ def varlen_sdpa_backward(
             k[None, of],
             v[None, of],
             None if out is None else out[None, at],
-            None if lse is None else lse[None, :, at],
+            None if terms is None else _alone(tuple(x[None, :, at] for x in terms)),
             dout[None, at],
-            dlse=None if dlse is None else dlse[None, :, at],
+            dlse=None if dlse is None else dlse[0][None, :, at],
             grad=grad,
             layout="bshd",
             **mine,
@@ -122,6 +133,10 @@ def _sequences(rows: Array, keys: Array, options: dict[str, Any]) -> Iterator[tu
         if "mask_mod" in mods:
             mine["mask_mod"] = lambda x, h, i, j, b=b: mods["mask_mod"](np.full_like(x, b), h, i, j)
         yield slice(rows[b], rows[b + 1]), slice(keys[b], keys[b + 1]), mine
+
+
+def _alone(x: tuple[Array, ...]) -> Any:
+    return x[0] if len(x) == 1 else x
 
 
 def _is_offsets(value: Any) -> bool:

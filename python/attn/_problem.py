@@ -22,6 +22,10 @@ QUANTISED = ("int8", "fp8")
 DYNAMIC = -1  # a size that is known at run time only
 
 
+# What a kernel returns beside its output, in the order of its results.
+OUTPUTS = ("lse", "weights", "max", "log_sum")
+
+
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """One case: what a kernel is compiled for, and the key it is cached by. `None` leaves a feature out."""
@@ -45,6 +49,8 @@ class Problem:
     paged: tuple[int, str, int] | None = None
     lse: bool = False
     weights: bool = False
+    max: bool = False
+    log_sum: bool = False
     grad: tuple[str, ...] = ()
 
     @property
@@ -80,7 +86,7 @@ class Problem:
             page, page_layout, pages = self.paged
             words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
             words += [] if pages == DYNAMIC else [f"pages={pages}"]
-        outputs = [name for name in ("lse", "weights") if getattr(self, name)]
+        outputs = [name for name in OUTPUTS if getattr(self, name)]
         if outputs:
             words.append(f"out={','.join(outputs)}")
         if self.grad:
@@ -198,6 +204,8 @@ def of(
     v_scale: Any = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     **words: Unpack[Words],
 ) -> Problem:
     """The problem of a call, without its regions.
@@ -236,6 +244,8 @@ def of(
         layout=layout,
         lse=_checks.flag("return_lse", return_lse),
         weights=_checks.flag("return_weights", return_weights),
+        max=_checks.flag("return_max", return_max),
+        log_sum=_checks.flag("return_log_sum", return_log_sum),
         **structure(causal, align, words, sizes.b, are_lengths_equal=same),
     )
 

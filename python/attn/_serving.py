@@ -36,6 +36,8 @@ def varlen_sdpa(
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
     return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -51,17 +53,18 @@ def varlen_sdpa(
       scale, sink, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
       k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
-      return_lse: return lse (Hq, total_q) too.
+      return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
       dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
 
     Returns:
-      out (total_q, Hq, Dv) in the type of q, or (out, lse).
+      out (total_q, Hq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum.
 
     Raises:
       TypeError, ValueError, CompileError: as `sdpa`.
     """
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
-    call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale, return_lse=return_lse, **words)
+    options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
+    call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return api.compiled(source, target)(*call.inputs, *captured)
 
@@ -82,6 +85,8 @@ def prepare_packed(
     *,
     scale: Any = None,
     return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     is_known: bool = True,
     are_same: bool = False,
     **words: Unpack[Words],
@@ -90,7 +95,7 @@ def prepare_packed(
 
     Args:
       named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
-      scale, return_lse, words: as in `varlen_sdpa`.
+      scale, return_lse, return_max, return_log_sum, words: as in `varlen_sdpa`.
       is_known: the prefix sums can be read, as they are not on a device.
       are_same: those of the queries are those of the keys.
     """
@@ -120,7 +125,9 @@ def prepare_packed(
         has_scale=_tensor.as_scalar("scale", scale) is not None,
         sink=sink is not None,
         layout="varlen",
-        lse=bool(return_lse),
+        lse=_checks.flag("return_lse", return_lse),
+        max=_checks.flag("return_max", return_max),
+        log_sum=_checks.flag("return_log_sum", return_log_sum),
         **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
     )
     sinks = [] if sink is None else [api.as_sink(sink, problem)]
@@ -152,6 +159,8 @@ def paged_sdpa(
     k_scale: Tensor | None = None,
     v_scale: Tensor | None = None,
     return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -166,13 +175,14 @@ def paged_sdpa(
         the length are never read.
       kv_lengths: [B] integers, how many keys each sequence has.
       page_layout: "nhd" or "hnd".
-      scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, dynamic, words: as in `sdpa`.
+      scale, causal, bias, mask, sink, align, q_lengths, score_mod, mask_mod, return_lse, return_max, return_log_sum,
+        dynamic, words: as in `sdpa`.
       target: as in `sdpa`. On a GPU lengths and block table are not tested.
       k_scale, v_scale: of quantised caches, [Hkv], or [B, Hkv, Sk] in the order of the sequence's keys, whatever page
         holds them; these not with dynamic, nor a bias or mask over the keys.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or (out, lse).
+      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum.
 
     Raises:
       ValueError: also where a length is beyond the block table, or an entry within a length is no page.
@@ -180,7 +190,8 @@ def paged_sdpa(
     """
     options: dict[str, Any] = {"bias": bias, "mask": mask, "sink": sink, "q_lengths": q_lengths, "causal": causal}
     options |= {"align": align, "k_scale": k_scale, "v_scale": v_scale, "scale": scale, **words}
-    call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, return_lse=return_lse, **options)
+    options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum}
+    call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
         _check_dynamic(call.problem)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _library, _manifest, _problem, _serving, _tensor, api
+from attn import _checks, _cuda, _gradients, _library, _lse, _manifest, _problem, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -188,7 +188,7 @@ class Library:
         k: Tensor,
         v: Tensor,
         out: Tensor,
-        lse: Tensor,
+        lse: Tensor | tuple[Tensor, Tensor],
         dout: Tensor,
         *,
         dlse: Tensor | None = None,
@@ -201,11 +201,14 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa_backward` and `sdpa`.
         """
-        _check_keywords("sdpa_backward", options.keys() - OPTIONS | (options.keys() & {"return_lse", "return_weights"}))
+        _check_keywords("sdpa_backward", options.keys() - OPTIONS | (options.keys() & _gradients.RETURNED))
         names = (grad,) if isinstance(grad, str) else tuple(grad)
         call = api.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
-        saved = {"out": out, "lse": lse, "dout": dout} | ({} if dlse is None else {"dlse": dlse})
+        row_max, log_sum = _lse.terms(lse)
+        saved = {"out": out, "max": row_max, "log_sum": log_sum, "dout": dout} | (
+            {} if dlse is None else {"dlse": dlse}
+        )
         inputs = call.inputs + [self._as_input(name, x) for name, x in saved.items()]
         words = self._get_words(problem, options)
         entry, results = self._run(words, inputs, model=q, line=problem.line(), stream=stream)

@@ -55,6 +55,39 @@ def merge_states(out: Sequence[int], element: str, state: str) -> str:
     return function("merge", both, results, body)
 
 
+def merge_terms(out: Sequence[int], element: str, state: str) -> str:
+    """The kernel of `attn.merge` where lse is two terms: the states are (out l, max, l) with l = exp(log_sum)."""
+    result, acc, row = tensor(out, element), tensor(out, state), tensor(out[:-1], state)
+    given = {f"{name}{n}": kind for n in (1, 2) for name, kind in (("out", result), ("max", row), ("log_sum", row))}
+    merged = f"{acc}, {row}, {row}"
+    results = {"out": result, "max": row, "log_sum": row}
+    dims = [f"d{i}" for i in range(len(out))]
+    whole, rows = (f"affine_map<({', '.join(dims)}) -> ({', '.join(x)})>" for x in (dims, dims[:-1]))
+    iterators = ", ".join('"parallel"' for _ in dims)
+    body = [f"%acc_init = tensor.empty() : {acc}"]
+    for n in (1, 2):
+        widen = [] if element == state else [f"  %wide = arith.extf %x : {element} to {state}"]
+        body += [
+            f"%l{n} = math.exp %log_sum{n} : {row}",
+            f"%acc{n} = linalg.generic {{indexing_maps = [{whole}, {rows}, {whole}], iterator_types = [{iterators}]}}",
+            f"    ins(%out{n}, %l{n} : {result}, {row}) outs(%acc_init : {acc}) {{",
+            f"^bb0(%x : {element}, %y : {state}, %z : {state}):",
+            *widen,
+            f"  %product = arith.mulf {'%wide' if widen else '%x'}, %y : {state}",
+            f"  linalg.yield %product : {state}",
+            f"}} -> {acc}",
+        ]
+    body += [
+        f"%acc, %m, %l = attn.merge_states ins(%acc2, %max2, %l2 : {merged})",
+        f"    outs(%acc1, %max1, %l1 : {merged}) -> {merged}",
+        *empties(results),
+        f"%out, %max, %log_sum = attn.finalize ins(%acc, %m, %l : {merged})",
+        f"    outs(%out_init : {result}) max(%max_init : {row}) log_sum(%log_sum_init : {row})",
+        f"    -> {result}, {row}, {row}",
+    ]
+    return function("merge", given, results, body)
+
+
 def kv_append(
     cache: Sequence[int], new: Sequence[int], element: str, table: Sequence[int] | None, page_layout: str | None
 ) -> str:

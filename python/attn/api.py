@@ -44,6 +44,8 @@ def sdpa(
     v_scale: Tensor | None = None,
     return_lse: bool = False,
     return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
     dynamic: bool = False,
     target: str = "host",
     **words: Unpack[Words],
@@ -83,13 +85,16 @@ def sdpa(
       return_lse: return lse (B, Hq, Sq) too: the natural logarithm of the sum of exp of the scores, −inf for an empty
         row (whose out is 0).
       return_weights: return the weights (B, Hq, Sq, Sk) that multiply V too, in the type of q; slow, materialised.
+      return_max, return_log_sum: return max and log_sum (B, Hq, Sq) too: the largest score m of each row, a sink among
+        them, and ln Σ exp(score − m), both −inf for an empty row. Their sum is lse, which as one number has no room for
+        log_sum where |m| is large; not beside weights.
       dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
         the kernel is started on the stream that their library uses; docs/Python.md, "GPUs", says which are accepted.
 
     Returns:
-      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights. Torch
-      tensors if q is one, otherwise NumPy arrays; of a GPU arrays of the library of q.
+      out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights,
+      max, log_sum. Torch tensors if q is one, otherwise NumPy arrays; of a GPU arrays of the library of q.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown
@@ -102,7 +107,7 @@ def sdpa(
     has_arrays = any(x is not None for x in given) or bool(offsets(causal, align)) or hasattr(scale, "__dlpack__")
     if not has_arrays:
         inputs, types = _plain_inputs(target, {"q": q, "k": k, "v": v})
-        plain = (scale, causal, align, layout, heads, return_lse, return_weights, dynamic)
+        plain = (scale, causal, align, layout, heads, return_lse, return_weights, return_max, return_log_sum, dynamic)
         # Of one type and value: True is no number, though it has the hash of 1.
         given_words = tuple([(name, type(value), value) for name, value in words.items()])
         try:
@@ -114,7 +119,8 @@ def sdpa(
     options: dict[str, Any] = {"causal": causal, "bias": bias, "mask": mask, "sink": sink, "align": align}
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
-    call = dense(q, k, v, target, **options, return_lse=return_lse, return_weights=return_weights)
+    options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
+    call = dense(q, k, v, target, **options, return_log_sum=return_log_sum)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
     return compiled(source, target).run([*call.inputs, *captured], q)
 
@@ -140,6 +146,8 @@ def _plain_kernel(
     heads: Any,
     return_lse: bool,
     return_weights: bool,
+    return_max: bool,
+    return_log_sum: bool,
     dynamic: bool,
 ) -> _kernel.Kernel:
     """The kernel of a call of q, k and v of these types and shapes, and no other array: what follows is done once.
@@ -157,6 +165,8 @@ def _plain_kernel(
         heads=heads,
         return_lse=return_lse,
         return_weights=return_weights,
+        return_max=return_max,
+        return_log_sum=return_log_sum,
         **{name: value for name, _, value in words},
     )
     call = Call(problem, problem.sizes.scores, arrays, target)

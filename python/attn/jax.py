@@ -68,6 +68,7 @@ def sdpa(
     mask_mod: MaskMod | None = None,
     layout: str = "bhsd",
     return_lse: bool = False,
+    return_max: bool = False,
     **words: Unpack[Words],
 ) -> jax.Array | tuple[jax.Array, jax.Array]:
     """`attn.sdpa` on arrays of JAX on the CPU, with gradients; inside jax.jit, jax.grad and jax.vmap and outside.
@@ -80,10 +81,11 @@ def sdpa(
       score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have values, and no gradient.
       layout: "bhsd", or "bshd" as jax.nn.dot_product_attention has it.
       return_lse: return lse (B, Hq, Sq) too; it has a gradient.
+      return_max: return the largest score (B, Hq, Sq) of each row too, a sink among them; it has no gradient.
       {words}
 
     Returns:
-      out in the layout and type of q, or (out, lse).
+      out in the layout and type of q, or a tuple of out and further results, in the order lse, max.
 
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa`.
@@ -97,7 +99,7 @@ def sdpa(
     tensors, options = _arguments("sdpa", given, integers, scale, options, words)
     sizes = [tensors["q"].shape[n] for n in ((0, 1, 2) if layout == "bhsd" else (0, 2, 1))]
     scores = (*sizes, tensors["k"].shape[2 if layout == "bhsd" else 1])
-    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse)
+    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
@@ -117,6 +119,7 @@ def varlen_sdpa(
     score_mod: ScoreMod | None = None,
     mask_mod: MaskMod | None = None,
     return_lse: bool = False,
+    return_max: bool = False,
     **words: Unpack[Words],
 ) -> jax.Array | tuple[jax.Array, jax.Array]:
     """`attn.varlen_sdpa` on arrays of JAX on the CPU, with gradients; inside of jax.jit, jax.grad and jax.vmap, too.
@@ -128,11 +131,11 @@ def varlen_sdpa(
       scale, causal, align, sink: as in `attn.varlen_sdpa`; a sink has a gradient, and a scale that is an array.
       score_mod, mask_mod: as in `attn.varlen_sdpa`; arrays that they capture have values, and no gradient. Lengths are
         not known: i and j may be as large as all rows are many.
-      return_lse: return lse (Hq, total_q) too; it has a gradient.
+      return_lse, return_max: return lse, max (Hq, total_q) too, as `sdpa`.
       {words}
 
     Returns:
-      out (total_q, Hq, Dv) in the type of q, or (out, lse).
+      out (total_q, Hq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max.
 
     Raises:
       TypeError, ValueError, CompileError, NotImplementedError: as `sdpa`.
@@ -142,7 +145,8 @@ def varlen_sdpa(
     options = {"are_same": cu_seqlens_q is cu_seqlens_k, **_alignments(causal, align)}
     tensors, options = _arguments("varlen_sdpa", given, integers, scale, options, words)
     (rows, heads), sequences = tensors["q"].shape[:2], tensors["cu_seqlens_q"].shape[0] - 1
-    return _apply(tensors, options, score_mod, mask_mod, (sequences, heads, rows, tensors["k"].shape[0]), return_lse)
+    scores = (sequences, heads, rows, tensors["k"].shape[0])
+    return _apply(tensors, options, score_mod, mask_mod, scores, return_lse, return_max)
 
 
 varlen_sdpa.__doc__ = _checks.with_words(varlen_sdpa.__doc__)
@@ -180,6 +184,7 @@ def _apply(
     mask_mod: MaskMod | None,
     scores: tuple[int, ...],
     return_lse: bool,
+    return_max: bool,
 ) -> Any:
     """What a call returns; `scores` are below what the indices of its functions run."""
     _register()
@@ -188,8 +193,10 @@ def _apply(
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
         regions = _trace.trace(score_mod, mask_mod, scores, element)
     call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
-    out, lse = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
-    return (out, lse) if _checks.flag("return_lse", return_lse) else out
+    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
+    rows = [lse] if _checks.flag("return_lse", return_lse) else []
+    rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
+    return (out, *rows) if rows else out
 
 
 def _score_type(dtype: Any) -> Any:
@@ -204,7 +211,7 @@ def _constant(array: Any) -> jax.Array:
     return made
 
 
-# The gradient: one custom_vjp for out and lse, whose backward is a custom call as the forward is.
+# The gradient: one custom_vjp for out, lse and its terms, whose backward is a custom call as the forward is.
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -215,13 +222,13 @@ def _differentiable(call: _Call, arrays: tuple[Any, ...]) -> Any:
 def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
     values = tuple(x.value for x in arrays)
     wanted = {name: () for name, x in call.named(arrays).items() if name in DIFFERENTIABLE and x.perturbed}
-    out, lse = _differentiable(call, values)  # another order of gradient comes to its own error
-    return (out, lse), (values, out, lse, wanted)
+    results = _differentiable(call, values)  # another order of gradient comes to its own error
+    return results, (values, results, wanted)
 
 
 def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
-    values, out, lse, wanted = saved
-    dout, dlse = cotangents
+    values, (out, _, row_max, log_sum), wanted = saved
+    dout, dlse, *_ = cotangents  # the terms of lse come behind stop_gradient
     has_dlse = not isinstance(dlse, jax.custom_derivatives.SymbolicZero)
     if isinstance(dout, jax.custom_derivatives.SymbolicZero):
         dout = jnp.zeros_like(out)
@@ -230,7 +237,7 @@ def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
     grads: dict[str, Any] = {}
     if names:
         back = call._replace(grad=names, has_dlse=has_dlse)
-        found = _first_order(back, (*values, out, lse, dout, *([dlse] if has_dlse else [])))
+        found = _first_order(back, (*values, out, row_max, log_sum, dout, *([dlse] if has_dlse else [])))
         grads = dict(zip(names, found, strict=True))
     named = [grads.get(name) for name in call.names]
     return ((*named, *[None] * (len(values) - len(named))),)
@@ -288,7 +295,7 @@ def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...
     ):
         return None
     batch = named["q"].shape[1 if batched["q"] else 0]
-    captures = len(arrays) - len(call.names) - ((3 + call.has_dlse) if call.grad else 0)
+    captures = len(arrays) - len(call.names) - ((4 + call.has_dlse) if call.grad else 0)
     result = []
     for n, (x, has_dim) in enumerate(zip(arrays, is_batched, strict=True)):
         name = call.names[n] if n < len(call.names) else None
@@ -365,12 +372,13 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     scale = named.pop("scale", None)
     if scale is not None:
         options["scale"] = scale
+    returned = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), not call.grad)
     if "cu_seqlens_q" in named:
         named |= {name: options.pop(name, None) for name in ("causal", "align")}
-        problem, _, scores = _serving.prepare_packed(named, **options, return_lse=not call.grad, is_known=False)
+        problem, _, scores = _serving.prepare_packed(named, **options, **returned, is_known=False)
     else:
         q, k, v = (named.pop(name) for name in "qkv")
-        problem, _ = api.prepare(q, k, v, **named, **options, return_lse=not call.grad)
+        problem, _ = api.prepare(q, k, v, **named, **options, **returned)
         scores = problem.sizes.scores
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)

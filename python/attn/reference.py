@@ -140,13 +140,21 @@ def kv_append(
     return cache
 
 
-def merge(out1: Array, lse1: Array, out2: Array, lse2: Array) -> tuple[Array, Array]:
-    """The attention over the keys of two calls, from the out (B, H, Sq, Dv) and lse (B, H, Sq) of both."""
-    states = [
-        State(np.asarray(out, np.float64), np.asarray(lse, np.float64), np.ones(np.shape(lse)))
-        for out, lse in ((out1, lse1), (out2, lse2))
-    ]
-    return finalize(merge_states(*states))
+def merge(out1: Array, lse1: Any, out2: Array, lse2: Any) -> tuple[Array, Any]:
+    """The attention over the keys of two calls, from the out (B, H, Sq, Dv) and lse (B, H, Sq) of both.
+
+    Each lse is an array or the pair (max, log_sum); that of the result is a pair where one of them is.
+    """
+    is_pair = isinstance(lse1, tuple) or isinstance(lse2, tuple)
+    states = []
+    for out, lse in ((out1, lse1), (out2, lse2)):
+        row_max, log_sum = lse if isinstance(lse, tuple) else (lse, np.zeros(np.shape(lse)))
+        row_sum = np.exp(np.asarray(log_sum, np.float64))
+        states.append(State(np.asarray(out, np.float64) * row_sum[..., None], np.asarray(row_max, np.float64), row_sum))
+    merged = merge_states(*states)
+    out, lse = finalize(merged)
+    with np.errstate(divide="ignore"):
+        return (out, (merged.row_max, np.log(merged.row_sum))) if is_pair else (out, lse)
 
 
 def multi_head(

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from attn.torch._ops import Call, sdpa, sdpa_backward
 
-LEADING = 5  # arguments of the backward before those of the forward
+LEADING = 6  # arguments of the backward before those of the forward
 AUTOCAST = ("cpu", "cuda")
 # The tensors that autocast rounds: those that F.scaled_dot_product_attention has.
 ROUNDED = ("q", "k", "v", "bias")
@@ -72,7 +72,8 @@ def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any, operator: Any = s
     if folded is None:
         return _each(operator, size, in_dims, arguments)
     call, batch = folded
-    return tuple(x.unflatten(0, (size, batch)) for x in operator(*call.flat())), (0, 0)
+    results = tuple(x.unflatten(0, (size, batch)) for x in operator(*call.flat()))
+    return results, (0,) * len(results)
 
 
 def vmap_backward(info: Any, in_dims: tuple[Any, ...], *arguments: Any, operator: Any = sdpa_backward) -> Any:

@@ -36,10 +36,16 @@ def needs_formulas(wanted: tuple[str, ...]) -> bool:
 
 
 def gradients(
-    call: Call, dout: Tensor, out: Tensor, lse: Tensor, dlse: Tensor | None, wanted: tuple[str, ...]
+    call: Call,
+    dout: Tensor,
+    out: Tensor,
+    row_max: Tensor,
+    log_sum: Tensor,
+    dlse: Tensor | None,
+    wanted: tuple[str, ...],
 ) -> list[Tensor]:
     """The gradients of inputs of a call, `call.input(name)` of each, in float32 or float64."""
-    element = lse.dtype
+    element = row_max.dtype
     group = call.q.shape[1] // call.k.shape[1]
     q, dout, out = (x.to(element) for x in (call.q, dout, out))
     k, v = (x.to(element).repeat_interleave(group, 1) for x in (call.k, call.v))
@@ -68,17 +74,18 @@ def gradients(
     capped = None if softcap is None else torch.tanh(s / softcap)
     s = s if capped is None else softcap * capped
     s = s if call.bias is None else s + call.bias.to(element)
-    # P = kept ? exp(s − lse) : 0;  W = z P;  dP = z dO Vᵀ;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
-    is_empty = lse == -torch.inf
-    p = torch.where(kept & ~is_empty[..., None], torch.exp(s - lse[..., None]), 0)
+    # P = kept ? exp((s − m) − ln l) : 0;  W = z P;  dP = z dO Vᵀ;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
+    is_empty = row_max == -torch.inf
+    p = torch.exp((s - row_max[..., None]) - log_sum[..., None])
+    p = torch.where(kept & ~is_empty[..., None], p, 0)
     z = _dropout(call, scores, q)
     dp = z * (dout @ v.mT)
     delta = (dout * out).sum(-1)
     delta = delta if dlse is None else delta - torch.where(is_empty, 0, dlse)
     ds = torch.where(kept, p * (dp - delta[..., None]), 0)
     found: dict[str, Tensor] = {"v": _grouped((z * p).mT @ dout, group)}
-    if call.sink is not None:  # dsink = −Σ exp(sink − lse) Δ
-        weight = torch.exp(call.sink.to(element)[:, None] - lse)
+    if call.sink is not None:  # dsink = −Σ exp((sink − m) − ln l) Δ
+        weight = torch.exp((call.sink.to(element)[:, None] - row_max) - log_sum)
         found["sink"] = torch.where(is_empty, 0, -weight * delta).sum((0, 2))
     if call.bias is not None:
         dims = [dim for dim in range(4) if call.bias.shape[dim] == 1 and scores[dim] != 1]

@@ -13,13 +13,11 @@ from attn.torch import _batches, _ops
 from attn.torch._ops import Call
 
 
-def call(arguments: tuple[Any, ...]) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attn::sdpa` of these arguments: out and lse."""
+def call(arguments: tuple[Any, ...]) -> _ops.Results:
+    """`attn::sdpa` of these arguments."""
     if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
-        out, lse = _Forward.apply(*arguments)
-        return out, lse
-    out, lse = _ops.sdpa(*arguments)
-    return out, lse
+        return _ops.Results(*_Forward.apply(*arguments))
+    return _ops.Results(*_ops.sdpa(*arguments))
 
 
 class _Forward(torch.autograd.Function):

@@ -89,6 +89,7 @@ class Call(NamedTuple):
         return {name: x for name, x in {**named, **words}.items() if x is not None} | {"dynamic": self.dynamic}
 
 
+RESULTS = "Tensor dout, Tensor out, Tensor max, Tensor log_sum"
 TENSORS = "Tensor q, Tensor k, Tensor v, Tensor[] captures"
 INPUTS = "Tensor? bias=None, Tensor? mask=None, Tensor? sink=None, Tensor? q_lengths=None, Tensor? kv_lengths=None, "
 INPUTS += "Tensor? offsets=None, Tensor? seeds=None, float? scale=None, str? causal=None, "
@@ -100,24 +101,39 @@ def _lse_type(q: torch.Tensor) -> torch.dtype:
     return torch.float64 if q.dtype == torch.float64 else torch.float32
 
 
-def _run(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+class Results(NamedTuple):
+    """What `attn::sdpa` returns: the last two, the terms of lse, are what the backward takes."""
+
+    out: torch.Tensor
+    lse: torch.Tensor
+    max: torch.Tensor
+    log_sum: torch.Tensor
+
+
+def _run(*arguments: Any) -> Results:
     call = Call.of(arguments)
     options = _place.options(call.tensors(), call.options())
-    out, lse = attn.sdpa(call.q, call.k, call.v, **options, return_lse=True)
-    return out, lse
+    flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
+    return Results(*attn.sdpa(call.q, call.k, call.v, **options, **flags))
 
 
 def _run_backward(
-    dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
+    dout: torch.Tensor,
+    out: torch.Tensor,
+    row_max: torch.Tensor,
+    log_sum: torch.Tensor,
+    dlse: torch.Tensor | None,
+    grad: str,
+    *arguments: Any,
 ) -> list[torch.Tensor]:
     call, wanted = Call.of(arguments), grad.split(",")
     options = _place.options(call.tensors(), call.options())
     if "target" in options and _formulas.needs_formulas(wanted):
-        made = _formulas.gradients(call, dout, out, lse, dlse, wanted)
+        made = _formulas.gradients(call, dout, out, row_max, log_sum, dlse, wanted)
         return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
     captured = _regions.names(call.regions)
     names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
-    found = attn.sdpa_backward(call.q, call.k, call.v, out, lse, dout, dlse=dlse, grad=names, **options)
+    found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
 
@@ -127,47 +143,61 @@ sdpa = torch.library.custom_op(
     _run,
     mutates_args=(),
     device_types=DEVICES,
-    schema=f"({TENSORS}, {INPUTS}) -> (Tensor out, Tensor lse)",
+    schema=f"({TENSORS}, {INPUTS}) -> (Tensor out, Tensor lse, Tensor max, Tensor log_sum)",
 )
 sdpa_backward = torch.library.custom_op(
     "attn::sdpa_backward",
     _run_backward,
     mutates_args=(),
     device_types=DEVICES,
-    schema=f"(Tensor dout, Tensor out, Tensor lse, Tensor? dlse, str grad, {TENSORS}, {INPUTS}) -> Tensor[]",
+    schema=f"({RESULTS}, Tensor? dlse, str grad, {TENSORS}, {INPUTS}) -> Tensor[]",
 )
 
 
 @sdpa.register_fake
-def _shapes(*arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _shapes(*arguments: Any) -> Results:
     q, _, v = arguments[:3]
     _place.check(Call.of(arguments).tensors())
-    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=_lse_type(q))
+    rows = [q.new_empty(q.shape[:3], dtype=_lse_type(q)) for _ in Results._fields[1:]]
+    return Results(q.new_empty((*q.shape[:3], v.shape[3])), *rows)
 
 
 @sdpa_backward.register_fake
 def _shapes_backward(
-    dout: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, dlse: torch.Tensor | None, grad: str, *arguments: Any
+    dout: torch.Tensor,
+    out: torch.Tensor,
+    row_max: torch.Tensor,
+    log_sum: torch.Tensor,
+    dlse: torch.Tensor | None,
+    grad: str,
+    *arguments: Any,
 ) -> list[torch.Tensor]:
     call = Call.of(arguments)
     return [torch.empty_like(call.input(name), memory_format=torch.contiguous_format) for name in grad.split(",")]
 
 
-def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:
-    """Keeps what the backward needs: the arguments, out and lse."""
+def remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    """Keeps what the backward needs: the arguments, out, max and log_sum."""
     call = Call.of(inputs)
     tensors = {name: x for name, x in zip(Call._fields, call, strict=True) if isinstance(x, torch.Tensor)}
-    ctx.save_for_backward(*output, *call.captures, *tensors.values())
+    out, _, row_max, log_sum = output
+    ctx.save_for_backward(out, row_max, log_sum, *call.captures, *tensors.values())
     ctx.names, ctx.constants = list(tensors), call._replace(captures=[], **dict.fromkeys(tensors))
     ctx.captures = len(call.captures)
+    ctx.mark_non_differentiable(row_max, log_sum)
     ctx.set_materialize_grads(False)
 
 
 def differentiate(
-    ctx: Any, dout: torch.Tensor | None, dlse: torch.Tensor | None, backward: Any = None
+    ctx: Any,
+    dout: torch.Tensor | None,
+    dlse: torch.Tensor | None,
+    _dmax: None,
+    _dlog_sum: None,
+    backward: Any = None,
 ) -> tuple[Any, ...]:
     """The gradients of all arguments, by `attn::sdpa_backward` or what calls it."""
-    out, lse, *saved = ctx.saved_tensors
+    out, row_max, log_sum, *saved = ctx.saved_tensors
     captures, tensors = saved[: ctx.captures], saved[ctx.captures :]
     call = ctx.constants._replace(captures=captures, **dict(zip(ctx.names, tensors, strict=True)))
     needed = dict(zip(Call._fields, ctx.needs_input_grad, strict=False))
@@ -177,7 +207,7 @@ def differentiate(
     if dout is None:
         dout = torch.zeros_like(out)
     run = backward or sdpa_backward
-    found = run(dout, out, lse, dlse, ",".join(wanted), *call.flat()) if wanted else []
+    found = run(dout, out, row_max, log_sum, dlse, ",".join(wanted), *call.flat()) if wanted else []
     grads = dict(zip(wanted, found, strict=True))
     result = [grads.get(name) for name in Call._fields[:-1]]
     result[Call._fields.index("captures")] = [grads.get(f"{CAPTURE}{n}") for n in range(ctx.captures)]

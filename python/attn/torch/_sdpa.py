@@ -33,9 +33,10 @@ def sdpa(
     score_mod: Any = None,
     mask_mod: Any = None,
     return_lse: bool = False,
+    return_max: bool = False,
     dynamic: bool = False,
     **words: Unpack[Words],
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Tensor | tuple[Tensor, ...]:
     """PyTorch's F.scaled_dot_product_attention by kernels of attn, forward and backward, and what attn has beyond it.
 
     It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast, inference mode and
@@ -58,11 +59,12 @@ def sdpa(
       score_mod, mask_mod: as in `attn.sdpa`. Tensors that score_mod reads have a gradient where they require one; those
         that mask_mod alone reads may require none.
       return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
+      return_max: return the largest score of each row (…, Hq, Sq) too, a sink among them, without gradient (QK-clip).
       dynamic: one kernel for all batches and lengths.
       {words}
 
     Returns:
-      out (…, Hq, Sq, Dv), or (out, lse).
+      out (…, Hq, Sq, Dv), or a tuple of out and further results, in the order lse, max.
 
     Raises:
       TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices.
@@ -118,11 +120,12 @@ def sdpa(
         dynamic=dynamic,
         words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]),
     )
-    out, lse = _functions.call(call.flat())
-    out = out if query.dim() == 4 else out.reshape(*query.shape[:-1], v.shape[3])
-    if not return_lse:
+    made = _functions.call(call.flat())
+    out = made.out if query.dim() == 4 else made.out.reshape(*query.shape[:-1], v.shape[3])
+    rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
+    if not rows:
         return out
-    return out, lse if query.dim() == 4 else lse.reshape(query.shape[:-1])
+    return out, *[x if query.dim() == 4 else x.reshape(query.shape[:-1]) for x in rows]
 
 
 sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
