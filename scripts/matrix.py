@@ -66,7 +66,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "layout": ("", "bshd", "bsd", "varlen"),
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
-    "out": ("", "lse", "weights", "lse,weights"),
+    "out": ("", "lse", "weights", "lse,weights", "max", "lse,max,log_sum"),
     "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
 }
 # How often an axis is drawn at another level than its first, against the others.

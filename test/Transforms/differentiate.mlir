@@ -1,18 +1,21 @@
 // RUN: attn-opt %s --attn-differentiate | FileCheck %s
 
-// lse is a result of the forward pass, and no cotangent of it is an argument, as the function did not return it.
+// The terms of lse are results of the forward pass, and no cotangent of lse is an argument, as the function did not
+// return it.
 // CHECK-LABEL: func.func @plain_forward(
-// CHECK-SAME:    -> (tensor<2x4x8xf32>, tensor<2x4xf32> {attn.name = "lse"})
+// CHECK-SAME:    -> (tensor<2x4x8xf32>, tensor<2x4xf32> {attn.name = "max"}, tensor<2x4xf32> {attn.name = "log_sum"})
 // CHECK-SAME:    attributes {attn.kind = "forward", attn.pair = "plain"}
-// CHECK:         %[[OUT:.*]]:2 = attn.sdpa
-// CHECK:         return %[[OUT]]#0, %[[OUT]]#1
+// CHECK:         %[[OUT:.*]]:3 = attn.sdpa
+// CHECK:         return %[[OUT]]#0, %[[OUT]]#1, %[[OUT]]#2
 // CHECK-LABEL: func.func @plain_backward(
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x4x16xf32> {attn.name = "q"}, %[[K:.*]]: tensor<1x6x16xf32> {attn.name = "k"},
 // CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32>, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
-// CHECK-SAME:    %[[LSE:.*]]: tensor<2x4xf32> {attn.name = "lse"}, %[[DO:.*]]: tensor<2x4x8xf32> {attn.name = "dout"})
+// CHECK-SAME:    %[[MAX:.*]]: tensor<2x4xf32> {attn.name = "max"}, %[[SUM:.*]]: tensor<2x4xf32> {attn.name = "log_sum"},
+// CHECK-SAME:    %[[DO:.*]]: tensor<2x4x8xf32> {attn.name = "dout"})
 // CHECK-SAME:    -> (tensor<1x6x16xf32> {attn.name = "dk"}, tensor<2x4x16xf32> {attn.name = "dq"})
 // CHECK-SAME:    attributes {attn.kind = "backward", attn.pair = "plain"}
-// CHECK:         %[[GRADIENTS:.*]]:3 = attn.sdpa_backward ins(%[[Q]], %[[K]], %[[V]], %[[O]], %[[LSE]], %[[DO]] :
+// CHECK:         %[[GRADIENTS:.*]]:3 = attn.sdpa_backward ins(%[[Q]], %[[K]], %[[V]], %[[O]], %[[MAX]], %[[DO]] :
+// CHECK-SAME:      log_sum(%[[SUM]] :
 // CHECK:         causal = #attn.causal<bottom_right>
 // CHECK:         return %[[GRADIENTS]]#1, %[[GRADIENTS]]#0
 func.func @plain(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<1x6x16xf32> {attn.name = "k"},
@@ -27,11 +30,11 @@ func.func @plain(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<1x6x16xf32
 // CHECK-LABEL: func.func @chain_forward(
 // CHECK:         attn.sdpa
 // CHECK-LABEL: func.func @chain_backward(
-// CHECK-SAME:    tensor<4xf32> {attn.name = "lse"}, %{{.*}}: tensor<4x8xf32> {attn.name = "dout"},
+// CHECK-SAME:    tensor<4xf32> {attn.name = "log_sum"}, %{{.*}}: tensor<4x8xf32> {attn.name = "dout"},
 // CHECK-SAME:    %[[DLSE:.*]]: tensor<4xf32> {attn.name = "dlse"})
 // CHECK-SAME:    -> (tensor<6xf32> {attn.name = "dbias"})
 // CHECK:         attn.sdpa_backward
-// CHECK-SAME:      dlse(%[[DLSE]] : tensor<4xf32>) bias(
+// CHECK-SAME:      dlse(%[[DLSE]] : tensor<4xf32>) log_sum({{.*}}) bias(
 // CHECK-SAME:      dbias(
 func.func @chain(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
                  %b: tensor<6xf32> {attn.name = "bias"}) -> (tensor<4x8xf32>, tensor<4xf32>)

@@ -43,10 +43,10 @@ CASES = {
 
 def compare(call, wanted):
     call = Call.of(call.flat())
-    out, lse = _ops.sdpa(*call.flat())
+    out, lse, *terms = _ops.sdpa(*call.flat())
     dout, dlse = torch.randn_like(out), torch.randn_like(lse)
-    expected = _ops.sdpa_backward(dout, out, lse, dlse, ",".join(wanted), *call.flat())
-    found = _formulas.gradients(call, dout, out, lse, dlse, wanted)
+    expected = _ops.sdpa_backward(dout, out, *terms, dlse, ",".join(wanted), *call.flat())
+    found = _formulas.gradients(call, dout, out, *terms, dlse, wanted)
     for name, x, y in zip(wanted, found, expected, strict=True):
         torch.testing.assert_close(x, y, rtol=1e-12, atol=1e-12, msg=lambda text, name=name: f"d{name}: {text}")
 

@@ -88,12 +88,39 @@ def test_opcheck_of_the_forward(dtype):
     torch.library.opcheck(sdpa, lengths.flat(), rtol=1e-2, atol=1e-2)
 
 
+def test_rows_of_a_mask_of_the_lowest_number():
+    """Their scores are all one large number: gradients are those of uniform rows, as in PyTorch."""
+    inputs = qkv()
+    mask = torch.zeros(1, 1, SQ, SK)
+    mask[..., : SQ // 2, :] = torch.finfo(torch.float32).min
+    found, expected = (
+        gradients([f(*inputs, attn_mask=mask, enable_gqa=True)], inputs)
+        for f in (at.sdpa, torch.nn.functional.scaled_dot_product_attention)
+    )
+    for x, y in zip(found, expected, strict=True):
+        torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-4)
+
+
+def test_the_largest_score_of_a_row():
+    q, k, v = qkv()
+    out, lse, largest = at.sdpa(q, k, v, enable_gqa=True, return_lse=True, return_max=True)
+    group = q.shape[1] // k.shape[1]
+    scores = q.detach() @ k.detach().repeat_interleave(group, 1).mT / q.shape[-1] ** 0.5
+    torch.testing.assert_close(largest, scores.amax(-1), rtol=1e-4, atol=1e-4)
+    assert lse.requires_grad
+    assert not largest.requires_grad
+    compiled = torch.compile(lambda *x: at.sdpa(*x, enable_gqa=True, return_max=True), fullgraph=True)(q, k, v)
+    torch.testing.assert_close(compiled, (out, largest))
+    compiled[0].sum().backward()
+
+
 @of_opcheck
 def test_opcheck_of_the_backward():
     call = Call(*qkv(grad=False), [], bias=draw(1, HQ, SQ, SK, grad=False))
-    out, lse = sdpa(*call.flat())
-    torch.library.opcheck(sdpa_backward, (torch.randn_like(out), out, lse, None, "q,v,bias", *call.flat()))
-    torch.library.opcheck(sdpa_backward, (torch.randn_like(out), out, lse, torch.randn_like(lse), "k", *call.flat()))
+    out, lse, *terms = sdpa(*call.flat())
+    saved = (torch.randn_like(out), out, *terms)
+    torch.library.opcheck(sdpa_backward, (*saved, None, "q,v,bias", *call.flat()))
+    torch.library.opcheck(sdpa_backward, (*saved, torch.randn_like(lse), "k", *call.flat()))
 
 
 def test_compiled_without_breaks_and_warnings_it_is_the_same(case):
@@ -193,11 +220,11 @@ def test_vmap_is_a_call_for_each_entry(name):
 def test_vmap_of_the_operator_of_the_backward_keeps_the_shape_of_a_bias():
     """Autograd would sum what is too large; who calls the operator has no autograd."""
     call = Call(*qkv(grad=False), [], bias=draw(1, HQ, SQ, SK, grad=False))
-    out, lse = sdpa(*call.flat())
+    out, _, *terms = sdpa(*call.flat())
     douts = torch.randn(3, *out.shape, dtype=out.dtype)
 
     def backward(dout):
-        return sdpa_backward(dout, out, lse, None, "q,bias", *call.flat())
+        return sdpa_backward(dout, out, *terms, None, "q,bias", *call.flat())
 
     expected = [torch.stack(x) for x in zip(*map(backward, douts), strict=True)]
     assert_same(torch.func.vmap(backward)(douts), expected)

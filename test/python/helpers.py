@@ -89,7 +89,7 @@ def rounded_to(dtype):
             return np.asarray(x).astype(dtype).astype(np.float64)
 
     steps = {
-        _forward: ("scores", "softmax", "apply"),
+        _forward: ("scores", "softmax_terms", "apply"),
         _chain: ("scale", "softcap", "mask", "dropout"),
         _backward: ("apply_backward", "scale_backward", "scores_backward"),
     }

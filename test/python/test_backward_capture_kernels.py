@@ -86,7 +86,9 @@ def agree(found, expected, dtype):
 def check(group, dtype="f32", line="", more=(), target="host", **options):
     """Compiles, runs, and compares all gradients; returns what runs the kernel again."""
     kernel, inputs, tables, saved, names, options = problem(group, dtype, line, target=target, **options)
-    element, arguments = "f64" if dtype == "f64" else "f32", (*inputs, *more, *tables, *saved)
+    element = "f64" if dtype == "f64" else "f32"
+    out, lse, dout = saved
+    arguments = (*inputs, *more, *tables, out, lse, np.zeros_like(lse), dout)
     agree(kernel(*arguments), attn.reference.sdpa_backward(*inputs, *saved, grad=names, **options), element)
     return lambda: kernel(*arguments)
 
@@ -133,12 +135,12 @@ def test_what_lies_beyond_lengths_adds_nothing(group):
     kernel, inputs, tables, saved, names, options = problem(group, "f32", line, **lengths)
     more = [np.array(lengths[name], np.int32) for name in line.split()]
     expected = attn.reference.sdpa_backward(*inputs, *saved, grad=names, **options)
-    (q, k, v), (out, _, dout) = inputs, saved
+    (q, k, v), (out, lse, dout) = inputs, saved
     for x, name in ((q, "q_lengths"), (out, "q_lengths"), (dout, "q_lengths"), (k, "kv_lengths"), (v, "kv_lengths")):
         for b, length in enumerate(lengths[name]):
             x[b, :, length:] = np.nan
     dout[1] = np.nan
-    found = kernel(*inputs, *more, *tables, *saved)
+    found = kernel(*inputs, *more, *tables, out, lse, np.zeros_like(lse), dout)
     agree(found, expected, "f32")
     if group == "keys":
         padding = found[names.index("padding")]
@@ -151,7 +153,7 @@ def test_dropout():
     keys = (0.25, 7, 3)
     kernel, inputs, tables, (_, lse, dout), names, options = problem("rows", "f32", "dropout=0.25")
     out = attn.reference.sdpa(*inputs, dropout=keys, **options).astype(np.float32)
-    found = kernel(*inputs, 7, 3, *tables, out, lse, dout)
+    found = kernel(*inputs, 7, 3, *tables, out, lse, np.zeros_like(lse), dout)
     agree(found, attn.reference.sdpa_backward(*inputs, out, lse, dout, grad=names, dropout=keys, **options), "f32")
 
 
@@ -207,7 +209,7 @@ def test_open_sizes():
         k, v = (rng.standard_normal((b, h, sk, 16)).astype(np.float32) for _ in range(2))
         out, lse = attn.reference.sdpa(q, k, v, return_lse=True, score_mod=mod)
         out, lse = out.astype(np.float32), lse.astype(np.float32)
-        found = kernel(q, k, v, *order, out, lse, dout)
+        found = kernel(q, k, v, *order, out, lse, np.zeros_like(lse), dout)
         expected = attn.reference.sdpa_backward(q, k, v, out, lse, dout, grad=("q", *names), score_mod=mod)
         for name, array in zip(("q", *names), found, strict=True):
             assert_close(array, expected[name], np.float32, f"d{name}")

@@ -73,7 +73,9 @@ def test_masks(name):
     out, lse, dout = saved(tensors, ROWS, KEYS, **options)
     integers = as_i32(*(x for x in options.values() if isinstance(x, np.ndarray)), ROWS, KEYS)
     found = [np.full(x.shape, np.nan, x.dtype) for x in tensors]
-    kernel_of(words, "hq4 hkv2 sq113 sk203 d7 dv12 f32")(*tensors, *integers, out, lse, dout, out=found)
+    kernel_of(words, "hq4 hkv2 sq113 sk203 d7 dv12 f32")(
+        *tensors, *integers, out, lse, np.zeros_like(lse), dout, out=found
+    )
     expected = attn.reference.varlen_sdpa_backward(*tensors, out, lse, dout, ROWS, KEYS, **options)
     compare(dict(zip(GRAD, found, strict=True)), expected, np.float32)
 
@@ -187,7 +189,7 @@ def test_rows_without_keys():
 def test_threads_give_the_same_bits():
     tensors = draw(113, 203, sizes=(8, 8))
     out, lse, dout = saved(tensors, ROWS, KEYS)
-    given = [*tensors, *as_i32(ROWS, KEYS), out, lse, dout]
+    given = [*tensors, *as_i32(ROWS, KEYS), out, lse, np.zeros_like(lse), dout]
     kernel, before = kernel_of("", "hq4 hkv2 sq113 sk203 d8 dv8 f32"), attn.get_num_threads()
     try:
         results = []

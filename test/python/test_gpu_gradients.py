@@ -75,7 +75,7 @@ def test_an_empty_row_beside_a_key_that_is_nan(tmp_path):
     k[0, 0, 0] = np.nan  # causal=bottom_right: rows 4 to 19 keep it, rows 0 to 3 keep nothing
     lse = np.where(np.arange(20) < 4, -np.inf, np.nan).astype(np.float32)[None, None]
     words = []
-    for i, x in enumerate((q, k, v, out, lse, dout)):
+    for i, x in enumerate((q, k, v, out, lse, lse, dout)):  # max and log_sum
         np.save(tmp_path / f"{i}.npy", x)
         words.append(f"--input={tmp_path / f'{i}.npy'}")
     words += [f"--output={tmp_path / name}.npy" for name in ("dq", "dk", "dv")]

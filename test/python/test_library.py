@@ -190,18 +190,22 @@ def test_gradients(library, name):
         "bias": ({"bias": bias}, ("bias", "v")),
         "scale": ({"scale": np.array(-0.3, np.float32)}, ("q", "scale")),
     }[name]
-    out, lse = library.sdpa(Q, K, V, return_lse=True, **options)
+    # That of a line with out=lse returns lse too.
+    flags = {"return_lse": name == "bias", "return_max": True, "return_log_sum": True}
+    out, *terms = library.sdpa(Q, K, V, **flags, **options)
     dout = rng.standard_normal(out.shape).astype(np.float32)
-    more = {"dlse": rng.standard_normal(lse.shape).astype(np.float32)} if name == "bias" else {}
-    found = library.sdpa_backward(Q, K, V, out, lse, dout, grad=grad, **more, **options)
-    expected = attn.reference.sdpa_backward(Q, K, V, out, lse, dout, grad=grad, **more, **options)
+    more = {"dlse": rng.standard_normal(terms[0].shape).astype(np.float32)} if name == "bias" else {}
+    saved = (out, tuple(terms[-2:]), dout)
+    found = library.sdpa_backward(Q, K, V, *saved, grad=grad, **more, **options)
+    expected = attn.reference.sdpa_backward(Q, K, V, *saved, grad=grad, **more, **options)
     assert list(found) == list(grad)
     for gradient, reference in zip(found.values(), expected.values(), strict=True):
         np.testing.assert_allclose(gradient, reference, atol=2e-5 * np.abs(reference).max())
 
 
 def test_gradients_that_it_does_not_have(library):
-    out, lse = library.sdpa(Q, K, V, return_lse=True, causal="top_left")
+    out, *terms = library.sdpa(Q, K, V, return_max=True, return_log_sum=True, causal="top_left")
+    lse = tuple(terms)
     with pytest.raises(ValueError, match=r"expected the features of .* small, .* found 'causal=top_left grad=q'"):
         library.sdpa_backward(Q, K, V, out, lse, out, grad=("q",), causal="top_left")
     with pytest.raises(TypeError, match=r"sdpa_backward\(\) has no keyword 'score_mod', as it compiles nothing"):

@@ -49,7 +49,9 @@ def test_one_kernel_serves_all_scales(dtype):
         scale = float(np.float32(scale))
         arrays = problem(TYPES[dtype], scale=scale, softcap=3.0)
         grad = ("q", "scale", "v")
-        found = dict(zip(grad, kernel(*arrays[:3], scale, *arrays[3:]), strict=True))
+        found = dict(
+            zip(grad, kernel(*arrays[:3], scale, *arrays[3:5], np.zeros_like(arrays[4]), *arrays[5:]), strict=True)
+        )
         expected = attn.reference.sdpa_backward(*arrays, grad=grad, scale=scale, softcap=3.0)
         compare(found, expected, TYPES[dtype])
         assert float(found["scale"]) != 0
