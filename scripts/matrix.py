@@ -9,7 +9,8 @@ A case is one level of each axis in AXES. The first cases are chosen so that eac
 together is in one of them at least; the others are random. A case in REFUSED_EVERY breaks a rule of RULES on purpose:
 the parser has to refuse it with that rule's message, and may refuse no other. Every line runs as
 `attnc run --check --problem=LINE --seed=N`; lines with dynamic sizes get `--size=…`, so that they run with the sizes of
-the axes: 1, 0 and odd ones too.
+the axes: 1, 0 and odd ones too. What lies beyond lengths is NaN in every line that has lengths or pages, and may reach
+no output.
 
 Failures are printed as lines to paste; with --minimize each is cut down while the same thing is wrong. Then come the
 pairs, an axis a row, and `N lines, N passed, M refused, K failed`. The exit status is 1 where one failed. Case N is

@@ -17,12 +17,12 @@ def rows() -> dict[str, dict[str, Any]]:
     """The rows of the table by name: its macro calls, read as calls of Python."""
     found: dict[str, dict[str, Any]] = {}
     text = re.sub(r"^(//|#|  ATTN).*", "", TABLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    text = re.sub(r"^ATTN_\w+\((\w+),", r'row("\1",', text, flags=re.MULTILINE)
+    text = re.sub(r"^(ATTN_\w+)\((\w+),", r'row("\1", "\2",', text, flags=re.MULTILINE)
     text = re.sub(r"\.(\w+) = ([\w:]+)", r"\1 = name('\2')", text)
     text = re.sub(r"\.(\w+) = \"", r'\1 = "', text)
     values = {"true": True}
     names = {
-        "row": lambda name, **fields: found.update({name: fields}),
+        "row": lambda macro, name, **fields: found.update({name: {"is_mask": "_MASK_" in macro, **fields}}),
         "name": lambda x: int(x) if x.isdigit() else values.get(x, x),
     }
     exec(text, names)
@@ -52,6 +52,8 @@ def main() -> None:
         print("}")
     print("\n# Those that are placed by the alignment of causal or align.")
     print(f"PLACED = {json.dumps([name for name, row in words.items() if row.get('isPlaced')])}")
+    print("\n# Those that decide which keys are kept: attn.reference.predicate takes each.")
+    print(f"MASKS = {json.dumps([name for name, row in words.items() if row['is_mask']])}")
 
 
 if __name__ == "__main__":

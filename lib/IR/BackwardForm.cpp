@@ -17,6 +17,8 @@ using namespace attn;
 
 /// Tasks that share a bias take tiles of so many keys in turn, where so many tasks, or all of them, run at a time.
 static constexpr int64_t kTurnKeys = 128, kTasksInTurn = 8;
+/// How near lse is to a sink of size 1 where the row has nothing but that sink.
+static constexpr double kSinkDistance = 1.0 / (1 << 20);
 
 namespace {
 
@@ -37,7 +39,7 @@ public:
     Region weightMod;
     takeScoreRegions(weightMod);
     Value delta = buildDelta();
-    BackwardStepOp step = buildStep(delta, scale, scaleValue);
+    BackwardStepOp step = buildStep(hideUnreadRows(delta), delta, scale, scaleValue);
     step.getWeightMod().takeBody(weightMod);
     b.setInsertionPointAfter(step);
     return getResults(step, delta);
@@ -60,7 +62,7 @@ private:
     composeKvScale(b, loc, op.getValueScale(), ScaleOrder::AfterRegion, regionType, weightMod);
   }
 
-  /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds (1 - tanh(score_mod(t) / c)^2))
+  /// score_mod := c tanh(score_mod / c), score_grad(t, ds) := score_grad(t, ds tanh'(score_mod(t) / c))
   void composeSoftcap(Type regionType, double cap) {
     OpBuilder::InsertionGuard guard(b);
     Region grad;
@@ -68,9 +70,7 @@ private:
     Block *block = b.createBlock(&op.getScoreGrad(), op.getScoreGrad().end(), {regionType, regionType}, {loc, loc});
     Value gradient = block->getArgument(1), x = inlineScoreRegion(b, loc, op.getScoreMod(), block->getArgument(0));
     Value ratio = arith::DivFOp::create(b, loc, x, createFloatConstant(b, loc, regionType, cap));
-    Value tanh = math::TanhOp::create(b, loc, ratio), one = createFloatConstant(b, loc, regionType, 1);
-    Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, tanh, tanh));
-    gradient = arith::MulFOp::create(b, loc, gradient, slope);
+    gradient = arith::MulFOp::create(b, loc, gradient, buildTanhSlope(b, loc, ratio));
     if (!grad.empty())
       gradient = inlineRegion(b, grad, {block->getArgument(0), gradient}, [&](IndexOp index) -> Value {
                    return b.clone(*index)->getResult(0);
@@ -154,7 +154,59 @@ private:
         .getResult(0);
   }
 
-  BackwardStepOp buildStep(Value delta, FloatAttr scale, Value scaleValue) {
+  /// Where the sinks of heads are over the dimensions of lse.
+  AffineMap getSinkMap(unsigned head) {
+    unsigned rank = cast<ShapedType>(op.getLse().getType()).getRank();
+    return AffineMap::get(rank, 0, {getAffineDimExpr(head, op.getContext())}, op.getContext());
+  }
+  /// The dimension of lse that is the heads.
+  unsigned getHeadOfLse() { return *getMap("lse").getResultPosition(getAffineDimExpr(numBatch - 1, op.getContext())); }
+
+  /// True where a row has only its sink and delta is no number: by dout, which is not read where a row keeps no key.
+  static Value isUnread(OpBuilder &b, Location loc, Value sink, Value lse, Value logSum, Value delta) {
+    Type type = lse.getType();
+    if (logSum)
+      lse = arith::AddFOp::create(b, loc, lse, logSum);
+    Value distance = math::AbsFOp::create(b, loc, arith::SubFOp::create(b, loc, lse, sink));
+    Value size =
+        arith::AddFOp::create(b, loc, createFloatConstant(b, loc, type, 1), math::AbsFOp::create(b, loc, sink));
+    Value limit = arith::MulFOp::create(b, loc, size, createFloatConstant(b, loc, type, kSinkDistance));
+    Value isSink = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLE, distance, limit);
+    Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, delta, delta);
+    Value none = arith::ConstantIntOp::create(b, loc, 0, 1);
+    return arith::SelectOp::create(b, loc, isNumber, none, isSink);
+  }
+
+  /// lse as steps take it: also -inf where a row has only its sink, so that they do not read what dout has there.
+  Value hideUnreadRows(Value delta) {
+    bool mayRemove = !op.getMaskMod().empty() || op.getBias() || op.getMask();
+    if (!op.getSink() || !mayRemove || numBatch == 0)
+      return op.getLse();
+    auto lseType = cast<RankedTensorType>(op.getLse().getType());
+    unsigned rank = lseType.getRank();
+    AffineMap identity = b.getMultiDimIdentityMap(rank);
+    Value init = tensor::EmptyOp::create(b, loc, tensor::getMixedSizes(b, loc, op.getLse()), lseType.getElementType());
+    SmallVector<utils::IteratorType> parallel(rank, utils::IteratorType::parallel);
+    Values inputs = {op.getSink(), op.getLse(), delta};
+    if (op.getLogSum())
+      inputs.push_back(op.getLogSum());
+    SmallVector<AffineMap> rowMaps(inputs.size() + 1, identity);
+    rowMaps.front() = getSinkMap(getHeadOfLse());
+    return linalg::GenericOp::create(
+               b, loc, lseType, inputs, init, rowMaps, parallel,
+               [&](OpBuilder &nested, Location at, ValueRange x) {
+                 auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
+                 Value logSum = op.getLogSum() ? convert(x[3]) : Value();
+                 Value isHidden = isUnread(nested, at, convert(x[0]), convert(x[1]), logSum, convert(x[2]));
+                 double infinity = std::numeric_limits<double>::infinity();
+                 Value none = createFloatConstant(nested, at, x[1].getType(), -infinity);
+                 linalg::YieldOp::create(nested, at,
+                                         arith::SelectOp::create(nested, at, isHidden, none, x[1]).getResult());
+               })
+        .getResult(0);
+  }
+
+  BackwardStepOp buildStep(Value lse, Value delta, FloatAttr scale, Value scaleValue) {
     Values inits;
     for (Value output : {op.getDquery(), op.getDkey(), op.getDvalue()})
       inits.push_back(createZeros(output));
@@ -173,7 +225,7 @@ private:
       all.push_back(dbias);
     llvm::append_range(all, captures);
     auto step = BackwardStepOp::create(
-        b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(), op.getValue(), op.getLse(),
+        b, loc, llvm::to_vector(ValueRange(all).getTypes()), op.getQuery(), op.getKey(), op.getValue(), lse,
         op.getDout(), delta, op.getLogSum(), op.getBias(), op.getMask(), inits[0], inits[1], inits[2], dbias, captures,
         op.getCuSeqlensQ(), op.getCuSeqlensK(), scaleValue,
         /*transposed=*/ValueRange(), scale, b.getAffineMapArrayAttr(stepMaps), op.getScheduleAttr());
@@ -225,32 +277,40 @@ private:
 
   /// dsink[h] = -sum over rows of exp((sink[h] - lse) - log_sum) * delta: it needs no pass over keys.
   Value buildSinkGradient(Value delta) {
-    auto lseType = cast<ShapedType>(op.getLse().getType());
-    AffineMap lseMap = getMap("lse");
-    unsigned rank = lseType.getRank(),
-             head = *lseMap.getResultPosition(getAffineDimExpr(numBatch - 1, op.getContext()));
-    AffineMap identity = b.getMultiDimIdentityMap(rank);
-    AffineMap perHead = AffineMap::get(rank, 0, {getAffineDimExpr(head, op.getContext())}, op.getContext());
+    unsigned rank = cast<ShapedType>(op.getLse().getType()).getRank(), head = getHeadOfLse();
+    AffineMap identity = b.getMultiDimIdentityMap(rank), perHead = getSinkMap(head);
     SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::reduction);
     iterators[head] = utils::IteratorType::parallel;
     Value endRow = getEndRow();
     Values inputs = {op.getSink(), op.getLse(), delta};
     SmallVector<AffineMap> sumMaps = {perHead, identity, identity};
-    if (op.getLogSum()) {
-      inputs.push_back(op.getLogSum());
-      sumMaps.push_back(identity);
-    }
+    auto addRows = [&](Value operand, StringRef name) {
+      inputs.push_back(operand);
+      SmallVector<AffineExpr> exprs;
+      for (AffineExpr expr : getMap(name).getResults())
+        exprs.push_back(b.getAffineDimExpr(*getMap("lse").getResultPosition(expr)));
+      sumMaps.push_back(AffineMap::get(rank, 0, exprs, b.getContext()));
+    };
+    if (op.getDlse())
+      addRows(op.getDlse(), "dlse");
+    if (op.getLogSum())
+      addRows(op.getLogSum(), "log_sum");
     sumMaps.push_back(perHead);
     Value sum =
         linalg::GenericOp::create(
             b, loc, createZeros(op.getDsink()).getType(), inputs, createZeros(op.getDsink()), sumMaps, iterators,
             [&](OpBuilder &nested, Location at, ValueRange x) {
               auto convert = [&](Value value) { return convertFloat(nested, at, value, type); };
-              Value lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
-              Value difference = arith::SubFOp::create(nested, at, convert(x[0]), lse);
-              if (op.getLogSum())
-                difference = arith::SubFOp::create(nested, at, difference, convert(x[3]));
-              Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), x[2]);
+              Value sink = convert(x[0]), lse = convert(x[1]), zero = createFloatConstant(nested, at, type, 0);
+              Value logSum = op.getLogSum() ? convert(x[x.size() - 2]) : Value();
+              // Of a row that has only its sink, delta is -dlse.
+              Value ofDlse = op.getDlse() ? arith::NegFOp::create(nested, at, convert(x[3])).getResult() : zero;
+              Value own =
+                  arith::SelectOp::create(nested, at, isUnread(nested, at, sink, lse, logSum, x[2]), ofDlse, x[2]);
+              Value difference = arith::SubFOp::create(nested, at, sink, lse);
+              if (logSum)
+                difference = arith::SubFOp::create(nested, at, difference, logSum);
+              Value term = arith::MulFOp::create(nested, at, math::ExpOp::create(nested, at, difference), own);
               Value none = createFloatConstant(nested, at, type, -std::numeric_limits<double>::infinity());
               Value isEmpty = arith::CmpFOp::create(nested, at, arith::CmpFPredicate::OEQ, lse, none);
               if (endRow) {

@@ -95,9 +95,7 @@ static void differentiateScores(Formula &f, ScoresOp op, GradientFlow &flow) {
   Values inputs = {ds, op.getWeights().front(), query, key};
   SmallVector<AffineMap> maps = {tile, weightMap, f.maps[0], f.maps[1]};
   auto ofRows = [](OpBuilder &b, Location loc, ValueRange x) -> Value {
-    Value u = math::TanhOp::create(b, loc, arith::AddFOp::create(b, loc, x[2], x[3]));
-    Value one = createFloatConstant(b, loc, u.getType(), 1);
-    Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, u, u));
+    Value slope = buildTanhSlope(b, loc, arith::AddFOp::create(b, loc, x[2], x[3]));
     Value product = arith::MulFOp::create(b, loc, x[0], arith::MulFOp::create(b, loc, x[1], slope));
     return zeroWhere(b, loc, x[0], 0, product);
   };
@@ -118,9 +116,7 @@ static Value differentiateSoftcap(Formula &f, SoftcapOp op, Value ds) {
   double cap = op.getSoftcap().convertToDouble();
   return mapScores(f, {ds, op.getInput()}, {f.maps[1], f.maps[0]}, [&](OpBuilder &b, Location loc, ValueRange x) {
     Value ratio = arith::DivFOp::create(b, loc, x[1], createFloatConstant(b, loc, f.type, cap));
-    Value t = math::TanhOp::create(b, loc, ratio), one = createFloatConstant(b, loc, f.type, 1);
-    Value slope = arith::SubFOp::create(b, loc, one, arith::MulFOp::create(b, loc, t, t));
-    return zeroWhere(b, loc, x[0], 0, arith::MulFOp::create(b, loc, x[0], slope));
+    return zeroWhere(b, loc, x[0], 0, arith::MulFOp::create(b, loc, x[0], buildTanhSlope(b, loc, ratio)));
   });
 }
 

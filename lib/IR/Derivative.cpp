@@ -134,7 +134,7 @@ std::optional<Partials> differentiate(OpBuilder &b, Operation *op) {
       .Case<math::Log1pOp>([&](auto) { return Partials{1.0 / (1.0 + x)}; })
       .Case<math::SqrtOp>([&](auto) { return Partials{select(x.equals(c(0)), c(0), 0.5 / r)}; })
       .Case<math::RsqrtOp>([&](auto) { return Partials{-0.5 * r * (r * r)}; })
-      .Case<math::TanhOp>([&](auto) { return Partials{1.0 - r * r}; })
+      .Case<math::TanhOp>([&](auto) { return Partials{{&b, loc, buildTanhSlope(b, loc, x.value)}}; })
       .Case<math::SinOp>([&](auto) { return Partials{apply<math::CosOp>(x)}; })
       .Case<math::CosOp>([&](auto) { return Partials{-apply<math::SinOp>(x)}; })
       .Case<math::TanOp>([&](auto) { return Partials{1.0 + r * r}; })
@@ -318,6 +318,11 @@ FailureOr<SmallVector<Value>> attn::buildAdjoints(OpBuilder &builder, ArrayRef<O
 //===----------------------------------------------------------------------===//
 // Softcap
 //===----------------------------------------------------------------------===//
+
+Value attn::buildTanhSlope(OpBuilder &builder, Location loc, Value x) {
+  Number e = apply<math::ExpOp>(-2.0 * apply<math::AbsFOp>(Number{&builder, loc, x})), sum = 1.0 + e;
+  return (4.0 * e / (sum * sum)).value;
+}
 
 void attn::foldSoftcap(OpBuilder &builder, Location loc, double cap, Type type, Region &region) {
   OpBuilder::InsertionGuard guard(builder);

@@ -22,12 +22,20 @@ BackwardTask::BackwardTask(RewriterBase &b, BackwardStepOp step) : BackwardOpera
     }
 }
 
+/// True where the keys that a query keeps may depend on its head.
+static bool readsHead(Region &maskMod, unsigned numBatch) {
+  // The only batch dimension is that of the heads.
+  return maskMod
+      .walk([&](IndexOp op) {
+        bool reads = op.getKind() == IndexKind::Head || (op.getKind() == IndexKind::Batch && numBatch == 1);
+        return reads ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 PositionRange BackwardTask::getVisitedKeys(PositionRange queries) {
   Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
-  bool isByHead = false;
-  step.getMaskMod().walk(
-      [&](IndexOp op) { isByHead |= op.getKind() == IndexKind::Head || op.getKind() == IndexKind::KvHead; });
-  if (step.getMaskMod().empty() || (isByHead && groupSize != 1))
+  if (step.getMaskMod().empty())
     return {lower, upper};
   Region ranges;
   {
@@ -35,13 +43,29 @@ PositionRange BackwardTask::getVisitedKeys(PositionRange queries) {
     buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys, getStaticSize(step, DimKind::Query),
                 getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges);
   }
-  SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
-    if (op.getKind() == IndexKind::FirstQuery)
-      return queries.first;
-    return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(op, task);
-  });
-  lower = max(visited[0], lower);
-  return {lower, max(lower, min(visited[1], upper))};
+  auto getRange = [&](const Position &at) -> PositionRange {
+    SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
+      if (op.getKind() == IndexKind::FirstQuery)
+        return queries.first;
+      return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(op, at);
+    });
+    Value first = max(visited[0], lower);
+    return {first, max(first, min(visited[1], upper))};
+  };
+  if (groupSize == 1 || numBatch == 0 || !readsHead(ranges, numBatch))
+    return getRange(task);
+  // The hull of what the heads of the group visit; one that visits nothing adds nothing to it.
+  SmallVector<Value> hull =
+      createLoop(lower, toIndex(taskSizes[numBatch - 1]), 1, {upper, lower}, [&](Value inGroup, ValueRange carried) {
+        Position at = task;
+        at[numBatch - 1] = add(b, loc, toIndex(task[numBatch - 1]), inGroup);
+        auto [first, end] = getRange(at);
+        Value isEmpty = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, first, end);
+        first = b.createOrFold<arith::SelectOp>(loc, isEmpty, upper, first);
+        end = b.createOrFold<arith::SelectOp>(loc, isEmpty, lower, end);
+        return SmallVector<Value>{min(carried[0], first), max(carried[1], end)};
+      });
+  return {hull[0], max(hull[0], hull[1])};
 }
 
 SmallVector<Value> BackwardTask::createLoop(Value lower, Value upper, int64_t by, ValueRange state,

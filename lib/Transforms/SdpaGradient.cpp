@@ -11,6 +11,7 @@
 #include "ScaleGradients.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/Derivative.h"
+#include "attn/IR/Words.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -161,15 +162,35 @@ FailureOr<SmallVector<Value>> attn::buildSdpaBackward(OpBuilder &b, SdpaOp sdpa,
   for (Value capture : wanted.captures)
     dcaptures.push_back(createEmpty(map(capture), sumType));
   llvm::append_range(outputs, dcaptures);
-  auto op = SdpaBackwardOp::create(
-      b, loc, ValueRange(outputs).getTypes(), scales.query, scales.key, scales.value, results.out, results.max,
-      results.dout, results.dlse, results.logSum, map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1],
-      outputs[2], dbias, dsink, dcaptures, map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()),
-      map(sdpa.getCausalOffset()), map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scales.keyScale,
-      scales.valueScale, map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scales.scaleValue, scales.scale,
-      sdpa.getCausalAttr(), sdpa.getWindowAttr(), sdpa.getAlignAttr(), sdpa.getChunkAttr(), sdpa.getPrefixAttr(),
-      sdpa.getSoftcapAttr(), sdpa.getDropoutPAttr(), getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr),
-      /*schedule=*/ScheduleAttr());
+  // Operands in the order of the op.
+  SmallVector<Value> operands;
+  SmallVector<int32_t> segments;
+  auto add = [&](ValueRange values) {
+    llvm::append_range(operands, values);
+    segments.push_back(values.size());
+  };
+  for (Value value :
+       {scales.query, scales.key, scales.value, results.out, results.max, results.dout, results.dlse, results.logSum,
+        map(sdpa.getBias()), map(sdpa.getMask()), outputs[0], outputs[1], outputs[2], dbias, dsink})
+    add(value ? ValueRange(value) : ValueRange());
+  add(dcaptures);
+  for (Value value :
+       {map(sdpa.getSink()), map(sdpa.getQLengths()), map(sdpa.getKvLengths()), map(sdpa.getCausalOffset()),
+        map(sdpa.getCuSeqlensQ()), map(sdpa.getCuSeqlensK()), scales.keyScale, scales.valueScale,
+        map(sdpa.getDropoutSeed()), map(sdpa.getDropoutOffset()), scales.scaleValue})
+    add(value ? ValueRange(value) : ValueRange());
+  // Words that are attributes: those of the table.
+  NamedAttrList attributes;
+  for (const WordInfo &word : getWords())
+    if (Attribute attribute = word.isAttribute() ? sdpa->getAttr(word.name) : Attribute())
+      attributes.set(word.name, attribute);
+  attributes.erase("scale");
+  if (scales.scale)
+    attributes.set("scale", scales.scale);
+  if (ArrayAttr maps = getBackwardMaps(b, sdpa, wanted, results.dlse != nullptr))
+    attributes.set("maps", maps);
+  attributes.set(SdpaBackwardOp::getOperandSegmentSizeAttr(), b.getDenseI32ArrayAttr(segments));
+  auto op = SdpaBackwardOp::create(b, loc, ValueRange(outputs).getTypes(), operands, attributes.getAttrs());
   sdpa.getMaskMod().cloneInto(&op.getMaskMod(), mapping);
   sdpa.getScoreMod().cloneInto(&op.getScoreMod(), mapping);
   if (!op.getScoreMod().empty() &&

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _chain
-from attn._dual import times
+from attn._dual import tanh_slope, times
 
 Array = npt.NDArray[Any]
 
@@ -36,9 +36,9 @@ def scores_backward(
         return dq @ weights[0].T, dk @ weights[1].T, _outer(q, dq), _outer(k, dk), dw
     if kind == "additive":  # s = w u, u = tanh(q + k):  dw = Σ ds u, d(q + k) = ds w (1 − u²)
         per_head = np.repeat(k, q.shape[1] // k.shape[1], axis=1)
-        u = np.tanh(q[..., :, None, :] + per_head[..., None, :, :])
-        d = times(ds[..., None], weights[0] * (1.0 - u * u))
-        return d.sum(3), fold(d.sum(2), k.shape[1]), times(ds[..., None], u).sum((0, 1, 2, 3))
+        inner = q[..., :, None, :] + per_head[..., None, :, :]
+        d = times(ds[..., None], weights[0] * tanh_slope(inner))
+        return d.sum(3), fold(d.sum(2), k.shape[1]), times(ds[..., None], np.tanh(inner)).sum((0, 1, 2, 3))
     # s = q·k:  dq = ds K, dk = dsᵀ Q
     keep, transposed = ds != 0, ds.swapaxes(-1, -2)
     return _chain.apply(ds, k, keep), fold(_chain.apply(transposed, q, keep.swapaxes(-1, -2)), k.shape[1])
@@ -52,7 +52,7 @@ def scale_backward(s: Array, value: float, ds: Array) -> tuple[Array, Array]:
 def softcap_backward(s: Array, cap: float, ds: Array) -> tuple[Array, Array]:
     """The gradients of `softcap(s, cap)`: with t = tanh(s / cap), of s, ds (1 − t²), and of the cap."""
     t = np.tanh(s / cap)
-    inner = times(ds, 1.0 - t * t)
+    inner = times(ds, tanh_slope(s / cap))
     # Σ ds (t − (1 − t²) s / cap)
     return inner, (times(ds, t) - times(inner, s / cap)).sum()
 

@@ -40,3 +40,6 @@ MINIMA = {
 
 # Those that are placed by the alignment of causal or align.
 PLACED = ["window", "chunk"]
+
+# Those that decide which keys are kept: attn.reference.predicate takes each.
+MASKS = ["window", "chunk", "prefix"]

@@ -45,3 +45,27 @@ def test_a_bad_row():
     q[:, :, 0] = np.nan
     for x, y in zip(attn.sdpa(q, k, v, softcap=2.0, return_lse=True), expected, strict=True):
         np.testing.assert_allclose(x[:, :, 1:], y[:, :, 1:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["softcap", "score_mod"])
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 10.0), (np.float64, 20.0)], ids=["f32", "f64"])
+def test_gradients_where_every_score_is_saturated(dtype, least, form):
+    """The slope of tanh is no difference from 1: where tanh rounds to 1, it is small and exact, not 0."""
+    rng = np.random.default_rng(0)
+    q, k, v, dout = (rng.standard_normal((1, 2, n, 8)).astype(dtype) for n in (20, 33, 33, 20))
+    q[..., 1:] = 0
+    q[..., 0], k[..., 0] = 1 + rng.random((1, 2, 20)) / 20, least + rng.random((1, 2, 33))
+    mod = {"softcap": {"softcap": 1.0}, "score_mod": {"score_mod": lambda s, b, h, i, j: attn.tanh(s)}}[form]
+    options = {"scale": 1.0, **mod}
+    out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
+    found = attn.sdpa_backward(q, k, v, out, lse, dout, **options)
+    x = (q[:, :, :, None].astype(np.float64) * k[:, :, None]).sum(-1)
+    p = np.full(x.shape, 1 / 33)  # all scores are 1 but for less than their roundings
+    dp = (dout[:, :, :, None].astype(np.float64) * v[:, :, None]).sum(-1)
+    ds = p * (dp - (p * dp).sum(-1, keepdims=True)) / np.cosh(x) ** 2
+    bound = {np.float32: 2e-5, np.float64: 2e-12}[dtype]
+    for name, expected in (("q", ds @ k), ("k", ds.swapaxes(-1, -2) @ q)):
+        reference = attn.reference.sdpa_backward(q, k, v, out, lse, dout, grad=(name,), **options)[name]
+        for what, actual in (("kernel", found[name]), ("reference", reference)):
+            error = np.abs(actual - expected).max() / np.abs(expected).max()
+            assert error <= bound, f"d{name} of the {what}: {error:.3g}"

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Inputs.h"
+#include "../common/BeyondLengths.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -55,131 +56,28 @@ void scale(NpyArray &array, double factor, bool isMixed) {
   }
 }
 
-/// Elements that a kernel must not read: NaN, where the type has one.
-void poison(NpyArray &array, int64_t first, int64_t count) {
-  const int64_t bytes = getNpyTypeSize(array.type);
-  const bool isCode = array.type == NpyType::Int8 || array.type == NpyType::Float8E4M3FN; // 0x7f: 127, NaN
-  if (isCode || isFloat(array.type))
-    std::memset(array.data + first * bytes, isCode ? 0x7f : 0xff, count * bytes);
+/// K and V of each second batch index from `first` on, where its rows lie right behind those of the one before: nothing
+/// of them is in the outputs of the others.
+void poisonNeighbours(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, int64_t first) {
+  const NpyArray *sums = nullptr; // where sequences are packed
+  for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+    if (argument.name == "cu_seqlens_k")
+      sums = &array;
+    // Lengths leave rows between them.
+    if (any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::PrefixSums; }))
+      return;
+  }
+  for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
+    if (argument.isOutput || !is_contained({"k", "v"}, StringRef(argument.name)) || array.shape.size() != 3)
+      continue;
+    const int64_t count = sums ? sums->shape[0] - 1 : array.shape[0];
+    const int64_t row = getNumElements(array.shape) / std::max<int64_t>(array.shape[0], 1);
+    for (int64_t i = first; count > 1 && i < count; i += 2) {
+      const int64_t begin = sums ? readInteger(*sums, i) : i, end = sums ? readInteger(*sums, i + 1) : i + 1;
+      poison(array, begin * row, (end - begin) * row);
+    }
+  }
 }
-
-class Poisoner {
-public:
-  Poisoner(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) : kernel(kernel), arrays(arrays) {}
-
-  /// K and V of each second batch index from `first` on, where its rows lie right behind those of the one before:
-  /// nothing of them is in the outputs of the others.
-  void poisonNeighbours(int64_t first) {
-    const NpyArray *sums = nullptr; // where sequences are packed
-    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      if (argument.name == "cu_seqlens_k")
-        sums = &array;
-      // Lengths leave rows between them.
-      if (any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::PrefixSums; }))
-        return;
-    }
-    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      if (argument.isOutput || !is_contained({"k", "v"}, StringRef(argument.name)) || array.shape.size() != 3)
-        continue;
-      const int64_t count = sums ? sums->shape[0] - 1 : array.shape[0];
-      const int64_t row = getNumElements(array.shape) / std::max<int64_t>(array.shape[0], 1);
-      for (int64_t i = first; count > 1 && i < count; i += 2) {
-        const int64_t begin = sums ? readInteger(*sums, i) : i, end = sums ? readInteger(*sums, i + 1) : i + 1;
-        poison(array, begin * row, (end - begin) * row);
-      }
-    }
-  }
-
-  void run() {
-    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      for (const ValueCheck &check : argument.checks) {
-        // What is appended to has rows in use beyond the positions.
-        if (check.kind == ValueCheck::Kind::BlockTable)
-          poisonPages(check, array);
-        else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "q_lengths")
-          poisonRows(array, {"q"}, check);
-        else if (check.kind == ValueCheck::Kind::Lengths && argument.name == "kv_lengths" && !hasTable())
-          poisonRows(array, {"k", "v", "k_scale", "v_scale"}, check);
-      }
-    }
-  }
-
-private:
-  int64_t getSize(const SizePlace &place) const {
-    return place.argument < 0 ? place.dim : arrays[place.argument].shape[place.dim];
-  }
-  int64_t getLimit(const ValueCheck &check) const { return getSize(check.limit[0]) * getSize(check.limit[1]); }
-  bool hasTable() const {
-    return any_of(kernel.arguments, [](const KernelArgument &argument) {
-      return any_of(argument.checks, [](const ValueCheck &check) { return check.kind != ValueCheck::Kind::Lengths; });
-    });
-  }
-
-  /// [batch, rows, heads, D] or [batch, heads, rows, D]: the dimension of so many rows, the only one where both could
-  /// be.
-  static std::optional<unsigned> findRows(const NpyArray &array, int64_t rows) {
-    std::optional<unsigned> found;
-    for (unsigned dim = 1; dim < std::min<size_t>(array.shape.size(), 3); ++dim) {
-      if (array.shape[dim] != rows)
-        continue;
-      if (found)
-        return std::nullopt;
-      found = dim;
-    }
-    return found;
-  }
-
-  /// Rows from the length of their batch index on.
-  void poisonRows(const NpyArray &lengths, ArrayRef<StringRef> names, const ValueCheck &check) {
-    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      if (argument.isOutput || !is_contained(names, argument.name) || array.shape.empty() ||
-          array.shape[0] != lengths.shape[0])
-        continue;
-      const std::optional<unsigned> dim = findRows(array, getLimit(check));
-      if (!dim)
-        continue;
-      const int64_t rows = array.shape[*dim];
-      int64_t outer = 1, inner = 1;
-      for (unsigned i = 1; i < array.shape.size(); ++i)
-        (i < *dim ? outer : inner) *= i == *dim ? 1 : array.shape[i];
-      for (int64_t batch = 0; batch < array.shape[0]; ++batch) {
-        const int64_t length = readInteger(lengths, batch);
-        for (int64_t i = batch * outer; i < (batch + 1) * outer; ++i)
-          poison(array, (i * rows + length) * inner, (rows - length) * inner);
-      }
-    }
-  }
-
-  /// Pages that the table does not name, and rows of a sequence's last page behind its end.
-  void poisonPages(const ValueCheck &check, const NpyArray &table) {
-    const int64_t page = getSize(check.page), width = table.shape[1], pages = getLimit(check);
-    std::vector<int64_t> used(pages, 0); // rows in use; of a page that two sequences have, the more
-    for (int64_t i = 0, e = getNumElements(table.shape); i < e; ++i) {
-      const int64_t left = readInteger(arrays[check.lengths], i / width) - (i % width) * page;
-      if (left > 0)
-        used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
-    }
-    for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      if (argument.isOutput || array.shape.empty() || array.shape[0] != pages ||
-          !is_contained({"k", "v", "k_scale", "v_scale"}, StringRef(argument.name)))
-        continue;
-      const std::optional<unsigned> dim = findRows(array, page);
-      const int64_t size = getNumElements(array.shape) / std::max<int64_t>(pages, 1);
-      int64_t inner = 1;
-      for (unsigned i = dim ? *dim + 1 : 0; dim && i < array.shape.size(); ++i)
-        inner *= array.shape[i];
-      for (int64_t i = 0; i < pages; ++i) {
-        if (used[i] == 0)
-          poison(array, i * size, size);
-        for (int64_t first = i * size; dim && used[i] != 0 && first < (i + 1) * size; first += page * inner)
-          poison(array, first + used[i] * inner, (page - used[i]) * inner);
-      }
-    }
-  }
-
-  const Kernel &kernel;
-  MutableArrayRef<NpyArray> arrays;
-};
 
 } // namespace
 
@@ -278,9 +176,8 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
     if (factor < magnitude)
       scale(*keys, std::min(magnitude / factor, kLargestFactor16), /*isMixed=*/false);
   }
-  Poisoner poisoner(kernel, *arrays);
-  poisoner.run();
+  poisonBeyondLengths(kernel, *arrays);
   if (magnitude <= kMixedMagnitude)
-    poisoner.poisonNeighbours(magnitude == 1 ? 1 : 0);
+    poisonNeighbours(kernel, *arrays, magnitude == 1 ? 1 : 0);
   return arrays;
 }

@@ -1,8 +1,8 @@
 //===- RandomArguments.cpp - inputs that a kernel accepts -----------------===//
 //
-// Floats are normal, booleans mostly true; integers are what their checks
-// (attn.arguments) allow: lengths, prefix sums, block tables, positions. Quantised
-// keys and values take every value of their type, and scales bring them back to 1.
+// Floats are normal, those of a projection's weights such that rows stay so; booleans mostly true; integers are what
+// their checks (attn.arguments) allow: lengths, prefix sums, block tables, positions. Quantised keys and values take
+// every value of their type, and scales bring them back to 1.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -126,8 +126,16 @@ private:
   }
   int64_t getLimit(const ValueCheck &check) const { return getSize(check.limit[0]) * getSize(check.limit[1]); }
 
-  template <typename T> void fillNormal(NpyArray &array) {
-    std::normal_distribution<T> distribution(0, 1);
+  /// 1 / sqrt(K) for the weights of a projection, (K, N): rows of its products are then normal, too. With 1, scores
+  /// would be of size K and their softmax a maximum, where roundings decide.
+  static double getDeviation(const KernelArgument &argument, const NpyArray &array) {
+    StringRef role = StringRef(argument.name).rtrim("0123456789"); // of two of one role, the second is weight2
+    bool isProjection = array.shape.size() == 2 && is_contained({"w_q", "w_k", "w_v", "w_o", "weight"}, role);
+    return 1 / std::sqrt(static_cast<double>(isProjection ? std::max<int64_t>(array.shape[0], 1) : 1));
+  }
+
+  template <typename T> void fillNormal(NpyArray &array, double deviation) {
+    std::normal_distribution<T> distribution(0, static_cast<T>(deviation));
     for (T &element : MutableArrayRef(reinterpret_cast<T *>(array.data), getNumElements(array.shape)))
       element = distribution(generator);
   }
@@ -138,11 +146,11 @@ private:
     if (argument.name == getWord(Word::scale_value).argument && argument.isScalar)
       return fillScale(array);
     switch (array.type) {
-    case NpyType::Float32: return fillNormal<float>(array);
-    case NpyType::Float64: return fillNormal<double>(array);
+    case NpyType::Float32: return fillNormal<float>(array, getDeviation(argument, array));
+    case NpyType::Float64: return fillNormal<double>(array, getDeviation(argument, array));
     case NpyType::Float16:
     case NpyType::BFloat16: {
-      std::normal_distribution<double> distribution(0, 1);
+      std::normal_distribution<double> distribution(0, getDeviation(argument, array));
       for (uint16_t &element : MutableArrayRef(reinterpret_cast<uint16_t *>(array.data), getNumElements(array.shape)))
         element = toNarrowFloat(array.type, distribution(generator));
       return;

@@ -46,6 +46,10 @@ struct GradientFlow {
 mlir::LogicalResult buildChainGradients(mlir::OpBuilder &builder, GradientFlow &flow,
                                         llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// The derivative of tanh at x, 4 e / (1 + e)^2 with e = exp(-2 |x|): 1 - tanh(x)^2 without the difference, which where
+/// tanh rounds to 1 is 0.
+mlir::Value buildTanhSlope(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x);
+
 /// Makes cap * tanh(score_mod(s) / cap) of what `region` computes; the region, which may be empty, then takes and
 /// yields `type`.
 void foldSoftcap(mlir::OpBuilder &builder, mlir::Location loc, double cap, mlir::Type type, mlir::Region &region);

@@ -57,6 +57,9 @@ StringRef getUnmappedRole(Operation *op, Value value) {
     roles = {{gather.getCache(), "cache"},
              {gather.getBlockTable(), "block_table"},
              {gather.getLengths(), getLengths(WordCounts::Keys).argument}};
+  else if (auto layer = dyn_cast<MultiHeadOp>(op))
+    roles = {{layer.getX(), "x"},    {layer.getWQ(), "w_q"}, {layer.getWK(), "w_k"},
+             {layer.getWV(), "w_v"}, {layer.getWO(), "w_o"}, {layer.getOutput(), "output"}};
   else if (isa<ScoresOp>(op))
     return "weight";
   for (auto [operand, role] : roles)
@@ -277,7 +280,7 @@ private:
     std::string name, placeholder = isOutput ? "output" : "input";
     for (Value value : getReads(argument))
       for (OpOperand &use : value.getUses()) {
-        if (!isa<AttnDialect>(use.getOwner()->getDialect()) || isa<MultiHeadOp>(use.getOwner()))
+        if (!isa<AttnDialect>(use.getOwner()->getDialect()))
           continue;
         StringRef role = getRole(use);
         if (!name.empty() && name != role)

@@ -6,20 +6,22 @@ For those of a bias, a sink and captured tensors on a GPU, which have no kernels
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from attn import _chain, _words
+from attn import _chain, _checks, _forward, _words
 from attn.torch import _regions
-from attn.torch._tape import Region
+from attn.torch._tape import Region, tanh_slope
 
 if TYPE_CHECKING:
     from attn.torch._ops import Call
 
 Tensor = torch.Tensor
 WITH_KERNELS = frozenset("qkv")
+# What the predicate of a call takes beside the words that mask.
+PREDICATE = frozenset(("causal", "align", "q_lengths", "kv_lengths"))
 
 
 def needs_formulas(wanted: tuple[str, ...]) -> bool:
@@ -54,7 +56,7 @@ def gradients(
     indices = tuple(x.view([-1 if n == dim else 1 for n in range(4)]) for dim, x in enumerate(ranges))
     captures = dict(zip(_regions.names(call.regions), call.captures, strict=True))
     of_scores, of_masks = _bodies(call.regions)
-    kept = _kept(call, scores, indices)
+    kept = _kept(call, scores)
     if of_masks:
         kept = kept & Region(of_masks, captures, indices, q.new_zeros(())).value
     if call.bias is not None:
@@ -71,8 +73,8 @@ def gradients(
     if region is not None:
         s = region.value.expand(scores)
     softcap = dict(zip(_words.FORMS, call.words, strict=True)).get("softcap")
-    capped = None if softcap is None else torch.tanh(s / softcap)
-    s = s if capped is None else softcap * capped
+    ratio = None if softcap is None else s / softcap
+    s = s if ratio is None else softcap * torch.tanh(ratio)
     s = s if call.bias is None else s + call.bias.to(element)
     # P = kept ? exp((s − m) − ln l) : 0;  W = z P;  dP = z dO Vᵀ;  Δ = Σ dO O − dlse;  dS = P (dP − Δ)
     is_empty = row_max == -torch.inf
@@ -90,8 +92,8 @@ def gradients(
     if call.bias is not None:
         dims = [dim for dim in range(4) if call.bias.shape[dim] == 1 and scores[dim] != 1]
         found["bias"] = ds.sum(dims, keepdim=True) if dims else ds
-    if capped is not None:
-        ds = torch.where(ds == 0, 0, ds * (1 - capped * capped))
+    if ratio is not None:
+        ds = torch.where(ds == 0, 0, ds * tanh_slope(ratio))
     if region is not None:
         ds, of_captures = region.backward(ds)
         found |= {f"captures.{n}": of_captures[name] for n, name in enumerate(captures)}
@@ -106,31 +108,12 @@ def _bodies(text: str) -> tuple[str, str]:
     return of_scores.partition("\n}")[0], of_masks.partition("\n}")[0]
 
 
-def _kept(call: Call, scores: tuple[int, ...], indices: tuple[Tensor, ...]) -> Tensor:
-    """Which keys each query keeps, without functions: lengths ∧ (causal ∧ window ∧ chunk ∨ j < prefix) ∧ mask."""
-    b, _, i, j = indices
-    words: dict[str, Any] = dict.fromkeys([*_words.FORMS, "causal", "align"]) | call.options()
-    full = torch.full((scores[0],), 1, dtype=torch.int64, device=i.device)
-    rows = scores[2] * full if call.q_lengths is None else call.q_lengths.long()
-    keys = scores[3] * full if call.kv_lengths is None else call.kv_lengths.long()
-    chosen = words["causal"] if words["causal"] is not None else words["align"]
-    offsets = {"top_left": 0 * rows, "bottom_right": keys - rows, None: 0 * rows}
-    offset = chosen.long() if isinstance(chosen, Tensor) else offsets[chosen]
-    diagonal = i + offset[b]
-    kept = torch.ones_like(diagonal, dtype=torch.bool)
-    if words["causal"] is not None:
-        kept = kept & (j <= diagonal)
-    left, right = words["window"] or (None, None)
-    if left is not None:
-        kept = kept & (diagonal - left <= j)
-    if right is not None:
-        kept = kept & (j <= diagonal + right)
-    if words["chunk"] is not None:
-        chunk = words["chunk"]
-        kept = kept & (torch.div(diagonal, chunk, rounding_mode="floor") == j // chunk)
-    if words["prefix"] is not None:
-        kept = kept | (j < words["prefix"])
-    kept = kept & (i < rows[b]) & (j < keys[b])
+def _kept(call: Call, scores: tuple[int, ...]) -> Tensor:
+    """Which keys each query keeps, without functions: the predicate of attn.reference, and the mask."""
+    sizes = _checks.qkv(call.q.shape, call.k.shape, call.v.shape)
+    options = {name: x for name, x in call.options().items() if name in PREDICATE or name in _words.MASKS}
+    on_host = {name: x.cpu().numpy() if isinstance(x, Tensor) else x for name, x in options.items()}
+    kept = torch.from_numpy(np.broadcast_to(_forward.predicate(sizes, **on_host), scores).copy()).to(call.q.device)
     return kept if call.mask is None else kept & call.mask
 
 
