@@ -23,6 +23,8 @@ Array = npt.NDArray[Any]
 # What has a gradient besides the arrays of floats that score_mod reads: always, and where the call has it.
 ALWAYS = ("q", "k", "v", "scale")
 GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
+# What stands behind **options.
+KEYWORDS = tuple(_forward.steps.__kwdefaults__)
 
 
 def sdpa_backward(
@@ -31,7 +33,7 @@ def sdpa_backward(
     v: npt.ArrayLike,
     out: npt.ArrayLike | None,
     lse: npt.ArrayLike | None,
-    dout: npt.ArrayLike,
+    dout: npt.ArrayLike | None,
     *,
     dlse: npt.ArrayLike | None = None,
     dweights: npt.ArrayLike | None = None,
@@ -46,7 +48,7 @@ def sdpa_backward(
     Args:
       q, k, v: as in `sdpa`, in `layout`.
       out, lse: what `sdpa` returned for them; None to compute it here.
-      dout: the cotangent of out, of its shape. Rows that keep no key are not read.
+      dout: the cotangent of out, of its shape, or None for 0 beside another one. Rows that keep no key are not read.
       dlse: the cotangent of lse, (B, Hq, Sq), or None for 0. Rows whose lse is −inf are not read.
       dweights: the cotangent of the weights, (B, Hq, Sq, Sk), or None for 0. Keys that are removed are not read.
       grad: whose gradients: "q", "k", "v", "bias", "sink", "scale", "softcap", "k_scale", "v_scale", and the names of
@@ -64,9 +66,8 @@ def sdpa_backward(
         `sdpa`.
       TypeError: as in `sdpa`; or score_mod has a function without a derivative.
     """
-    unknown = options.keys() - _forward.steps.__kwdefaults__.keys()
-    if unknown:
-        raise _checks.unknown_keyword("sdpa_backward", min(unknown))
+    _checks.keywords("sdpa_backward", options, KEYWORDS)
+    grad = _checks.gradients(grad)
     narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
     _check_names(grad, options, narrow)
     at = _forward.steps(q, k, v, layout=layout, heads=heads, **options)
@@ -83,7 +84,9 @@ def sdpa_backward(
         z = _chain.dropout(z, *_checks.dropout(dropout))
     lse = at.lse if lse is None else of_shape("lse", np.asarray(lse, np.float64), sizes.scores[:3])
     out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
-    dout = with_heads("dout", dout)
+    if dout is None and dlse is None and dweights is None:
+        raise TypeError("expected dout, dlse or dweights, the cotangent of a result, found None for all")
+    dout = np.zeros(out.shape) if dout is None else with_heads("dout", dout)
     is_empty = lse == -np.inf
     dlse = np.zeros(lse.shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), lse.shape)
 
@@ -125,8 +128,6 @@ def sdpa_backward(
 
 def _check_names(grad: Sequence[str], options: dict[str, Any], narrow: list[str]) -> None:
     """Raises if a gradient is asked for of what the call does not have."""
-    if isinstance(grad, str) or not all(isinstance(x, str) for x in grad):
-        raise TypeError(f'expected grad to be names, as ("q", "k", "v"), found {grad!r}')
     for name in grad:
         if name in GIVEN and options.get(name) is None:
             raise ValueError(f"expected {name} in the call whose grad has {name!r}, found none")

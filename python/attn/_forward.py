@@ -43,6 +43,7 @@ class Steps(NamedTuple):
     lse: Array
 
 
+@_checks.explains_arguments
 def sdpa(
     q: npt.ArrayLike,
     k: npt.ArrayLike,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attn import _checks, _cuda, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
@@ -20,13 +22,14 @@ OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNE
 PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 
 
+@_checks.explains_options(OPTIONS)
 def sdpa_backward(
     q: TensorT,
     k: Tensor,
     v: Tensor,
     out: Tensor,
     lse: Tensor,
-    dout: Tensor,
+    dout: Tensor | None,
     *,
     dlse: Tensor | None = None,
     grad: Sequence[str] = ALWAYS,
@@ -43,7 +46,7 @@ def sdpa_backward(
     Args:
       q, k, v: as for `attn.sdpa`, in its `layout`.
       out, lse: what `attn.sdpa(q, k, v, …, return_lse=True)` returned.
-      dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
+      dout: the cotangent of out, of its shape and type; None for 0, beside a dlse. Rows that keep no key are not read.
       dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
       grad: whose gradients: of "q", "k", "v", "bias" and "sink", of a "scale" that is an array, of "k_scale" and
         "v_scale" in the place of quantised k and v, and of arrays of floats that score_mod reads, by the names that it
@@ -61,19 +64,19 @@ def sdpa_backward(
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
       CompileError: the compiler refused the problem.
     """
-    _check_keywords("sdpa_backward", options, OPTIONS)
     call = api.dense(q, k, v, target, **options)
     saved = _Saved(out, lse, dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
+@_checks.explains_options(PACKED_OPTIONS)
 def varlen_sdpa_backward(
     q: TensorT,
     k: Tensor,
     v: Tensor,
     out: Tensor,
     lse: Tensor,
-    dout: Tensor,
+    dout: Tensor | None,
     cu_seqlens_q: Integers,
     cu_seqlens_k: Integers,
     *,
@@ -90,7 +93,7 @@ def varlen_sdpa_backward(
     Args:
       q, k, v, cu_seqlens_q, cu_seqlens_k: as for `attn.varlen_sdpa`.
       out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q).
-      dout, dlse: the cotangents of out and lse, of their shapes and types; dlse may be None for 0.
+      dout, dlse: the cotangents of out and lse, of their shapes and types; one of them may be None for 0.
       grad: whose gradients, as for `attn.sdpa_backward`; there is no bias.
       score_mod, mask_mod, dynamic, target: as for `attn.varlen_sdpa`.
       options: the other keywords of `attn.varlen_sdpa`, as in the forward call, but for return_lse.
@@ -101,7 +104,6 @@ def varlen_sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
-    _check_keywords("varlen_sdpa_backward", options, PACKED_OPTIONS)
     call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
     saved = _Saved(out, lse, dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
@@ -115,23 +117,36 @@ class _Saved(NamedTuple):
     dout: Any
     dlse: Any = None
 
+    def checked(self, *, is_on_device: bool) -> dict[str, Any]:
+        """What is there of it by name; where one of the cotangents is None, it is 0."""
+        if self.dout is None and self.dlse is None:
+            raise TypeError("expected dout or dlse, the cotangent of out or of lse, found None for both")
+        named = {name: x for name, x in self._asdict().items() if x is not None or name != "dlse"}
+        for name, x in named.items():
+            if x is None and (name != "dout" or is_on_device):
+                write = "zeros like out" if name == "dout" else "that of the forward call with return_lse=True"
+                raise TypeError(f"expected {name} to be an array, found None; write {write}")
+        if is_on_device:
+            return named
+        named["dout"] = np.zeros_like(_tensor.as_array("out", self.out)) if self.dout is None else self.dout
+        return {name: _tensor.as_array(name, x) for name, x in named.items()}
+
 
 def _run(
     call: api.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
 ) -> dict[str, Any]:
     """The gradients of a call by the kernel of its problem; `traced` as for `api.Call.traced`."""
-    names = _as_names(grad)
+    names = _checks.gradients(grad)
+    results = saved.checked(is_on_device=_cuda.is_target(call.target))
     problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
     source, captured = call._replace(problem=problem).traced(**traced)
     _check_names(names, options, _captured(source))
-    results = {name: x for name, x in saved._asdict().items() if x is not None}
-    if not _cuda.is_target(call.target):
-        results = {name: _tensor.as_array(name, x) for name, x in results.items()}
     kernel = api.compiled(source, call.target, "sdpa_backward")
     gradients = kernel.run([*call.inputs, *captured, *results.values()], model)
     return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
+@_checks.explains_options(OPTIONS)
 def vjp(
     q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
 ) -> tuple[Any, Callable[..., dict[str, TensorT]]]:
@@ -149,10 +164,10 @@ def vjp(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
-    _check_keywords("vjp", options, OPTIONS)
     return _vjp(api.sdpa, sdpa_backward, (q, k, v), (), grad, return_lse, options)
 
 
+@_checks.explains_options(PACKED_OPTIONS)
 def varlen_vjp(
     q: TensorT,
     k: Tensor,
@@ -179,7 +194,6 @@ def varlen_vjp(
     Raises:
       TypeError, ValueError, CompileError: as `attn.varlen_sdpa` and, from pullback, `attn.varlen_sdpa_backward`.
     """
-    _check_keywords("varlen_vjp", options, PACKED_OPTIONS)
     sums = (cu_seqlens_q, cu_seqlens_k)
     return _vjp(_serving.varlen_sdpa, varlen_sdpa_backward, (q, k, v), sums, grad, return_lse, options)
 
@@ -194,24 +208,15 @@ def _vjp(
     options: dict[str, Any],
 ) -> tuple[Any, Callable[..., dict[str, Any]]]:
     """The results of a forward pass, and its backward pass as a function of cotangents."""
+    names = _checks.gradients(grad)
     if options.get("score_mod") is None:
-        _check_names(_as_names(grad), options)
+        _check_names(names, options)
     out, lse = forward(*arrays, *sums, return_lse=True, **options)
 
-    def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, Any]:
+    def pullback(dout: Tensor | None, dlse: Tensor | None = None) -> dict[str, Any]:
         return backward(*arrays, out, lse, dout, *sums, dlse=dlse, grad=grad, **options)
 
     return ((out, lse) if _checks.flag("return_lse", return_lse) else out), pullback
-
-
-def _as_names(grad: Sequence[str]) -> tuple[str, ...]:
-    return (grad,) if isinstance(grad, str) else tuple(grad)
-
-
-def _check_keywords(function: str, options: dict[str, Any], known: frozenset[str]) -> None:
-    unknown = options.keys() - known
-    if unknown:
-        raise _checks.unknown_keyword(function, min(unknown))
 
 
 def _captured(source: str) -> tuple[str, ...]:

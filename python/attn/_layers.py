@@ -80,6 +80,7 @@ def multi_head(
     return api.compiled(text, target)(*named.values())
 
 
+@_checks.explains_arguments
 def merge(out1: TensorT, lse1: Tensor, out2: Tensor, lse2: Tensor, *, target: str = "host") -> tuple[TensorT, TensorT]:
     """The attention over the keys of two calls, from their results: shared prefixes, split keys.
 
