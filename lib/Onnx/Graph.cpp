@@ -103,13 +103,12 @@ void Planner::addType(StringRef valueName) {
 Expected<GraphPlan> Planner::run() {
   if (Error error = addInitializers(model, *function))
     return std::move(error);
-  std::string problem;
   for (StringRef input : model.inputs) {
     auto found = model.types.find(input);
     if (model.initializers.contains(input) || function->find(input))
       continue;
     if (Error error = function->addArgument(input, found->second))
-      problem = llvm::toString(std::move(error));
+      plan.problems.push_back((name + ": " + llvm::toString(std::move(error))).str());
   }
   for (size_t i = 0; i < model.nodes.size(); ++i) {
     if (Error error = addNode(i))
@@ -121,9 +120,10 @@ Expected<GraphPlan> Planner::run() {
                                              "models of Attention nodes, or weights as inputs",
                                              name, kMaxText));
   }
-  bool isWhole = problem.empty() && plan.uncovered.empty() && !model.outputs.empty() &&
-                 llvm::all_of(model.outputs, [&](StringRef output) { return function->find(output); });
-  if (!isWhole)
+  for (StringRef output : model.outputs)
+    if (plan.uncovered.empty() && !function->find(output))
+      plan.problems.push_back(formatv("{0}: expected a node that makes {1}, found none", name, quote(output)));
+  if (!plan.problems.empty() || !plan.uncovered.empty() || model.outputs.empty())
     cutParts();
   else
     plan.whole = std::move(function);

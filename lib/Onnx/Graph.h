@@ -23,6 +23,8 @@ struct GraphPlan {
   std::vector<std::vector<size_t>> parts;
   /// Nodes without a rule for what they are, with the reason.
   std::vector<std::pair<size_t, std::string>> uncovered;
+  /// What is wrong with inputs and outputs of the graph, with its name.
+  std::vector<std::string> problems;
 };
 
 /// Prints all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
