@@ -112,7 +112,7 @@ Error Importer::explain() const {
   std::vector<std::string> lines;
   for (const auto &[reason, entry] : reasons)
     lines.push_back(entry.second.str() +
-                    (entry.first > 1 ? formatv(" (and {0} more nodes)", entry.first - 1).str() : ""));
+                    (entry.first > 1 ? formatv(" (and {0} more of this kind)", entry.first - 1).str() : ""));
   llvm::append_range(lines, skipped);
   if (lines.empty())
     return llvm::createStringError(name + ": expected outputs of the graph, found none");
@@ -137,7 +137,7 @@ Error Importer::addGraph() {
   llvm::MapVector<std::pair<StringRef, StringRef>, std::pair<size_t, std::string>> operators;
   for (const auto &[index, reason] : plan->uncovered) {
     const Node &node = model.nodes[index];
-    if (isAttention(node))
+    if (isAttention(node) || llvm::binary_search(plan->followers, index))
       continue;
     auto &[count, message] = operators[{node.domain, node.opType}];
     if (count++ == 0)
@@ -147,6 +147,10 @@ Error Importer::addGraph() {
   for (auto &[op, entry] : operators)
     skipped.push_back(entry.second +
                       (entry.first > 1 ? formatv(" (and {0} more of this operator)", entry.first - 1).str() : ""));
+  if (size_t count = plan->followers.size())
+    skipped.push_back(formatv("{0}: {1} more {2} of these, of which the model has no types; write "
+                              "onnx.shape_inference.infer_shapes(model), or export with value_info",
+                              name, count, count > 1 ? "nodes read values" : "node reads values"));
   for (llvm::ArrayRef<size_t> part : plan->parts) {
     size_t index = *llvm::find_if(part, [&](size_t i) { return isSoftmaxStep(model.nodes[i]); });
     std::string function = makeFunctionName(model.nodes[index].name, formatv("attention_{0}", index));
