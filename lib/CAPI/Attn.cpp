@@ -25,7 +25,7 @@ using CheckedEntry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64
 using CudaEntry = int32_t (*)(const DLTensor *const *, int64_t, void *, int64_t, void *, char *, int64_t);
 using BytesEntry = int64_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
 
-static Expected<std::unique_ptr<MemoryBuffer>> openSource(attn_source_kind kind, StringRef text) {
+Expected<std::unique_ptr<MemoryBuffer>> attn::openSource(attn_source_kind kind, StringRef text) {
   if (kind == ATTN_SOURCE_MLIR)
     return MemoryBuffer::getMemBufferCopy(text, "input.mlir");
   if (kind == ATTN_SOURCE_ONNX) {

@@ -32,6 +32,9 @@ namespace attn {
 /// Loads an object; its entries are those of the kernels that the manifest lists.
 llvm::Expected<std::unique_ptr<attn_module>> createModule(std::string manifest, llvm::StringRef object);
 
+/// The IR of a source of any kind, with the name that diagnostics use.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openSource(attn_source_kind kind, llvm::StringRef text);
+
 /// The options that C callers give; an error where `parallel` is no word of it.
 llvm::Expected<CompileOptions> getCompileOptions(const attn_compile_options *given);
 

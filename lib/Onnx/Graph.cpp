@@ -62,6 +62,7 @@ private:
   StringRef name;
   std::unique_ptr<GraphFunction> function;
   GraphPlan plan;
+  bool readsUnknown = false;         ///< the current node reads a value of an uncovered node, whose type is not known
   llvm::StringMap<size_t> producers; ///< the node of each value that a node makes
 };
 
@@ -74,7 +75,9 @@ Error Planner::addOperand(StringRef operand) {
   if (auto found = model.initializers.find(operand); found != model.initializers.end())
     return checkTensor(found->second);
   auto found = model.types.find(operand);
-  return function->addArgument(operand, found == model.types.end() ? TensorType() : found->second);
+  TensorType type = found == model.types.end() ? TensorType() : found->second;
+  readsUnknown |= producers.contains(operand) && (type.elementType == 0 || !type.hasShape);
+  return function->addArgument(operand, type);
 }
 
 Error Planner::addNode(size_t index) {
@@ -103,17 +106,21 @@ void Planner::addType(StringRef valueName) {
 Expected<GraphPlan> Planner::run() {
   if (Error error = addInitializers(model, *function))
     return std::move(error);
-  std::string problem;
   for (StringRef input : model.inputs) {
     auto found = model.types.find(input);
     if (model.initializers.contains(input) || function->find(input))
       continue;
     if (Error error = function->addArgument(input, found->second))
-      problem = llvm::toString(std::move(error));
+      plan.problems.push_back((name + ": " + llvm::toString(std::move(error))).str());
   }
   for (size_t i = 0; i < model.nodes.size(); ++i) {
-    if (Error error = addNode(i))
-      plan.uncovered.emplace_back(i, llvm::toString(std::move(error)));
+    readsUnknown = false;
+    if (Error error = addNode(i)) {
+      std::string reason = llvm::toString(std::move(error));
+      if (readsUnknown && hasRule(model.nodes[i]))
+        plan.followers.push_back(i);
+      plan.uncovered.emplace_back(i, readsUnknown && !hasRule(model.nodes[i]) ? "" : reason);
+    }
     for (StringRef value : model.nodes[i].outputs)
       producers[value] = i;
     if (function->getSize() > kMaxText)
@@ -121,9 +128,10 @@ Expected<GraphPlan> Planner::run() {
                                              "models of Attention nodes, or weights as inputs",
                                              name, kMaxText));
   }
-  bool isWhole = problem.empty() && plan.uncovered.empty() && !model.outputs.empty() &&
-                 llvm::all_of(model.outputs, [&](StringRef output) { return function->find(output); });
-  if (!isWhole)
+  for (StringRef output : model.outputs)
+    if (plan.uncovered.empty() && !function->find(output))
+      plan.problems.push_back(formatv("{0}: expected a node that makes {1}, found none", name, quote(output)));
+  if (!plan.problems.empty() || !plan.uncovered.empty() || model.outputs.empty())
     cutParts();
   else
     plan.whole = std::move(function);

@@ -23,6 +23,10 @@ struct GraphPlan {
   std::vector<std::vector<size_t>> parts;
   /// Nodes without a rule for what they are, with the reason.
   std::vector<std::pair<size_t, std::string>> uncovered;
+  /// Of these the nodes that have a rule, and read values of others of these without a known type.
+  std::vector<size_t> followers;
+  /// What is wrong with inputs and outputs of the graph, with its name.
+  std::vector<std::string> problems;
 };
 
 /// Prints all nodes that it can. Types of values that the model leaves out are added to it, as far as they are known.
@@ -30,6 +34,9 @@ llvm::Expected<GraphPlan> planGraph(Model &model, llvm::StringRef name);
 
 /// The function of one part; its arguments are what other nodes make, its results what others read.
 llvm::Expected<std::string> printPart(const Model &model, llvm::ArrayRef<size_t> nodes, llvm::StringRef name);
+
+/// Whether there is a rule for the node's operator (GraphOps.cpp).
+bool hasRule(const Node &node);
 
 /// Softmax, or the exponentials of one by hand; and products.
 bool isSoftmaxStep(const Node &node);

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "GraphOps.h"
+#include "Graph.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -112,6 +113,15 @@ static const llvm::StringMap<Rule> &getRules() {
   return rules;
 }
 
+static std::string getRuleName(const Node &node) {
+  return isStandardDomain(node.domain) ? node.opType.str() : (node.domain + "." + node.opType).str();
+}
+
+bool attn::onnx::hasRule(const Node &node) {
+  std::string name = getRuleName(node);
+  return getRules().contains(name) || name == "Shape" || name == "Size"; // these two are of foldIntegers alone
+}
+
 Error attn::onnx::checkValue(const Value &value) {
   TensorType type = {int64_t(value.element), true, {}};
   for (const Size &size : value.sizes)
@@ -138,9 +148,7 @@ Expected<Values> attn::onnx::printNode(NodeView &view) {
   if (isStandardDomain(view.node.domain))
     results = foldIntegers(view);
   if (!results) {
-    std::string key =
-        isStandardDomain(view.node.domain) ? view.getOp().str() : (view.node.domain + "." + view.getOp()).str();
-    auto rule = getRules().find(key);
+    auto rule = getRules().find(getRuleName(view.node));
     if (rule == getRules().end())
       return view.fail("");
     Expected<Values> printed = rule->second(view);

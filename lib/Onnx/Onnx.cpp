@@ -38,7 +38,8 @@ private:
   StringRef name;
   std::string text;
   llvm::StringSet<> names;
-  std::vector<std::string> skipped, refused;
+  std::vector<std::string> skipped;
+  std::vector<std::pair<std::string, std::string>> refused; ///< the reason, and the message with the node
 };
 
 } // namespace
@@ -71,9 +72,11 @@ std::string Importer::makeFunctionName(StringRef wanted, const std::string &othe
 void Importer::addAttention(size_t index) {
   const Node &node = model.nodes[index];
   std::string label = getLabel(index);
-  Expected<AttentionNode> attention = checkAttention(node, model, formatv("{0}: node {1}", name, label).str());
+  std::string place = formatv("{0}: node {1}", name, label);
+  Expected<AttentionNode> attention = checkAttention(node, model, place);
   if (!attention) {
-    refused.push_back(llvm::toString(attention.takeError()));
+    std::string message = llvm::toString(attention.takeError());
+    refused.emplace_back(StringRef(message).starts_with(place) ? message.substr(place.size()) : message, message);
     return;
   }
   std::string function = makeFunctionName(node.name, formatv("attention_{0}", index));
@@ -98,12 +101,22 @@ static StringRef getAdvice(const Model &model) {
   return "; write a model with Attention nodes (opset 23), or of covered operators (docs/Frontends.md)";
 }
 
-/// A graph without a function: its first node that has no rule, and a way out.
+/// A model without a function: all that stands in the way, each once, and a way out.
 Error Importer::explain() const {
-  if (!refused.empty())
-    return llvm::createStringError(refused.front());
-  return llvm::createStringError(skipped.empty() ? name + ": expected outputs of the graph, found none"
-                                                 : skipped.front() + getAdvice(model));
+  // Nodes that are refused for one reason are one line.
+  llvm::MapVector<StringRef, std::pair<size_t, StringRef>> reasons;
+  for (const auto &[reason, message] : refused) {
+    auto &[count, first] = reasons[reason];
+    first = count++ == 0 ? message : first;
+  }
+  std::vector<std::string> lines;
+  for (const auto &[reason, entry] : reasons)
+    lines.push_back(entry.second.str() +
+                    (entry.first > 1 ? formatv(" (and {0} more of this kind)", entry.first - 1).str() : ""));
+  llvm::append_range(lines, skipped);
+  if (lines.empty())
+    return llvm::createStringError(name + ": expected outputs of the graph, found none");
+  return llvm::createStringError(llvm::join(lines, "\n") + (refused.empty() ? getAdvice(model) : ""));
 }
 
 Error Importer::addGraph() {
@@ -119,11 +132,12 @@ Error Importer::addGraph() {
     text += plan->whole->finish(function, model.outputs);
     return Error::success();
   }
+  skipped = std::move(plan->problems);
   // A remark an operator: where it stands first, how often, and why.
   llvm::MapVector<std::pair<StringRef, StringRef>, std::pair<size_t, std::string>> operators;
   for (const auto &[index, reason] : plan->uncovered) {
     const Node &node = model.nodes[index];
-    if (isAttention(node))
+    if (isAttention(node) || llvm::binary_search(plan->followers, index))
       continue;
     auto &[count, message] = operators[{node.domain, node.opType}];
     if (count++ == 0)
@@ -133,6 +147,10 @@ Error Importer::addGraph() {
   for (auto &[op, entry] : operators)
     skipped.push_back(entry.second +
                       (entry.first > 1 ? formatv(" (and {0} more of this operator)", entry.first - 1).str() : ""));
+  if (size_t count = plan->followers.size())
+    skipped.push_back(formatv("{0}: {1} more {2} of these, of which the model has no types; write "
+                              "onnx.shape_inference.infer_shapes(model), or export with value_info",
+                              name, count, count > 1 ? "nodes read values" : "node reads values"));
   for (llvm::ArrayRef<size_t> part : plan->parts) {
     size_t index = *llvm::find_if(part, [&](size_t i) { return isSoftmaxStep(model.nodes[i]); });
     std::string function = makeFunctionName(model.nodes[index].name, formatv("attention_{0}", index));
@@ -173,8 +191,8 @@ Expected<std::string> Importer::run() {
     return explain();
   if (skipped.empty() && refused.empty())
     return text;
-  return "module attributes {" + printNotes("attn.skipped", skipped) + ", " + printNotes("attn.refused", refused) +
-         "} {\n" + text + "}\n";
+  return "module attributes {" + printNotes("attn.skipped", skipped) + ", " +
+         printNotes("attn.refused", llvm::to_vector(llvm::make_second_range(refused))) + "} {\n" + text + "}\n";
 }
 
 Expected<std::string> attn::onnxToMLIR(StringRef bytes, StringRef name) {

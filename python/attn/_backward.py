@@ -26,6 +26,8 @@ GIVEN = ("softcap", "bias", "sink", "k_scale", "v_scale")
 # From here on lse as one number is tested for being that of the call itself, and how far rounding to float32 moves it.
 LARGE_LSE = 2.0**8
 LSE_ROUNDING = 2.0**-22
+# What stands behind **options.
+KEYWORDS = tuple(_forward.steps.__kwdefaults__)
 
 
 def sdpa_backward(
@@ -34,7 +36,7 @@ def sdpa_backward(
     v: npt.ArrayLike,
     out: npt.ArrayLike | None,
     lse: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None,
-    dout: npt.ArrayLike,
+    dout: npt.ArrayLike | None,
     *,
     dlse: npt.ArrayLike | None = None,
     dweights: npt.ArrayLike | None = None,
@@ -50,7 +52,7 @@ def sdpa_backward(
       q, k, v: as in `sdpa`, in `layout`.
       out, lse: what `sdpa` returned for them; None to compute it here. lse is one array, or the pair (max, log_sum),
         whose sum it is; an array is replaced by the pair of this call where it is that sum but for rounding.
-      dout: the cotangent of out, of its shape. Rows that keep no key are not read.
+      dout: the cotangent of out, of its shape, or None for 0 beside another one. Rows that keep no key are not read.
       dlse: the cotangent of lse, (B, Hq, Sq), or None for 0. Rows whose lse is −inf are not read.
       dweights: the cotangent of the weights, (B, Hq, Sq, Sk), or None for 0. Keys that are removed are not read.
       grad: whose gradients: "q", "k", "v", "bias", "sink", "scale", "softcap", "k_scale", "v_scale", and the names of
@@ -68,9 +70,8 @@ def sdpa_backward(
         `sdpa`.
       TypeError: as in `sdpa`; or score_mod has a function without a derivative.
     """
-    unknown = options.keys() - _forward.steps.__kwdefaults__.keys()
-    if unknown:
-        raise _checks.unknown_keyword("sdpa_backward", min(unknown))
+    _checks.keywords("sdpa_backward", options, KEYWORDS)
+    grad = _checks.gradients(grad)
     narrow = [x for x, array in (("k", k), ("v", v)) if np.asarray(array).dtype.itemsize == 1]
     _check_names(grad, options, narrow)
     at = _forward.steps(q, k, v, layout=layout, heads=heads, **options)
@@ -87,7 +88,9 @@ def sdpa_backward(
         z = _chain.dropout(z, *_checks.dropout(dropout))
     row_max, log_sum = _terms(at, lse)
     out = np.where(rows, apply(z * at.weights, at.v, kept), 0.0) if out is None else with_heads("out", out)
-    dout = with_heads("dout", dout)
+    if dout is None and dlse is None and dweights is None:
+        raise TypeError("expected dout, dlse or dweights, the cotangent of a result, found None for all")
+    dout = np.zeros(out.shape) if dout is None else with_heads("dout", dout)
     is_empty = row_max == -np.inf
     shape = row_max.shape
     dlse = np.zeros(shape) if dlse is None else of_shape("dlse", np.asarray(dlse, np.float64), shape)
@@ -131,8 +134,6 @@ def sdpa_backward(
 
 def _check_names(grad: Sequence[str], options: dict[str, Any], narrow: list[str]) -> None:
     """Raises if a gradient is asked for of what the call does not have."""
-    if isinstance(grad, str) or not all(isinstance(x, str) for x in grad):
-        raise TypeError(f'expected grad to be names, as ("q", "k", "v"), found {grad!r}')
     for name in grad:
         if name in GIVEN and options.get(name) is None:
             raise ValueError(f"expected {name} in the call whose grad has {name!r}, found none")

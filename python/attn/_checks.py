@@ -9,13 +9,13 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from attn import _tensor, _words
+from attn import _keywords, _tensor, _words
 
 P, R = ParamSpec("P"), TypeVar("R")
 Shape = tuple[int, ...]
@@ -24,19 +24,6 @@ LAYOUTS = ("bhsd", "bshd", "bsd")
 PAGE_LAYOUTS = ("nhd", "hnd")
 MIN_I32, MAX_I32 = -(2**31), 2**31 - 1
 NO_BOUND = 2**33  # of a window: positions and offsets, of 32 bits each, are never so far apart
-
-# What is written here for keywords of PyTorch, FlashAttention and others.
-OTHER_WORDS = {
-    "is_causal": 'causal="top_left" (or "bottom_right", where the last query sees all keys)',
-    "attn_mask": "mask=, a bool array, or bias=, which is added",
-    "dropout_p": "dropout=(p, seed, offset)",
-    "enable_gqa": "nothing: fewer heads of k and v are grouped",
-    "softmax_scale": "scale=",
-    "sm_scale": "scale=",
-    "window_size": 'window=(left, right), beside causal= or align="bottom_right"',
-    "logits_soft_cap": "softcap=",
-    "alibi_slopes": "score_mod=lambda score, b, h, i, j: score - slopes[h] * (i - j)",
-}
 
 
 class Sizes(NamedTuple):
@@ -80,31 +67,40 @@ def qkv(q: Shape, k: Shape, v: Shape, layout: str = "bhsd") -> Sizes:
 
 def explains_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function; called with a keyword of another system, or what JAX traces with, the error says what to write."""
-    signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())
-    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:  # **words: those of the table
-        kinds = _words.Words.__annotations__.items()
-        parameters[-1:] = [
-            inspect.Parameter(x, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=y) for x, y in kinds
-        ]
-    known = {x.name for x in parameters}
-    names = [x.name for x in parameters]
+    return explains_options(())(function)
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs.keys() <= known:
-            raise unknown_keyword(function.__name__, min(kwargs.keys() - known))
-        try:
-            return function(*args, **kwargs)
-        except Exception:
-            for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
-                for x in value if isinstance(value, tuple | list) else [value]:
-                    _tensor.refuse_tracer(name, x)
-            raise
 
-    call.__doc__ = with_words(function.__doc__)
-    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return call
+def explains_options(options: Iterable[str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same for a function with **options, which are these."""
+    others = sorted(options)
+
+    def explain(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())
+        if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD and not others:  # **words: those of the table
+            kinds = _words.Words.__annotations__.items()
+            parameters[-1:] = [
+                inspect.Parameter(x, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=y) for x, y in kinds
+            ]
+        names = [x.name for x in parameters if x.kind is not inspect.Parameter.VAR_KEYWORD]
+        all_names = list(dict.fromkeys([*names, *others]))
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            keywords(function.__name__, kwargs, all_names)
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                for name, value in [*zip(names, args, strict=False), *kwargs.items()]:
+                    for x in value if isinstance(value, tuple | list) else [value]:
+                        _tensor.refuse_tracer(name, x)
+                raise
+
+        call.__doc__ = with_words(function.__doc__)
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return call
+
+    return explain
 
 
 def with_words(docstring: str | None) -> str:
@@ -113,10 +109,26 @@ def with_words(docstring: str | None) -> str:
     return (docstring or "").replace("{words}", lines)
 
 
-def unknown_keyword(function: str, name: str) -> TypeError:
-    """The error of a keyword that a function does not have."""
-    hint = f"; write {OTHER_WORDS[name]}" if name in OTHER_WORDS else ""
-    return TypeError(f"{function}() has no keyword {name!r}{hint}")
+def keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuses a keyword that a function does not have, and says what to write in its place."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise _keywords.unknown(function, min(unknown), known)
+
+
+def known(function: Callable[..., Any]) -> list[str]:
+    """The keywords of a function, with the words of the table where it has **words."""
+    parameters = inspect.signature(function).parameters.values()
+    has_words = any(x.kind is x.VAR_KEYWORD for x in parameters)
+    return [x.name for x in parameters if x.kind is not x.VAR_KEYWORD] + (list(_words.FORMS) if has_words else [])
+
+
+def gradients(value: Any) -> tuple[str, ...]:
+    """The names in `grad`; one alone may stand without a tuple."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, Collection) or isinstance(names, bytes) or not all(isinstance(x, str) for x in names):
+        raise TypeError(f'expected grad to be names, as ("q", "k", "v"), found {value!r}')
+    return tuple(names)
 
 
 def flag(name: str, value: Any) -> bool:

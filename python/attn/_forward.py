@@ -49,6 +49,7 @@ class Steps(NamedTuple):
         return self.max + self.log_sum
 
 
+@_checks.explains_arguments
 def sdpa(
     q: npt.ArrayLike,
     k: npt.ArrayLike,

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from attn import _checks, _cuda, _lse, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
@@ -20,13 +22,14 @@ OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNE
 PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 
 
+@_checks.explains_options(OPTIONS)
 def sdpa_backward(
     q: TensorT,
     k: Tensor,
     v: Tensor,
     out: Tensor,
     lse: Tensor | tuple[Tensor, Tensor],
-    dout: Tensor,
+    dout: Tensor | None,
     *,
     dlse: Tensor | None = None,
     grad: Sequence[str] = ALWAYS,
@@ -46,7 +49,7 @@ def sdpa_backward(
         (return_max=True, return_log_sum=True). As one number lse has lost the sum of a row where it is large: there
         the forward pass of this call runs again, with a RuntimeWarning, and its terms are taken where their sum is
         that lse but for rounding. On a GPU that is not tested.
-      dout: the cotangent of out, of its shape and type. Rows that keep no key are not read.
+      dout: the cotangent of out, of its shape and type; None for 0, beside a dlse. Rows that keep no key are not read.
       dlse: the cotangent of lse, of its shape and type; None for 0. Rows whose lse is −inf are not read.
       grad: whose gradients: of "q", "k", "v", "bias" and "sink", of a "scale" that is an array, of "k_scale" and
         "v_scale" in the place of quantised k and v, and of arrays of floats that score_mod reads, by the names that it
@@ -64,19 +67,19 @@ def sdpa_backward(
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.
       CompileError: the compiler refused the problem.
     """
-    _check_keywords("sdpa_backward", options, OPTIONS)
     call = api.dense(q, k, v, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
 
+@_checks.explains_options(PACKED_OPTIONS)
 def varlen_sdpa_backward(
     q: TensorT,
     k: Tensor,
     v: Tensor,
     out: Tensor,
     lse: Tensor | tuple[Tensor, Tensor],
-    dout: Tensor,
+    dout: Tensor | None,
     cu_seqlens_q: Integers,
     cu_seqlens_k: Integers,
     *,
@@ -94,7 +97,7 @@ def varlen_sdpa_backward(
       q, k, v, cu_seqlens_q, cu_seqlens_k: as for `attn.varlen_sdpa`.
       out, lse: what `attn.varlen_sdpa(q, k, v, …, return_lse=True)` returned: (total_q, Hq, Dv) and (Hq, total_q), or
         for lse the pair (max, log_sum), as for `attn.sdpa_backward`.
-      dout, dlse: the cotangents of out and lse, of their shapes and types; dlse may be None for 0.
+      dout, dlse: the cotangents of out and lse, of their shapes and types; one of them may be None for 0.
       grad: whose gradients, as for `attn.sdpa_backward`; there is no bias.
       score_mod, mask_mod, dynamic, target: as for `attn.varlen_sdpa`.
       options: the other keywords of `attn.varlen_sdpa`, as in the forward call, but for return_lse.
@@ -105,7 +108,6 @@ def varlen_sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
-    _check_keywords("varlen_sdpa_backward", options, PACKED_OPTIONS)
     call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
@@ -120,21 +122,34 @@ class _Saved(NamedTuple):
     dout: Any
     dlse: Any = None
 
+    def checked(self, *, is_on_device: bool) -> dict[str, Any]:
+        """What is there of it by name; where one of the cotangents is None, it is 0."""
+        if self.dout is None and self.dlse is None:
+            raise TypeError("expected dout or dlse, the cotangent of out or of lse, found None for both")
+        named = {name: x for name, x in self._asdict().items() if x is not None or name != "dlse"}
+        for name, x in named.items():
+            if x is None and (name != "dout" or is_on_device):
+                write = "zeros like out" if name == "dout" else "that of the forward call with return_lse=True"
+                raise TypeError(f"expected {name} to be an array, found None; write {write}")
+        if is_on_device:
+            return named
+        named["dout"] = np.zeros_like(_tensor.as_array("out", self.out)) if self.dout is None else self.dout
+        return {name: _tensor.as_array(name, x) for name, x in named.items()}
+
 
 def _run(
     call: api.Call, saved: _Saved, grad: Sequence[str], options: dict[str, Any], model: Any, **traced: Any
 ) -> dict[str, Any]:
     """The gradients of a call by the kernel of its problem; `traced` as for `api.Call.traced`."""
-    names = _as_names(grad)
+    names = _checks.gradients(grad)
+    results = saved.checked(is_on_device=_cuda.is_target(call.target))
     problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
     source, captured = call._replace(problem=problem).traced(**traced)
     _check_names(names, options, _captured(source))
     if not _cuda.is_target(call.target):
-        saved = _Saved(*(x if x is None else _tensor.as_array(name, x) for name, x in saved._asdict().items()))
-        saved = with_sums(call, saved, **traced)
-    results = [x for x in saved if x is not None]
+        results = with_sums(call, results, **traced)
     kernel = api.compiled(source, call.target, "sdpa_backward")
-    gradients = kernel.run([*call.inputs, *captured, *results], model)
+    gradients = kernel.run([*call.inputs, *captured, *results.values()], model)
     return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
 
 
@@ -144,7 +159,7 @@ def _rows(call: api.Call) -> tuple[int, ...]:
     return (hq, sq) if call.problem.layout == "varlen" else (b, hq, sq)
 
 
-def with_sums(call: api.Call, saved: Any, **traced: Any) -> Any:
+def with_sums(call: api.Call, saved: dict[str, Any], **traced: Any) -> dict[str, Any]:
     """What was saved, with the terms of lse where it was one number and large."""
 
     def forward() -> tuple[Any, Any]:
@@ -153,12 +168,13 @@ def with_sums(call: api.Call, saved: Any, **traced: Any) -> Any:
         row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *captured], None)[1:]
         return row_max, log_sum
 
-    if saved.log_sum.any():
+    if saved["log_sum"].any():
         return saved
-    row_max, log_sum = _lse.with_sums(saved.max, forward)
-    return saved._replace(max=row_max, log_sum=log_sum)
+    row_max, log_sum = _lse.with_sums(saved["max"], forward)
+    return saved | {"max": row_max, "log_sum": log_sum}
 
 
+@_checks.explains_options(OPTIONS)
 def vjp(
     q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
 ) -> tuple[Any, Callable[..., dict[str, TensorT]]]:
@@ -176,10 +192,10 @@ def vjp(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
-    _check_keywords("vjp", options, OPTIONS)
     return _vjp(api.sdpa, sdpa_backward, (q, k, v), (), grad, return_lse, options)
 
 
+@_checks.explains_options(PACKED_OPTIONS)
 def varlen_vjp(
     q: TensorT,
     k: Tensor,
@@ -206,7 +222,6 @@ def varlen_vjp(
     Raises:
       TypeError, ValueError, CompileError: as `attn.varlen_sdpa` and, from pullback, `attn.varlen_sdpa_backward`.
     """
-    _check_keywords("varlen_vjp", options, PACKED_OPTIONS)
     sums = (cu_seqlens_q, cu_seqlens_k)
     return _vjp(_serving.varlen_sdpa, varlen_sdpa_backward, (q, k, v), sums, grad, return_lse, options)
 
@@ -221,26 +236,17 @@ def _vjp(
     options: dict[str, Any],
 ) -> tuple[Any, Callable[..., dict[str, Any]]]:
     """The results of a forward pass, and its backward pass as a function of cotangents."""
+    names = _checks.gradients(grad)
     if options.get("score_mod") is None:
-        _check_names(_as_names(grad), options)
+        _check_names(names, options)
     with_lse = _checks.flag("return_lse", return_lse)
     out, *rest = forward(*arrays, *sums, return_lse=with_lse, return_max=True, return_log_sum=True, **options)
     terms = tuple(rest[-2:])
 
-    def pullback(dout: Tensor, dlse: Tensor | None = None) -> dict[str, Any]:
+    def pullback(dout: Tensor | None, dlse: Tensor | None = None) -> dict[str, Any]:
         return backward(*arrays, out, terms, dout, *sums, dlse=dlse, grad=grad, **options)
 
     return ((out, rest[0]) if with_lse else out), pullback
-
-
-def _as_names(grad: Sequence[str]) -> tuple[str, ...]:
-    return (grad,) if isinstance(grad, str) else tuple(grad)
-
-
-def _check_keywords(function: str, options: dict[str, Any], known: frozenset[str]) -> None:
-    unknown = options.keys() - known
-    if unknown:
-        raise _checks.unknown_keyword(function, min(unknown))
 
 
 def _captured(source: str) -> tuple[str, ...]:

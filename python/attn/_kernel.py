@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _background, _checks, _cuda, _disk_cache, _library, _tensor
+from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
 
@@ -34,9 +35,12 @@ class Kernel:
         is a size that each call chooses. Outputs are in the order of the function's results.
     """
 
-    def __init__(self, module: int, manifest: dict[str, Any], entry: dict[str, Any]) -> None:
+    def __init__(
+        self, module: int, manifest: dict[str, Any], entry: dict[str, Any], source: Source | None = None
+    ) -> None:
         """Takes ownership of a compiled module; made by `attn.compile` only."""
         self._module = module
+        self._source = source
         self.name: str = entry["name"]
         self.manifest = manifest
         self.inputs = [x for x in entry["arguments"] if x["role"] == "input"]
@@ -59,6 +63,32 @@ class Kernel:
         """The name and the arguments with their types and shapes."""
         describe = ", ".join(f"{x['name']}: {x['dtype']}{x['shape']}" for x in self.inputs + self.outputs)
         return f"<attn.Kernel {self.name}({describe})>"
+
+    def ir(self, phase: str | None = None) -> str:
+        """The IR of its module after a phase, as `attnc --stop-after=PHASE` writes it; compiles the source again.
+
+        Args:
+          phase: "input", "canonicalize", "fuse" … as docs/Tutorial.md goes through them; None for the last one.
+
+        Raises:
+          TypeError, ValueError: the way to the target has no such phase; the message lists those that it has.
+        """
+        return self._text(_library.TEXT_IR, phase)
+
+    @property
+    def asm(self) -> str:
+        """The assembly of its module, or the PTX of its kernels for a GPU; compiles the source again."""
+        return self._text(_library.TEXT_ASSEMBLY)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is fused and how, what is not and why, and warnings: `attnc --remarks=all`; compiles it again."""
+        return self._text(_library.TEXT_REMARKS).splitlines()
+
+    def _text(self, what: int, phase: str | None = None) -> str:
+        if self._source is None:
+            raise ValueError(f"expected the source of {self!r}, found its code alone; write attn.compile(…)")
+        return self._source.text(what, phase)
 
     def __copy__(self) -> Kernel:
         """Itself: it does not change, and owns its code."""
@@ -177,6 +207,7 @@ class Kernel:
         _tensor.call(_library.load().attn_module_call, (self._module, self._name), self.name, self._entry_names, arrays)
 
 
+@_checks.explains_arguments
 def compile(  # noqa: A001 - shadows a builtin on purpose
     source: str | Path,
     target: str = "host",
@@ -217,42 +248,23 @@ def compile(  # noqa: A001 - shadows a builtin on purpose
     is_mlir = isinstance(source, Path) or not is_problem(text)
     kind = _library.SOURCE_MLIR if is_mlir else _library.SOURCE_PROBLEM
     what = "the IR file" if is_mlir else f'the problem "{text.strip()}"'
-    module, manifest = compile_bytes(
-        kind,
-        text.encode(),
-        what,
-        target,
-        parallel=parallel,
-        reference=reference,
-        fail_on_fallback=fail_on_fallback,
-        cache=cache,
-    )
+    flags = (_checks.flag("reference", reference), _checks.flag("fail_on_fallback", fail_on_fallback))
+    made = Source(kind, text.encode(), what, target, parallel, *flags)
+    module, manifest = compile_source(made, cache=cache)
     entries = [x for x in manifest["kernels"] if name in (None, x["name"])]
     if not entries:
         _library.load().attn_module_destroy(module)
         found = ", ".join(x["name"] for x in manifest["kernels"]) or "none"
         raise CompileError(f"expected a kernel named {name}, found {found}")
-    return Kernel(module, manifest, entries[0])
+    return Kernel(module, manifest, entries[0], made)
 
 
-def compile_bytes(
-    kind: int,
-    source: bytes,
-    what: str,
-    target: str,
-    *,
-    parallel: str = "openmp",
-    reference: bool = False,
-    fail_on_fallback: bool = False,
-    cache: bool = True,
-) -> tuple[int, dict[str, Any]]:
+def compile_source(source: Source, *, cache: bool = True) -> tuple[int, dict[str, Any]]:
     """A compiled module, which the caller owns, and its manifest.
 
     Args:
-      kind: one of the `_library.SOURCE_…`.
-      source: the bytes of the source.
-      what: names the source in an error.
-      target, parallel, reference, fail_on_fallback, cache: as for `compile`.
+      source: with its target and options.
+      cache: as for `compile`.
 
     Raises:
       CompileError: the compiler refused it.
@@ -260,9 +272,8 @@ def compile_bytes(
     """
     library = _library.load()
     use_cache = _checks.flag("cache", cache)
-    flags = (_checks.flag("reference", reference), _checks.flag("fail_on_fallback", fail_on_fallback))
-    options = _library.CompileOptions(target.encode(), parallel.encode(), *map(int, flags))
-    key = _disk_cache.key(kind, source, options) if use_cache else None
+    options = source.options()
+    key = _disk_cache.key(source.kind, source.data, options) if use_cache else None
     loaded = _disk_cache.load(key)
     if loaded is not None:
         return loaded, json.loads(library.attn_module_manifest(loaded))
@@ -271,12 +282,12 @@ def compile_bytes(
     def work() -> tuple[int | None, str]:
         module, message = ctypes.c_void_p(), ctypes.c_void_p()
         library.attn_compile_cancellable(
-            *(kind, source, len(source), ctypes.byref(options)),
+            *(source.kind, source.data, len(source.data), ctypes.byref(options)),
             *(ctypes.byref(cancel), ctypes.byref(module), ctypes.byref(message)),
         )
         if module.value is not None:
             _disk_cache.store(key, module.value)
-        return module.value, _take(library, message)
+        return module.value, _library.take(message)
 
     def abandon(future: Future[tuple[int | None, str]]) -> None:
         cancel.value = 1
@@ -284,7 +295,7 @@ def compile_bytes(
 
     module, diagnostics = _background.call(work, abandon)
     if module is None:
-        raise CompileError(f"{what} was refused for target {target}", diagnostics)
+        raise source.refusal(diagnostics)
     return module, json.loads(library.attn_module_manifest(module))
 
 
@@ -299,15 +310,6 @@ def is_problem(text: str) -> bool:
     """Whether a source is a problem line, with or without captures and regions below it, and not an IR file."""
     line, _, rest = text.strip().partition("\n")
     return MLIR_MARKS.isdisjoint(line) and (not rest.strip() or rest.lstrip().startswith(AFTER_LINE))
-
-
-def _take(library: ctypes.CDLL, message: ctypes.c_void_p) -> str:
-    """The text of a message that we own, freed."""
-    if not message.value:
-        return ""
-    text = ctypes.string_at(message.value).decode(errors="replace").rstrip()
-    library.attn_free_string(message)
-    return text
 
 
 def _check_count(names: list[str], count: int) -> None:

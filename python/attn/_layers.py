@@ -80,6 +80,7 @@ def multi_head(
     return api.compiled(text, target)(*named.values())
 
 
+@_checks.explains_arguments
 def merge(
     out1: TensorT,
     lse1: Tensor | tuple[Tensor, Tensor],

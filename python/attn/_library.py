@@ -1,5 +1,5 @@
-"""libattn.so through ctypes: the declarations of attn.h and attn_image.h in include/attn-c, and nothing
-else.
+"""libattn.so through ctypes: the declarations of attn.h, attn_image.h and attn_print.h in
+include/attn-c, and nothing else.
 
 The library lies inside the installed package, or in build/release/lib of the checkout that this file belongs to.
 `import attn` loads it, so that a library that is missing is said there. ctypes releases the GIL during every call.
@@ -12,7 +12,8 @@ import functools
 from pathlib import Path
 
 SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX = 0, 1, 2
-OK, WRONG_TYPE, WRONG_DEVICE, WRONG_PROCESSOR, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 11, 20, 21
+TEXT_IR, TEXT_ASSEMBLY, TEXT_REMARKS = 0, 1, 2
+OK, WRONG_TYPE, WRONG_DEVICE, WRONG_VALUE, WRONG_PROCESSOR, COMPILE_ERROR, NO_SUCH_KERNEL = 0, 5, 8, 10, 11, 20, 21
 DEVICE_CPU, DEVICE_CUDA = 1, 2
 # From here on the codes are attn_cuda.h's.
 FIRST_CUDA_STATUS = 30
@@ -89,6 +90,28 @@ def candidates() -> list[Path]:
     return [package / FILE_NAME, package.parents[1] / "build" / "release" / "lib" / FILE_NAME]
 
 
+def path() -> Path:
+    """Where the library lies.
+
+    Raises:
+      ImportError: there is none.
+    """
+    found = next((path for path in candidates() if path.is_file()), None)
+    if found is None:
+        places = ", ".join(map(str, candidates()))
+        raise ImportError(f"expected {FILE_NAME} at one of {places}, found none; run scripts/setup.sh to build it")
+    return found
+
+
+def take(message: ctypes.c_void_p) -> str:
+    """The text that we own, freed."""
+    if not message.value:
+        return ""
+    text = ctypes.string_at(message.value).decode(errors="replace").rstrip()
+    load().attn_free_string(message)
+    return text
+
+
 @functools.cache
 def load() -> ctypes.CDLL:
     """The library with the types of its functions set.
@@ -96,14 +119,11 @@ def load() -> ctypes.CDLL:
     Raises:
       ImportError: there is none, or it does not load; the message names what is missing and what to install.
     """
-    path = next((path for path in candidates() if path.is_file()), None)
-    if path is None:
-        places = ", ".join(map(str, candidates()))
-        raise ImportError(f"expected {FILE_NAME} at one of {places}, found none; run scripts/setup.sh to build it")
+    where = path()
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(where))
     except OSError as error:
-        raise ImportError(_why_not_loaded(path, str(error)), path=str(path)) from None
+        raise ImportError(_why_not_loaded(where, str(error)), path=str(where)) from None
     # char * that must be freed is a c_void_p here: ctypes would copy a c_char_p and lose the pointer.
     message = ctypes.POINTER(ctypes.c_void_p)
     tensors = ctypes.c_void_p  # DLTensor **: a pointer object for each would take longer than a call of a small kernel
@@ -128,6 +148,19 @@ def load() -> ctypes.CDLL:
                 ctypes.c_size_t,
                 ctypes.POINTER(CompileOptions),
                 ctypes.c_char_p,
+                message,
+            ],
+        ),
+        "attn_print": (
+            ctypes.c_int,
+            [
+                ctypes.c_int,
+                ctypes.c_char_p,
+                ctypes.c_size_t,
+                ctypes.POINTER(CompileOptions),
+                ctypes.c_int,
+                ctypes.c_char_p,
+                message,
                 message,
             ],
         ),
@@ -189,7 +222,7 @@ def load() -> ctypes.CDLL:
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name, None)
         if function is None:
-            raise ImportError(f"expected {name} in {path}, found an older library; run scripts/setup.sh to build it")
+            raise ImportError(f"expected {name} in {where}, found an older library; run scripts/setup.sh to build it")
         function.restype, function.argtypes = result, arguments
     return library
 

@@ -34,6 +34,8 @@ def terms(lse: Any, shape: tuple[int, ...] | None = None) -> tuple[Any, Any]:
         if len(lse) != 2:
             raise ValueError(f"expected lse to be an array or the pair (max, log_sum), found {len(lse)} arrays")
         return lse
+    if lse is None:
+        raise TypeError("expected lse to be an array, found None; write that of the forward call with return_lse=True")
     if shape is not None and tuple(getattr(lse, "shape", shape)) != shape:
         raise ValueError(f"expected lse of shape {shape}, found {tuple(lse.shape)}")
     return lse, (np.zeros_like(lse) if isinstance(lse, np.ndarray) else lse - lse)

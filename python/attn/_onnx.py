@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attn import _kernel, _library
+from attn import _checks, _kernel, _library
+from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
 
@@ -30,6 +31,20 @@ class OnnxKernel:
     def __repr__(self) -> str:
         """The kernel's."""
         return repr(self.kernel)
+
+    def ir(self, phase: str | None = None) -> str:
+        """The IR after a phase, as `Kernel.ir`."""
+        return self.kernel.ir(phase)
+
+    @property
+    def asm(self) -> str:
+        """The assembly or PTX, as `Kernel.asm`."""
+        return self.kernel.asm
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the compiler says, as `Kernel.remarks`; nodes that no kernel is made of are among it."""
+        return self.kernel.remarks
 
     def __call__(
         self, *inputs: Tensor | None, out: Tensor | tuple[Tensor, ...] | None = None
@@ -63,6 +78,7 @@ class OnnxKernel:
         return self.kernel(*(given[name] for name in wanted), out=out)
 
 
+@_checks.explains_arguments
 def from_onnx(
     model: str | Path | bytes | ModelProto,
     node: str | None = None,
@@ -104,13 +120,13 @@ def from_onnx(
         source = model.SerializeToString()
     else:
         raise TypeError(f"expected a path, bytes or an onnx.ModelProto, found {type(model).__name__}")
-    module, manifest = _kernel.compile_bytes(
-        _library.SOURCE_ONNX, source, what, target, parallel=parallel, fail_on_fallback=fail_on_fallback, cache=cache
-    )
+    flag = _checks.flag("fail_on_fallback", fail_on_fallback)
+    made = Source(_library.SOURCE_ONNX, source, what, target, parallel, fail_on_fallback=flag)
+    module, manifest = _kernel.compile_source(made, cache=cache)
     kernels = manifest["kernels"]
     entries = [x for x in kernels if node in (None, x["name"])]
     if len(entries) != 1:
         _library.load().attn_module_destroy(module)
         names = ", ".join(x["name"] for x in kernels)
         raise CompileError(f"{what}: expected node to be one of {names}, found {node}")
-    return OnnxKernel(_kernel.Kernel(module, manifest, entries[0]))
+    return OnnxKernel(_kernel.Kernel(module, manifest, entries[0], made))

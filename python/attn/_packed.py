@@ -64,7 +64,7 @@ def varlen_sdpa_backward(
     v: npt.ArrayLike,
     out: npt.ArrayLike | None,
     lse: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] | None,
-    dout: npt.ArrayLike,
+    dout: npt.ArrayLike | None,
     cu_seqlens_q: npt.ArrayLike,
     cu_seqlens_k: npt.ArrayLike,
     *,
@@ -78,7 +78,7 @@ def varlen_sdpa_backward(
       q, k, v, cu_seqlens_q, cu_seqlens_k, options: as in `varlen_sdpa`.
       out, lse: what `varlen_sdpa` returned for them, (total_q, Hq, Dv) and (Hq, total_q), or the pair (max,
         log_sum) for lse; None to compute it here.
-      dout, dlse: the cotangents of out and lse; dlse may be None for 0.
+      dout, dlse: the cotangents of out and lse; one of them may be None for 0.
       grad: whose gradients, as in `sdpa_backward`.
 
     Returns:
@@ -87,12 +87,15 @@ def varlen_sdpa_backward(
     Raises:
       ValueError, TypeError: as in `sdpa_backward`.
     """
-    q, k, v, dout = (np.asarray(x, dtype=np.float64) for x in (q, k, v, dout))
+    q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
+    grad = _checks.gradients(grad)
     rows = _checks.cu_seqlens("cu_seqlens_q", cu_seqlens_q, q.shape[0])
     keys = _checks.cu_seqlens("cu_seqlens_k", cu_seqlens_k, k.shape[0])
     shape = (*q.shape[:2], v.shape[2])
-    of_shape("dout", dout, shape)
-    out = None if out is None else of_shape("out", np.asarray(out, np.float64), shape)
+    out, dout = (
+        None if x is None else of_shape(name, np.asarray(x, np.float64), shape)
+        for name, x in (("out", out), ("dout", dout))
+    )
     terms, dlse = (
         None if x is None else [of_shape(name, np.asarray(y, np.float64), shape[1::-1]) for y in x]
         for name, x in (
@@ -109,7 +112,7 @@ def varlen_sdpa_backward(
             v[None, of],
             None if out is None else out[None, at],
             None if terms is None else _alone(tuple(x[None, :, at] for x in terms)),
-            dout[None, at],
+            None if dout is None else dout[None, at],
             dlse=None if dlse is None else dlse[0][None, :, at],
             grad=grad,
             layout="bshd",

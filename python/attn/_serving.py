@@ -264,6 +264,7 @@ def _check_dynamic(problem: _problem.Problem) -> None:
         )
 
 
+@_checks.explains_arguments
 def kv_append(
     cache: TensorT,
     new: Tensor,

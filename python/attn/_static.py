@@ -105,6 +105,15 @@ class Library:
         """The name, the number of kernels and the targets."""
         return f"<attn.Library {self.name}: {len(self.problems)} kernels for {', '.join(self.targets)}>"
 
+    def __getattr__(self, name: str) -> Any:
+        """Refuses what a kernel of `attn.compile` tells of its source, which a library does not have."""
+        if name in ("ir", "asm", "remarks"):
+            raise AttributeError(
+                f"expected a kernel that is compiled here for {name}, found a library, which has machine code alone; "
+                f"write attn.compile(library.problems[0], library.targets[0]).{name}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @property
     def problems(self) -> list[str]:
         """The problem lines that it has kernels for."""
@@ -139,7 +148,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa`; or no kernel takes the call, with the problem line that is missing.
         """
-        _check_keywords("sdpa", options.keys() - OPTIONS)
+        _check_keywords("sdpa", options, OPTIONS)
         return self._run_call(api.dense(q, k, v, self._kind, **options), options, q, stream)
 
     def varlen_sdpa(
@@ -158,7 +167,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.varlen_sdpa` and `sdpa`.
         """
-        _check_keywords("varlen_sdpa", options.keys() - PACKED_OPTIONS)
+        _check_keywords("varlen_sdpa", options, PACKED_OPTIONS)
         call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
         return self._run_call(call, options, q, stream)
 
@@ -178,7 +187,7 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.paged_sdpa` and `sdpa`.
         """
-        _check_keywords("paged_sdpa", options.keys() - PAGED_OPTIONS)
+        _check_keywords("paged_sdpa", options, PAGED_OPTIONS)
         call = _serving.paged(q, k_cache, v_cache, block_table, kv_lengths, self._kind, **options)
         return self._run_call(call, options, q, stream)
 
@@ -201,8 +210,8 @@ class Library:
         Raises:
           ValueError, TypeError: as `attn.sdpa_backward` and `sdpa`.
         """
-        _check_keywords("sdpa_backward", options.keys() - OPTIONS | (options.keys() & _gradients.RETURNED))
-        names = (grad,) if isinstance(grad, str) else tuple(grad)
+        _check_keywords("sdpa_backward", options, OPTIONS - _gradients.RETURNED)
+        names = _checks.gradients(grad)
         call = api.dense(q, k, v, self._kind, **options)
         problem = dataclasses.replace(call.problem, lse=dlse is not None, grad=names)
         row_max, log_sum = _lse.terms(lse)
@@ -307,14 +316,13 @@ def load_library(manifest: str | Path, path: str | Path | None = None) -> Librar
     return Library(manifest, path)
 
 
-def _check_keywords(function: str, unknown: Iterable[str]) -> None:
-    for name in sorted(unknown):
-        if name in COMPILED:
-            raise TypeError(
-                f"Library.{function}() has no keyword {name!r}, as it compiles nothing; leave it out, or call "
-                f"attn.{function}"
-            )
-        raise _checks.unknown_keyword(f"Library.{function}", name)
+def _check_keywords(function: str, given: Iterable[str], known: frozenset[str]) -> None:
+    for name in COMPILED.intersection(given):
+        raise TypeError(
+            f"Library.{function}() has no keyword {name!r}, as it compiles nothing; leave it out, or call "
+            f"attn.{function}"
+        )
+    _checks.keywords(f"Library.{function}", given, sorted(known))
 
 
 def _alone(results: tuple[Any, ...]) -> Any:

@@ -167,7 +167,7 @@ def _arguments(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The tensors of a call in the order of its kernel, and all else."""
     if not words.keys() <= _words.FORMS.keys():
-        raise _checks.unknown_keyword(f"attn.jax.{function}", min(words.keys() - _words.FORMS.keys()))
+        _checks.keywords(f"attn.jax.{function}", words, _checks.known(globals()[function]))
     tensors = {name: jnp.asarray(x) for name, x in given.items() if x is not None}
     if "sink" in tensors:
         tensors["sink"] = tensors["sink"].astype(_score_type(tensors["q"].dtype))

@@ -210,6 +210,7 @@ def multi_head_backward(
     Raises:
       ValueError: grad names what is no input or has no gradient, or as in `multi_head`.
     """
+    grad = _checks.gradients(grad)
     x, w_q, w_k, w_v, w_o, dout = (np.asarray(y, dtype=np.float64) for y in (x, w_q, w_k, w_v, w_o, dout))
     q, k, v, pair = _project(x, w_q, w_k, w_v, heads, kv_heads)
     y = sdpa(q, k, v, layout="bsd", heads=pair, **options)

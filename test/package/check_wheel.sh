@@ -44,6 +44,24 @@ cd "$folder"
 "${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv" | grep -Fx 'right; 6 kernels compiled'
 "${run[@]}" "$python" -I "$here/use_wheel.py" "$folder/venv" | grep -Fx 'right; 0 kernels compiled'
 
+# attnc, as a program and as the module: it compiles, runs, and links a shared library that Python loads.
+attnc=$folder/venv/bin/attnc
+"${run[@]}" "$attnc" --version | grep -Fx 'attnc 0.1.0'
+"${run[@]}" "$python" -m attn | grep -F 'attnc [subcommand] [options]'
+"${run[@]}" "$attnc" run --problem="b2 hq4 sq33 d16 causal=top_left" --check | grep -F 'ok'
+if message=$("${run[@]}" "$attnc" --problem="sq33 causal" --stop-after=input 2>&1); then
+  echo "error: expected exit code 1 of attnc for a wrong problem line, found 0" >&2
+  exit 1
+fi
+echo "$message" | grep -F 'attnc: error: problem line'
+echo "sq? d16 f32" >lines.txt
+"${run[@]}" "$attnc" --problems=lines.txt --emit=shared -o libsmall.so --manifest=small.json
+"${run[@]}" "$python" -I -c '
+import numpy as np, attn
+q = np.random.default_rng(3).standard_normal((1, 1, 40, 16), np.float32)
+np.testing.assert_allclose(attn.load_library("small.json").sdpa(q, q, q), attn.sdpa(q, q, q), atol=1e-6)
+'
+
 # Beside another OpenMP of LLVM, which runs first or last.
 for first in theirs ours; do
   "$python" -I - "$first" <<'PROGRAM'

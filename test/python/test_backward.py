@@ -204,6 +204,74 @@ def test_mistakes(name):
         attn.sdpa_backward(**call)
 
 
+TYPES = {
+    "no cotangent": (dict(dout=None), "expected dout or dlse, the cotangent of out or of lse, found None for both"),
+    "no out": (dict(out=None), "expected out to be an array, found None; write that of the forward call"),
+    "no lse": (dict(lse=None), "expected lse to be an array, found None; write that of the forward call"),
+    "no names": (dict(grad=None), r'expected grad to be names, as \("q", "k", "v"\), found None'),
+    "number": (dict(grad=1), r'expected grad to be names, as \("q", "k", "v"\), found 1'),
+    "numbers": (dict(grad=(1,)), r'expected grad to be names, as \("q", "k", "v"\), found \(1,\)'),
+    "array": (dict(grad=Q), "expected grad to be names"),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_arguments_of_another_kind(name):
+    options, message = TYPES[name]
+    call = {"q": Q, "k": K, "v": V, "out": OUT, "lse": LSE, "dout": OUT} | options
+    with pytest.raises(TypeError, match=message):
+        attn.sdpa_backward(**call)
+    packed = {x: call[x] if call[x] is None else call[x][0].swapaxes(0, 1) for x in ("q", "k", "v", "out", "dout")}
+    sums = dict(cu_seqlens_q=[0, 7], cu_seqlens_k=[0, 9], lse=call["lse"] if call["lse"] is None else LSE[0])
+    with pytest.raises(TypeError, match=message):
+        attn.varlen_sdpa_backward(**packed, **sums, **{x: y for x, y in options.items() if x == "grad"})
+    if "grad" in options:
+        with pytest.raises(TypeError, match=message):
+            attn.vjp(Q, K, V, **options)
+        with pytest.raises(TypeError, match=message):
+            attn.varlen_vjp(packed["q"], packed["k"], packed["v"], [0, 7], [0, 9], **options)
+    if name not in ("no out", "no lse"):  # which the reference computes
+        message = "expected dout, dlse or dweights, " if name == "no cotangent" else message
+        with pytest.raises(TypeError, match=message):
+            attn.reference.sdpa_backward(**call)
+
+
+def test_no_cotangent_of_out_is_zero():
+    dlse = np.ones((2, 4, 7), np.float32)
+    (out, lse), pullback = attn.vjp(Q, K, V, return_lse=True)
+    expected = attn.reference.sdpa_backward(Q, K, V, None, None, np.zeros_like(out), dlse=dlse)
+    for found in (
+        attn.sdpa_backward(Q, K, V, out, lse, None, dlse=dlse),
+        attn.reference.sdpa_backward(Q, K, V, None, None, None, dlse=dlse),
+        pullback(None, dlse),
+    ):
+        for name, x in expected.items():
+            np.testing.assert_allclose(found[name], x, atol=1e-5)
+    with pytest.raises(TypeError, match="expected dout or dlse"):
+        pullback(None)
+
+
+def test_no_cotangent_of_packed_out_is_zero():
+    q, k, v = (x[0].swapaxes(0, 1) for x in (Q, K, V))
+    sums, dlse = ([0, 3, 7], [0, 4, 9]), np.ones((4, 7), np.float32)
+    (out, lse), pullback = attn.varlen_vjp(q, k, v, *sums, return_lse=True)
+    expected = attn.reference.varlen_sdpa_backward(q, k, v, None, None, np.zeros_like(out), *sums, dlse=dlse)
+    for found in (
+        attn.varlen_sdpa_backward(q, k, v, out, lse, None, *sums, dlse=dlse),
+        attn.reference.varlen_sdpa_backward(q, k, v, None, None, None, *sums, dlse=dlse),
+        pullback(None, dlse),
+    ):
+        for name, x in expected.items():
+            np.testing.assert_allclose(found[name], x, atol=1e-5)
+
+
+def test_a_name_alone():
+    (out, lse), dout = attn.sdpa(Q, K, V, return_lse=True), np.ones_like(OUT)
+    alone = attn.reference.sdpa_backward(Q, K, V, None, None, dout, grad="k")
+    assert list(alone) == ["k"]
+    np.testing.assert_allclose(attn.sdpa_backward(Q, K, V, out, lse, dout, grad="k")["k"], alone["k"], atol=1e-5)
+
+
 def test_unknown_keywords():
     with pytest.raises(TypeError, match="no keyword 'return_lse'"):
         attn.sdpa_backward(Q, K, V, OUT, LSE, OUT, return_lse=True)

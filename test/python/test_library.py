@@ -122,7 +122,7 @@ def test_no_such_kernel(library):
     ("option", "message"),
     [
         ({"is_causal": True}, r"Library\.sdpa\(\) has no keyword 'is_causal'; write causal="),
-        ({"caused": 1}, r"Library\.sdpa\(\) has no keyword 'caused'$"),
+        ({"caused": 1}, r"Library\.sdpa\(\) has no keyword 'caused'; did you mean 'causal'\?$"),
         ({"dynamic": True}, r"has no keyword 'dynamic', as it compiles nothing; leave it out, or call attn\.sdpa"),
         ({"score_mod": lambda score, *_: score}, "has no keyword 'score_mod', as it compiles nothing"),
     ],
@@ -131,6 +131,16 @@ def test_no_such_kernel(library):
 def test_keywords_that_a_library_does_not_have(library, option, message):
     with pytest.raises(TypeError, match=message):
         library.sdpa(*draw(Shape(5, 5, 8, 8)), **option)
+
+
+def test_a_library_has_no_source(library):
+    with pytest.raises(AttributeError, match=r"found a library, .* write attn\.compile\(library\..*\.asm$"):
+        library.asm  # noqa: B018
+    with pytest.raises(AttributeError, match=r"library\.targets\[0\]\)\.ir"):
+        library.ir("fuse")
+    with pytest.raises(AttributeError, match="object has no attribute 'problem'"):
+        library.problem  # noqa: B018
+    assert "attn.sdpa" in attn.compile(library.problems[0], library.targets[0]).ir("fuse")
 
 
 def test_what_the_kernel_refuses(library):

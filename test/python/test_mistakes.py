@@ -1,20 +1,26 @@
 """Mistakes of people who come from other systems: refused, with what to write instead."""
 
 import importlib
+import re
 import sys
 
 import numpy as np
 import pytest
 
 import attn
+from attn import _gradients, _keywords
 from helpers import Shape, draw
 
 SHAPE = Shape(113, 203, 16, 16, b=2, hq=8, hkv=2)
 MISTAKES = {
     "is_causal": (dict(is_causal=True), TypeError, "no keyword 'is_causal'; write causal=\"top_left\""),
-    "attn_mask": (dict(attn_mask=None), TypeError, "no keyword 'attn_mask'; write mask=, a bool array, or bias="),
+    "attn_mask": (
+        dict(attn_mask=None),
+        TypeError,
+        "no keyword 'attn_mask'; write mask=, a bool array, true = attend, or bias=",
+    ),
     "dropout_p": (dict(dropout_p=0.1), TypeError, r"no keyword 'dropout_p'; write dropout=\(p, seed, offset\)"),
-    "misspelt": (dict(softcapp=30), TypeError, r"^sdpa\(\) has no keyword 'softcapp'$"),
+    "misspelt": (dict(softcapp=30), TypeError, r"^sdpa\(\) has no keyword 'softcapp'; did you mean 'softcap'\?$"),
     "window": (dict(window=4), ValueError, r"expected window to be a pair \(left, right\), found 4"),
     "lse": (dict(return_lse="yes"), TypeError, "expected return_lse to be True or False, found 'yes'"),
     "weights": (dict(return_weights=1), TypeError, "expected return_weights to be True or False, found 1"),
@@ -55,6 +61,79 @@ def test_keywords_of_others():
         attn.varlen_sdpa(q, k, v, [0, 113], [0, 203], is_causal=True)
     with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'v'$"):
         attn.sdpa(q, k)
+
+
+# The functions that take keywords, with what they need in front of these.
+FUNCTIONS = {
+    "sdpa": (attn.sdpa, 3),
+    "varlen_sdpa": (attn.varlen_sdpa, 5),
+    "paged_sdpa": (attn.paged_sdpa, 5),
+    "kv_append": (attn.kv_append, 3),
+    "merge": (attn.merge, 4),
+    "multi_head": (attn.multi_head, 6),
+    "sdpa_backward": (attn.sdpa_backward, 6),
+    "varlen_sdpa_backward": (attn.varlen_sdpa_backward, 8),
+    "vjp": (attn.vjp, 3),
+    "varlen_vjp": (attn.varlen_vjp, 5),
+    "reference.sdpa": (attn.reference.sdpa, 3),
+    "reference.sdpa_backward": (attn.reference.sdpa_backward, 6),
+    "compile": (attn.compile, 1),
+    "from_onnx": (attn.from_onnx, 1),
+}
+
+
+def refusal(function, keyword):
+    call, count = FUNCTIONS[function]
+    with pytest.raises(TypeError) as error:
+        call(*[np.zeros((1, 1, 1, 1), np.float32)] * count, **{keyword: None})
+    return str(error.value)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_each_keyword_of_others_is_answered(function):
+    for keyword in _keywords.OTHERS:
+        if keyword in (*_keywords.HOMES["attn.multi_head"], "name"):
+            continue
+        message = refusal(function, keyword)
+        assert re.match(
+            rf"{function.split('.')[-1]}\(\) has no keyword '{keyword}'; (write \w|attn\.\w+ has \w)", message
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "keyword", "advice"),
+    [
+        ("sdpa", "cu_seqlens_q", "attn.varlen_sdpa has it"),
+        ("sdpa", "kv_indptr", "attn.varlen_sdpa has cu_seqlens_k, the exclusive prefix sums of the lengths of keys"),
+        ("sdpa", "max_seqlen_q", "write nothing: lengths are read from the arrays"),
+        ("sdpa", "softmax_scal", "for 'softmax_scale' write scale="),
+        ("sdpa", "retrun_lse", "did you mean 'return_lse'?"),
+        ("varlen_sdpa", "attn_mask", "write mask_mod=lambda b, h, i, j: keep[b, h, i, j]"),
+        ("varlen_sdpa", "kv_lengths", "write cu_seqlens_k, the exclusive prefix sums of the lengths of keys"),
+        ("varlen_sdpa", "dropout_p", "attn.sdpa has dropout=(p, seed, offset)"),
+        ("paged_sdpa", "block_tables", "write block_table, (batch, pages of a sequence)"),
+        ("paged_sdpa", "seq_lens", "write kv_lengths=, the number of keys of each sequence"),
+        ("multi_head", "num_heads", "write heads and kv_heads"),
+        ("sdpa_backward", "return_lse", "attn.sdpa has it"),
+        ("vjp", "bais", "did you mean 'bias'?"),
+        ("varlen_vjp", "sm_scale", "write scale="),
+        ("reference.sdpa", "is_causal", 'write causal="top_left", or causal="bottom_right"'),
+        ("compile", "targets", "did you mean 'target'?"),
+        ("compile", "opt_level", "write one of source, target, name, parallel, reference, fail_on_fallback, cache"),
+    ],
+)
+def test_advice(function, keyword, advice):
+    assert f"has no keyword {keyword!r}; {advice}" in refusal(function, keyword)
+
+
+def test_table_of_keywords():
+    own = {name for names in _keywords.HOMES.values() for name in names}
+    rows = [y for x in (*_keywords.OTHERS.values(), *_keywords.OWN.values()) for y in (x if type(x) is tuple else (x,))]
+    assert {x.needs for x in rows if x.needs} <= own | {"query", "key", "value"}
+    # Each keyword of a function has a home, and none is another system's that says the same.
+    sdpa = {*_gradients.OPTIONS, "q", "k", "v", "return_lse", "return_weights"}
+    assert sdpa <= own
+    assert not sdpa & _keywords.OTHERS.keys()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@
 #include "Bench.h"
 #include "Ceilings.h"
 #include "HotLoops.h"
+#include "Load.h"
 #include "attn-c/attn_runtime.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -180,7 +181,7 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
     outs() << ", unfused chain " << format("%.3f", time * 1e3) << " ms (" << format("%.1f", time / timing.best)
            << " x)";
   }
-  outs() << "\n";
+  outs() << describeLoad({ceilings->getProcessorShare(), timing.median / timing.best, rate / ceiling}) << "\n";
   if (measuresRoofline) {
     printBound(*timed, *ceilings, timing.best);
     if (Error error = printLoops(command, line))
@@ -205,8 +206,9 @@ static Error printCeilings(const BenchCommand &command) {
   SmallVector<Product> products = {Product::F32, Product::F64};
   if (target->bf16DotRate > 0)
     products.push_back(Product::Bf16Dot);
-  auto print = [&](StringRef name, double rate, StringRef unit) {
-    outs() << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit << "\n";
+  auto print = [&](StringRef name, double rate, StringRef unit, double processorShare) {
+    outs() << name << ", " << printThreads(command.threads) << ": " << format("%.1f", rate) << unit
+           << describeLoad({processorShare}) << "\n";
   };
   for (Product product : products) {
     bool measuresRead = product == Product::F32;
@@ -220,9 +222,10 @@ static Error printCeilings(const BenchCommand &command) {
         if (Error error = ceilings->measureRead())
           return error;
     }
-    print(getProductName(product), ceilings->getGflops(), " GFLOP/s");
+    double share = ceilings->getProcessorShare();
+    print(getProductName(product), ceilings->getGflops(), " GFLOP/s", share);
     if (measuresRead)
-      print("read", ceilings->getGigabytes(), " GB/s");
+      print("read", ceilings->getGigabytes(), " GB/s", share);
   }
   return Error::success();
 }

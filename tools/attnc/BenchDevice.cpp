@@ -10,6 +10,7 @@
 #include "../common/DeviceArguments.h"
 #include "Bench.h"
 #include "Ceilings.h"
+#include "Load.h"
 #include "llvm/Support/Format.h"
 
 using namespace llvm;
@@ -68,6 +69,7 @@ Error driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) 
   double best = times.front(), median = times[times.size() / 2];
   outs() << printProblemLine(timed.problem) << ": best " << format("%.4f", best * 1e3) << " ms, median "
          << format("%.4f", median * 1e3) << " ms, " << format("%.1f", timed.cost.flops / best * 1e-12) << " TFLOP/s, "
-         << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s\n";
+         << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s" << describeLoad({.spread = median / best})
+         << "\n";
   return Error::success();
 }

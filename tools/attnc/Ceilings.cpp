@@ -8,6 +8,7 @@
 #include "attn-c/attn_runtime.h"
 #include <chrono>
 #include <cstring>
+#include <ctime>
 
 using namespace llvm;
 using namespace attn;
@@ -19,6 +20,13 @@ static constexpr int64_t kCalibrationRounds = 1 << 20;
 
 double driver::getSeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Of all threads of this process, while they had a processor.
+static double getProcessorSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
 StringRef driver::getProductName(Product product) {
@@ -62,16 +70,22 @@ Expected<Ceilings> Ceilings::create(const TargetInfo &target, Product product, i
   return ceilings;
 }
 
+double Ceilings::time(void (*loop)(void *, int64_t)) {
+  double start = getSeconds(), processorStart = getProcessorSeconds();
+  attn_parallel_for(loop, this, threads);
+  double seconds = getSeconds() - start;
+  wantedSeconds += threads * seconds;
+  processorSeconds += getProcessorSeconds() - processorStart;
+  return seconds;
+}
+
 void Ceilings::measureFma() {
   for (unsigned burst = 0; burst < kPeakBursts; ++burst) {
-    double start = getSeconds();
-    attn_parallel_for(
-        [](void *context, int64_t) {
-          auto *self = static_cast<const Ceilings *>(context);
-          (void)self->fmaLoop(self->fmaRounds);
-        },
-        this, threads);
-    gflops = std::max(gflops, threads * fmaRounds * flopsPerRound / (getSeconds() - start) * 1e-9);
+    double seconds = time([](void *context, int64_t) {
+      auto *self = static_cast<const Ceilings *>(context);
+      (void)self->fmaLoop(self->fmaRounds);
+    });
+    gflops = std::max(gflops, threads * fmaRounds * flopsPerRound / seconds * 1e-9);
   }
 }
 
@@ -82,14 +96,11 @@ Error Ceilings::measureRead() {
       return createStringError("not enough memory for the read ceiling, " + Twine(kReadBytes) + " bytes");
     std::memset(memory->getBufferStart(), 1, kReadBytes);
   }
-  double start = getSeconds();
-  attn_parallel_for(
-      [](void *context, int64_t part) {
-        auto *self = static_cast<const Ceilings *>(context);
-        int64_t rounds = kReadBytes / self->readRoundBytes / self->threads;
-        (void)self->readLoop(self->memory->getBufferStart() + part * rounds * self->readRoundBytes, rounds);
-      },
-      this, threads);
-  gigabytes = std::max(gigabytes, kReadBytes / (getSeconds() - start) * 1e-9);
+  double seconds = time([](void *context, int64_t part) {
+    auto *self = static_cast<const Ceilings *>(context);
+    int64_t rounds = kReadBytes / self->readRoundBytes / self->threads;
+    (void)self->readLoop(self->memory->getBufferStart() + part * rounds * self->readRoundBytes, rounds);
+  });
+  gigabytes = std::max(gigabytes, kReadBytes / seconds * 1e-9);
   return Error::success();
 }

@@ -52,10 +52,16 @@ public:
 
   double getGflops() const { return gflops; }
   double getGigabytes() const { return gigabytes; }
+  /// Of the time that the loops' threads asked of the processors, the part that they had: less than 1 where other
+  /// programs ran beside them.
+  double getProcessorShare() const { return wantedSeconds > 0 ? processorSeconds / wantedSeconds : 1; }
 
 private:
   using FmaLoop = double (*)(int64_t);
   using ReadLoop = int64_t (*)(const char *, int64_t);
+
+  /// Runs a loop on all threads, and returns its seconds.
+  double time(void (*loop)(void *, int64_t));
 
   std::unique_ptr<LoadedObject> object;
   FmaLoop fmaLoop = nullptr;
@@ -63,6 +69,7 @@ private:
   std::unique_ptr<llvm::WritableMemoryBuffer> memory;
   int64_t fmaRounds = 0, readRoundBytes = 0;
   double flopsPerRound = 0, gflops = 0, gigabytes = 0;
+  double wantedSeconds = 0, processorSeconds = 0; ///< of all threads together
   int threads = 1;
 };
 

@@ -253,7 +253,8 @@ int driver::reportError(Error error) {
   return 1;
 }
 
-int main(int argc, char **argv) {
+/// The libattn.so of a wheel has attnc inside, and this is how it is called (python/attn/__main__.py).
+extern "C" __attribute__((visibility("default"))) int attn_main(int argc, char **argv) {
   InitLLVM init(argc, argv);
   // A file over the limit of ulimit -f is an error of write, not the end of the process with a half-written file.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -276,3 +277,5 @@ int main(int argc, char **argv) {
     return runTune();
   return runCompile();
 }
+
+int main(int argc, char **argv) { return attn_main(argc, argv); }

@@ -76,7 +76,7 @@ def sdpa(
         other = "attn_mask" if causal is None else "causal"
         raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     if not words.keys() <= _words.FORMS.keys():
-        raise _checks.unknown_keyword("attn.torch.sdpa", min(words.keys() - _words.FORMS.keys()))
+        _checks.keywords("attn.torch.sdpa", words, _checks.known(sdpa))
     lead, q = query.shape[:-3], _rank_4(query)
     k, v = _rank_4(key), _rank_4(value)
     if q.shape[1] != k.shape[1] and not enable_gqa:

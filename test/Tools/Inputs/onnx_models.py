@@ -28,16 +28,21 @@ def model(
     nodes=None,
     functions=(),
     domain="",
+    results=None,
+    unused=(),
     **attributes,
 ):
-    """A model of one Attention node; `shapes` and `types` are by value name and add to those above."""
+    """A model of one Attention node; `shapes` and `types` are by value name and add to those above.
+
+    `results` are outputs of the graph that may be no node's, `unused` inputs of the graph that no node reads.
+    """
     shapes, types = {**SHAPES, **(shapes or {})}, types or {}
     nodes = nodes or [helper.make_node(op, inputs, outputs, name=name, domain=domain, **attributes)]
     graph = helper.make_graph(
         nodes,
         "graph",
-        [value(x, shapes[x], types) for x in inputs if x],
-        [value(x, shapes[x], types) for x in outputs if x and x in shapes],
+        [value(x, shapes[x], types) for x in (*inputs, *unused) if x],
+        [value(x, shapes[x], types) for x in results or outputs if x and x in shapes],
         value_info=[value("a", SAME["a"], types)],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], functions=functions)
@@ -83,6 +88,24 @@ MODELS = {
             helper.make_node("Attention", ["Q", "K", "V"], ["Z"], name="second", softcap=-1.0),
         ]
     ),
+    "several": dict(
+        nodes=[
+            helper.make_node("Hardmax", ["Q"], ["x"], name="first"),
+            helper.make_node("MaxRoiPool", ["x", "K"], ["y"], name="pool", pooled_shape=[1, 1]),
+            helper.make_node("Hardmax", ["y"], ["z"]),
+            helper.make_node("Relu", ["z"], ["r"]),
+            helper.make_node("Hardmax", ["r"], ["Y"]),
+        ]
+    ),
+    "refusals": dict(
+        nodes=[
+            helper.make_node("Attention", ["Q", "K", "V"], ["Y"], name="first", softcap=-1.0),
+            helper.make_node("Attention", ["Q", "K", "V"], ["Z"], name="second", softcap=-1.0),
+            helper.make_node("Attention", ["Q", "K", "V"], ["U"], name="third", is_causal=2),
+        ]
+    ),
+    "notmade": dict(op="Relu", inputs=("Q",), outputs=("Z",), results=("Y",)),
+    "bytes": dict(op="Relu", inputs=("Q",), unused=("K",), types={"K": TensorProto.UINT8}, shapes={"Y": SHAPES["Q"]}),
     "opset": dict(opset=22),
     "operator": dict(op="Hardmax", inputs=("Q",)),
     "domain": dict(domain="com.microsoft"),
