@@ -39,8 +39,9 @@ def write(rows, name, *, dynamic=False, grad=""):
     """The IR of a kernel of (q, k, v, numbers, table, offset)."""
     ops, position, _ = POSITIONS[name]
     table = f"tensor<{'?' if dynamic else TABLE}xf32>"
-    arguments = f', %numbers: tensor<{KEYS}xi64>, %table: {table} {{attn.name = "table"}}, %offset: index'
-    text = source(rows, arguments=arguments, region=region(ops, position, table))
+    arguments = f', %numbers: tensor<{KEYS}xi64>, %table: {table} {{attn.name = "table"}}, %given: i64'
+    cast = "%offset = arith.index_cast %given : i64 to index"
+    text = source(rows, arguments=arguments, lines=cast, region=region(ops, position, table))
     return text.replace(" {\n", f" attributes {{attn.grad = [{grad}]}} {{\n", 1) if grad else text
 
 
