@@ -47,6 +47,7 @@ static void addCanonicalization(OpPassManager &pm, const FlashOptions &options) 
   pm.addNestedPass<func::FuncOp>(createImportForeignPass());
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
+  pm.addNestedPass<func::FuncOp>(createBoundPositionsPass()); // of the regions that users write
   if (options.raise) { // of attn ops a gradient is known
     RaisePassOptions raise;
     raise.gradientsOnly = true;

@@ -9,6 +9,7 @@
 #include "MaskOperands.h"
 #include "Operands.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -161,6 +162,8 @@ private:
       if (failed(modified))
         return ctx.fail("expected scores that depend on batch, head, query and key only");
       YieldOp::create(rewriter, loc, *modified);
+      if (failed(boundPositions(rewriter, modify, PositionSource::Compiler)))
+        return failure();
       score = modify->getResult(0);
     }
     if (scores.softcap)
@@ -193,7 +196,8 @@ private:
                              getMaps({DimKind::Query, DimKind::Key}, exprs));
     op.setCausalAttr(masks->causal);
     op.setWindowAttr(masks->window);
-    if (!masks->predicates.empty() && failed(buildMaskMod(rewriter, loc, ctx, domain, masks->predicates, type, op)))
+    if (!masks->predicates.empty() && (failed(buildMaskMod(rewriter, loc, ctx, domain, masks->predicates, type, op)) ||
+                                       failed(boundPositions(rewriter, op, PositionSource::Compiler))))
       return failure();
     return op->getResult(0);
   }

@@ -11,6 +11,7 @@ import numpy as np
 
 import attn
 import decode_cases
+import test_positions
 from features import ALTERNATIVES, FEATURES, make, quantise
 from helpers import Shape, draw
 from test_paged import Pages
@@ -49,6 +50,7 @@ def cases_of(target: str) -> dict[str, functools.partial]:
     cases |= {"quantised": functools.partial(quantised, target, start)}
     cases |= {"gradients": functools.partial(gradients, target, start)}
     cases |= {"bytes": functools.partial(bytes_of_keys, target)}
+    cases |= {"positions": functools.partial(positions, target)}
     cases |= {"heads side by side": functools.partial(heads_side_by_side, target)}
     return cases | {"append": functools.partial(append, target, TYPES_BY_TURNS[start])}
 
@@ -173,6 +175,14 @@ def gradients(target, index):
     out, lse = attn.sdpa(q, k, v, return_lse=True, **options)
     for grad in ("q",), ("q", "k_scale", "v_scale"):
         attn.sdpa_backward(q, k, v, out, lse, out, grad=grad, **options)
+
+
+def positions(target):
+    """Regions that read at numbers of a call, which may be any."""
+    for rows, dynamic in itertools.product(test_positions.ROWS, (False, True)):
+        for name in test_positions.POSITIONS:
+            kernel = attn.compile(test_positions.write(rows, name, dynamic=dynamic), target)
+            kernel(*test_positions.inputs(rows), 2**40)
 
 
 def append(target, element):

@@ -94,6 +94,40 @@ def CanonicalizePass : Pass<"attn-canonicalize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def BoundPositionsPass : Pass<"attn-bound-positions", "::mlir::func::FuncOp"> {
+  let summary = "keep the positions in regions inside of their tensors";
+  let description = [{
+    A region of an attn op reads a tensor at a position that it computes, and `attn.accumulate` adds at one. This pass
+    finds the range of each position by interval arithmetic on `attn.index`, static sizes and constants
+    (docs/Semantics.md, "Regions"):
+
+    * a position that lies inside stays as it is;
+    * one that nothing but these decide, and that is not shown to lie inside, is an error (C10), as is one that is always
+      outside;
+    * any other one, read from a tensor or given from outside, or in a dimension of dynamic size, is clamped to the
+      nearest position inside.
+
+    A dynamic dimension of an argument that `attn.index` itself indexes has as many elements as there are positions:
+    the checked entry tests that. Rejects the errors above. Run it on what a user writes, in front of what copies or
+    differentiates a region: phase canonicalize does. Tiles that `attn-tile` has made stay as they are.
+
+    ```mlir
+    // before
+    %n = tensor.extract %bucket[%j] : tensor<64xi32>
+    %p = arith.index_cast %n : i32 to index
+    %x = tensor.extract %table[%p] : tensor<32xf32>
+    // after
+    %n = tensor.extract %bucket[%j] : tensor<64xi32>
+    %p = arith.index_cast %n : i32 to index
+    %below = arith.minsi %p, %c31 : index
+    %inside = arith.maxsi %below, %c0 : index
+    %x = tensor.extract %table[%inside] : tensor<32xf32>
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def DefineDivisionPass : Pass<"attn-define-division", "::mlir::func::FuncOp"> {
   let summary = "give integer division in regions by 0 and -1 its meaning";
   let description = [{

@@ -18,6 +18,14 @@ namespace attn {
 void populateCanonicalizePatterns(mlir::RewritePatternSet &patterns);
 /// Of attn-define-division.
 void populateDefineDivisionPatterns(mlir::RewritePatternSet &patterns);
+/// Who has written the regions of an op.
+enum class PositionSource {
+  User,    ///< a position of static sizes that may be outside is an error
+  Compiler ///< it is clamped
+};
+/// Of attn-bound-positions: what the regions of `op` read, and what they add to, lies inside of its tensors afterwards.
+mlir::LogicalResult boundPositions(mlir::RewriterBase &rewriter, mlir::Operation *op, PositionSource source);
+
 /// A linalg.softmax between scores of a chain and attn.apply becomes attn.softmax.
 void populateRaiseSoftmaxPatterns(mlir::RewritePatternSet &patterns);
 

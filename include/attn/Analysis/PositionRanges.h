@@ -1,0 +1,52 @@
+//===- PositionRanges.h - which integers a region computes ------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ANALYSIS_POSITIONRANGES_H
+#define ATTN_ANALYSIS_POSITIONRANGES_H
+
+#include "attn/IR/Attn.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
+
+namespace attn {
+
+/// The values that an integer of a region may have: maybe more than these, never less.
+struct PositionRange {
+  mlir::ConstantIntRanges values;
+  /// It follows from attn.index, static sizes and constants alone.
+  bool isStatic;
+
+  bool isInside(int64_t size) const { return values.smin().isNonNegative() && values.smax().slt(size); }
+  bool isOutside(int64_t size) const { return values.smax().isNegative() || values.smin().sge(size); }
+  /// Any integer of 64 bits: its arithmetic may wrap.
+  bool mayWrap() const { return values.smin().isMinSignedValue() && values.smax().isMaxSignedValue(); }
+};
+
+/// The ranges of all integers of one region of an attn op, by interval arithmetic from its first op to the last. A
+/// branch of arith.select is taken to hold what its condition says.
+class PositionRanges {
+public:
+  PositionRanges(mlir::Operation *op, mlir::Region &region);
+
+  PositionRange get(mlir::Value value) const;
+
+private:
+  using Ranges = llvm::SmallDenseMap<mlir::Value, mlir::ConstantIntRanges, 4>;
+
+  PositionRange getIndex(IndexOp op) const;
+  std::optional<PositionRange> infer(mlir::Operation *op) const;
+  mlir::ConstantIntRanges inferSelect(mlir::arith::SelectOp op) const;
+  /// The range of `value` where `known` holds, looking through at most `depth` ops.
+  mlir::ConstantIntRanges refine(mlir::Value value, const Ranges &known, unsigned depth) const;
+
+  llvm::SmallVector<int64_t> domain;
+  unsigned numBatch = 0;
+  mlir::AffineMap kvHeadMap;
+  llvm::DenseMap<mlir::Value, PositionRange> ranges;
+};
+
+} // namespace attn
+
+#endif // ATTN_ANALYSIS_POSITIONRANGES_H
