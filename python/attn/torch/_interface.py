@@ -138,7 +138,7 @@ def _refusal(model: Any, own: list[type], implementation: str) -> ValueError:
     parts = getattr(model.config, "sub_configs", None)
     advice = 'attn_implementation="eager"'
     if parts:
-        each = ", ".join(f'"{part}": …' for part in parts)
+        each = ", ".join(f'"{part}": …' for part in sorted(parts))
         advice += f", or an implementation of each part, attn_implementation={{{each}}}"
     return ValueError(
         f'expected a model whose attention asks the interface of transformers for attn_implementation="{implementation}'

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from attn import _capture, _tensor
 
@@ -23,6 +24,7 @@ Node = tuple[Any, ...]
 # Attributes of modules that are taken; any other is read from the module itself.
 TAKEN = (torch.Tensor, np.ndarray, torch.nn.Module, bool, int, float, list, tuple, dict, functools.partial)
 TAKEN += (types.MethodType, types.FunctionType)
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # tensors of torch.export have no values
 
 
 class Slot:
@@ -150,8 +152,9 @@ class Module:
 
 def _stand_in(form: list[Any], leaves: tuple[Any, ...], slots: dict[Any, Slot], name: str) -> _capture.Captured:
     number, leaf, shape, element, requires_grad = form
-    if leaf >= 0:
-        array = np.array(leaves[leaf].detach().cpu().numpy(), copy=True, order="C").view(_capture.Captured)
+    if leaf >= 0 and type(leaves[leaf]) in PLAIN:
+        with _disable_current_modes():
+            array = np.array(leaves[leaf].detach().cpu().numpy(), copy=True, order="C").view(_capture.Captured)
     else:
         array = np.broadcast_to(np.zeros((), _tensor.dtype(element)), shape).view(_capture.Captured)
         array.tensor = Slot(number, requires_grad)
