@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _cuda, _device, _tensor, _wide
+from attn import _cuda, _device, _symbols, _tensor, _wide
 from attn._range import LARGEST, Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol
 from attn._types import Tensor
@@ -250,3 +250,6 @@ def _replace(name: str, value: Any, done: dict[int, Any]) -> Any:
         module = getattr(value, "__module__", None) or ""
         return value if module.partition(".")[0] in LIBRARIES else _rebind(value, done)
     return value
+
+
+_symbols.READ.append(capture)

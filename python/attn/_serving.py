@@ -76,7 +76,8 @@ def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target:
     named, tensors = _cuda.split(target, named | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
     are_same = cu_seqlens_q is cu_seqlens_k
     problem, others, longest = prepare_packed(named, is_known=tensors is None, are_same=are_same, **options)
-    inputs = [*tensors, *api.numbers_of(problem, others)] if tensors else [q, k, v, *others]
+    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))] if tensors is None else []
+    inputs = [*arrays, *others] if tensors is None else [*tensors, *api.numbers_of(problem, others)]
     return api.Call(problem, longest, inputs, target)
 
 

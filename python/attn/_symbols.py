@@ -23,6 +23,10 @@ COMPARISONS = {"<": ("slt", "olt"), "<=": ("sle", "ole"), ">": ("sgt", "ogt"), "
 COMPARISONS |= {"==": ("eq", "oeq"), "!=": ("ne", "une")}
 # NumPy's function → the one on symbols; filled by attn.functions.
 NUMPY: dict[Any, Callable[..., Symbol]] = {}
+# The same by the names that PyTorch has for them.
+TORCH: dict[str, Callable[..., Symbol]] = {}
+# What captures an array; filled by attn._capture.
+READ: list[Callable[[Any], Any]] = []
 
 
 def lift(value: Any) -> Symbol:
@@ -42,7 +46,7 @@ def lift(value: Any) -> Symbol:
     shape = getattr(value, "shape", None)
     _tensor.refuse_tracer("an operand of a traced function", value)
     if shape == () and hasattr(value, "item"):  # of torch and JAX
-        return lift(value.item())
+        return lift(READ[0](value) if getattr(value, "requires_grad", False) else value.item())
     found = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}; index it to one element"
     raise TypeError(f"expected a traced value or a number, found {found}")
 
@@ -325,3 +329,15 @@ class Symbol:
             names = ", ".join(options)
             raise TypeError(f"expected numpy.{function.__name__} of {self!r} without options, found {names}")
         return NUMPY[function](*inputs)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, inputs: Any = (), options: Any = None) -> Symbol:
+        """PyTorch's functions and operators of a tensor and a symbol: torch.tanh(score) is attn.tanh(score)."""
+        name = getattr(function, "__name__", "")
+        if name.strip("_") not in TORCH:
+            traced = next((x for x in inputs if isinstance(x, Symbol)), "a traced value")
+            raise TypeError(
+                f"expected a function that can be traced, found torch.{name} of {traced!r}; write operators, or "
+                "functions of attn.functions"
+            )
+        return TORCH[name.strip("_")](*inputs, **(options or {}))

@@ -141,3 +141,17 @@ def test_nan_beyond_the_lengths_reaches_no_gradient():
     dq, dk, dv = torch.autograd.grad(out[:, :, :5].sum(), (q, k, v))
     assert not any(x.isnan().any() for x in (out, dq, dk, dv))
     assert all((x == 0).all() for x in (out[1, :, 5:], dq[1, :, 5:], dk[1, :, 7:], dv[1, :, 7:]))
+
+
+def test_packed_sequences_take_tensors_of_torch():
+    """Backward as forward; the numbers are those of arrays."""
+    q, k, v = torch.randn(9, 4, 8), torch.randn(11, 2, 8), torch.randn(11, 2, 8)
+    sums = torch.tensor([0, 4, 9], dtype=torch.int32), torch.tensor([0, 5, 11], dtype=torch.int32)
+    out, pull = attn.varlen_vjp(q, k, v, *sums, return_lse=True)
+    dout = torch.randn_like(out[0])
+    of_arrays = attn.varlen_sdpa_backward(*(x.numpy() for x in (q, k, v, *out, dout, *sums)))
+    for found in (pull(dout), attn.varlen_sdpa_backward(q, k, v, *out, dout, *sums)):
+        assert list(found) == list("qkv")
+        for name, x in found.items():
+            assert isinstance(x, torch.Tensor)
+            torch.testing.assert_close(x.numpy(), of_arrays[name], rtol=0, atol=0)

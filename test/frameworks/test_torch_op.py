@@ -319,9 +319,13 @@ MISTAKES = {
         "expected score_mod and mask_mod without dynamic, found both",
     ),
     "rank": (lambda q, k, v: at.sdpa(q[0, 0, 0], k, v), r"expected query of rank 2 or more .*, found shape \(3,\)"),
+    "batches": (
+        lambda q, k, v: at.sdpa(q[:, :2], k.repeat(3, 1, 1, 1)[:5], v),
+        r"expected batches of query, key and value that broadcast, found \(2,\), \(5,\), \(2,\)",
+    ),
     "type of a mask": (
         lambda q, k, v: at.sdpa(q, k, v, torch.ones(1, 1, SQ, SK, dtype=torch.int32), enable_gqa=True),
-        "expected bias to have the type of q",
+        r"expected attn_mask of bool or floats, found torch.int32; write attn_mask.bool\(\)",
     ),
 }  # fmt: skip
 

@@ -1,5 +1,9 @@
 """attn as an attention implementation of transformers: small random models, logits and gradients beside "sdpa"."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 import transformers
@@ -86,3 +90,76 @@ def test_softcap_of_gemma_is_in_the_kernel():
         results.append([output.logits, *[x.grad for x in model.parameters()]])
     for x, y in zip(*results, strict=True):
         torch.testing.assert_close(x, y, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def architectures():
+    script = Path(__file__).resolve().parents[2] / "scripts/architectures.py"
+    specification = importlib.util.spec_from_file_location("architectures", script)
+    module = sys.modules["architectures"] = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+# scripts/architectures.py has 45.
+SOME = ["GptOssForCausalLM", "BertModel", "BartForConditionalGeneration", "CLIPModel"]
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_architectures_use_attn_in_every_layer(architectures, name):
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == name)
+    assert architectures.check(chosen, "attn")[0] == "uses"
+
+
+def test_each_of_them_is_of_another_architecture(architectures):
+    assert len({x.configuration for x in architectures.ARCHITECTURES}) == 45
+
+
+REFUSED = {
+    "BloomForCausalLM": "BloomAttention",
+    "MptForCausalLM": "MptAttention",
+    "FalconForCausalLM": "FalconAttention",  # it has a table of classes, without ours
+    "Swinv2Model": "Swinv2SelfAttention",
+    "SiglipModel": "MultiheadAttention",  # of PyTorch, in one place beside layers that ask the interface
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_run_without_attn_is_refused_by_name(architectures, name):
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == name)
+    part = name.replace("SiglipModel", "SiglipVisionModel")
+    message = f'attn_implementation="attn", found {part}, whose [^;]*{REFUSED[name]}'
+    with pytest.raises(ValueError, match=message):
+        architectures.make(chosen, "attn")
+    model = architectures.make(chosen, "eager")
+    with pytest.raises(ValueError, match=f'attn_implementation="attn", found {name}, whose [^;]*{REFUSED[name]}'):
+        model.set_attn_implementation("attn")
+    model(**chosen.inputs())  # it is as it was
+
+
+@pytest.mark.parametrize("name", ["BloomForCausalLM", "MptForCausalLM"])
+def test_what_is_set_behind_its_back_is_refused_in_the_first_forward_pass(architectures, name):
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == name)
+    model = architectures.make(chosen, "eager")
+    model.config._attn_implementation = "attn"
+    with pytest.raises(ValueError, match=f'attn_implementation="attn", found {name.partition("For")[0]}Model, whose'):
+        model(**chosen.inputs())
+
+
+def test_parts_of_a_model_have_implementations_of_their_own(architectures):
+    """Those that the refusal of the whole proposes."""
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == "SiglipModel")
+    eager = architectures.make(chosen, "eager")
+    with pytest.raises(ValueError, match=r'write .* attn_implementation={"text_config": …, "vision_config": …}'):
+        eager.set_attn_implementation("attn")
+    model = architectures.make(chosen, {"text_config": "attn", "vision_config": "eager"})
+    inputs = chosen.inputs()
+    with architectures.Attentions() as counts:
+        found = model(**inputs)
+    assert (counts.of_attn, counts.own) == (2, 3)
+    torch.testing.assert_close(found.logits_per_text, eager(**inputs).logits_per_text, rtol=1e-4, atol=1e-5)
+
+
+def test_other_implementations_are_not_refused(architectures):
+    (chosen,) = (x for x in architectures.ARCHITECTURES if x.model == "FalconForCausalLM")
+    architectures.make(chosen, "sdpa")

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _batches, _ops
+from attn.torch import _batches, _context, _ops
 from attn.torch._ops import Call
 
 
@@ -36,6 +36,10 @@ class _Forward(torch.autograd.Function):
         return tuple(gradients)
 
     @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        raise RuntimeError(_context.FORWARD_MODE)
+
+    @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:
         return _batches.vmap(info, in_dims, *arguments, operator=_Forward.apply)
 
@@ -52,6 +56,10 @@ class _Backward(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> None:
         _ops.refuse_second_order(ctx, *grads)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        raise RuntimeError(_context.FORWARD_MODE)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:

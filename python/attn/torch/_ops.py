@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+from torch._library.autograd import make_autograd_impl
+from torch.utils import _pytree as pytree
 
 import attn
 from attn import _trace, _words
-from attn.torch import _formulas, _place, _regions
+from attn.torch import _context, _formulas, _place, _regions
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -221,3 +223,18 @@ def refuse_second_order(ctx: Any, *grads: Any) -> None:
 
 sdpa.register_autograd(differentiate, setup_context=remember)
 sdpa_backward.register_autograd(refuse_second_order)
+
+
+def _refuse_tangents(operator: Any) -> None:
+    """PyTorch would take the results for constants, in graphs of torch.compile too; this is what records calls."""
+    record = make_autograd_impl(operator._opoverload, operator)
+
+    def checked(keyset: Any, *arguments: Any, **keywords: Any) -> Any:
+        _context.refuse_forward_mode(*pytree.tree_leaves(arguments))
+        return record(keyset, *arguments, **keywords)
+
+    operator._lib.impl(operator._name, checked, "Autograd", with_keyset=True, allow_override=True)
+
+
+_refuse_tangents(sdpa)
+_refuse_tangents(sdpa_backward)

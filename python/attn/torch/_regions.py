@@ -7,18 +7,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from attn import _capture, _trace
+from attn._symbols import Symbol
+from attn.torch import _pieces
 
 Shape = tuple[int, ...]
 
 
 class Regions(NamedTuple):
-    """The text of both functions, and what it reads in the order of the kernel's arguments."""
+    """The text of both functions, and what it reads in the order of the kernel's arguments.
+
+    Attributes:
+      wanted: which of the tensors have a gradient.
+      numbers: of those that are in the graph of torch.compile, which they are in its list; −1 for others.
+    """
 
     text: str
-    tensors: list[torch.Tensor]
+    tensors: list[Any]
+    wanted: list[bool]
+    numbers: list[int]
+
+
+class _Reads(TorchFunctionMode):
+    """While functions are traced: a tensor that is read at a traced position, however it was reached, is captured."""
+
+    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), keywords: Any = None) -> Any:
+        if function is torch.Tensor.__getitem__:
+            array, key = arguments
+            if any(isinstance(x, Symbol) for x in (key if isinstance(key, tuple) else (key,))):
+                return _capture.capture(array)[key]
+        return function(*arguments, **(keywords or {}))
 
 
 def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, list[torch.Tensor]]:
@@ -37,31 +58,52 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
     """
     element = "f64" if dtype == torch.float64 else "f32"
     if torch.compiler.is_compiling():
-        text = _text(score_mod, mask_mod, scores, element)
-        wanted = _wanted(score_mod, mask_mod, scores, element)
-        tensors = [_tensor(score_mod, mask_mod, scores, element, n) for n in range(len(wanted))]
+        given: list[torch.Tensor] = []
+        leaves: list[Any] = []
+        forms = (_pieces.take(score_mod, given, leaves), _pieces.take(mask_mod, given, leaves))
+        found = (forms, scores, element, *leaves)
+        text, wanted, numbers = _text(*found), _wanted(*found), _numbers(*found)
+        tensors = [given[n] if n >= 0 else _tensor(place, *found) for place, n in enumerate(numbers)]
     else:
-        text, tensors = _traced(score_mod, mask_mod, scores, element)
-        wanted = [x.requires_grad for x in tensors]
+        text, tensors, wanted, numbers = _traced(score_mod, mask_mod, scores, element)
     sums = torch.float64 if element == "f64" else torch.float32
-    # Those without a gradient on the CPU have the kernel's type already.
-    is_made = [y or (x.is_cuda and x.is_floating_point()) for x, y in zip(tensors, wanted, strict=True)]
-    return text, [x.to(sums).contiguous() if y else x for x, y in zip(tensors, is_made, strict=True)]
+    return text, [_as_read(x, y, n >= 0, sums) for x, y, n in zip(tensors, wanted, numbers, strict=True)]
+
+
+def _as_read(x: torch.Tensor, is_wanted: bool, is_of_graph: bool, sums: torch.dtype) -> torch.Tensor:
+    """A captured tensor as a kernel reads it; constants on the CPU that have no gradient are so already."""
+    if x.is_floating_point():
+        return x.to(sums).contiguous() if is_wanted or is_of_graph or x.is_cuda else x
+    if not is_of_graph:
+        return x
+    is_wide = x.dtype in (torch.int64, torch.uint32, torch.uint64)
+    return x.contiguous() if x.dtype == torch.bool else x.to(torch.int64 if is_wide else torch.int32).contiguous()
 
 
 @torch.compiler.assume_constant_result
-def _text(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> str:
-    return _traced(score_mod, mask_mod, scores, element).text
+def _text(*pieces: Any) -> str:
+    return _of_pieces(*pieces).text
 
 
 @torch.compiler.assume_constant_result
-def _wanted(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> list[bool]:
-    return [x.requires_grad for x in _traced(score_mod, mask_mod, scores, element).tensors]
+def _wanted(*pieces: Any) -> list[bool]:
+    return _of_pieces(*pieces).wanted
 
 
 @torch.compiler.assume_constant_result
-def _tensor(score_mod: Any, mask_mod: Any, scores: Shape, element: str, n: int) -> torch.Tensor:
-    return _traced(score_mod, mask_mod, scores, element).tensors[n]
+def _numbers(*pieces: Any) -> list[int]:
+    return _of_pieces(*pieces).numbers
+
+
+@torch.compiler.assume_constant_result
+def _tensor(place: int, *pieces: Any) -> torch.Tensor:
+    return _of_pieces(*pieces).tensors[place]
+
+
+def _of_pieces(forms: tuple[_pieces.Node, _pieces.Node], scores: Shape, element: str, *leaves: Any) -> Regions:
+    slots: dict[Any, _pieces.Slot] = {}
+    score_mod, mask_mod = (_pieces.put(x, leaves, slots) for x in forms)
+    return _traced(score_mod, mask_mod, scores, element, slots)
 
 
 def names(text: str) -> list[str]:
@@ -77,32 +119,39 @@ def _as_tensor(array: Any) -> torch.Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))
 
 
-def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regions:
+def _traced(
+    score_mod: Any, mask_mod: Any, scores: Shape, element: str, slots: dict[Any, _pieces.Slot] | None = None
+) -> Regions:
+    slots = {} if slots is None else slots
     tensors: dict[Any, Any] = {}
     # Transforms of torch.func take gradients of arguments alone: attn refuses captured tensors that require one.
     is_recorded = torch.is_grad_enabled() and not torch._C._are_functorch_transforms_active()
     token = _capture.TENSORS.set(tensors if is_recorded else None)
     try:
-        with _disable_current_modes():  # of torch.export, whose tensors have no memory: those that are captured have
+        with _disable_current_modes(), _Reads():  # of torch.export, whose tensors have no memory: those captured have
             result = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None)
-            found = [_as_tensor(x) for x in result.arrays]
+            read = zip(result.arrays, result.places, strict=True)
+            found = [None if place in slots else _as_tensor(x) for x, place in read]
     finally:
         _capture.TENSORS.reset(token)
     of_scores = result.text.partition("\nmask_mod {")[0] if score_mod is not None else ""
+    wanted, numbers = [], []
     for n, (name, place) in enumerate(zip(names(result.text), result.places, strict=True)):
-        if tensors.get(place) is None:
-            continue
-        if tensors[place] is _capture.MIXED:
+        slot, given = slots.get(place), tensors.get(place)
+        if given is _capture.MIXED:
             raise TypeError(
                 f"expected functions to read {name} with or without a gradient, found both, as by x and x.detach(); "
                 "write x.detach().clone() for the latter"
             )
-        if f"tensor.extract %{name}[" not in of_scores:
+        is_wanted = given is not None if slot is None else is_recorded and slot.requires_grad
+        if is_wanted and f"tensor.extract %{name}[" not in of_scores:
             raise TypeError(
                 f"expected mask_mod to read tensors that require no gradient, found {name}, which does and has none; "
                 f"write {name}.detach()"
             )
-        found[n] = tensors[place]
+        found[n] = found[n] if given is None else given
+        wanted.append(is_wanted)
+        numbers.append(-1 if slot is None else slot.number)
     for tensor in (x for place, x in tensors.items() if place not in result.places):  # not read as it is
         if not isinstance(tensor, torch.Tensor):
             continue
@@ -112,4 +161,4 @@ def _traced(score_mod: Any, mask_mod: Any, scores: Shape, element: str) -> Regio
                 "expected score_mod to read a captured tensor that requires a gradient by position, found a view of it "
                 "(.T, reshape, slices), which has no gradient; make it outside of score_mod"
             )
-    return Regions(result.text, found)
+    return Regions(result.text, found, wanted, numbers)

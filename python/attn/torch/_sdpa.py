@@ -8,7 +8,7 @@ import torch
 
 from attn import _checks, _words
 from attn._words import Words
-from attn.torch import _functions, _regions
+from attn.torch import _broadcast, _context, _functions, _regions
 from attn.torch._ops import NO_BOUND, Call
 
 Tensor = torch.Tensor
@@ -45,7 +45,8 @@ def sdpa(
     than query, key and value have no kernels on GPUs: PyTorch's operators compute them, with a RuntimeWarning.
 
     Args:
-      query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type.
+      query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type. Batches (…) broadcast,
+        as do heads: of queries where there is one, and of keys and values where there is one.
       attn_mask: bool, true = attend, or floats that are added to the scores; broadcasts to (…, Hq, Sq, Sk). Floats have
         a gradient where they require one.
       dropout_p: how many weights are dropped, drawn from PyTorch's generator; also outside of training, as there.
@@ -67,28 +68,28 @@ def sdpa(
       out (…, Hq, Sq, Dv), or a tuple of out and further results, in the order lse, max.
 
     Raises:
-      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices.
-      RuntimeError: the device's compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
+      TypeError, ValueError: as `attn.sdpa`, and where PyTorch's function refuses; or tensors are on several devices, or
+        are a DTensor.
+      RuntimeError: the call is inside of PyTorch's context_parallel, or of forward-mode differentiation; the device's
+        compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
-    if query.dim() < 2:
-        raise ValueError(f"expected query of rank 2 or more (…, length, head size), found shape {tuple(query.shape)}")
+    _context.check(query, key, value, attn_mask, bias, sink)
     if is_causal and (attn_mask is not None or causal is not None):
         other = "attn_mask" if causal is None else "causal"
         raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
     if not words.keys() <= _words.FORMS.keys():
         _checks.keywords("attn.torch.sdpa", words, _checks.known(sdpa))
-    lead, q = query.shape[:-3], _rank_4(query)
-    k, v = _rank_4(key), _rank_4(value)
-    if q.shape[1] != k.shape[1] and not enable_gqa:
-        raise ValueError(
-            f"expected as many heads of query and key, found {q.shape[1]} and {k.shape[1]}; write enable_gqa=True for "
-            "heads of queries that share one of keys"
-        )
+    q, k, v, lead = _broadcast.operands(query, key, value, enable_gqa)
     mask = None
     if attn_mask is not None:
-        broadcast = _mask_rank_4(attn_mask, lead)
+        broadcast = _broadcast.mask(attn_mask, lead)
         if attn_mask.dtype == torch.bool:
             mask = broadcast
+        elif not attn_mask.is_floating_point():
+            raise TypeError(
+                f"expected attn_mask of bool or floats, found {attn_mask.dtype}; write attn_mask.bool() where numbers "
+                "other than 0 mean attend"
+            )
         elif bias is None:
             bias = broadcast.to(q.dtype) if attn_mask.dtype == torch.float32 else broadcast
         else:
@@ -121,29 +122,15 @@ def sdpa(
         words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]),
     )
     made = _functions.call(call.flat())
-    out = made.out if query.dim() == 4 else made.out.reshape(*query.shape[:-1], v.shape[3])
+    shape = (*lead, *q.shape[1:3])[1 - max(query.dim(), key.dim(), value.dim()) :]
+    out = made.out if len(lead) == 1 else made.out.reshape(*shape, v.shape[3])
     rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
     if not rows:
         return out
-    return out, *[x if query.dim() == 4 else x.reshape(query.shape[:-1]) for x in rows]
+    return out, *[x if len(lead) == 1 else x.reshape(shape) for x in rows]
 
 
 sdpa.__doc__ = _checks.with_words(sdpa.__doc__)
-
-
-def _rank_4(x: Tensor) -> Tensor:
-    """A view (B, H, S, D): leading dimensions are one batch, missing ones 1."""
-    if x.dim() == 4:
-        return x
-    return x[(None,) * (4 - x.dim())] if x.dim() < 4 else x.flatten(0, -4)
-
-
-def _mask_rank_4(mask: Tensor, lead: torch.Size) -> Tensor:
-    """A mask that broadcasts to (…, H, Sq, Sk) as one of rank 4."""
-    if mask.dim() <= 4 and len(lead) <= 1:
-        return mask[(None,) * (4 - mask.dim())]
-    mask = mask[(None,) * (3 + len(lead) - mask.dim())]
-    return mask.expand(*lead, *mask.shape[len(lead) :]).flatten(0, -4)
 
 
 def _integers(value: Any, device: torch.device) -> Tensor | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from attn.torch import _interface
 from attn.torch._sdpa import sdpa
 
 
@@ -13,7 +14,8 @@ def register_transformers(name: str = "attn") -> str:
     """Registers attn with transformers, for every model whose attention is chosen by `attn_implementation`.
 
     After it, `AutoModel.from_pretrained(…, attn_implementation="attn")` and `model.set_attn_implementation("attn")` use
-    the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa".
+    the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa". A model whose
+    attention does not ask the interface of transformers refuses the implementation by a ValueError.
 
     Args:
       name: what the implementation is called.
@@ -25,11 +27,21 @@ def register_transformers(name: str = "attn") -> str:
       ImportError: transformers is not installed.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import sdpa_mask
 
     AttentionInterface.register(name, _attention)
-    AttentionMaskInterface.register(name, sdpa_mask)
+    AttentionMaskInterface.register(name, _mask)
+    _interface.guard(name)
     return name
+
+
+def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
+    """The mask that transformers makes for "sdpa"."""
+    from transformers.masking_utils import sdpa_mask
+
+    if not torch.compiler.is_compiling():
+        _interface.check_caller()
+    mask: torch.Tensor | None = sdpa_mask(*arguments, **keywords)
+    return mask
 
 
 def _attention(
@@ -59,6 +71,8 @@ def _attention(
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     # Without a mask and with a cache, the queries are the first of as many keys: that is what "sdpa" computes.
     is_first = causal and attention_mask is None and query.shape[2] > 1
+    if position_bias is not None and attention_mask is not None and attention_mask.is_floating_point():
+        attention_mask, position_bias = attention_mask + position_bias, None
     out = sdpa(
         query,
         key,

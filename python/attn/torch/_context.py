@@ -1,0 +1,51 @@
+"""Where a call stands: inside of what PyTorch would make something else of, without a word, it is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+DISTRIBUTED = "torch.distributed.tensor"
+CONTEXT_PARALLEL = (
+    "expected a call outside of torch.distributed's context_parallel, found one inside: each rank would attend to its "
+    "own part of the keys alone; write F.scaled_dot_product_attention there, which context_parallel distributes, or "
+    "call attn.torch with all keys"
+)
+FORWARD_MODE = (
+    "expected a gradient of reverse mode of attn::sdpa, found forward mode (forward_ad.make_dual, torch.func.jvp and "
+    'jacfwd, jacobian(strategy="forward-mode")), for which it has no rule: the tangent would be 0; write backward(), '
+    "torch.func.grad, vjp or jacrev, or the attention by torch's operators"
+)
+
+
+def check(*tensors: torch.Tensor | None) -> None:
+    """For the tensors of a call; torch.compile has what is asked here among its guards.
+
+    Raises:
+      RuntimeError: PyTorch has replaced its own attention by one that distributes keys over ranks.
+      TypeError: a tensor is distributed.
+    """
+    # context_parallel has a function of its own in the place of PyTorch's.
+    if (torch.nn.functional.scaled_dot_product_attention.__module__ or "").startswith(DISTRIBUTED):
+        raise RuntimeError(CONTEXT_PARALLEL)
+    for x in tensors:
+        if type(x).__name__ == "DTensor":
+            raise TypeError(
+                "expected tensors of one device, found a DTensor, of whose shards attn knows nothing; write "
+                "x.full_tensor() for all of it, or x.to_local() where each rank has all keys of its heads and batches"
+            )
+
+
+def refuse_forward_mode(*tensors: Any) -> None:
+    """For the tensors of a call.
+
+    Raises:
+      RuntimeError: one has a tangent.
+    """
+    if forward_ad._current_level < 0:
+        return
+    for x in tensors:
+        if isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None:
+            raise RuntimeError(FORWARD_MODE)
