@@ -209,6 +209,7 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createLowerExpandShapePass());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createConvertVectorToLLVMPass());
@@ -222,6 +223,7 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
 
 /// From memrefs, vectors and structured control flow to the LLVM dialect.
 static void addLlvmConversions(OpPassManager &pm) {
+  pm.addPass(createLowerExpandShapePass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
