@@ -11,6 +11,8 @@
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -210,6 +212,21 @@ private:
 
 } // namespace
 
+/// What reads the textbook's weights reads those of the chain. They are made at the second product: where something
+/// reads them before it, they move there with all they need. Where they cannot, because a part of that is made of the
+/// weights or has effects, the reader keeps the textbook's.
+static void replaceWeights(RewriterBase &rewriter, Value textbook, Value weights) {
+  Operation *made = weights.getDefiningOp(), *first = made;
+  for (Operation *user : textbook.getUsers())
+    if (Operation *reader = made->getBlock()->findAncestorOpInBlock(*user); reader && reader->isBeforeInBlock(first))
+      first = reader;
+  if (first != made)
+    (void)moveValueDefinitions(rewriter, weights, first);
+  DominanceInfo dominance;
+  rewriter.replaceUsesWithIf(textbook, weights,
+                             [&](OpOperand &use) { return dominance.properlyDominates(weights, use.getOwner()); });
+}
+
 FailureOr<ApplyOp> attn::raise::createChain(RewriterBase &rewriter, MatchContext &ctx, const Attention &attention,
                                             Value &result) {
   FailureOr<Domain> domain = Domain::get(ctx, attention);
@@ -222,6 +239,6 @@ FailureOr<ApplyOp> attn::raise::createChain(RewriterBase &rewriter, MatchContext
   FailureOr<Value> weights = builder.restoreWeights(attention.weights);
   if (failed(weights))
     return ctx.fail("expected weights, which have other uses, in the layout (batch, query, key)");
-  rewriter.replaceAllUsesExcept(attention.weights->value, *weights, {});
+  replaceWeights(rewriter, attention.weights->value, *weights);
   return apply;
 }
