@@ -286,7 +286,8 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
     slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
     again, which a remark says. The first one writes the log-sum-exp. Pages of a cache stay pages.
 
-    Rejects nothing; fewer columns, dynamic ones and memrefs are left alone.
+    Rejects more than 16384 columns, which would be more than 64 kernels; fewer than 257, dynamic ones and memrefs are
+    left alone.
 
     ```mlir
     // before
