@@ -127,8 +127,8 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
 /// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
 static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
-  if (options.isGpu()) // each elementwise op is a kernel, and constants have no memory on the device
-    pm.addNestedPass<func::FuncOp>(createFuseElementwisePass());
+  // On a GPU each elementwise op is a kernel, and constants have no memory on the device.
+  pm.addNestedPass<func::FuncOp>(createFuseElementwisePass({/*chains=*/!options.isGpu()}));
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;

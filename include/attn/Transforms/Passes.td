@@ -159,14 +159,18 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
 }
 
 def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "make one linalg op of elementwise ones, for a GPU";
+  let summary = "make one linalg op of elementwise ones";
   let description = [{
     Elementwise `linalg.generic` ops on tensors become one op for each result that has other uses; what several of them
     use is computed in each. Splat constants become scalars. On a GPU every op that is left is a kernel, its other
     results are in the workspace, and a constant has no memory on the device. (Upstream's
     `linalg-fuse-elementwise-ops` keeps an op whose result has two uses.)
 
-    Rejects nothing.
+    With `chains`, as on a CPU, an op becomes part of the only one that reads its result, at the same indices: nothing
+    is computed twice, and what is between them needs no memory. These are ops that
+    `attn-lower-elementwise-to-vector` takes, also those with names, such as `linalg.add`.
+
+    An op has at most 64 scalar ops, so that a long chain becomes several. Rejects nothing.
 
     ```mlir
     // before
@@ -180,6 +184,7 @@ def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> 
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect"];
+  let options = [Option<"chains", "chains", "bool", "false", "Only results with one use, at the same indices">];
 }
 
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
