@@ -9,10 +9,10 @@
 #include "MaskOperands.h"
 #include "Operands.h"
 #include "attn/IR/Decompose.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace attn;
@@ -212,6 +212,24 @@ private:
 
 } // namespace
 
+/// Moves `op` and all that it needs in front of `place`, in its block; not where that would change what is computed.
+static void moveBefore(RewriterBase &rewriter, Operation *op, Operation *place) {
+  llvm::SetVector<Operation *> needed;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *other) {
+    return other->getBlock() == place->getBlock() && !other->isBeforeInBlock(place);
+  };
+  if (failed(getBackwardSlice(op, &needed, options)) || needed.contains(place) ||
+      !llvm::all_of(needed, isMemoryEffectFree))
+    return;
+  SmallVector<Operation *> ordered = needed.takeVector();
+  llvm::sort(ordered, [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); });
+  for (Operation *each : ordered)
+    rewriter.moveOpBefore(each, place);
+}
+
 /// What reads the textbook's weights reads those of the chain. They are made at the second product: where something
 /// reads them before it, they move there with all they need. Where they cannot, because a part of that is made of the
 /// weights or has effects, the reader keeps the textbook's.
@@ -221,7 +239,7 @@ static void replaceWeights(RewriterBase &rewriter, Value textbook, Value weights
     if (Operation *reader = made->getBlock()->findAncestorOpInBlock(*user); reader && reader->isBeforeInBlock(first))
       first = reader;
   if (first != made)
-    (void)moveValueDefinitions(rewriter, weights, first);
+    moveBefore(rewriter, made, first);
   DominanceInfo dominance;
   rewriter.replaceUsesWithIf(textbook, weights,
                              [&](OpOperand &use) { return dominance.properlyDominates(weights, use.getOwner()); });

@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func.func @two
 //  CHECK-SAME:   (%[[M:.*]]: memref<?xf32>, %[[A:.*]]: index, %[[B:.*]]: index)
-//       CHECK:   memref.reinterpret_cast %[[M]] to offset: [0], sizes: [%[[A]], 1, %[[B]]], strides: [%[[B]], %[[B]], 1]
+//       CHECK:   memref.reinterpret_cast {{.*}} offset: [0], sizes: [%[[A]], 1, %[[B]]], strides: [%[[B]], %[[B]], 1]
 func.func @two(%m: memref<?xf32>, %a: index, %b: index) -> memref<?x1x?xf32> {
   %r = memref.expand_shape %m [[0, 1, 2]] output_shape [%a, 1, %b] : memref<?xf32> into memref<?x1x?xf32>
   return %r : memref<?x1x?xf32>
@@ -12,6 +12,10 @@ func.func @two(%m: memref<?xf32>, %a: index, %b: index) -> memref<?x1x?xf32> {
 
 // Of a slice, whose strides are dynamic; the other dimension becomes none.
 // CHECK-LABEL: func.func @strided
+//  CHECK-SAME:   (%[[M:.*]]: memref<?x?xf32, strided<[?, ?], offset: ?>>, %[[A:.*]]: index, %[[B:.*]]: index, %[[N:.*]]: index)
+//       CHECK:   %[[BASE:.*]], %[[OFFSET:.*]], %{{.*}}:2, %[[S:.*]]:2 = memref.extract_strided_metadata %[[M]]
+//       CHECK:   memref.reinterpret_cast %[[BASE]] to offset: [%[[OFFSET]]], sizes: [%[[A]], %[[B]], 4, %[[N]]], strides: [{{.*}}, {{.*}}, %[[S]]#0, %[[S]]#1]
+func.func @strided
 //  CHECK-SAME:   (%[[M:.*]]: memref<?x?xf32, strided<[?, ?], offset: ?>>, %[[A:.*]]: index, %[[B:.*]]: index, %[[N:.*]]: index)
 //       CHECK:   %[[BASE:.*]], %[[OFFSET:.*]], %{{.*}}:2, %[[S:.*]]:2 = memref.extract_strided_metadata %[[M]]
 //   CHECK-DAG:   %[[S2:.*]] = affine.apply {{.*}}()[%[[S]]#0]
