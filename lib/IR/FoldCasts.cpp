@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -22,7 +23,7 @@ struct FoldCastOperand : public OpInterfaceRewritePattern<DestinationStyleOpInte
       : OpInterfaceRewritePattern<DestinationStyleOpInterface>(ctx, /*benefit=*/2) {}
 
   LogicalResult matchAndRewrite(DestinationStyleOpInterface op, PatternRewriter &rewriter) const override {
-    if (!isa<AttnDialect>(op->getDialect()))
+    if (!isOfDialect<AttnDialect>(op))
       return rewriter.notifyMatchFailure(op, "expected an attn op");
     bool hasCast = false;
     SmallVector<Value> operands(op->getOperands());

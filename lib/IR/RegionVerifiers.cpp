@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Verifiers.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,7 +27,7 @@ static bool isScalarOp(Operation &op, Region &region) {
   // A region of gradients takes two arguments.
   if (isa<AccumulateOp>(op))
     return region.getNumArguments() == 2;
-  bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op.getDialect());
+  bool isKnown = isOfDialect<arith::ArithDialect, math::MathDialect>(&op);
   bool isScalar = llvm::all_of(op.getResultTypes(), [](Type type) { return type.isIntOrIndexOrFloat(); });
   return isKnown && isScalar && isPure(&op);
 }
@@ -96,7 +97,7 @@ LogicalResult AccumulateOp::verify() {
     return emitOpError("expected an index for each of ")
            << rank << " dimensions of the destination, found " << found << (found == 1 ? " index" : " indices");
   Operation *parent = (*this)->getParentOp();
-  if (parent && !isa<AttnDialect>(parent->getDialect()))
+  if (parent && !isOfDialect<AttnDialect>(parent))
     return emitOpError("expected to stand directly in a region of an attn op, found it in ") << parent->getName();
   return success();
 }

@@ -6,6 +6,7 @@
 
 #include "attn/IR/Structure.h"
 #include "attn/IR/Attn.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -42,7 +43,7 @@ bool isUnreadInit(OpOperand &operand) {
     return false;
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(operand.getOwner()))
     return !linalgOp.payloadUsesValueFromOperand(&operand);
-  return isa<AttnDialect>(operand.getOwner()->getDialect()) && !readsInits(operand.getOwner());
+  return isOfDialect<AttnDialect>(operand.getOwner()) && !readsInits(operand.getOwner());
 }
 
 Value getDestination(Value value) {

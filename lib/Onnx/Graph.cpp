@@ -178,7 +178,34 @@ void Planner::cutParts() {
   }
 }
 
-Expected<GraphPlan> attn::onnx::planGraph(Model &model, StringRef name) { return Planner(model, name).run(); }
+/// ONNX wants the nodes in an order in which each value is made before it is read: then there is no cycle.
+static Error checkOrder(const Model &model, StringRef name) {
+  auto getLabel = [&](size_t index) {
+    const Node &node = model.nodes[index];
+    return quote(node.name.empty() ? StringRef(std::to_string(index)) : node.name);
+  };
+  llvm::StringMap<size_t> producers;
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef value : node.outputs)
+      if (auto [known, isNew] = producers.try_emplace(value, i); !isNew && !value.empty())
+        return llvm::createStringError(formatv("{0}: node {1}: expected values that no other node makes, found {2}, "
+                                               "which node {3} makes as well; give it another name",
+                                               name, getLabel(i), quote(value), getLabel(known->second)));
+  for (auto [i, node] : llvm::enumerate(model.nodes))
+    for (StringRef operand : node.inputs)
+      if (auto known = producers.find(operand); !operand.empty() && known != producers.end() && known->second >= i)
+        return llvm::createStringError(formatv("{0}: node {1}: expected inputs that nodes before it make, found {2}, "
+                                               "which node {3} makes; sort the nodes, of which none may need its own "
+                                               "output",
+                                               name, getLabel(i), quote(operand), getLabel(known->second)));
+  return Error::success();
+}
+
+Expected<GraphPlan> attn::onnx::planGraph(Model &model, StringRef name) {
+  if (Error error = checkOrder(model, name))
+    return std::move(error);
+  return Planner(model, name).run();
+}
 
 Expected<std::string> attn::onnx::printPart(const Model &model, llvm::ArrayRef<size_t> nodes, StringRef name) {
   GraphFunction function(model);

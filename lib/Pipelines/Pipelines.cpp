@@ -128,8 +128,8 @@ void buildReferencePhase(OpPassManager &pm, const ReferenceOptions &options) {
 /// On a GPU, buffers between kernels stay allocations: they become parts of the workspace.
 static void buildBufferizePhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(createDefineDivisionPass()); // of tiles that are the input
-  if (options.isGpu()) // each elementwise op is a kernel, and constants have no memory on the device
-    pm.addNestedPass<func::FuncOp>(createFuseElementwisePass());
+  // On a GPU each elementwise op is a kernel, and constants have no memory on the device.
+  pm.addNestedPass<func::FuncOp>(createFuseElementwisePass({/*chains=*/!options.isGpu()}));
   pm.addPass(createBindDestinationsPass());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -210,6 +210,7 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createLowerExpandShapePass());
   kernels.addPass(memref::createExpandStridedMetadataPass());
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createConvertVectorToLLVMPass());
@@ -223,6 +224,7 @@ static void buildNvvmPhase(OpPassManager &pm, const PhaseOptions &options) {
 
 /// From memrefs, vectors and structured control flow to the LLVM dialect.
 static void addLlvmConversions(OpPassManager &pm) {
+  pm.addPass(createLowerExpandShapePass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());

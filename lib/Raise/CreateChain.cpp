@@ -10,8 +10,10 @@
 #include "Operands.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Transforms.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
 
 using namespace mlir;
 using namespace attn;
@@ -214,6 +216,39 @@ private:
 
 } // namespace
 
+/// Moves `op` and all that it needs in front of `place`, in its block; not where that would change what is computed.
+static void moveBefore(RewriterBase &rewriter, Operation *op, Operation *place) {
+  llvm::SetVector<Operation *> needed;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *other) {
+    return other->getBlock() == place->getBlock() && !other->isBeforeInBlock(place);
+  };
+  if (failed(getBackwardSlice(op, &needed, options)) || needed.contains(place) ||
+      !llvm::all_of(needed, isMemoryEffectFree))
+    return;
+  SmallVector<Operation *> ordered = needed.takeVector();
+  llvm::sort(ordered, [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); });
+  for (Operation *each : ordered)
+    rewriter.moveOpBefore(each, place);
+}
+
+/// What reads the textbook's weights reads those of the chain. They are made at the second product: where something
+/// reads them before it, they move there with all they need. Where they cannot, because a part of that is made of the
+/// weights or has effects, the reader keeps the textbook's.
+static void replaceWeights(RewriterBase &rewriter, Value textbook, Value weights) {
+  Operation *made = weights.getDefiningOp(), *first = made;
+  for (Operation *user : textbook.getUsers())
+    if (Operation *reader = made->getBlock()->findAncestorOpInBlock(*user); reader && reader->isBeforeInBlock(first))
+      first = reader;
+  if (first != made)
+    moveBefore(rewriter, made, first);
+  DominanceInfo dominance;
+  rewriter.replaceUsesWithIf(textbook, weights,
+                             [&](OpOperand &use) { return dominance.properlyDominates(weights, use.getOwner()); });
+}
+
 FailureOr<ApplyOp> attn::raise::createChain(RewriterBase &rewriter, MatchContext &ctx, const Attention &attention,
                                             Value &result) {
   FailureOr<Domain> domain = Domain::get(ctx, attention);
@@ -226,6 +261,6 @@ FailureOr<ApplyOp> attn::raise::createChain(RewriterBase &rewriter, MatchContext
   FailureOr<Value> weights = builder.restoreWeights(attention.weights);
   if (failed(weights))
     return ctx.fail("expected weights, which have other uses, in the layout (batch, query, key)");
-  rewriter.replaceAllUsesExcept(attention.weights->value, *weights, {});
+  replaceWeights(rewriter, attention.weights->value, *weights);
   return apply;
 }

@@ -7,6 +7,7 @@
 #include "IterationSpace.h"
 #include "mlir/IR/BuiltinTypeInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::raise;
@@ -43,12 +44,16 @@ LinearIndex attn::raise::add(const LinearIndex &lhs, const LinearIndex &rhs) {
   return sum;
 }
 
+/// Modulo 2^64, as arith does.
+static int64_t wrap(uint64_t lhs, uint64_t rhs) { return int64_t(lhs * rhs); }
+
 LinearIndex attn::raise::multiply(const LinearIndex &index, int64_t factor) {
-  LinearIndex product = index;
-  product.constant *= factor;
-  for (LinearIndex::Term &term : product.terms)
-    term.coefficient *= factor;
-  return factor == 0 ? LinearIndex() : product;
+  LinearIndex product;
+  product.constant = wrap(index.constant, factor);
+  for (auto [dim, coefficient] : index.terms)
+    if (int64_t multiple = wrap(coefficient, factor))
+      product.terms.push_back({dim, multiple});
+  return product;
 }
 
 LinearIndex IterationSpace::getLoop(const void *owner, unsigned number, int64_t size) {
@@ -101,7 +106,10 @@ std::optional<int64_t> IterationSpace::getExtent(const LinearIndex &index) const
   for (auto [dim, coefficient] : llvm::reverse(index.terms)) {
     if (ShapedType::isDynamic(extent) || coefficient != extent)
       return std::nullopt;
-    extent = ShapedType::isDynamic(sizes[dim]) ? ShapedType::kDynamic : extent * sizes[dim];
+    if (ShapedType::isDynamic(sizes[dim]))
+      extent = ShapedType::kDynamic;
+    else if (llvm::MulOverflow(extent, sizes[dim], extent))
+      return std::nullopt;
   }
   return extent;
 }
@@ -109,9 +117,10 @@ std::optional<int64_t> IterationSpace::getExtent(const LinearIndex &index) const
 std::optional<int64_t> IterationSpace::getLast(const LinearIndex &index) const {
   int64_t last = index.constant;
   for (auto [dim, coefficient] : index.terms) {
-    if (ShapedType::isDynamic(sizes[dim]) || coefficient < 0)
+    int64_t distance;
+    if (ShapedType::isDynamic(sizes[dim]) || coefficient < 0 ||
+        llvm::MulOverflow(coefficient, sizes[dim] - 1, distance) || llvm::AddOverflow(last, distance, last))
       return std::nullopt;
-    last += coefficient * (sizes[dim] - 1);
   }
   return last;
 }
@@ -131,9 +140,9 @@ FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearInde
     return failure();
   SmallVector<int64_t> strides(wide.size(), 1);
   for (unsigned k = wide.size() - 1; k > 0; --k) {
-    if (ShapedType::isDynamic(shape[wide[k]]) || shape[wide[k]] == 0)
+    if (ShapedType::isDynamic(shape[wide[k]]) || shape[wide[k]] == 0 ||
+        llvm::MulOverflow(strides[k], shape[wide[k]], strides[k - 1]))
       return failure();
-    strides[k - 1] = strides[k] * shape[wide[k]];
   }
   int64_t rest = index.constant;
   for (unsigned k = 0; k < wide.size(); ++k) {
@@ -141,12 +150,14 @@ FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearInde
     rest %= strides[k];
   }
   for (auto [dim, coefficient] : index.terms) {
+    if (coefficient < 1)
+      return failure();
     unsigned k = 0;
     while (k + 1 < wide.size() && strides[k] > coefficient)
       ++k;
     if (coefficient % strides[k] != 0)
       return failure();
-    bool isWithin = k == 0 || (!ShapedType::isDynamic(sizes[dim]) && coefficient * sizes[dim] <= strides[k - 1]);
+    bool isWithin = k == 0 || (!ShapedType::isDynamic(sizes[dim]) && sizes[dim] <= strides[k - 1] / coefficient);
     if (!isWithin) {
       int64_t inner = strides[k - 1] / coefficient;
       if (strides[k - 1] % coefficient != 0 || (!ShapedType::isDynamic(sizes[dim]) && sizes[dim] % inner != 0))
@@ -158,10 +169,8 @@ FailureOr<SmallVector<LinearIndex>> IterationSpace::delinearize(const LinearInde
   }
   // No part may reach into the next one.
   for (unsigned k = 1; k < wide.size(); ++k) {
-    int64_t last = parts[wide[k]].constant;
-    for (auto [dim, coefficient] : parts[wide[k]].terms)
-      last += coefficient * (sizes[dim] - 1);
-    if (last >= shape[wide[k]])
+    std::optional<int64_t> last = getLast(parts[wide[k]]);
+    if (!last || *last >= shape[wide[k]])
       return failure();
   }
   return parts;
@@ -179,7 +188,10 @@ FailureOr<LinearIndex> IterationSpace::linearize(ArrayRef<LinearIndex> indices, 
       return failure();
     else
       sum = add(sum, multiply(index, stride));
-    stride = ShapedType::isDynamic(size) || ShapedType::isDynamic(stride) ? ShapedType::kDynamic : stride * size;
+    if (ShapedType::isDynamic(size) || ShapedType::isDynamic(stride))
+      stride = ShapedType::kDynamic;
+    else if (llvm::MulOverflow(stride, size, stride))
+      return failure();
   }
   return sum;
 }

@@ -49,7 +49,7 @@ public:
   /// The indices of dimensions of `sizes` that lie row-major under `index`. Fails where `index` has no such parts; a
   /// dimension that straddles two of them is cut, which makes the space stale.
   mlir::FailureOr<llvm::SmallVector<LinearIndex>> delinearize(const LinearIndex &index, llvm::ArrayRef<int64_t> sizes);
-  /// The inverse; fails where an inner size is not known.
+  /// The inverse; fails where an inner size is not known, or the sizes are more than 64 bits count.
   static mlir::FailureOr<LinearIndex> linearize(llvm::ArrayRef<LinearIndex> indices, llvm::ArrayRef<int64_t> sizes);
 
   int64_t getSize(unsigned dim) const { return sizes[dim]; }

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/Raise/Raise.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Conversion/TosaToArith/TosaToArith.h"
 #include "mlir/Conversion/TosaToLinalg/TosaToLinalg.h"
 #include "mlir/Conversion/TosaToTensor/TosaToTensor.h"
@@ -40,7 +41,7 @@ struct LowerTosaPass : public attn::impl::LowerTosaPassBase<LowerTosaPass> {
 
   void runOnOperation() override {
     auto findTosa = [](Operation *op) {
-      return isa<tosa::TosaDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+      return attn::isOfDialect<tosa::TosaDialect>(op) ? WalkResult::interrupt() : WalkResult::advance();
     };
     if (getOperation().walk(findTosa).wasInterrupted() && failed(runPipeline(lowering, getOperation())))
       signalPassFailure();

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,6 +17,7 @@
 #include <cmath>
 
 using namespace mlir;
+using namespace attn;
 using namespace attn::raise;
 
 namespace {
@@ -204,8 +206,7 @@ private:
     ExprRef expr = elements.expand(unexpanded);
     if (expr == scores.product || expr->kind != Expr::Kind::Op || !visited.insert(expr).second)
       return success();
-    bool isKnown = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(expr->op->getDialect()) ||
-                   expr->isOp<tensor::ExtractOp>();
+    bool isKnown = isOfDialect<arith::ArithDialect, math::MathDialect>(expr->op) || expr->isOp<tensor::ExtractOp>();
     if (!isKnown || !expr->type.isIntOrIndexOrFloat())
       return ctx.fail("expected scores calculated by ops of arith and math and by reads of tensors, found " +
                       expr->op->getName().getStringRef());

@@ -6,6 +6,7 @@
 
 #include "Elements.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace attn::raise;
@@ -154,7 +155,10 @@ std::optional<Elements::Contraction> Elements::matchContraction(ExprRef expr) {
     if (ShapedType::isDynamic(stride) || !extent)
       return std::nullopt;
     contraction.summed = add(contraction.summed, multiply(index, stride));
-    stride = ShapedType::isDynamic(*extent) ? ShapedType::kDynamic : stride * *extent;
+    if (ShapedType::isDynamic(*extent))
+      stride = ShapedType::kDynamic;
+    else if (llvm::MulOverflow(stride, *extent, stride))
+      return std::nullopt;
   }
   return contraction;
 }

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Attn.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -67,7 +68,7 @@ template <typename OpTy> struct DefineDivision : public OpRewritePattern<OpTy> {
   static constexpr bool isQuotient = std::is_same_v<OpTy, arith::FloorDivSIOp>;
 
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
-    if (!isa<AttnDialect>(op->getParentOp()->getDialect()))
+    if (!isOfDialect<AttnDialect>(op->getParentOp()))
       return rewriter.notifyMatchFailure(op, "expected to stand in a region of an attn op");
     Value x = op.getLhs(), y = op.getRhs();
     IntegerBuilder ib{rewriter, op.getLoc(), op.getType()};

@@ -15,6 +15,7 @@
 #include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
 #include "attn/IR/Words.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -147,7 +148,7 @@ private:
     auto isView = [](Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::DimOp>(op); };
     auto found = llvm::to_vector(function.getOps<SdpaOp>());
     if (found.size() != 1 || llvm::any_of(function.getOps(), [&](Operation &op) {
-          return isa_and_nonnull<AttnDialect>(op.getDialect()) && &op != found.front();
+          return isOfDialect<AttnDialect>(&op) && &op != found.front();
         }))
       return false;
     std::function<unsigned(Value)> countUses = [&](Value value) {

@@ -14,6 +14,7 @@
 #include "SdpaGradient.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -297,11 +298,11 @@ private:
     auto emitError = [&] { return refuse(); };
     for (Region &region : op->getRegions())
       for (BlockArgument argument : wanted)
-        if (isa<AttnDialect>(op->getDialect()) && isRead(region, argument))
+        if (isOfDialect<AttnDialect>(op) && isRead(region, argument))
           return refuse() << "expected no gradient of what a region reads where its chain does not fuse, found that of "
                           << getArgumentName(function, argument);
-    return isa<AttnDialect>(op->getDialect()) ? buildChainGradients(b, flow, emitError)
-                                              : buildLinalgGradients(b, flow, emitError);
+    return isOfDialect<AttnDialect>(op) ? buildChainGradients(b, flow, emitError)
+                                        : buildLinalgGradients(b, flow, emitError);
   }
 
   LogicalResult buildSdpaGradients(SdpaOp op, GradientFlow &flow) {

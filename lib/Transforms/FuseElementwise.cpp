@@ -1,7 +1,8 @@
 //===- FuseElementwise.cpp - attn-fuse-elementwise ------------------------===//
 //
 // Before: elementwise linalg ops one after the other, on tensors. After: one op for
-// each result that something else uses.
+// each result that something else uses, of at most kMaxOps scalar ops. For a CPU:
+// one for each chain of results that have no other use.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,6 +21,44 @@ namespace attn {
 } // namespace attn
 
 using namespace mlir;
+
+/// How many scalar ops one op may have: what they need is in registers, and each step of a fusion copies all of them.
+static constexpr size_t kMaxOps = 64;
+
+static bool isSmall(linalg::GenericOp producer, linalg::GenericOp consumer) {
+  return producer.getBlock()->getOperations().size() + consumer.getBlock()->getOperations().size() <= kMaxOps;
+}
+
+static unsigned getWidth(Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  return element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+}
+
+/// True for what attn-lower-elementwise-to-vector makes vectors of, if a boolean result is inside of an op.
+static bool isChainOp(Operation *op) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp || !linalgOp.hasPureTensorSemantics() || op->getNumResults() != 1 || linalgOp.getNumLoops() == 0 ||
+      linalgOp.getNumParallelLoops() != linalgOp.getNumLoops() ||
+      !linalgOp.getIndexingMapsArray().back().isIdentity() ||
+      linalgOp.payloadUsesValueFromOperand(linalgOp.getDpsInitOperand(0)))
+    return false;
+  auto hasVectors = [](Operation &inner) {
+    return inner.getNumResults() == 1 && OpTrait::hasElementwiseMappableTraits(&inner) && getWidth(inner.getResult(0));
+  };
+  auto isDimOrConstant = llvm::IsaPred<AffineDimExpr, AffineConstantExpr>;
+  Block::OpListType &body = linalgOp.getBlock()->getOperations();
+  return body.size() > 1 && llvm::all_of(linalgOp.getBlock()->without_terminator(), hasVectors) &&
+         llvm::all_of(op->getOperands(), [](Value operand) { return getWidth(operand) > 0; }) &&
+         llvm::all_of(linalgOp.getIndexingMapsArray(),
+                      [&](AffineMap map) { return llvm::all_of(map.getResults(), isDimOrConstant); });
+}
+
+/// True where the vectors of `op` hold what `producer` computes.
+static bool hasLanesOf(linalg::GenericOp op, linalg::GenericOp producer) {
+  constexpr unsigned kFloatWidth = 32; // of a lane, unless the op has wider operands
+  unsigned width = getWidth(op->getResult(0));
+  return width > 1 && getWidth(producer->getResult(0)) <= std::max(width, kFloatWidth);
+}
 
 /// True where the function's end uses the result that a destination becomes: it is written in place.
 static bool isReturned(linalg::GenericOp op, OpOperand &init) {
@@ -60,12 +99,61 @@ struct ReadDestinationAsInput : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
+/// Named elementwise ops become generic ones beside others, which are fused.
+struct GeneralizeElementwise : OpInterfaceRewritePattern<linalg::LinalgOp> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::LinalgOp op, PatternRewriter &rewriter) const override {
+    auto isMadeByOne = [](Value operand) { return operand.getDefiningOp() && isChainOp(operand.getDefiningOp()); };
+    if (isa<linalg::GenericOp>(op) || !isChainOp(op) ||
+        (llvm::none_of(op->getUsers(), isChainOp) && llvm::none_of(op.getDpsInputs(), isMadeByOne)))
+      return rewriter.notifyMatchFailure(op, "expected an elementwise op with a name, and another one beside it");
+    return linalg::generalizeNamedOp(rewriter, op);
+  }
+};
+
+/// Fuses an op into the only one that reads its result, at the same indices: what is computed is computed once.
+struct FuseChain : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
+    if (!isChainOp(op))
+      return rewriter.notifyMatchFailure(op, "expected an elementwise op with a vector form");
+    for (OpOperand *input : op.getDpsInputOperands()) {
+      auto producer = input->get().getDefiningOp<linalg::GenericOp>();
+      if (!producer || !isChainOp(producer) || !input->get().hasOneUse() || !isSmall(producer, op) ||
+          !hasLanesOf(op, producer) || !op.getMatchingIndexingMap(input).isIdentity() ||
+          !linalg::areElementwiseOpsFusable(input))
+        continue;
+      FailureOr<linalg::ElementwiseOpFusionResult> fused = linalg::fuseElementwiseOps(rewriter, input);
+      if (failed(fused))
+        continue;
+      for (auto [old, replacement] : fused->replacements)
+        rewriter.replaceAllUsesWith(old, replacement);
+      rewriter.eraseOp(op);
+      rewriter.eraseOp(producer);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "expected an operand that an elementwise op makes for this one");
+  }
+};
+
 struct FuseElementwisePass : public attn::impl::FuseElementwisePassBase<FuseElementwisePass> {
+  using Base::Base;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<ReadDestinationAsInput>(context);
-    linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *) { return true; });
+    if (chains) {
+      patterns.add<GeneralizeElementwise, FuseChain>(context);
+    } else {
+      patterns.add<ReadDestinationAsInput>(context);
+      linalg::populateElementwiseOpsFusionPatterns(patterns, [](OpOperand *input) {
+        auto producer = input->get().getDefiningOp<linalg::GenericOp>();
+        auto consumer = dyn_cast<linalg::GenericOp>(input->getOwner());
+        return producer && consumer && isSmall(producer, consumer);
+      });
+    }
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, context);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

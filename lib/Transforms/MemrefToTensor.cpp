@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "attn/IR/Decompose.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -30,7 +31,7 @@ using namespace attn;
 
 /// Ops of tiles are on memrefs where bufferisation has brought them there.
 static bool isOnMemrefs(Operation *op) {
-  if (!isa<AttnDialect>(op->getDialect()) ||
+  if (!isOfDialect<AttnDialect>(op) ||
       isa<InitStateOp, OnlineStepOp, MergeStatesOp, FinalizeOp, PackOp, PackBytesOp>(op))
     return false;
   auto dps = dyn_cast<DestinationStyleOpInterface>(op);

@@ -27,6 +27,8 @@ using namespace attn;
 
 /// Parts begin at multiples of so many columns: rows of 16 bytes at least, whatever the element.
 static constexpr int64_t kMultiple = 64;
+/// Each part is a kernel, and so much code.
+static constexpr int64_t kMaxParts = 64;
 
 namespace {
 /// Columns [first, first + count) of V.
@@ -135,10 +137,17 @@ struct SplitValuesPass : public attn::impl::SplitValuesPassBase<SplitValuesPass>
     IRRewriter rewriter(&getContext());
     SmallVector<SdpaOp> ops;
     getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
-    for (SdpaOp op : ops)
-      if (int64_t size = getStaticSize(op, DimKind::ValueSize);
-          !ShapedType::isDynamic(size) && size > kMaxBlockValueSize && op->getNumResults() > 0)
-        split(rewriter, op, size);
+    for (SdpaOp op : ops) {
+      int64_t size = getStaticSize(op, DimKind::ValueSize), most = kMaxParts * kMaxBlockValueSize;
+      if (ShapedType::isDynamic(size) || size <= kMaxBlockValueSize || op->getNumResults() == 0)
+        continue;
+      if (size > most) {
+        op.emitOpError("expected at most ") << most << " columns of V on a GPU, where each " << kMaxBlockValueSize
+                                            << " are a kernel, found " << size << "; split V, or compile for a CPU";
+        return signalPassFailure();
+      }
+      split(rewriter, op, size);
+    }
   }
 };
 } // namespace

@@ -9,6 +9,7 @@
 
 #include "attn/IR/Decompose.h"
 #include "attn/Schedule/Schedule.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
 
 namespace attn {
@@ -102,9 +103,9 @@ const Contract kContracts[] = {
      },
      "one key tile a step after phase tile, of at most as many keys as its schedule says; run attn-tile"},
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
-    {"vector", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
+    {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
-    {"nvvm", [](Operation *op) { return isa<AttnDialect>(op->getDialect()); },
+    {"nvvm", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase nvvm; only attention has GPU kernels, compile the rest for the host"},
 };
 

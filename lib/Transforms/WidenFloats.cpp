@@ -11,6 +11,7 @@
 
 #include "attn/IR/Attn.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,8 +57,8 @@ enum class Kind {
 
 /// True for what upstream's or our own dialects define for floats of every type.
 static bool isGeneric(Operation *op) {
-  return isa_and_nonnull<arith::ArithDialect, math::MathDialect, linalg::LinalgDialect, tensor::TensorDialect,
-                         scf::SCFDialect, cf::ControlFlowDialect, AttnDialect>(op->getDialect()) ||
+  return isOfDialect<arith::ArithDialect, math::MathDialect, linalg::LinalgDialect, tensor::TensorDialect,
+                     scf::SCFDialect, cf::ControlFlowDialect, AttnDialect>(op) ||
          isa<affine::AffineForOp, affine::AffineIfOp, affine::AffineYieldOp>(op);
 }
 
@@ -194,7 +195,7 @@ private:
 
   /// Arithmetic in another type is said: the numbers are then not those of f64.
   static void report(Operation *op) {
-    bool isMemory = isa_and_nonnull<bufferization::BufferizationDialect, memref::MemRefDialect>(op->getDialect());
+    bool isMemory = isOfDialect<bufferization::BufferizationDialect, memref::MemRefDialect>(op);
     bool isExact = isa<arith::TruncFOp, arith::ConstantOp, tensor::CastOp, tensor::ReshapeOp>(op) ||
                    (isMemory && !isa<memref::StoreOp>(op));
     auto hasNarrow = [](TypeRange types) {

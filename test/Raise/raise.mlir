@@ -2,6 +2,8 @@
 // RUN: attnc run --kernel=causal_constant --check %s
 // RUN: attnc run --kernel=spelled_out --check %s
 // RUN: attnc run --kernel=group --check %s
+// RUN: attnc run --kernel=weights_before --check %s
+// RUN: attnc run --kernel=weights_in_values --check %s
 
 // A constant triangle of 0 and -inf is the word causal.
 // CHECK-LABEL: @causal_constant
@@ -118,4 +120,49 @@ func.func @group(%q: tensor<3x2x5x8xf32>, %k: tensor<3x7x8xf32>, %v: tensor<3x7x
     linalg.yield %n : f32
   } -> tensor<3x2x5x8xf32>
   return %o : tensor<3x2x5x8xf32>
+}
+
+// -----
+
+// Weights that are read before the second product: what makes them moves there.
+// CHECK-LABEL: @weights_before
+//       CHECK:   %[[P:.*]] = attn.softmax
+//       CHECK:   linalg.reduce {{.*}}ins(%[[P]]
+//       CHECK:   attn.apply ins(%[[P]]
+func.func @weights_before(%q: tensor<2x4x8xf32>, %k: tensor<2x8x6xf32>, %v: tensor<2x6x8xf32>)
+    -> (tensor<2x4x8xf32>, tensor<2x6xf32>, tensor<2x4x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x4x6xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %s = linalg.batch_matmul ins(%q, %k : tensor<2x4x8xf32>, tensor<2x8x6xf32>) outs(%fill : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x4x6xf32>) outs(%e : tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %re = tensor.empty() : tensor<2x6xf32>
+  %rf = linalg.fill ins(%zero : f32) outs(%re : tensor<2x6xf32>) -> tensor<2x6xf32>
+  %sum = linalg.reduce { arith.addf } ins(%p : tensor<2x4x6xf32>) outs(%rf : tensor<2x6xf32>) dimensions = [1]
+  %oe = tensor.empty() : tensor<2x4x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %o = linalg.batch_matmul ins(%p, %v : tensor<2x4x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o, %sum, %p : tensor<2x4x8xf32>, tensor<2x6xf32>, tensor<2x4x6xf32>
+}
+
+// -----
+
+// Values that are made of the weights, too.
+// CHECK-LABEL: @weights_in_values
+//       CHECK:   %[[P:.*]] = attn.softmax
+//       CHECK:   linalg.transpose ins(%[[P]]
+//       CHECK:   attn.apply ins(%[[P]]
+func.func @weights_in_values(%q: tensor<2x6x8xf32>, %k: tensor<2x8x6xf32>, %v: tensor<2x6x8xf32>) -> tensor<2x6x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x6x6xf32>
+  %fill = linalg.fill ins(%zero : f32) outs(%e : tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %s = linalg.batch_matmul ins(%q, %k : tensor<2x6x8xf32>, tensor<2x8x6xf32>) outs(%fill : tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %p = linalg.softmax dimension(2) ins(%s : tensor<2x6x6xf32>) outs(%e : tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %te = tensor.empty() : tensor<2x6x6xf32>
+  %t = linalg.transpose ins(%p : tensor<2x6x6xf32>) outs(%te : tensor<2x6x6xf32>) permutation = [0, 2, 1]
+  %oe = tensor.empty() : tensor<2x6x8xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %w = linalg.batch_matmul ins(%t, %v : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  %o = linalg.batch_matmul ins(%p, %w : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
+  return %o : tensor<2x6x8xf32>
 }

@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 import clock
 from paths import ATTNC
 
@@ -56,3 +58,31 @@ def test_gradients(tmp_path):
         return clock.child_seconds(ATTNC, f"--problem={line}", "--target=x86-64-v4", "-o", tmp_path / "kernel.o")
 
     assert clock.ever(lambda: of("grad=q,k,v") < 4 * of("out=lse"))
+
+
+def elementwise(count: int, form: str) -> str:
+    """`count` additions of one tensor, each to the result of the one before, in a destination that all share.
+
+    The forms: `chain`, no other use; `residual`, used twice; `stored`, each result is one of the function's.
+    """
+    add = f"linalg.add ins(%x{{0}}, %{{1}} : {T}, {T}) outs(%e : {T}) -> {T}"
+    lines = [f"  %e = tensor.empty() : {T}"]
+    for i in range(count):
+        if form == "residual":
+            lines.append(f"  %y{i} = linalg.exp ins(%x{i} : {T}) outs(%e : {T}) -> {T}")
+        lines.append(f"  %x{i + 1} = " + add.format(i, f"y{i}" if form == "residual" else "y"))
+    results = [f"%x{i + 1}" for i in range(0, count, 10 if form == "stored" else count)]
+    if form != "stored":
+        results = [f"%x{count}"]
+    types = ", ".join([T] * len(results))
+    head = f"func.func @elementwise(%x0: {T}, %y: {T}) -> ({types}) {{"
+    return "\n".join([head, *lines, f"  return {', '.join(results)} : {types}", "}"])
+
+
+@pytest.mark.parametrize("form", ["chain", "residual", "stored"])
+def test_elementwise(tmp_path, form):
+    """What bufferisation compares with each other stays few ops: its time grew with the third power."""
+    count = {"chain": 200, "residual": 50, "stored": 50}[form]
+    assert clock.ever(
+        lambda: seconds(elementwise(4 * count, form), tmp_path) < RATIO * seconds(elementwise(count, form), tmp_path)
+    )

@@ -93,3 +93,41 @@ def test_parts_around_an_operator_that_is_not_covered():
     chosen = (middle == middle.max(-1, keepdims=True)).astype(np.float32)
     found = attn.from_onnx(model, "last", fail_on_fallback=True).kernel(chosen)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_dimension_becomes_two_of_this_run():
+    g = Graph()
+    x = g.draw("x", 3, 5, symbols=["batch", "length"])
+    one = g.constant(np.array([1], np.int64))
+    sizes = [g.Shape(x, start=i, end=i + 1) for i in range(2)]
+    flat = g.Exp(g.Reshape(g.Relu(x), g.constant(np.array([-1], np.int64))))
+    model = g.finish(g.Relu(g.Reshape(flat, g.Concat(sizes[0], one, one, sizes[1], axis=0))))
+    kernel = attn.from_onnx(model)
+    check(g, model, kernel)
+    g.arrays[0].resize((2, 7), refcheck=False)
+    check(g, model, kernel)
+
+
+def test_attention_between_reshapes_of_this_run():
+    """Rows of all sequences are one dimension for the products, as exporters write layers."""
+    g = Graph()
+    x = g.draw("x", 3, 5, HIDDEN, symbols=["batch", "length", HIDDEN])
+    sizes = g.Concat(g.Shape(x, start=0, end=2), g.constant(np.array([HEADS, SIZE], np.int64)), axis=0)
+    rows = g.Reshape(x, g.constant(np.array([-1, HIDDEN], np.int64)))
+
+    def project():
+        return g.Transpose(g.Reshape(g.Gemm(rows, g.weight(HIDDEN, HIDDEN)), sizes), perm=[0, 2, 1, 3])
+
+    out = g.Transpose(attend(g, project(), project(), project()), perm=[0, 2, 1, 3])
+    model = g.finish(g.Reshape(out, g.Shape(x)))
+    check(g, model, attn.from_onnx(model))
+
+
+def test_long_chain():
+    """Thousands of elementwise nodes take seconds: a loop has many of them."""
+    g = Graph()
+    x = g.draw("x", 3, 5)
+    for _ in range(2000):
+        x = g.Relu(g.Sub(x, g.constant(np.float32(1e-4))))
+    model = g.finish(x)
+    check(g, model, attn.from_onnx(model))

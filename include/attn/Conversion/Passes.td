@@ -82,6 +82,26 @@ def PromoteBuffersPass : Pass<"attn-promote-buffers", "::mlir::func::FuncOp"> {
   let options = [Option<"tilesOnly", "tiles-only", "bool", "false", "Only buffers in parallel loops">];
 }
 
+def LowerExpandShapePass : Pass<"attn-lower-expand-shape"> {
+  let summary = "lower views that make several dynamic dimensions of one";
+  let description = [{
+    A `memref.expand_shape` that makes two or more dimensions of dynamic size of one becomes a `memref.reinterpret_cast`
+    with the sizes that the op gives, and strides that are products of them. Upstream's `expand-strided-metadata` takes
+    all others. It computes a dynamic size from the static ones, which is not known here, and ends the process.
+
+    Rejects nothing.
+
+    ```mlir
+    // before
+    %r = memref.expand_shape %m [[0, 1]] output_shape [%a, %b] : memref<?xf32> into memref<?x?xf32>
+    // after
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %m : memref<?xf32> -> …
+    %r = memref.reinterpret_cast %base to offset: [0], sizes: [%a, %b], strides: [%b, 1] : … to memref<?x?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def LowerMatmulToVectorPass : Pass<"attn-lower-matmul-to-vector", "::mlir::func::FuncOp"> {
   let summary = "lower contractions of matmul form on memrefs to loops over vectors";
   let description = [{

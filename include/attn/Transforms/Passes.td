@@ -193,14 +193,18 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
 }
 
 def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> {
-  let summary = "make one linalg op of elementwise ones, for a GPU";
+  let summary = "make one linalg op of elementwise ones";
   let description = [{
     Elementwise `linalg.generic` ops on tensors become one op for each result that has other uses; what several of them
     use is computed in each. Splat constants become scalars. On a GPU every op that is left is a kernel, its other
     results are in the workspace, and a constant has no memory on the device. (Upstream's
     `linalg-fuse-elementwise-ops` keeps an op whose result has two uses.)
 
-    Rejects nothing.
+    With `chains`, as on a CPU, an op becomes part of the only one that reads its result, at the same indices: nothing
+    is computed twice, and what is between them needs no memory. These are ops that
+    `attn-lower-elementwise-to-vector` takes, also those with names, such as `linalg.add`.
+
+    An op has at most 64 scalar ops, so that a long chain becomes several. Rejects nothing.
 
     ```mlir
     // before
@@ -214,6 +218,7 @@ def FuseElementwisePass : Pass<"attn-fuse-elementwise", "::mlir::func::FuncOp"> 
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect"];
+  let options = [Option<"chains", "chains", "bool", "false", "Only results with one use, at the same indices">];
 }
 
 def FusePass : Pass<"attn-fuse", "::mlir::func::FuncOp"> {
@@ -320,7 +325,8 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
     slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
     again, which a remark says. The first one writes the log-sum-exp. Pages of a cache stay pages.
 
-    Rejects nothing; fewer columns, dynamic ones and memrefs are left alone.
+    Rejects more than 16384 columns, which would be more than 64 kernels; fewer than 257, dynamic ones and memrefs are
+    left alone.
 
     ```mlir
     // before

@@ -24,6 +24,10 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
+/// How many ops may have one tensor.empty as their destination. Bufferisation compares all that such ops read and
+/// write with each other, and takes the third power of their number.
+static constexpr unsigned kMaxSharers = 16;
+
 static bool isView(Operation *op) { return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op); }
 
 /// The operand in whose place `value` is, written by its op or seen as another shape; null where there is none.
@@ -147,6 +151,26 @@ static void bindArguments(OpBuilder &b, Block &entry, ArrayRef<KernelArgument> d
   }
 }
 
+/// Of each block, kMaxSharers ops keep a tensor.empty that they share as their destination; as many after them share a
+/// copy of it. What follows each other still shares memory.
+static void splitDestinations(OpBuilder &b, func::FuncOp function) {
+  llvm::DenseMap<std::pair<Operation *, Block *>, std::pair<tensor::EmptyOp, unsigned>> sharers; // copy and users
+  function.walk([&](DestinationStyleOpInterface op) {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      auto empty = init.get().getDefiningOp<tensor::EmptyOp>();
+      if (!empty)
+        continue;
+      auto &[copy, users] = sharers.try_emplace({empty, op->getBlock()}, empty, 0).first->second;
+      if (users++ == kMaxSharers) {
+        b.setInsertionPoint(op);
+        copy = cast<tensor::EmptyOp>(b.clone(*empty));
+        users = 1;
+      }
+      init.set(copy.getResult());
+    }
+  });
+}
+
 /// Writes `result` to `destination`, and computes it there where it is computed in an empty tensor of its own.
 static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
   // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
@@ -212,6 +236,8 @@ struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDe
           llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) || function.getNumResults() > 0;
       if (function->hasAttr(kArgumentsAttr) && isOnTensors && failed(bindDestinations(function)))
         return signalPassFailure();
+      OpBuilder b(&getContext());
+      splitDestinations(b, function);
     }
   }
 };

@@ -13,6 +13,7 @@
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Words.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -280,7 +281,7 @@ private:
     std::string name, placeholder = isOutput ? "output" : "input";
     for (Value value : getReads(argument))
       for (OpOperand &use : value.getUses()) {
-        if (!isa<AttnDialect>(use.getOwner()->getDialect()))
+        if (!isOfDialect<AttnDialect>(use.getOwner()))
           continue;
         StringRef role = getRole(use);
         if (!name.empty() && name != role)
@@ -316,7 +317,7 @@ public:
     if (!isNew)
       return entry->second;
     WalkResult result = function.walk([&](Operation *op) {
-      if (isa<AttnDialect>(op->getDialect()))
+      if (isOfDialect<AttnDialect>(op))
         return WalkResult::interrupt();
       auto call = dyn_cast<func::CallOp>(op);
       auto callee = call ? symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()) : func::FuncOp();

@@ -7,6 +7,7 @@
 #include "KernelChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/IR/Words.h"
+#include "attn/Support/Dialects.h"
 
 using namespace mlir;
 using namespace attn;
@@ -103,12 +104,12 @@ LogicalResult attn::checkModule(ModuleOp module) {
             << callee.getName() << "'; make it private, or inline it";
         return WalkResult::interrupt();
       }
-    } else if (isa<AttnDialect>(op->getDialect()) && op->getParentOfType<ModuleOp>() != module) {
+    } else if (isOfDialect<AttnDialect>(op) && op->getParentOfType<ModuleOp>() != module) {
       op->emitOpError("expected attention in functions of the outermost module, found it in a module inside; run the "
                       "pipeline on that one: builtin.module(builtin.module(…))");
       return WalkResult::interrupt();
     }
-    return WalkResult(isa<AttnDialect>(op->getDialect()) ? checkElementTypes(op) : success());
+    return WalkResult(isOfDialect<AttnDialect>(op) ? checkElementTypes(op) : success());
   });
   return failure(result.wasInterrupted());
 }

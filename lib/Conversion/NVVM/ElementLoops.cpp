@@ -6,6 +6,7 @@
 
 #include "GridLoops.h"
 #include "attn/Conversion/AppendRows.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -90,7 +91,7 @@ void attn::nvvm::makeElementLoops(func::FuncOp host) {
 
 bool attn::nvvm::isElementLoop(scf::ForallOp loop) {
   WalkResult others = loop.walk([](Operation *op) {
-    bool isOther = isa<AttnDialect>(op->getDialect()) || isa<linalg::LinalgOp, memref::AllocOp, memref::AllocaOp>(op);
+    bool isOther = isOfDialect<AttnDialect>(op) || isa<linalg::LinalgOp, memref::AllocOp, memref::AllocaOp>(op);
     return isOther ? WalkResult::interrupt() : WalkResult::advance();
   });
   return !others.wasInterrupted();

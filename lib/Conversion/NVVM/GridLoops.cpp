@@ -6,6 +6,7 @@
 
 #include "GridLoops.h"
 #include "attn/IR/Attn.h"
+#include "attn/Support/Dialects.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,7 +24,7 @@ static bool isOfTile(Operation &op) {
   if (isa<scf::ForallOp>(op))
     return false;
   WalkResult result = op.walk([](Operation *inner) {
-    bool isFound = isa<AttnDialect>(inner->getDialect()) || isa<memref::AllocaOp, memref::LoadOp>(inner);
+    bool isFound = isOfDialect<AttnDialect>(inner) || isa<memref::AllocaOp, memref::LoadOp>(inner);
     return isFound ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();

@@ -11,6 +11,7 @@
 #include "Producer.h"
 #include "attn/Conversion/Loops.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -162,7 +163,7 @@ LogicalResult KernelLowering::run() {
   splitRoles();
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    bool isTileOp = isa<AttnDialect>(op->getDialect()) && !isa<IndexOp, YieldOp>(op);
+    bool isTileOp = isOfDialect<AttnDialect>(op) && !isa<IndexOp, YieldOp>(op);
     if (!isTileOp && !isa<gpu::BarrierOp, linalg::FillOp, memref::CopyOp>(op))
       return WalkResult::advance();
     ops.push_back(op);
@@ -282,7 +283,7 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
     return failure();
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
     using namespace math;
-    if (!isa<MathDialect>(op->getDialect()) ||
+    if (!isOfDialect<MathDialect>(op) ||
         isa<AbsFOp, AbsIOp, CeilOp, CopySignOp, CountLeadingZerosOp, CountTrailingZerosOp, CtPopOp, FloorOp, FmaOp,
             IsFiniteOp, IsNaNOp, IsNormalOp, RoundOp, RoundEvenOp, RsqrtOp, SqrtOp, TruncOp>(op) ||
         (isa<Exp2Op>(op) && getElementTypeOrSelf(op->getResult(0).getType()).isF32()))
@@ -299,7 +300,7 @@ static LogicalResult lowerFunctions(gpu::GPUModuleOp module, const TargetInfo &i
 /// LLVM has no code for wider numbers, and ends the process at their products; narrower floats it does not know.
 static LogicalResult checkNumbers(gpu::GPUModuleOp module, const TargetInfo &info) {
   WalkResult result = module.walk([&](Operation *op) -> WalkResult {
-    if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<arith::BitcastOp>(op))
+    if (!isOfDialect<arith::ArithDialect, math::MathDialect>(op) || isa<arith::BitcastOp>(op))
       return WalkResult::advance();
     for (Type type :
          llvm::concat<Type>(llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes()))) {

@@ -18,6 +18,7 @@
 #include "attn/Conversion/Outlining.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -246,7 +247,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   /// True for the code of others in the module: neither a kernel nor with tiles.
   static bool isForeign(func::FuncOp function) {
     auto findTile = [](Operation *op) {
-      bool isFound = isa<AttnDialect>(op->getDialect()) || isa<scf::ForallOp>(op);
+      bool isFound = isOfDialect<AttnDialect>(op) || isa<scf::ForallOp>(op);
       return isFound ? WalkResult::interrupt() : WalkResult::advance();
     };
     return !function->hasAttr(kArgumentsAttr) && !function.walk(findTile).wasInterrupted();
@@ -256,7 +257,7 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     if (isForeign(host))
       return success();
     WalkResult others = host.walk([](Operation *op) {
-      if (!isa<AttnDialect>(op->getDialect()))
+      if (!isOfDialect<AttnDialect>(op))
         return WalkResult::advance();
       if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
         return WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"));

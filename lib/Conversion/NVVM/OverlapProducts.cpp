@@ -17,6 +17,7 @@
 
 #include "Producer.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 
@@ -65,7 +66,7 @@ template <typename OpTy> OpTy findOnly(Block &block, llvm::function_ref<bool(OpT
 std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
   Block &body = *loop.getBody();
   // Control flow within a step, block maps, decides what a round does.
-  if (llvm::any_of(body, [](Operation &op) { return op.getNumRegions() > 0 && !isa<AttnDialect>(op.getDialect()); }))
+  if (llvm::any_of(body, [](Operation &op) { return op.getNumRegions() > 0 && !isOfDialect<AttnDialect>(&op); }))
     return std::nullopt;
   StepLoop step;
   step.loop = loop;

@@ -16,6 +16,7 @@
 
 #include "Producer.h"
 #include "attn/Conversion/Loops.h"
+#include "attn/Support/Dialects.h"
 
 using namespace mlir;
 using namespace attn;
@@ -212,7 +213,7 @@ void KernelLowering::splitRoles() {
   // The loop over tiles, or the first op of the only one.
   Operation *first = &*llvm::find_if(body, [](Operation &op) {
     auto isOfTile = [](Operation *inner) {
-      return isa<AttnDialect>(inner->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+      return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();
     };
     return op.walk(isOfTile).wasInterrupted();
   });

@@ -16,6 +16,7 @@
 
 #include "TensorMaps.h"
 #include "attn/Conversion/Passes.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -54,8 +55,8 @@ static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
   Block *entry = &kernel.getBody().front();
   FailureOr<SetVector<Operation *>> computation = getComputation(view);
   return succeeded(computation) && llvm::all_of(*computation, [&](Operation *op) {
-           bool isOfHost = isa<memref::MemRefDialect, arith::ArithDialect, affine::AffineDialect, LLVM::LLVMDialect,
-                               BuiltinDialect>(op->getDialect());
+           bool isOfHost = isOfDialect<memref::MemRefDialect, arith::ArithDialect, affine::AffineDialect,
+                                       LLVM::LLVMDialect, BuiltinDialect>(op);
            return isOfHost && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
                   llvm::all_of(op->getOperands(), [&](Value operand) {
                     auto argument = dyn_cast<BlockArgument>(operand);

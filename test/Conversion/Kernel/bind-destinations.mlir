@@ -37,3 +37,33 @@ func.func @destination(%s: tensor<4x6xf32>, %o: tensor<4x6xf32>) -> tensor<4x6xf
   %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%o : tensor<4x6xf32>) -> tensor<4x6xf32>
   return %p : tensor<4x6xf32>
 }
+
+// Sixteen ops share a destination, the next ones have another: bufferisation compares them all with each other.
+// CHECK-LABEL: func.func private @shared
+//       CHECK:   %[[E:.*]] = tensor.empty()
+// CHECK-COUNT-16: linalg.exp {{.*}} outs(%[[E]] :
+//  CHECK-NEXT:   %[[F:.*]] = tensor.empty()
+//  CHECK-NEXT:   linalg.exp {{.*}} outs(%[[F]] :
+//  CHECK-NEXT:   linalg.exp {{.*}} outs(%[[F]] :
+func.func private @shared(%a0: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %a1 = linalg.exp ins(%a0 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a2 = linalg.exp ins(%a1 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a3 = linalg.exp ins(%a2 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a4 = linalg.exp ins(%a3 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a5 = linalg.exp ins(%a4 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a6 = linalg.exp ins(%a5 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a7 = linalg.exp ins(%a6 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a8 = linalg.exp ins(%a7 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a9 = linalg.exp ins(%a8 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a10 = linalg.exp ins(%a9 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a11 = linalg.exp ins(%a10 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a12 = linalg.exp ins(%a11 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a13 = linalg.exp ins(%a12 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a14 = linalg.exp ins(%a13 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a15 = linalg.exp ins(%a14 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a16 = linalg.exp ins(%a15 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a17 = linalg.exp ins(%a16 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %a18 = linalg.exp ins(%a17 : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  return %a18 : tensor<4xf32>
+}

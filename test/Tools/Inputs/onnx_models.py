@@ -81,6 +81,18 @@ MODELS = {
     "keyword": dict(name="while"),
     "decomposed": dict(nodes=[helper.make_node("Identity", ["Q"], ["a"]), *STEPS], shapes=SAME, opset=18),
     "around": dict(nodes=[helper.make_node("Neg", ["Q"], ["a"]), attention("attn", "a", "K", "V", "Y")]),
+    "cycle": dict(
+        nodes=[
+            helper.make_node("Add", ["Q", "b"], ["a"], name="sum"),
+            helper.make_node("Neg", ["a"], ["b"], name="back"),
+            attention("attn", "b", "K", "V", "Y"),
+        ]
+    ),
+    "self": dict(nodes=[helper.make_node("Add", ["Q", "Y"], ["Y"], name="sum")]),
+    "unsorted": dict(
+        nodes=[attention("attn", "a", "K", "V", "Y"), helper.make_node("Neg", ["Q"], ["a"], name="before")]
+    ),
+    "twice": dict(nodes=[helper.make_node("Neg", ["Q"], ["Y"]), helper.make_node("Exp", ["Q"], ["Y"], name="other")]),
     "part": dict(nodes=[helper.make_node("Hardmax", ["Q"], ["a"], name="1"), *STEPS], shapes=SAME, opset=18),
     "one_refused": dict(
         nodes=[

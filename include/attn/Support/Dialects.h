@@ -1,0 +1,21 @@
+//===- Dialects.h - which dialect an op is of -------------------*- C++ -*-===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_SUPPORT_DIALECTS_H
+#define ATTN_SUPPORT_DIALECTS_H
+
+#include "mlir/IR/Operation.h"
+
+namespace attn {
+
+/// True where `op` is of one of the dialects. An op that nobody registered has none: its getDialect() is null.
+template <typename... Dialects> bool isOfDialect(mlir::Operation *op) {
+  return llvm::isa_and_nonnull<Dialects...>(op->getDialect());
+}
+
+} // namespace attn
+
+#endif // ATTN_SUPPORT_DIALECTS_H

@@ -1,0 +1,76 @@
+//===- LowerExpandShape.cpp - attn-lower-expand-shape ---------------------===//
+//
+// Before: memref.expand_shape whose sizes its op says. After: the sizes and strides
+// of its result, memref.reinterpret_cast, for those that upstream's
+// expand-strided-metadata cannot take: it computes a dynamic size from the others,
+// and ends the process where a dimension becomes two of dynamic size.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "attn/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace attn {
+#define GEN_PASS_DEF_LOWEREXPANDSHAPEPASS
+#include "attn/Conversion/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+/// A dimension becomes more than one of dynamic size.
+static bool isUnknownUpstream(memref::ExpandShapeOp op) {
+  ArrayRef<int64_t> shape = op.getResultType().getShape();
+  return llvm::any_of(op.getReassociationIndices(), [&](const ReassociationIndices &group) {
+    return llvm::count_if(group, [&](int64_t dim) { return ShapedType::isDynamic(shape[dim]); }) > 1;
+  });
+}
+
+static OpFoldResult multiply(OpBuilder &b, Location loc, OpFoldResult x, OpFoldResult y) {
+  AffineExpr s0 = b.getAffineSymbolExpr(0), s1 = b.getAffineSymbolExpr(1);
+  return affine::makeComposedFoldedAffineApply(b, loc, s0 * s1, {x, y});
+}
+
+/// The innermost dimension of a group has the stride of what it is a part of; the next ones outside have that times
+/// the sizes inside.
+static void lower(IRRewriter &rewriter, memref::ExpandShapeOp op) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  MemRefType type = op.getResultType();
+  auto metadata = memref::ExtractStridedMetadataOp::create(rewriter, loc, op.getSrc());
+  auto [staticStrides, staticOffset] = type.getStridesAndOffset();
+  auto [sourceStrides, sourceOffset] = op.getSrcType().getStridesAndOffset();
+  auto choose = [&](int64_t known, OpFoldResult otherwise) {
+    return ShapedType::isDynamic(known) ? otherwise : OpFoldResult(rewriter.getIndexAttr(known));
+  };
+  SmallVector<OpFoldResult> sizes = op.getMixedOutputShape(), strides(sizes.size());
+  for (auto [i, group] : llvm::enumerate(op.getReassociationIndices())) {
+    OpFoldResult stride = choose(sourceStrides[i], metadata.getStrides()[i]);
+    for (int64_t dim : llvm::reverse(group)) {
+      strides[dim] = choose(staticStrides[dim], stride);
+      if (dim != group.front())
+        stride = multiply(rewriter, loc, strides[dim], sizes[dim]);
+    }
+  }
+  rewriter.replaceOpWithNewOp<memref::ReinterpretCastOp>(op, type, metadata.getBaseBuffer(),
+                                                         choose(staticOffset, metadata.getOffset()), sizes, strides);
+}
+
+namespace {
+struct LowerExpandShapePass : public attn::impl::LowerExpandShapePassBase<LowerExpandShapePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    SmallVector<memref::ExpandShapeOp> ops;
+    getOperation()->walk([&](memref::ExpandShapeOp op) {
+      if (isUnknownUpstream(op))
+        ops.push_back(op);
+    });
+    for (memref::ExpandShapeOp op : ops)
+      lower(rewriter, op);
+  }
+};
+} // namespace
