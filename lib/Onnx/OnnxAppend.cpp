@@ -96,5 +96,11 @@ Tensor FunctionPrinter::addAppended(const Rows &rows, Input past, StringRef name
   line("  scf.yield {0}_next : {1}", stem, type);
   line("}");
   cache.value = stem;
-  return cache;
+  if (keys.number)
+    return cache;
+  // The entry knows no sizes through a loop: what is returned has those of the buffer.
+  Tensor result = addEmpty((name + "_result_init").str(), cacheSizes, element);
+  line("{0}_result = linalg.copy ins({0} : {1}) outs({2} : {1}) -> {1}", stem, type, result.value);
+  result.value = stem + "_result";
+  return result;
 }
