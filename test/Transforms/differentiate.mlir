@@ -8,7 +8,7 @@
 // CHECK:         return %[[OUT]]#0, %[[OUT]]#1
 // CHECK-LABEL: func.func @plain_backward(
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x4x16xf32> {attn.name = "q"}, %[[K:.*]]: tensor<1x6x16xf32> {attn.name = "k"},
-// CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32>, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
+// CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32> {attn.name = "value"}, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
 // CHECK-SAME:    %[[LSE:.*]]: tensor<2x4xf32> {attn.name = "lse"}, %[[DO:.*]]: tensor<2x4x8xf32> {attn.name = "dout"})
 // CHECK-SAME:    -> (tensor<1x6x16xf32> {attn.name = "dk"}, tensor<2x4x16xf32> {attn.name = "dq"})
 // CHECK-SAME:    attributes {attn.kind = "backward", attn.pair = "plain"}
