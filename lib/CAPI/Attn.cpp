@@ -10,6 +10,7 @@
 #include "Module.h"
 #include "attn-c/attn_cuda.h"
 #include "attn-c/attn_runtime.h"
+#include "attn/Compiler/MainName.h"
 #include "attn/Onnx/Onnx.h"
 #include "attn/Problem/Problem.h"
 #include "attn/Support/Version.h"
@@ -101,6 +102,8 @@ static bool findEntries(const attn_module *module, const char *kernel, bool isGp
   if (!module)
     return refuse(code, ATTN_NULL_ARGUMENT, "expected a module, found null", message, size);
   entries = kernel ? module->entries.lookup(kernel) : module->first;
+  if (kernel && !entries.checked && kernel == kMainName)
+    entries = module->entries.lookup(kMainKernelName);
   if (!entries.checked)
     return refuse(code, ATTN_NO_SUCH_KERNEL, "no kernel named '" + Twine(kernel ? kernel : "") + "' in this module",
                   message, size);

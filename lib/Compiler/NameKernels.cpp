@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "NameKernels.h"
+#include "attn/Compiler/MainName.h"
+#include "attn/IR/GradientAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -28,6 +30,23 @@ static FailureOr<func::FuncOp> findKernel(ModuleOp module, ArrayRef<func::FuncOp
     return module.emitError("expected one public func.func for --name, found ")
            << found << "; write --entry=FUNCTION:" << name.name << " with the one that is meant";
   return module.emitError("expected a public func.func '") << name.function << "' for --entry, found " << found;
+}
+
+/// `main`, as front ends call what they compile, is a program's own in C: the kernel is called otherwise there.
+static LogicalResult renameMain(ModuleOp module) {
+  SymbolTable symbols(module);
+  auto kernel = symbols.lookup<func::FuncOp>(kMainName);
+  if (!kernel || !kernel.isPublic() || kernel.isExternal() || kernel->hasAttr(kGradAttr))
+    return success();
+  std::string name = kMainKernelName.str();
+  while (symbols.lookup(name))
+    name += "_";
+  if (failed(symbols.rename(kernel, name)))
+    return kernel.emitError("expected uses of this symbol that can be renamed");
+  module.getContext()->getDiagEngine().emit(kernel.getLoc(), DiagnosticSeverity::Note)
+      << "the kernel '" << kMainName << "' is called '" << name << "', as C has a " << kMainName
+      << " of its own; --name=NAME calls it otherwise";
+  return success();
 }
 
 LogicalResult attn::nameKernels(ModuleOp module, ArrayRef<KernelName> names) {
@@ -55,5 +74,5 @@ LogicalResult attn::nameKernels(ModuleOp module, ArrayRef<KernelName> names) {
     if (failed(symbols.rename(kernel, name)))
       return kernel.emitError("expected uses of this symbol that can be renamed");
   }
-  return success();
+  return renameMain(module);
 }

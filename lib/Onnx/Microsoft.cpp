@@ -27,17 +27,20 @@ struct InputRow {
   StringRef instead; ///< what to write; empty where the kernel does not need the input
 };
 
-/// An attribute: one of Attention, or one that must have a value that means nothing.
+/// An attribute: one of Attention, one that must have its default (then `instead` says what to write for another), or
+/// one that means nothing without what is refused.
 struct AttributeRow {
   StringRef name, meaning;
   Attribute::Kind kind;
-  std::optional<int64_t> required;
   StringRef instead;
 };
 
 } // namespace
 
 static constexpr StringRef kSplitProjection = "add the bias with Add nodes in front of it";
+static constexpr StringRef kNormalise = "write the normalization of query and key in front of the node";
+static constexpr StringRef kFloatCache = "write the node with a cache of floats";
+static constexpr StringRef kNoSink = "write the node without a sink";
 static constexpr StringRef kRotate =
     "apply RotaryEmbedding (opset 23) to query and key in front of the node, with do_rotary = 0";
 
@@ -55,10 +58,10 @@ static constexpr InputRow kMultiHeadInputs[] = {
     {"cache_indirection", std::nullopt, "write the node without beam search"},
 };
 static constexpr AttributeRow kMultiHeadAttributes[] = {
-    {"num_heads", "q_num_heads", Attribute::Kind::Int, {}, ""},
-    {"scale", "scale", Attribute::Kind::Float, {}, ""},
-    {"unidirectional", "is_causal", Attribute::Kind::Int, {}, ""},
-    {"mask_filter_value", "", Attribute::Kind::Float, {}, ""},
+    {"num_heads", "q_num_heads", Attribute::Kind::Int, ""},
+    {"scale", "scale", Attribute::Kind::Float, ""},
+    {"unidirectional", "is_causal", Attribute::Kind::Int, ""},
+    {"mask_filter_value", "", Attribute::Kind::Float, ""},
 };
 static constexpr InputRow kGroupQueryInputs[] = {
     {"query", kQ, ""},
@@ -72,20 +75,28 @@ static constexpr InputRow kGroupQueryInputs[] = {
     {"sin_cache", std::nullopt, kRotate},
     {"position_ids", std::nullopt, kRotate},
     {"attention_bias", kMask, ""},
-    {"head_sink", std::nullopt, "write the node without a sink"},
-    {"k_scale", std::nullopt, "write the node with a cache of floats"},
-    {"v_scale", std::nullopt, "write the node with a cache of floats"},
+    {"head_sink", std::nullopt, kNoSink},
+    {"k_scale", std::nullopt, kFloatCache},
+    {"v_scale", std::nullopt, kFloatCache},
+    {"q_norm_weight", std::nullopt, kNormalise},
+    {"k_norm_weight", std::nullopt, kNormalise},
 };
 static constexpr AttributeRow kGroupQueryAttributes[] = {
-    {"num_heads", "q_num_heads", Attribute::Kind::Int, {}, ""},
-    {"kv_num_heads", "kv_num_heads", Attribute::Kind::Int, {}, ""},
-    {"scale", "scale", Attribute::Kind::Float, {}, ""},
-    {"softcap", "softcap", Attribute::Kind::Float, {}, ""},
-    {"local_window_size", "left_window_size", Attribute::Kind::Int, {}, ""},
-    {"do_rotary", "", Attribute::Kind::Int, 0, kRotate},
-    {"rotary_interleaved", "", Attribute::Kind::Int, {}, ""},
-    {"smooth_softmax", "", Attribute::Kind::Int, 0, "write the node without a sink"},
-    {"qk_output", "", Attribute::Kind::Int, 0, "write Attention with qk_matmul_output"},
+    {"num_heads", "q_num_heads", Attribute::Kind::Int, ""},
+    {"kv_num_heads", "kv_num_heads", Attribute::Kind::Int, ""},
+    {"scale", "scale", Attribute::Kind::Float, ""},
+    {"softcap", "softcap", Attribute::Kind::Float, ""},
+    {"local_window_size", "left_window_size", Attribute::Kind::Int, ""},
+    {"causal", "is_causal", Attribute::Kind::Int, ""},
+    {"do_rotary", "", Attribute::Kind::Int, kRotate},
+    {"rotary_interleaved", "", Attribute::Kind::Int, ""},
+    {"smooth_softmax", "", Attribute::Kind::Int, kNoSink},
+    {"qk_output", "", Attribute::Kind::Int, "write Attention with qk_matmul_output"},
+    {"sliding_window_cache", "", Attribute::Kind::Int, "write a cache of all keys"},
+    {"k_quant_type", "", Attribute::Kind::String, kFloatCache},
+    {"v_quant_type", "", Attribute::Kind::String, kFloatCache},
+    {"kv_cache_bit_width", "", Attribute::Kind::Int, ""},
+    {"qk_norm_epsilon", "", Attribute::Kind::Float, ""},
 };
 
 namespace {
@@ -102,7 +113,7 @@ private:
   Error takeAttributes(llvm::ArrayRef<AttributeRow> rows);
   Error checkCausal();
   Error checkLengths();
-  Error checkCache();
+  void checkCache();
   void add(StringRef name, int64_t integer);
 
   const Node &node;
@@ -151,18 +162,38 @@ Error Translator::takeInputs(llvm::ArrayRef<InputRow> rows) {
   return Error::success();
 }
 
+/// What an attribute says that is off. Exporters write the defaults of attributes, also those of later versions.
+static bool isDefault(const Attribute &attribute) {
+  switch (Attribute::Kind(attribute.kind)) {
+  case Attribute::Kind::Int: return attribute.integer == 0 || attribute.integer == -1;
+  case Attribute::Kind::Float: return attribute.real == 0;
+  case Attribute::Kind::String: return attribute.string.empty() || attribute.string == "NONE";
+  case Attribute::Kind::Ints: return attribute.integers.empty();
+  default: return false;
+  }
+}
+
+static StringRef getKindName(Attribute::Kind kind) {
+  return kind == Attribute::Kind::Int ? "INT" : kind == Attribute::Kind::Float ? "FLOAT" : "STRING";
+}
+
 Error Translator::takeAttributes(llvm::ArrayRef<AttributeRow> rows) {
   for (const Attribute &attribute : node.attributes) {
     const AttributeRow *row = llvm::find_if(rows, [&](const auto &other) { return other.name == attribute.name; });
-    if (row == rows.end())
-      return fail("expected no attribute " + quote(attribute.name) + " of " + node.opType + ", found it");
+    if (row == rows.end()) {
+      if (isDefault(attribute))
+        continue;
+      return fail("expected no attribute " + quote(attribute.name) + " of " + node.opType +
+                  ", or one that is off (0, -1, empty or NONE), found it");
+    }
     if (attribute.kind != int64_t(row->kind))
-      return fail(formatv("expected attribute {0} of kind {1}, found kind {2}", row->name,
-                          row->kind == Attribute::Kind::Int ? "INT" : "FLOAT", attribute.kind));
-    // -1 is none in smooth_softmax and 0 in others.
-    if (row->required && attribute.integer > *row->required)
+      return fail(formatv("expected attribute {0} of kind {1}, found kind {2}", row->name, getKindName(row->kind),
+                          attribute.kind));
+    if (!row->instead.empty() && !isDefault(attribute))
       return fail(
-          formatv("expected {0} = {1}, found {2}; {3}", row->name, *row->required, attribute.integer, row->instead));
+          formatv("expected {0} = {1}, found {2}; {3}", row->name, row->kind == Attribute::Kind::String ? "NONE" : "0",
+                  row->kind == Attribute::Kind::String ? quote(attribute.string) : std::to_string(attribute.integer),
+                  row->instead));
     // 0 is the default scale.
     if (row->meaning.empty() || (row->name == "scale" && attribute.real == 0))
       continue;
@@ -181,7 +212,11 @@ Error Translator::takeAttributes(llvm::ArrayRef<AttributeRow> rows) {
     add("kv_num_heads", heads->integer);
     return checkCausal();
   }
-  add("is_causal", 1);
+  const Attribute *causal = node.findAttribute("causal"), *window = node.findAttribute("local_window_size");
+  if (!causal)
+    add("is_causal", 1);
+  else if (causal->integer == 0 && window && window->integer > 0)
+    return fail(formatv("expected local_window_size = -1 with causal = 0, found {0}", window->integer));
   return Error::success();
 }
 
@@ -210,24 +245,23 @@ Error Translator::checkLengths() {
     return isGroupQuery ? fail("expected seqlens_k, found none") : Error::success();
   StringRef name = isGroupQuery ? "seqlens_k" : "key_padding_mask";
   auto found = model.types.find(attention.inputs[kLengths]);
-  if (found != model.types.end() && found->second.hasShape && found->second.shape.size() != 1)
+  bool isKnown = found != model.types.end() && found->second.hasShape;
+  size_t rank = isKnown ? found->second.shape.size() : 1;
+  bool isColumn = isGroupQuery && rank == 2 && found->second.shape[1].size == 1;
+  if (rank != 1 && !isColumn)
     return fail("expected " + name + " of rank 1 (the number of keys of each batch index), found rank " +
-                std::to_string(found->second.shape.size()) + "; write a mask of keys as attention_bias");
-  result.lengths = {DataType::Int32, isGroupQuery ? 1 : 0, /*countsFromFirst=*/true};
+                std::to_string(rank) + "; write a mask of keys as attention_bias");
+  result.lengths = {DataType::Int32, isGroupQuery ? 1 : 0, /*countsFromFirst=*/true, isColumn};
   return Error::success();
 }
 
-/// What follows the past keys is where seqlens_k of the run says: no kernel appends there.
-Error Translator::checkCache() {
+/// New keys follow the past ones where seqlens_k says; a cache without rows has none.
+void Translator::checkCache() {
   if (!isGroupQuery || attention.inputs.size() <= kPastKey || attention.inputs[kPastKey].empty())
-    return Error::success();
+    return;
   auto found = model.types.find(attention.inputs[kPastKey]);
   bool isKnown = found != model.types.end() && found->second.shape.size() == 4;
-  if (isKnown && found->second.shape[2].size == 0)
-    return Error::success();
-  return fail("expected no past_key, or one without rows, found one with rows that seqlens_k counts; write Attention "
-              "with past_key and past_value (opset 23), or with nonpad_kv_seqlen and the cache outside of the node "
-              "(opset 24, TensorScatter)");
+  result.lengths.appends = !(isKnown && found->second.shape[2].size == 0);
 }
 
 Expected<Node> Translator::run() {
@@ -240,8 +274,7 @@ Expected<Node> Translator::run() {
     return std::move(error);
   if (Error error = checkLengths())
     return std::move(error);
-  if (Error error = checkCache())
-    return std::move(error);
+  checkCache();
   return attention;
 }
 

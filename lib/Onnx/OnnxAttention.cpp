@@ -37,9 +37,28 @@ StringRef attn::onnx::getFloatName(int64_t type) {
   }
 }
 
+StringRef attn::onnx::getMaskName(int64_t type) {
+  switch (DataType(type)) {
+  case DataType::Bool: return "i1";
+  case DataType::Int8: return "i8";
+  case DataType::Int32: return "i32";
+  case DataType::Int64: return "i64";
+  default: return getFloatName(type);
+  }
+}
+
+StringRef AttentionNode::getComputeElement() const {
+  if (element == valueElement)
+    return element;
+  bool hasDouble = element == "f64" || valueElement == "f64";
+  return hasDouble ? "f64" : "f32";
+}
+
 static Dimension fixed(int64_t size) { return {size, ""}; }
 
 Dimension AttentionNode::getKeys() const {
+  if (lengths.appends)
+    return presentKeys;
   if (!has[kPastKey])
     return newKeys;
   if (newKeys.size && pastKeys.size)
@@ -59,7 +78,7 @@ std::vector<Dimension> AttentionNode::getInputShape(Input input) const {
   case kV: return rows(kvHeads, newKeys, valueSize);
   case kPastKey: return {batch, fixed(kvHeads), pastKeys, fixed(headSize)};
   case kPastValue: return {batch, fixed(kvHeads), pastKeys, fixed(valueSize)};
-  case kLengths: return {batch};
+  case kLengths: return lengths.isColumn ? std::vector<Dimension>{batch, fixed(1)} : std::vector<Dimension>{batch};
   default: break;
   }
   const Dimension full[kScoreRank] = {batch, fixed(heads), queries, getKeys()};

@@ -70,7 +70,11 @@ Size FunctionPrinter::addSize(const Dimension &dimension, StringRef name, Input 
 
 Tensor FunctionPrinter::getInput(Input input) {
   StringRef lengths = node.lengths.element == DataType::Int32 ? "i32" : "i64";
-  StringRef element = input == kLengths ? lengths : input == kMask && node.isBooleanMask ? "i1" : node.element;
+  bool isValue = input == kV || input == kPastValue;
+  StringRef element = input == kLengths ? lengths
+                      : input == kMask  ? node.maskElement
+                      : isValue         ? node.valueElement
+                                        : node.element;
   Tensor tensor = {("%" + kInputNames[input]).str(), {}, element};
   for (const Dimension &dimension : node.getInputShape(input))
     tensor.sizes.push_back({dimension.size, ""});
@@ -106,7 +110,10 @@ Tensor FunctionPrinter::addHeadMajor(const Rows &rows, const Tensor &target, Str
 
 /// present = past, then the new rows, as (batch, heads, rows, size).
 Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, int64_t size) {
-  Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.kvHeads), keys, fixed(size)}, node.element);
+  const StringRef element = rows.tensor.element;
+  if (node.lengths.appends)
+    return addAppended(rows, past, name, size);
+  Tensor cache = addEmpty((name + "_init").str(), {batch, fixed(node.kvHeads), keys, fixed(size)}, element);
   Tensor before = getInput(past);
   before.sizes = {batch, fixed(node.kvHeads), pastKeys, fixed(size)};
   if (isEmpty(cache.sizes))
@@ -129,7 +136,7 @@ Tensor FunctionPrinter::addCache(const Rows &rows, Input past, StringRef name, i
   insert(before, fixed(0), ("%" + name + "_past").str());
   Tensor fresh = rows.tensor;
   if (!rows.isHeadMajor) {
-    Tensor slot = {("%" + name + "_slot").str(), {batch, fixed(node.kvHeads), newKeys, fixed(size)}, node.element};
+    Tensor slot = {("%" + name + "_slot").str(), {batch, fixed(node.kvHeads), newKeys, fixed(size)}, element};
     line("{0} = tensor.extract_slice {1}{2} : {3} to {4}", slot.value, cache.value, getPlace(pastKeys, slot.sizes),
          printType(cache), printType(slot));
     fresh = addHeadMajor(rows, slot, (name + "_new").str());
@@ -200,28 +207,31 @@ Tensor FunctionPrinter::padMask(const Tensor &mask) {
   return padded;
 }
 
-/// nonpad_kv_seqlen as kv_lengths: i32, from 0 to the number of keys.
-Tensor FunctionPrinter::addLengths(const Size &most) {
+/// A size as i64.
+std::string FunctionPrinter::addWide(const Size &size, StringRef name) {
+  if (size.number)
+    return addConstant(*size.number, "i64");
+  line("%{0} = arith.index_cast {1} : index to i64", name, size.value);
+  return ("%" + name).str();
+}
+
+/// What the input of lengths holds, with `added` to it, as i32 from 0 to `limit`, one a batch index.
+Tensor FunctionPrinter::addCounts(StringRef name, const std::string &added, const std::string &limit) {
   Tensor lengths = getInput(kLengths);
-  Tensor counts = addEmpty("lengths_init", {batch}, "i32");
-  std::string zero = addConstant(0, "i64"), offset = addConstant(node.lengths.offset, "i64"), limit;
-  if (most.number) {
-    limit = addConstant(*most.number, "i64");
-  } else {
-    limit = "%most_keys";
-    line("{0} = arith.index_cast {1} : index to i64", limit, most.value);
-  }
-  line("%lengths = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [\"parallel\"]} ins({1} : {2}) "
-       "outs({3} : {4}) {{",
-       printMap("b", "b"), lengths.value, printType(lengths), counts.value, printType(counts));
+  Tensor counts = addEmpty((name + "_init").str(), {batch}, "i32");
+  std::string zero = addConstant(0, "i64");
+  line("%{0} = linalg.generic {{indexing_maps = [{1}, {2}], iterator_types = [\"parallel\"]} ins({3} : {4}) "
+       "outs({5} : {6}) {{",
+       name, printMap("b", node.lengths.isColumn ? "b, 0" : "b"), printMap("b", "b"), lengths.value, printType(lengths),
+       counts.value, printType(counts));
   line("^bb0(%length: {0}, %init: i32):", lengths.element);
   std::string count = "%length";
   if (lengths.element == "i32") {
     line("  %wide = arith.extsi %length : i32 to i64");
     count = "%wide";
   }
-  if (node.lengths.offset != 0) {
-    line("  %number = arith.addi {0}, {1} : i64", count, offset);
+  if (!added.empty()) {
+    line("  %number = arith.addi {0}, {1} : i64", count, added);
     count = "%number";
   }
   line("  %not_negative = arith.maxsi {0}, {1} : i64", count, zero);
@@ -229,6 +239,12 @@ Tensor FunctionPrinter::addLengths(const Size &most) {
   line("  %count = arith.trunci %inside : i64 to i32");
   line("  linalg.yield %count : i32");
   line("} -> {0}", printType(counts));
-  counts.value = "%lengths";
+  counts.value = ("%" + name).str();
   return counts;
+}
+
+/// nonpad_kv_seqlen as kv_lengths: i32, from 0 to the number of keys.
+Tensor FunctionPrinter::addLengths(const Size &most) {
+  std::string limit = addWide(most, "most_keys");
+  return addCounts("lengths", node.lengths.offset == 0 ? "" : addConstant(node.lengths.offset, "i64"), limit);
 }

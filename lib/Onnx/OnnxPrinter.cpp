@@ -19,6 +19,8 @@ using llvm::StringRef;
 
 /// True where the place of a query is told from the last key: a view of the first keys would move it.
 bool FunctionPrinter::isLowerRight() const {
+  if (node.lengths.appends)
+    return false;
   std::optional<int64_t> left = node.leftWindow;
   bool isPlaced = left || node.isCausal || node.rightWindow;
   bool isByLengths = node.has[kLengths] && !node.lengths.countsFromFirst;
@@ -32,6 +34,11 @@ std::string FunctionPrinter::getCausal() const {
   std::optional<int64_t> left = node.leftWindow, right = node.isCausal ? 0 : node.rightWindow;
   if (!left && !right)
     return "";
+  if (node.lengths.appends) // from `starts` on
+    return left ? formatv("window = #attn.window<left = {0}, right = {1}>, align = #attn.causal<offset>", *left,
+                          right.value_or(0))
+                      .str()
+                : "causal = #attn.causal<offset>";
   StringRef align = isLowerRight() ? "#attn.causal<bottom_right>" : "#attn.causal<top_left>";
   int64_t past = isLowerRight() ? 0 : *pastKeys.number;
   if (node.isCausal && !left && past == 0)
@@ -47,10 +54,12 @@ std::string FunctionPrinter::getCausal() const {
 std::string FunctionPrinter::addMaskClauses(const Tensor &mask, const Size &mostKeys) {
   std::string clauses;
   if (node.has[kMask])
-    clauses += formatv(" {0}({1} : {2})", node.isBooleanMask ? "mask" : "bias", mask.value, printType(mask));
+    clauses += formatv(" {0}({1} : {2})", node.hasBooleanMask() ? "mask" : "bias", mask.value, printType(mask));
   if (node.has[kLengths]) {
     Tensor lengths = addLengths(mostKeys);
     clauses += formatv(" kv_lengths({0} : {1})", lengths.value, printType(lengths));
+    if (node.lengths.appends && !getCausal().empty())
+      clauses += formatv(" causal_offset({0} : {1})", starts.value, printType(starts));
   }
   return clauses;
 }
@@ -67,7 +76,7 @@ static std::string printReal(double real) { return formatv("{0:e17} : f64", real
 
 Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y) {
   Size count = keys;
-  Tensor mask = getInput(kMask);
+  Tensor mask = addMask();
   bool isShort = node.has[kMask] && node.mask.back().prefix;
   if (isShort && isLowerRight()) {
     mask = padMask(mask);
@@ -105,7 +114,7 @@ Tensor FunctionPrinter::addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y
 /// The steps one by one; the scores are f32, of doubles f64.
 Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, const Tensor &y) {
   const Sizes sizes = {batch, fixed(node.heads), queries, keys};
-  Tensor last = {"", sizes, node.element == "f64" ? "f64" : "f32"};
+  Tensor last = {"", sizes, node.getComputeElement() == "f64" ? "f64" : "f32"};
   const std::string type = printType(last);
   std::array<std::string, 4> values;
   auto addStep = [&](StringRef step, const std::string &clauses, const std::string &attributes, ScoresMode mode) {
@@ -136,7 +145,7 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
     addStep("softcap", "", printAttributes({"softcap = " + printReal(*node.softcap)}), ScoresMode::Softcapped);
     values[unsigned(ScoresMode::Masked)] = last.value;
   }
-  Tensor mask = getInput(kMask);
+  Tensor mask = addMask();
   if (node.has[kMask] && node.mask.back().prefix)
     mask = padMask(mask);
   if (node.has[kMask] || node.has[kLengths] || !getCausal().empty()) {
@@ -146,24 +155,8 @@ Tensor FunctionPrinter::addChain(const Tensor &q, const Rows &k, const Rows &v, 
   addStep("softmax", "", "", ScoresMode::Weights);
   line("%out = attn.apply ins({0}, {1} : {2}, {3}) outs({4} : {5}){6} -> {5}", last.value, v.tensor.value, type,
        printType(v.tensor), y.value, printType(y), printAttributes({applyMaps}));
-  outputs[kScores] = addNarrowed({values[unsigned(node.mode)], sizes, last.element});
+  outputs[kScores] = addConverted({values[unsigned(node.mode)], sizes, last.element}, "narrow", node.element);
   return {"%out", y.sizes, y.element};
-}
-
-/// Scores in the type of Q.
-Tensor FunctionPrinter::addNarrowed(const Tensor &scores) {
-  if (scores.element == node.element)
-    return scores;
-  Tensor narrow = addEmpty("narrow_init", scores.sizes, node.element);
-  line("%narrow = linalg.generic {{indexing_maps = [{0}, {0}], iterator_types = [\"parallel\", \"parallel\", "
-       "\"parallel\", \"parallel\"]} ins({1} : {2}) outs({3} : {4}) {{",
-       printMap("b, h, i, j", "b, h, i, j"), scores.value, printType(scores), narrow.value, printType(narrow));
-  line("^bb0(%score: {0}, %init: {1}):", scores.element, narrow.element);
-  line("  %rounded = arith.truncf %score : {0} to {1}", scores.element, narrow.element);
-  line("  linalg.yield %rounded : {0}", narrow.element);
-  line("} -> {0}", printType(narrow));
-  narrow.value = "%narrow";
-  return narrow;
 }
 
 std::string FunctionPrinter::printBody() {
@@ -171,8 +164,19 @@ std::string FunctionPrinter::printBody() {
   batch = addSize(node.batch, "batch", kQ, 0);
   queries = addSize(node.queries, "queries", kQ, length);
   newKeys = addSize(node.newKeys, "new_keys", kK, length);
-  pastKeys = fixed(node.has[kPastKey] ? *node.pastKeys.size : 0);
-  keys = node.has[kPastKey] ? fixed(*node.getKeys().size) : newKeys;
+  pastKeys = node.has[kPastKey] ? addSize(node.pastKeys, "past_keys", kPastKey, 2) : fixed(0);
+  if (Dimension all = node.getKeys(); all.size || !node.has[kPastKey]) {
+    keys = all.size ? fixed(*all.size) : newKeys;
+  } else if (!all.symbol.empty()) { // the buffer of the past keys
+    keys = pastKeys;
+  } else {
+    auto getIndex = [&](const Size &size) { return size.number ? addConstant(*size.number, "index") : size.value; };
+    std::string past = getIndex(pastKeys), fresh = getIndex(newKeys);
+    line("%keys = arith.addi {0}, {1} : index", past, fresh);
+    keys = {std::nullopt, "%keys"};
+  }
+  if (node.lengths.appends)
+    addStarts();
 
   Tensor q = getInput(kQ);
   if (node.isPacked) {
@@ -181,10 +185,14 @@ std::string FunctionPrinter::printBody() {
   }
   Rows k = addRows(kK, kPastKey, kPresentKey, node.headSize);
   Rows v = addRows(kV, kPastValue, kPresentValue, node.valueSize);
+  const StringRef compute = node.getComputeElement();
+  q = addConverted(q, "Q_converted", compute);
+  k.tensor = addConverted(k.tensor, "K_converted", compute);
+  v.tensor = addConverted(v.tensor, "V_converted", compute);
   Tensor y = addEmpty("Y_init",
                       node.isPacked ? Sizes{batch, queries, fixed(node.heads * node.valueSize)}
                                     : Sizes{batch, fixed(node.heads), queries, fixed(node.valueSize)},
-                      node.element);
+                      compute);
   Tensor heads = node.isPacked ? splitHeads(y, node.heads, node.valueSize, "Y_heads") : y;
   outputs[kY] = node.asks[kScores] ? addChain(q, k, v, heads) : addSdpa(q, k, v, heads);
   if (node.isPacked) {
@@ -192,6 +200,7 @@ std::string FunctionPrinter::printBody() {
          printType(y));
     outputs[kY] = {"%Y", y.sizes, y.element};
   }
+  outputs[kY] = addConverted(outputs[kY], "Y_converted", node.element);
   return body;
 }
 

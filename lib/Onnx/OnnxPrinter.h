@@ -68,6 +68,16 @@ private:
   Rows takePrefix(const Rows &rows, int64_t keys);
   Tensor padMask(const Tensor &mask);
   Tensor addLengths(const Size &keys);
+  Tensor addCounts(llvm::StringRef name, const std::string &added, const std::string &limit);
+  std::string addWide(const Size &size, llvm::StringRef name);
+
+  // Elements of another type (OnnxElements.cpp).
+  Tensor addConverted(const Tensor &tensor, llvm::StringRef name, llvm::StringRef element);
+  Tensor addMask();
+
+  // New rows of a cache where lengths say (OnnxAppend.cpp).
+  void addStarts();
+  Tensor addAppended(const Rows &rows, Input past, llvm::StringRef name, int64_t size);
 
   // The computation.
   std::string addMaskClauses(const Tensor &mask, const Size &keys);
@@ -75,12 +85,12 @@ private:
   std::string getCausal() const;
   Tensor addSdpa(const Tensor &q, Rows k, Rows v, const Tensor &y);
   Tensor addChain(const Tensor &q, const Rows &k, const Rows &v, const Tensor &y);
-  Tensor addNarrowed(const Tensor &scores);
 
   const AttentionNode &node;
   llvm::StringRef name;
   std::string body;
   Size batch, queries, newKeys, pastKeys, keys;
+  Tensor starts; ///< of a node that appends at lengths: where the first query and the new rows stand
   std::array<Tensor, kNumOutputs> outputs;
 };
 

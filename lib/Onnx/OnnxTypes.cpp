@@ -31,6 +31,7 @@ private:
   Error checkRows();
   Error checkPrecision();
   Error checkCache();
+  Error checkPresent();
   Error checkHeads();
   Error checkMask();
   Error checkMaskKeys(const Dimension &found);
@@ -47,7 +48,7 @@ private:
   Model &model;
   StringRef title;
   AttentionNode &result;
-  int64_t elementType = 0;
+  int64_t elementType = 0, valueType = 0; ///< of Q, K and Y; of V
   Dimension heads, kvHeads, headSize, valueSize;
 };
 
@@ -93,11 +94,15 @@ Error TypeChecker::checkRows() {
       return error;
   elementType = types[kQ].elementType;
   result.element = getFloatName(elementType);
-  if (result.element.empty())
-    return fail("expected element type FLOAT, DOUBLE, FLOAT16 or BFLOAT16 of Q, found " + getDataTypeName(elementType));
+  valueType = types[kV].elementType;
+  result.valueElement = getFloatName(valueType);
+  for (auto [name, type] : {std::pair("Q", elementType), {"V", valueType}})
+    if (getFloatName(type).empty())
+      return fail(formatv("expected element type FLOAT, DOUBLE, FLOAT16 or BFLOAT16 of {0}, found {1}", name,
+                          getDataTypeName(type)));
   result.isPacked = types[kQ].shape.size() == 3;
   for (Input input : {kQ, kK, kV}) {
-    if (Error error = checkElement(input, types[input], elementType))
+    if (Error error = checkElement(input, types[input], input == kV ? valueType : elementType))
       return error;
     size_t rank = types[input].shape.size();
     if (rank != types[kQ].shape.size() || (rank != 3 && rank != 4))
@@ -157,7 +162,7 @@ Error TypeChecker::checkCache() {
     TensorType type;
     if (Error error = readType(input, type))
       return error;
-    if (Error error = checkElement(input, type, elementType))
+    if (Error error = checkElement(input, type, input == kPastValue ? valueType : elementType))
       return error;
     if (type.shape.size() != 4)
       return fail(formatv("expected {0} of rank 4, found rank {1}", kInputNames[input], type.shape.size()));
@@ -170,14 +175,17 @@ Error TypeChecker::checkCache() {
     if (Error error = unify(input == kPastKey ? headSize : valueSize, type, input, 3, "head size"))
       return error;
   }
+  if (Error error = checkPresent())
+    return error;
   // The rows of present_key are a sum of two sizes, which no entry of a kernel can check.
-  if (result.has[kPastKey] && !result.getKeys().size)
+  if (result.has[kPastKey] && !result.lengths.appends && !result.getKeys().size)
     return fail("expected fixed lengths of K and past_key, found " +
                 printDimension(result.newKeys.size ? result.pastKeys : result.newKeys) +
                 "; write the lengths, or keep the cache outside of the node, with nonpad_kv_seqlen");
   // The window of query i ends on its left past - left_window_size keys behind i: no bound of #attn.window, unless the
   // last key belongs to the last query.
-  bool isBehind = result.has[kPastKey] && result.leftWindow && *result.leftWindow < *result.pastKeys.size;
+  bool isBehind = result.has[kPastKey] && !result.lengths.appends && result.leftWindow &&
+                  *result.leftWindow < *result.pastKeys.size;
   if (isBehind && result.queries.size != result.newKeys.size)
     return fail(formatv("expected as many queries as new keys with a left_window_size of less than the {0} past keys, "
                         "found {1} and {2}",
@@ -189,9 +197,36 @@ Error TypeChecker::checkCache() {
     return error;
   if (Error error = checkElement(kLengths, type, int64_t(result.lengths.element)))
     return error;
-  if (type.shape.size() != 1)
+  if (type.shape.size() != (result.lengths.isColumn ? 2 : 1))
     return fail(formatv("expected nonpad_kv_seqlen of rank 1, found rank {0}", type.shape.size()));
   return unify(result.batch, type, kLengths, 0, "batch");
+}
+
+/// A node that appends at lengths: the cache that it makes has the length of the past one, which then is a buffer that
+/// both share, a fixed one, or the sum where nobody asks for it. A kernel's result has no other size.
+Error TypeChecker::checkPresent() {
+  if (!result.lengths.appends)
+    return Error::success();
+  const Dimension &past = result.pastKeys, &fresh = result.newKeys;
+  if (past.size && fresh.size)
+    result.presentKeys = fixed(*past.size + *fresh.size);
+  for (Output output : {kPresentKey, kPresentValue}) {
+    if (!result.asks[output])
+      continue;
+    auto found = model.types.find(node.outputs[output]);
+    bool isKnown = found != model.types.end() && found->second.hasShape && found->second.shape.size() == 4;
+    const Dimension declared = isKnown ? found->second.shape[2] : Dimension();
+    if (declared.size)
+      result.presentKeys = declared;
+    else if (!declared.symbol.empty() && declared.symbol == past.symbol)
+      result.presentKeys = past;
+    else if (!result.presentKeys.size)
+      return fail(formatv("expected {0} of the length of past_key, a buffer that both share, or of a fixed length, "
+                          "found {1}; write the symbol {2} or a number in dimension 2 of {0}, or leave it out",
+                          kOutputNames[output], printDimension(declared), quote(past.symbol)));
+    return Error::success();
+  }
+  return Error::success();
 }
 
 /// The kernel is compiled for the heads and their sizes.
@@ -215,6 +250,10 @@ Error TypeChecker::checkHeads() {
 Error TypeChecker::checkMaskKeys(const Dimension &found) {
   MaskDimension &dimension = result.mask.emplace_back();
   Dimension keys = result.getKeys();
+  if (result.lengths.appends && !(found.size && keys.size))
+    return fail(
+        formatv("expected fixed lengths of past_key, key and attention_bias where there are all three, found {0}",
+                printDimension(found.size ? result.pastKeys : found)));
   if (!found.size || (keys.size && *found.size == *keys.size))
     return Error::success();
   if (model.opset < kPaddingOpset && *found.size == 1) {
@@ -237,10 +276,11 @@ Error TypeChecker::checkMask() {
   TensorType type;
   if (Error error = readType(kMask, type))
     return error;
-  result.isBooleanMask = type.elementType == int64_t(DataType::Bool);
-  if (!result.isBooleanMask && type.elementType != elementType)
-    return fail(formatv("expected element type BOOL or {0} of attn_mask, found {1}", getDataTypeName(elementType),
-                        getDataTypeName(type.elementType)));
+  result.maskElement = getMaskName(type.elementType);
+  if (result.maskElement.empty())
+    return fail("expected element type BOOL, FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8, INT32 or INT64 of attn_mask, "
+                "found " +
+                getDataTypeName(type.elementType) + "; write a Cast to one of them in front of the model");
   size_t rank = type.shape.size();
   if (rank < 1 || rank > kScoreRank)
     return fail(formatv("expected attn_mask of rank 1 to 4, found rank {0}", rank));
@@ -262,10 +302,11 @@ Error TypeChecker::declareOutputs() {
   for (unsigned i = 0; i < kNumOutputs; ++i) {
     if (!result.asks[i])
       continue;
-    TensorType computed = {elementType, true, result.getOutputShape(Output(i))};
+    const int64_t expected = i == kPresentValue ? valueType : elementType;
+    TensorType computed = {expected, true, result.getOutputShape(Output(i))};
     TensorType &declared = model.types[node.outputs[i]];
-    if (declared.elementType != 0 && declared.elementType != elementType)
-      return fail(formatv("expected element type {0} of output {1}, found {2}", getDataTypeName(elementType),
+    if (declared.elementType != 0 && declared.elementType != expected)
+      return fail(formatv("expected element type {0} of output {1}, found {2}", getDataTypeName(expected),
                           kOutputNames[i], getDataTypeName(declared.elementType)));
     if (declared.hasShape && declared.shape.size() != computed.shape.size())
       return fail(formatv("expected output {0} of rank {1}, found rank {2}", kOutputNames[i], computed.shape.size(),

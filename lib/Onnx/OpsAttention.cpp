@@ -31,6 +31,27 @@ static std::string renameValues(StringRef text, const llvm::StringMap<std::strin
   return result;
 }
 
+/// What the model says of the node's outputs, with the operands' names of sizes in the place of its symbols.
+static void addDeclaredOutputs(const NodeView &view, Model &model) {
+  llvm::StringMap<StringRef> symbols;
+  for (auto [name, value] : llvm::zip(view.node.inputs, view.operands)) {
+    auto declared = view.model.types.find(name);
+    if (!value || declared == view.model.types.end() || declared->second.shape.size() != value.sizes.size())
+      continue;
+    for (auto [dimension, size] : llvm::zip(declared->second.shape, value.sizes))
+      if (!dimension.symbol.empty() && !size.number)
+        symbols[dimension.symbol] = size.value;
+  }
+  for (StringRef name : view.node.outputs) {
+    auto declared = view.model.types.find(name);
+    if (name.empty() || declared == view.model.types.end() || !declared->second.hasShape)
+      continue;
+    TensorType &type = model.types[name] = declared->second;
+    for (Dimension &dimension : type.shape)
+      dimension.symbol = symbols.lookup(dimension.symbol);
+  }
+}
+
 /// The node's model as far as checkAttention reads it, with the types of the operands; symbols are names of sizes.
 static Model getOperandTypes(const NodeView &view) {
   Model model;
@@ -43,6 +64,8 @@ static Model getOperandTypes(const NodeView &view) {
     for (const Size &size : value.sizes)
       type.shape.push_back({size.number, size.value});
   }
+  if (isMicrosoftAttention(view.node)) // which may share the buffer of a cache
+    addDeclaredOutputs(view, model);
   return model;
 }
 
@@ -73,7 +96,8 @@ static Expected<Values> printAttention(NodeView &view) {
     Value &value = results.emplace_back();
     if (!node->asks[i])
       continue;
-    value = {view.operands.front().element, {}, renameValues(printer.getOutput(Output(i)).value, known, prefix)};
+    DataType element = view.get(node->places[i == kPresentValue ? kV : kQ]).element;
+    value = {element, {}, renameValues(printer.getOutput(Output(i)).value, known, prefix)};
     for (const Dimension &dimension : node->getOutputShape(Output(i)))
       value.sizes.push_back({dimension.size, dimension.size ? "" : dimension.symbol.str()});
   }

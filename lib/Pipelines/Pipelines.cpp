@@ -48,11 +48,10 @@ static void addCanonicalization(OpPassManager &pm, const FlashOptions &options) 
   pm.addNestedPass<func::FuncOp>(createMemrefToTensorPass());
   pm.addNestedPass<func::FuncOp>(createLowerTosaPass());
   pm.addNestedPass<func::FuncOp>(createBoundPositionsPass()); // of the regions that users write
-  if (options.raise) { // of attn ops a gradient is known
-    RaisePassOptions raise;
-    raise.gradientsOnly = true;
-    pm.addNestedPass<func::FuncOp>(createRaisePass(raise));
-  }
+  // Of attn ops a gradient is known: where one is asked for, they are raised whatever `raise` says.
+  RaisePassOptions gradients;
+  gradients.gradientsOnly = true;
+  pm.addNestedPass<func::FuncOp>(createRaisePass(gradients));
   pm.addPass(createDifferentiatePass()); // each of the two functions is a kernel
   // On what the user wrote: arith and math on tensors become linalg ops whose destinations are their operands.
   if (options.kernels)

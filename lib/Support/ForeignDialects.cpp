@@ -23,6 +23,9 @@ constexpr ForeignDialect kDialects[] = {
      "iree-opt --mlir-print-op-generic {0} -o {1}"},
     {"tm_tensor.attention", "torch-mlir's TMTensor in its own form",
      "torch-mlir-opt --mlir-print-op-generic {0} -o {1}"},
+    {"torch.aten._scaled_dot_product_", "the torch dialect in its own form",
+     "torch-mlir-opt --mlir-print-op-generic {0} -o {1}, or, for other ops than the attention, torch-mlir-opt "
+     "--pass-pipeline='builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline)' {0} -o {1},"},
     {"torch.aten.scaled_dot_product_attention", "the torch dialect in its own form",
      "torch-mlir-opt --mlir-print-op-generic {0} -o {1}, or, for other ops than the attention, torch-mlir-opt "
      "--pass-pipeline='builtin.module(torch-backend-to-linalg-on-tensors-backend-pipeline)' {0} -o {1},"},
@@ -36,7 +39,8 @@ constexpr ForeignDialect kDialects[] = {
 bool attn::holdsForeignAttention(StringRef text) {
   return llvm::any_of(
       std::initializer_list<StringRef>{"\"iree_linalg_ext.attention\"(", "\"iree_linalg_ext.online_attention\"(",
-                                       "\"tm_tensor.attention\"(", "\"torch.aten.scaled_dot_product_attention\"("},
+                                       "\"tm_tensor.attention\"(", "\"torch.aten.scaled_dot_product_attention\"(",
+                                       "\"torch.aten._scaled_dot_product_", "\"torch.operator\"("},
       [&](StringRef op) { return text.contains(op); });
 }
 

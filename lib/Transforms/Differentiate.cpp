@@ -14,6 +14,7 @@
 #include "SdpaGradient.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
+#include "attn/IR/Roles.h"
 #include "attn/IR/Words.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
@@ -54,21 +55,45 @@ bool attn::isRead(Region &region, Value tensor) {
          llvm::any_of(tensor.getUsers(), [&](Operation *user) { return region.isAncestor(user->getParentRegion()); });
 }
 
+/// The only argument that attention calls so and that `isMeant` takes; null where there are none or several.
+static BlockArgument findRole(func::FuncOp function, StringRef role, llvm::function_ref<bool(unsigned)> isMeant) {
+  BlockArgument found;
+  for (BlockArgument argument : function.getArguments()) {
+    StringRef own = getRole(argument);
+    if (own.empty() || spellOutRole(own) != spellOutRole(role) || !isMeant(argument.getArgNumber()))
+      continue;
+    if (found)
+      return {};
+    found = argument;
+  }
+  return found;
+}
+
 std::string attn::getArgumentName(func::FuncOp function, BlockArgument argument) {
-  if (auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+  auto getGiven = [&](unsigned i) { return function.getArgAttrOfType<StringAttr>(i, kNameAttr); };
+  if (auto given = getGiven(argument.getArgNumber()))
     return given.str();
+  StringRef role = getRole(argument);
+  bool isTaken = llvm::any_of(llvm::seq(function.getNumArguments()),
+                              [&](unsigned i) { return getGiven(i) && getGiven(i).getValue() == role; });
+  if (!role.empty() && role != "output" && role != "lse" && !isTaken &&
+      findRole(function, role, [&](unsigned i) { return !getGiven(i); }) == argument)
+    return role.str();
   return "argument" + std::to_string(argument.getArgNumber());
 }
 
 BlockArgument attn::findArgument(func::FuncOp function, Attribute entry) {
-  for (BlockArgument argument : function.getArguments()) {
-    auto text = dyn_cast<StringAttr>(entry);
-    auto number = dyn_cast<IntegerAttr>(entry);
-    if (text ? text.getValue() == getArgumentName(function, argument)
-             : number && number.getInt() == argument.getArgNumber())
-      return argument;
+  if (auto number = dyn_cast<IntegerAttr>(entry)) {
+    bool isInside = number.getInt() >= 0 && number.getInt() < function.getNumArguments();
+    return isInside ? function.getArgument(number.getInt()) : BlockArgument();
   }
-  return {};
+  auto text = dyn_cast<StringAttr>(entry);
+  if (!text)
+    return {};
+  for (BlockArgument argument : function.getArguments())
+    if (text.getValue() == getArgumentName(function, argument))
+      return argument;
+  return findRole(function, text.getValue(), [](unsigned) { return true; });
 }
 
 LogicalResult attn::makePair(func::FuncOp forward, func::FuncOp backward, StringRef name) {
@@ -99,6 +124,7 @@ public:
     if (failed(checkFunction(names)))
       return failure();
     prepare();
+    nameArguments();
     if (!isOneAttention(names))
       return differentiateBody(function, names);
     if (failed(findAttention()) || failed(findResults()) || failed(findWanted(names)) || failed(refuseOthers()))
@@ -141,6 +167,13 @@ private:
         (void)fuseChain(rewriter, apply);
     }
     (void)runRegionDCE(rewriter, function->getRegions()); // what is left of the chains
+  }
+
+  /// Both passes call an argument by what attention calls it, where the user gave it no name.
+  void nameArguments() {
+    for (BlockArgument argument : function.getArguments())
+      if (std::string own = getName(argument); own == getRole(argument))
+        function.setArgAttr(argument.getArgNumber(), kNameAttr, b.getStringAttr(own));
   }
 
   /// True where results and wanted arguments are those of one attn.sdpa, but for reshapes.
@@ -215,7 +248,7 @@ private:
     for (Attribute entry : list) {
       BlockArgument argument = findArgument(function, entry);
       if (!argument)
-        return refuse() << "expected one of " << joinNames() << ", found " << entry;
+        return refuse() << "expected one of " << joinNames() << ", found " << entry << kNameRule;
       SmallVector<unsigned> inputs;
       for (unsigned i = 0; i < NumSdpaInputs; ++i)
         if (Value input = getInput(sdpa, wanted, i); input && getView(input).root == argument)

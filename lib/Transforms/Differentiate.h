@@ -25,10 +25,16 @@ mlir::Value undoReshape(mlir::OpBuilder &b, mlir::Operation *reshape, mlir::Valu
 /// True for a tensor of floats that an op of the region reads.
 bool isRead(mlir::Region &region, mlir::Value tensor);
 
-/// The name that a user gave an argument, or one by its number.
+/// The name that a user gave an argument, or what attention calls it where no other argument is called so, or one by
+/// its number.
 std::string getArgumentName(mlir::func::FuncOp function, mlir::BlockArgument argument);
-/// The argument that an entry of attn.grad names; null where there is none.
+/// The argument that an entry of attn.grad names: by getArgumentName, by what attention calls it where that is one
+/// argument, or by its number; null where there is none.
 mlir::BlockArgument findArgument(mlir::func::FuncOp function, mlir::Attribute entry);
+/// The rule of these names, for errors.
+constexpr llvm::StringLiteral kNameRule =
+    "; write the attn.name of an argument, what the function's attention calls it (query or q, key or k, value or v, "
+    "bias, sink, scale, k_scale, v_scale), or its number";
 
 /// Renames the forward function, and marks both as a pair.
 mlir::LogicalResult makePair(mlir::func::FuncOp forward, mlir::func::FuncOp backward, llvm::StringRef name);

@@ -94,7 +94,7 @@ private:
       if (!argument) {
         auto names = llvm::map_range(function.getArguments(),
                                      [&](BlockArgument each) { return getArgumentName(function, each); });
-        return refuse() << "expected one of " << llvm::join(names, ", ") << ", found " << entry;
+        return refuse() << "expected one of " << llvm::join(names, ", ") << ", found " << entry << kNameRule;
       }
       if (!isFloatTensor(argument))
         return refuse() << "expected gradients of tensors of floats, found that of "

@@ -144,6 +144,18 @@ LogicalResult attn::buildLinalgGradients(OpBuilder &builder, GradientFlow &flow,
     flow.gradients[0] = tensor::CastOp::create(builder, cast.getLoc(), type, flow.cotangents[0]);
     return success();
   }
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(flow.op)) { // zeros around it
+    Location loc = slice.getLoc();
+    Type element = getElementTypeOrSelf(flow.cotangents[0].getType());
+    Value empty =
+        tensor::EmptyOp::create(builder, loc, tensor::getMixedSizes(builder, loc, slice.getSource()), element);
+    Value zeros =
+        linalg::FillOp::create(builder, loc, createFloatConstant(builder, loc, element, 0), empty).getResult(0);
+    flow.gradients[0] =
+        tensor::InsertSliceOp::create(builder, loc, flow.cotangents[0], zeros, slice.getMixedOffsets(),
+                                      slice.getMixedSizes(), slice.getMixedStrides());
+    return success();
+  }
   if (auto op = dyn_cast<linalg::LinalgOp>(flow.op))
     return differentiateLinalg(builder, op, flow, emitError);
   return emitError() << "expected ops of attention, linalg and reshapes between arguments that have gradients and the "

@@ -12,7 +12,7 @@ func.func @of_a_mask(%q: tensor<4x16xf32> {attn.name = "q"}, %k: tensor<6x16xf32
 
 // -----
 
-// expected-error @below {{expected one of argument0, argument1, argument2, found "x"}}
+// expected-error @below {{expected one of query, key, value, found "x"; write the attn.name of an argument, what the function's attention calls it (query or q, key or k, value or v, bias, sink, scale, k_scale, v_scale), or its number}}
 func.func @no_such_argument(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>) -> tensor<4x8xf32>
     attributes {attn.grad = ["x"]} {
   %o = tensor.empty() : tensor<4x8xf32>
@@ -23,7 +23,7 @@ func.func @no_such_argument(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tens
 
 // -----
 
-// expected-error @below {{expected each argument once, found argument0 twice}}
+// expected-error @below {{expected each argument once, found query twice}}
 func.func @twice(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>) -> tensor<4x8xf32>
     attributes {attn.grad = [0, 0]} {
   %o = tensor.empty() : tensor<4x8xf32>

@@ -9,7 +9,7 @@
 // CHECK:         return %[[OUT]]#0, %[[OUT]]#1, %[[OUT]]#2
 // CHECK-LABEL: func.func @plain_backward(
 // CHECK-SAME:    %[[Q:.*]]: tensor<2x4x16xf32> {attn.name = "q"}, %[[K:.*]]: tensor<1x6x16xf32> {attn.name = "k"},
-// CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32>, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
+// CHECK-SAME:    %[[V:.*]]: tensor<1x6x8xf32> {attn.name = "value"}, %[[O:.*]]: tensor<2x4x8xf32> {attn.name = "out"},
 // CHECK-SAME:    %[[MAX:.*]]: tensor<2x4xf32> {attn.name = "max"}, %[[SUM:.*]]: tensor<2x4xf32> {attn.name = "log_sum"},
 // CHECK-SAME:    %[[DO:.*]]: tensor<2x4x8xf32> {attn.name = "dout"})
 // CHECK-SAME:    -> (tensor<1x6x16xf32> {attn.name = "dk"}, tensor<2x4x16xf32> {attn.name = "dq"})
@@ -114,7 +114,7 @@ func.func @modified(%q: tensor<2x4x16xf32> {attn.name = "q"}, %k: tensor<2x6x16x
 // CHECK-SAME:    -> (tensor<4x8xf32> {attn.name = "out"}, tensor<4x6xf32> {attn.name = "weights"})
 // CHECK-LABEL: func.func @weights_backward(
 // CHECK-SAME:    %[[P:[a-z0-9]+]]: tensor<4x6xf32> {attn.name = "weights"}, %[[DO:[a-z0-9]+]]: tensor<4x8xf32> {attn.name = "dout"}, %[[DP:[a-z0-9]+]]: tensor<4x6xf32> {attn.name = "dweights"})
-// CHECK-SAME:    -> (tensor<4x16xf32> {attn.name = "dargument0"})
+// CHECK-SAME:    -> (tensor<4x16xf32> {attn.name = "dquery"})
 // CHECK-NOT:     attn.softmax
 // CHECK:         arith.addf %[[DP]]
 func.func @weights(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>) -> (tensor<4x8xf32>, tensor<4x6xf32>)
@@ -139,4 +139,20 @@ func.func @layer(%x: tensor<1x5x8xf32>, %w: tensor<8x8xf32> {attn.name = "w"}) -
   %r = attn.multi_head ins(%x, %w, %w, %w, %w : tensor<1x5x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>,
                            tensor<8x8xf32>) outs(%y : tensor<1x5x8xf32>) {heads = 2} -> tensor<1x5x8xf32>
   return %r : tensor<1x5x8xf32>
+}
+
+// Names: what the user gave, then roles, long or short, through reshapes, then numbers. An argument with two roles has
+// none.
+// CHECK-LABEL: func.func @roles_forward(
+// CHECK-SAME:    %{{[a-z0-9]+}}: tensor<8x16xf32> {attn.name = "query"}, %{{[a-z0-9]+}}: tensor<2x6x16xf32> {attn.name = "v"}, %{{[a-z0-9]+}}: tensor<2x6x8xf32> {attn.name = "value"}, %{{[a-z0-9]+}}: tensor<4x6xf32> {attn.name = "bias"}, %{{[a-z0-9]+}}: tensor<2xf32> {attn.name = "sink"})
+// CHECK-LABEL: func.func @roles_backward(
+// CHECK-SAME:    -> (tensor<8x16xf32> {attn.name = "dquery"}, tensor<2x6x16xf32> {attn.name = "dv"}, tensor<2x6x8xf32> {attn.name = "dvalue"}, tensor<4x6xf32> {attn.name = "dbias"}, tensor<2xf32> {attn.name = "dsink"})
+func.func @roles(%q: tensor<8x16xf32>, %k: tensor<2x6x16xf32> {attn.name = "v"}, %v: tensor<2x6x8xf32>,
+                 %b: tensor<4x6xf32>, %s: tensor<2xf32>) -> tensor<2x4x8xf32>
+    attributes {attn.grad = ["q", "key", "value", "bias", 4]} {
+  %o = tensor.empty() : tensor<2x4x8xf32>
+  %e = tensor.expand_shape %q [[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xf32> into tensor<2x4x16xf32>
+  %r = attn.sdpa ins(%e, %k, %v : tensor<2x4x16xf32>, tensor<2x6x16xf32>, tensor<2x6x8xf32>) bias(%b : tensor<4x6xf32>)
+      sink(%s : tensor<2xf32>) outs(%o : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %r : tensor<2x4x8xf32>
 }

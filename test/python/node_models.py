@@ -26,7 +26,7 @@ def make_model(arrays, outputs=("Y",), opset=24, name="node", **attributes):
         [node],
         "graph",
         [helper.make_tensor_value_info(x, types[x], arrays[x].shape) for x in inputs],
-        [helper.make_tensor_value_info(x, types["Q"], None) for x in wanted if x],
+        [helper.make_tensor_value_info(x, types["V" if x == "present_value" else "Q"], None) for x in wanted if x],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 

@@ -95,6 +95,80 @@ def test_a_short_mask_leaves_the_window_behind_a_cache(rng, packed):
     check(make_model(arrays, opset=25, left_window_size=PAST - 1, **(PACKED if packed else {})), arrays)
 
 
+def check_wide(arrays, outputs=("Y",), **options):
+    """Against the body in f64, on the same values, a mask rounded to the type of Q as the body's Cast does."""
+    found = attn.from_onnx(make_model(arrays, outputs, **options))(*(arrays.get(name) for name in NAMES))
+    wide = {name: x if x.dtype == bool else x.astype(np.float64) for name, x in arrays.items()}
+    if arrays["attn_mask"].dtype != bool:
+        with np.errstate(over="ignore"):
+            wide["attn_mask"] = arrays["attn_mask"].astype(arrays["Q"].dtype).astype(np.float64)
+    tolerance = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3}[str(arrays["Q"].dtype)]
+    expected = evaluate(make_model(wide, outputs, **options), wide)
+    for x, y, name in zip(found if isinstance(found, tuple) else (found,), expected, outputs, strict=True):
+        assert x.dtype == arrays["V" if name == "present_value" else "Q"].dtype
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("query", "value", "mask", "keys", "packed"),
+    [
+        ("float32", "float32", "float16", NEW, False),
+        ("float32", "float32", "float64", 4, True),
+        ("float16", "float16", "float32", NEW, True),
+        ("float16", "float16", "float64", 4, False),
+        ("float32", "float32", "int8", 4, False),
+        ("float16", "float16", "int32", NEW, True),
+        ("float32", "float16", "int64", NEW, False),
+        ("float32", "float16", "bool", 4, True),
+        ("float16", "float32", "float32", NEW, False),
+    ],
+)
+def test_types_that_differ(rng, query, value, mask, keys, packed):
+    """V, and a mask, may have types of their own; integers are numbers that are added, as floats are."""
+    arrays = draw(rng, packed=packed, dtype=query)
+    arrays["V"] = arrays["V"].astype(value)
+    arrays["attn_mask"] = (3 * rng.standard_normal((QUERIES, keys))).astype(mask)
+    arrays["attn_mask"][:, 0] = 1
+    check_wide(arrays, is_causal=1, **(PACKED if packed else {}))
+
+
+@pytest.mark.parametrize(("query", "value"), [("float64", "float16"), ("float16", "float64"), ("float32", "float64")])
+def test_types_that_differ_of_all_outputs(rng, query, value):
+    arrays = draw(rng, dtype=query, past=True)
+    arrays |= {name: arrays[name].astype(value) for name in ("V", "past_value")}
+    arrays["attn_mask"] = rng.standard_normal((QUERIES, KEYS)).astype(np.float32)
+    check_wide(arrays, OUTPUTS, qk_matmul_output_mode=2, scale=0.25)  # the body rounds its default to f32
+
+
+def test_a_wide_mask_overflows_to_removed_keys(rng):
+    arrays = draw(rng, dtype=np.float16)
+    arrays["attn_mask"] = np.zeros((QUERIES, NEW), np.float32)
+    arrays["attn_mask"][:, 3:] = arrays["attn_mask"][2] = np.finfo(np.float32).min
+    check_wide(arrays)
+
+
+def test_a_mask_of_another_type_and_symbolic_sizes(rng):
+    arrays = draw(rng, dtype=np.float16)
+    arrays["attn_mask"] = rng.standard_normal((BATCH, 1, QUERIES, NEW)).astype(np.float32)
+    symbols = {
+        "Q": {0: "b", 2: "i"},
+        "K": {0: "b", 2: "j"},
+        "V": {0: "b", 2: "j"},
+        "attn_mask": {0: "b", 2: "i", 3: "j"},
+    }
+    found = attn.from_onnx(make_symbolic(make_model(arrays), symbols))(*(arrays.get(name) for name in NAMES))
+    wide = {name: x.astype(np.float32) for name, x in arrays.items()}
+    np.testing.assert_allclose(found, evaluate(make_model(wide), wide)[0], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("mask", ["uint8", "int16", "uint64"])
+def test_types_of_masks_that_no_kernel_reads(rng, mask):
+    arrays = draw(rng)
+    arrays["attn_mask"] = np.ones((QUERIES, NEW), mask)
+    with pytest.raises(attn.CompileError, match=f"INT32 or INT64 of attn_mask, found {mask.upper()}; write a Cast"):
+        attn.from_onnx(make_model(arrays))
+
+
 def test_a_mask_of_one_key_broadcasts_in_opset_23(rng):
     arrays = draw(rng)
     arrays["attn_mask"] = rng.standard_normal((QUERIES, 1)).astype(np.float32)

@@ -231,6 +231,24 @@ def test_one_tensor_as_all_operands(rng):
     agree(found, {"x": (d["q"] + d["k"] + d["v"])[0] + dout}, np.float64)
 
 
+def test_slices_of_one_tensor(rng):
+    """Queries, keys and values side by side, with a column that none of them reads; the argument has no name."""
+    x, dout = rng.standard_normal((3, 9, 20)), rng.standard_normal((3, 9, 6))
+    t, r, o = "tensor<3x9x20xf64>", "tensor<3x9x7xf64>", "tensor<3x9x6xf64>"
+    text = f"""func.func @f(%x: {t}) -> {o} attributes {{attn.grad = [0]}} {{
+      %q = tensor.extract_slice %x[0, 0, 0] [3, 9, 7] [1, 1, 1] : {t} to {r}
+      %k = tensor.extract_slice %x[0, 0, 7] [3, 9, 7] [1, 1, 1] : {t} to {r}
+      %v = tensor.extract_slice %x[0, 0, 14] [3, 9, 6] [1, 1, 1] : {t} to {o}
+      %e = tensor.empty() : {o}
+      %y = attn.sdpa ins(%q, %k, %v : {r}, {r}, {o}) outs(%e : {o}) -> {o}
+      return %y : {o}
+    }}"""
+    _, found = run(text, {"argument0": x}, dout=dout)
+    parts = np.split(x, [7, 14], axis=-1)
+    d = reference.sdpa_backward(*(p[None] for p in parts), None, None, dout[None])
+    agree(found, {"argument0": np.concatenate([d[n][0] for n in "qkv"], axis=-1)}, np.float64)
+
+
 def test_what_pytorch_writes(rng):
     """Product, softmax and product as linalg, a projection in front and a bias behind: it is raised first."""
     x, w, k, v, c = (rng.standard_normal(s) for s in ((4, 9, 6), (6, 8), (4, 11, 8), (4, 11, 5), (5,)))

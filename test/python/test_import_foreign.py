@@ -172,17 +172,134 @@ CASES = {
 }
 
 
+def run(text, inputs, outputs, folder):
+    (folder / "f.mlir").write_text(text)
+    command = [ATTNC, "run", folder / "f.mlir", "--fail-on-fallback"]
+    for i, x in enumerate(inputs):
+        np.save(folder / f"{i}.npy", np.ascontiguousarray(x))
+        command.append(f"--input={folder / f'{i}.npy'}")
+    names = [folder / f"out{i}.npy" for i in range(outputs)]
+    done = subprocess.run([*command, *(f"--output={x}" for x in names)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [np.load(x) for x in names]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_numbers(name, tmp_path):
     text, inputs, expected = CASES[name]
-    (tmp_path / "f.mlir").write_text(text)
-    command = [ATTNC, "run", tmp_path / "f.mlir", f"--output={tmp_path / 'out.npy'}", "--fail-on-fallback"]
-    for i, x in enumerate(inputs):
-        np.save(tmp_path / f"{i}.npy", np.ascontiguousarray(x))
-        command.append(f"--input={tmp_path / f'{i}.npy'}")
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=2e-5, atol=2e-5)
+    (found,) = run(text, inputs, 1, tmp_path)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+
+
+@pytest.mark.parametrize(
+    ("op", "query", "keys", "values", "mask", "result"),
+    [
+        ("attention", "f16", "f16", "f16", "f16", "f32"),
+        ("online_attention", "f16", "f16", "f16", "f16", "f32"),
+        ("online_attention", "f16", "f16", "f16", "f32", "f64"),
+        ("attention", "f32", "f32", "f32", "f16", "f64"),
+        ("attention", "f32", "f32", "f32", "f64", "f16"),
+        ("attention", "f16", "f16", "f32", "f32", "f16"),
+        ("attention", "f32", "f16", "f16", "f16", "f32"),
+    ],
+)
+def test_types_that_differ(op, query, keys, values, mask, result, tmp_path):
+    """The type of each operand and of the result is its own; nothing between them is rounded to a narrower one."""
+    text = write_iree(
+        f"iree_linalg_ext.{op}", Q, K, V, BIAS, [*PLAIN, "i, j", "b, h, i, e"], OUT, "%x = math.tanh %score : f32"
+    )
+    types = dict(zip(map(get_type, (Q, K, V, BIAS)), (query, keys, values, mask), strict=True))
+    for old, new in types.items():
+        text = text.replace(old, old.replace("f32", new))
+    out = OUT.replace("f32", result)
+    text = text.replace(OUT, out)
+    text = text.replace("%zero = ", f"%zero_out = arith.constant 0.0 : {result}\n  %zero = ")
+    text = text.replace(f"ins(%zero : f32) outs(%e : {out})", f"ins(%zero_out : {result}) outs(%e : {out})")
+    for line in ("%a: f32, %old: f32", "%quotient : f32"):
+        text = text.replace(line, line.replace("%a: f32", f"%a: {result}").replace("old: f32", f"old: {result}"))
+    if op == "online_attention" and result != "f32":
+        convert = "arith.extf" if result == "f64" else "arith.truncf"
+        text = text.replace(
+            "%quotient = arith.mulf %inverse, %a : f32",
+            f"%wide = {convert} %inverse : f32 to {result}\n    %quotient = arith.mulf %wide, %a : {result}",
+        )
+        text = text.replace("linalg.yield %quotient : f32", f"linalg.yield %quotient : {result}")
+    inputs = [x.astype(NUMPY[t]) for x, t in zip((Q, K, V, BIAS), (query, keys, values, mask), strict=True)]
+    q, k, v, bias = (x.astype(np.float64) for x in inputs)
+    (found,) = run(text, inputs, 1, tmp_path)
+    assert found.dtype == NUMPY[result]
+    tolerance = {"f16": 2e-3, "f32": 2e-6, "f64": 2e-6}[result]  # tanh of the region is of f32
+    expected = attend(q, k, v, float(np.float32(SCALE)), bias=bias, change=np.tanh)
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+# The operands of aten's ops behind query, key and value: (m)ask, dropout (p), (c)ausal, (s)cale, (f)alse, (n)one.
+ATEN = {
+    "_scaled_dot_product_flash_attention_for_cpu": ("pcms", 2),
+    "_scaled_dot_product_flash_attention": ("pcfs", 9),
+    "_scaled_dot_product_efficient_attention": ("mfpcs", 4),
+    "_scaled_dot_product_cudnn_attention": ("mfpcfs", 9),
+    "_scaled_dot_product_fused_attention_overrideable": ("mpcfs", 9),
+    "_scaled_dot_product_attention_math": ("mpcnsf", 2),
+}
+
+
+def write_aten(op, mask, causal, *, operator=False, asks_lse=True):
+    order, results = ATEN[op]
+    types = {
+        "m": "!torch.none" if mask is None else get_torch_type(mask),
+        "p": "!torch.float",
+        "c": "!torch.bool",
+        "s": "!torch.float",
+        "f": "!torch.bool",
+        "n": "!torch.none",
+    }
+    values = {"m": "%none" if mask is None else "%m", "p": "%p", "c": "%c", "s": "%s", "f": "%f", "n": "%none"}
+    out, lse = "!torch.vtensor<[2,3,17,16],f32>", "!torch.vtensor<[2,3,17],f32>"
+    arrays = [Q, K, V] + ([] if mask is None else [mask])
+    arguments = ", ".join(f"%{n}: {get_torch_type(x)}" for n, x in zip("qkvm", arrays, strict=False))
+    types_of = ", ".join([*map(get_torch_type, (Q, K, V)), *(types[x] for x in order)])
+    results_of = ", ".join([out, lse, *["!torch.int"] * (results - 2)])
+    returned = ("%r#0, %r#1", f"{out}, {lse}") if asks_lse else ("%r#0", out)
+    name = '"torch.operator"' if operator else f'"torch.aten.{op}"'
+    attributes = f' <{{name = "torch.aten.{op}"}}>' if operator else ""
+    return f"""
+func.func @f({arguments}) -> ({returned[1]}) {{
+  %none = "torch.constant.none"() : () -> !torch.none
+  %p = "torch.constant.float"() <{{value = 0.0 : f64}}> : () -> !torch.float
+  %s = "torch.constant.float"() <{{value = {SCALE} : f64}}> : () -> !torch.float
+  %c = "torch.constant.bool"() <{{value = {str(causal).lower()}}}> : () -> !torch.bool
+  %f = "torch.constant.bool"() <{{value = false}}> : () -> !torch.bool
+  %r:{results} = {name}(%q, %k, %v, {", ".join(values[x] for x in order)}){attributes}
+    : ({types_of}) -> ({results_of})
+  return {returned[0]} : {returned[1]}
+}}
+"""
+
+
+FOR_CPU = "_scaled_dot_product_flash_attention_for_cpu"
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "operator"),
+    [(op, "bias" if "m" in order else "causal", False) for op, (order, _) in ATEN.items()]
+    + [(FOR_CPU, "mask", False), (FOR_CPU, "causal", True)],
+)
+def test_kernels_of_torch(op, kind, operator, tmp_path):
+    """What F.scaled_dot_product_attention decomposes into, with the log-sum-exp where it returns one."""
+    mask = {"bias": BIAS, "mask": BOOLEANS}.get(kind)
+    keep = {"causal": np.tri(17, 21, dtype=bool), "mask": BOOLEANS}.get(kind, True)
+    asks_lse = not op.endswith("_math")
+    text = write_aten(op, mask, kind == "causal", operator=operator, asks_lse=asks_lse)
+    found = run(text, [Q, K, V] + ([] if mask is None else [mask]), 1 + asks_lse, tmp_path)
+    bias = BIAS if kind == "bias" else 0.0
+    np.testing.assert_allclose(found[0], attend(Q, K, V, bias=bias, keep=keep), rtol=2e-5, atol=2e-5)
+    if asks_lse:
+        s = np.where(keep, SCALE * np.einsum("bhid,bhjd->bhij", Q, K) + bias, -np.inf)
+        np.testing.assert_allclose(found[1], np.log(np.exp(s).sum(-1)), rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """attn.from_onnx on com.microsoft's MultiHeadAttention and GroupQueryAttention."""
 
 import numpy as np
+import onnx
 import pytest
 
 import attn
 from graph_models import BATCH, HEADS, HIDDEN, LENGTH, SIZE, Graph
+from node_models import make_symbolic
 
 
 def softmax_attention(q, k, v, *, scale=None, keeps=None, bias=0.0, heads=HEADS, kv_heads=HEADS):
@@ -77,6 +79,110 @@ def test_group_query_attention(rng):
         np.testing.assert_array_equal(cache, x.reshape(BATCH, LENGTH, 2, SIZE).swapaxes(1, 2))
 
 
+DEFAULTS = [
+    dict(causal=1, sliding_window_cache=0, kv_cache_bit_width=8),
+    dict(
+        k_quant_type="NONE",
+        v_quant_type="NONE",
+        kv_cache_bit_width=0,
+        qk_norm_epsilon=1e-6,
+        smooth_softmax=-1,
+        qk_output=0,
+        scale=0.0,
+        softcap=0.0,
+        local_window_size=-1,
+    ),
+    dict(of_a_later_version=0, another=-1, mode="", kind="NONE", bound=0.0),
+]
+
+
+def draw_cached(rng, column=False, queries=LENGTH):
+    operands = draw_rows(rng, 4, 2)
+    operands = {name: np.ascontiguousarray(x[:, :queries]) for name, x in operands.items()}
+    lengths = np.array([queries - 1, queries - 3], np.int32)
+    return operands | dict(past_key=None, past_value=None, seqlens_k=lengths[:, None] if column else lengths)
+
+
+@pytest.mark.parametrize("attributes", [*DEFAULTS, dict(causal=0)], ids=lambda x: "-".join(x))
+def test_attributes_that_say_the_default(rng, attributes):
+    operands = draw_cached(rng)
+    model = microsoft("GroupQueryAttention", operands, num_heads=4, kv_num_heads=2, **attributes)
+    q, k, v, lengths = (operands[x] for x in ("query", "key", "value", "seqlens_k"))
+    found = attn.from_onnx(model).kernel(q, k, v, lengths)
+    keeps = lengths[:, None, None, None] >= COLUMNS
+    if attributes != dict(causal=0):
+        keeps = keeps & (COLUMNS <= ROWS)
+    expected = softmax_attention(q, k, v, keeps=keeps, heads=4, kv_heads=2)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_lengths_as_a_column(rng):
+    operands = draw_cached(rng, column=True)
+    model = microsoft("GroupQueryAttention", operands, num_heads=4, kv_num_heads=2)
+    found = attn.from_onnx(model).kernel(*(operands[x] for x in ("query", "key", "value", "seqlens_k")))
+    flat = operands | dict(seqlens_k=operands["seqlens_k"][:, 0])
+    model = microsoft("GroupQueryAttention", flat, num_heads=4, kv_num_heads=2)
+    np.testing.assert_array_equal(
+        found, attn.from_onnx(model).kernel(*(flat[x] for x in ("query", "key", "value", "seqlens_k")))
+    )
+
+
+def append(operands, present, window=None):
+    """Each sequence by itself: output, present_key and present_value as far as they mean something."""
+    q, k, v, past_k, past_v, lengths = operands.values()
+    queries = q.shape[1]
+    outs, keys, values = np.zeros(q.shape), *(np.zeros((BATCH, 2, present, SIZE)) for _ in "kv")
+    for b, total in enumerate(lengths.reshape(-1) + 1):
+        start = max(total - queries, 0)
+        for cache, past, new in ((keys, past_k, k), (values, past_v, v)):
+            cache[b, :, :start] = past[b, :, :start]
+            cache[b, :, start : start + queries] = new[b].reshape(queries, 2, SIZE).swapaxes(0, 1)
+        i, j = start + np.arange(queries)[:, None], np.arange(total)
+        keeps = (j <= i) & (j > i - (window or total + queries))
+        rows = (x[b : b + 1, :, :total].swapaxes(1, 2).reshape(1, total, -1) for x in (keys, values))
+        with np.errstate(invalid="ignore"):
+            outs[b] = softmax_attention(q[b : b + 1], *rows, keeps=keeps, heads=4, kv_heads=2)[0]
+    return outs, keys, values
+
+
+@pytest.mark.parametrize("symbolic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize(
+    ("queries", "past", "lengths", "outputs", "window"),
+    [
+        (1, 9, (9, 4), 1, None),  # a step; what follows a sequence's own past means nothing
+        (1, 9, (9, 4), 1, 3),
+        (3, 9, (11, 4), 1, None),  # several new tokens
+        (4, 0, (3, 1), 1, None),  # the first prompt, padded on the right
+        (2, 9, (7, 3), 3, None),  # into a buffer that past and present share
+        (2, 9, (8, 8), 3, 4),
+    ],
+)
+def test_a_cache_that_lengths_count(rng, symbolic, queries, past, lengths, outputs, window):
+    if past == 0 and not symbolic:
+        past = 1  # a fixed length of 0 is no cache; these rows nothing reads
+    operands = draw_cached(rng, queries=queries)
+    operands |= {x: rng.standard_normal((BATCH, 2, past, SIZE)).astype(np.float32) for x in ("past_key", "past_value")}
+    operands["seqlens_k"] = np.array(lengths, np.int32)
+    attributes = dict(num_heads=4, kv_num_heads=2) | (dict(local_window_size=window) if window else {})
+    model = microsoft("GroupQueryAttention", operands, outputs=outputs, **attributes)
+    present = past if outputs == 3 else past + queries
+    if outputs == 3:
+        for x in model.graph.output[1:]:
+            x.CopyFrom(onnx.helper.make_tensor_value_info(x.name, 1, (BATCH, 2, "past" if symbolic else past, SIZE)))
+    if symbolic:
+        make_symbolic(model, {"past_key": {2: "past"}, "past_value": {2: "past"}})
+    given = [operands[x] for x in ("query", "key", "value", "past_key", "past_value", "seqlens_k")]
+    found = attn.from_onnx(model).kernel(*given)
+    expected = append(operands, present, window)
+    real = [np.arange(queries) < total + 1 for total in lengths]  # rows of padding mean nothing
+    out = found if outputs == 1 else found[0]
+    for b in range(BATCH):
+        np.testing.assert_allclose(out[b][real[b]], expected[0][b][real[b]], rtol=2e-5, atol=2e-5)
+    for x, y in zip(found[1:] if outputs == 3 else (), expected[1:], strict=False):
+        for b, total in enumerate(lengths):
+            np.testing.assert_array_equal(x[b, :, : total + 1], y[b, :, : total + 1])
+
+
 @pytest.mark.parametrize(
     ("op", "extra", "attributes", "message"),
     [
@@ -92,9 +198,17 @@ def test_group_query_attention(rng):
         ),
         (
             "GroupQueryAttention",
-            dict(a=(BATCH, HEADS, 5, SIZE), b=(BATCH, HEADS, 5, SIZE), n=(BATCH,)),
-            {},
-            "expected no past_key, or one without rows.*write Attention with past_key and past_value",
+            dict(a=None, b=None, n=(BATCH,)),
+            dict(k_quant_type="PER_TENSOR"),
+            "= NONE, found 'PER_T",
+        ),
+        ("GroupQueryAttention", dict(a=None, b=None, n=(BATCH,)), dict(later=2), "'later' .* or one that is off"),
+        ("GroupQueryAttention", dict(a=None, b=None, n=(BATCH,)), dict(sliding_window_cache=1), "write a cache of all"),
+        (
+            "GroupQueryAttention",
+            dict(a=None, b=None, n=(BATCH,)),
+            dict(causal=0, local_window_size=3),
+            "expected local_window_size = -1 with causal = 0, found 3",
         ),
     ],
 )

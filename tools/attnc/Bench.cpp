@@ -57,6 +57,30 @@ Expected<Problem> driver::resolveSizes(Problem problem, const Kernel &kernel,
   return problem;
 }
 
+/// Compiles the unfused chain beside a kernel, where it is asked for.
+static Error addUnfused(const BenchCommand &command, BenchCase &timed, StringRef kernel) {
+  if (!command.compareUnfused)
+    return Error::success();
+  CompileOptions options = command.options;
+  options.unfused = true;
+  options.schedule.clear();
+  Expected<LoadedKernel> compiled = LoadedKernel::compile(timed.source, options, kernel);
+  if (!compiled)
+    return compiled.takeError();
+  timed.unfused = std::move(*compiled);
+  return Error::success();
+}
+
+/// The sizes among those given that a kernel has; other problems and kernels may have others.
+static ArgumentOptions getArgumentOptions(const BenchCommand &command, const Kernel &kernel) {
+  ArgumentOptions options;
+  for (const auto &[name, size] : command.sizes)
+    if (is_contained(kernel.sizes, name))
+      options.sizes[name] = size;
+  options.fullLengths = true;
+  return options;
+}
+
 static Expected<BenchCase> createCase(const BenchCommand &command, const std::string &line) {
   Expected<Problem> problem = parseProblem(line);
   if (!problem)
@@ -70,30 +94,42 @@ static Expected<BenchCase> createCase(const BenchCommand &command, const std::st
   Expected<Problem> resolved = resolveSizes(*problem, description, command.sizes);
   if (!resolved)
     return resolved.takeError();
-  ArgumentOptions argumentOptions;
-  for (const auto &[name, size] : command.sizes)
-    if (is_contained(description.sizes, name)) // other problems of the list may have other names
-      argumentOptions.sizes[name] = size;
-  argumentOptions.fullLengths = true;
-  Expected<Arguments> arguments = createArguments(description, argumentOptions);
+  Expected<Arguments> arguments = createArguments(description, getArgumentOptions(command, description));
   if (!arguments)
     return arguments.takeError();
   Cost cost = getCost(*resolved, description, *arguments);
-  BenchCase result{*resolved, std::move(*kernel), std::nullopt, {}, cost};
+  BenchCase result{printProblemLine(*resolved), source, resolved->element, "", std::move(*kernel), {}, {}, cost};
   Expected<std::vector<Arguments>> copies =
       createCopies(result.kernel.getDescription(), std::move(*arguments), cost.bytes, cost.isDecode);
   if (!copies)
     return copies.takeError();
   result.copies = std::move(*copies);
-  if (command.compareUnfused) {
-    CompileOptions options = command.options;
-    options.unfused = true;
-    options.schedule.clear();
-    Expected<LoadedKernel> compiled = LoadedKernel::compile(source, options, name);
-    if (!compiled)
-      return compiled.takeError();
-    result.unfused = std::move(*compiled);
-  }
+  if (Error error = addUnfused(command, result, name))
+    return std::move(error);
+  return result;
+}
+
+/// A kernel of a file, which is loaded already.
+static Expected<BenchCase> createCase(const BenchCommand &command, LoadedKernel kernel) {
+  const Kernel description = kernel.getDescription();
+  for (const std::string &name : description.sizes)
+    if (!command.sizes.contains(name))
+      return createMissingSizeError(description.name, description, name);
+  Expected<Arguments> arguments = createArguments(description, getArgumentOptions(command, description));
+  if (!arguments)
+    return arguments.takeError();
+  Expected<FileCost> found = getFileCost(*command.source, command.options, description, *arguments);
+  if (!found)
+    return found.takeError();
+  BenchCase result{description.name, *command.source, found->element, found->reason, std::move(kernel), {}, {},
+                   found->cost};
+  Expected<std::vector<Arguments>> copies =
+      createCopies(description, std::move(*arguments), result.cost.bytes, result.cost.isDecode);
+  if (!copies)
+    return copies.takeError();
+  result.copies = std::move(*copies);
+  if (Error error = addUnfused(command, result, description.name))
+    return std::move(error);
   return result;
 }
 
@@ -114,11 +150,11 @@ static void printBound(const BenchCase &timed, const Ceilings &ceilings, double 
          << format("%.1f", 100 * traffic / ceilings.getGigabytes()) << " %)\n";
 }
 
-static Error printLoops(const BenchCommand &command, const std::string &line) {
+static Error printLoops(const BenchCommand &command, const Source &source) {
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
   if (!target)
     return target.takeError();
-  Expected<std::string> object = compileObject({"", line}, command.options);
+  Expected<std::string> object = compileObject(source, command.options);
   if (!object)
     return object.takeError();
   Expected<std::vector<HotLoop>> loops = findHotLoops(*object, *target);
@@ -136,8 +172,7 @@ static Error printLoops(const BenchCommand &command, const std::string &line) {
   return Error::success();
 }
 
-static Error timeProblem(const BenchCommand &command, const std::string &line) {
-  Expected<BenchCase> timed = createCase(command, line);
+static Error timeCase(const BenchCommand &command, Expected<BenchCase> timed) {
   if (!timed)
     return timed.takeError();
   Expected<TargetInfo> target = TargetInfo::get(command.options.target);
@@ -145,18 +180,19 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
     return target.takeError();
   if (target->gpu)
     return timeOnDevice(command, *timed);
-  Product product = getProduct(timed->problem.element, *target);
+  Product product = getProduct(timed->element, *target);
   Expected<Ceilings> ceilings = Ceilings::create(*target, product, command.threads);
   if (!ceilings)
     return ceilings.takeError();
-  bool measuresRoofline = command.roofline == Roofline::Measured, isDecode = timed->cost.isDecode;
+  bool hasRate = timed->noRate.empty(), isDecode = timed->cost.isDecode;
+  bool measuresRoofline = command.roofline == Roofline::Measured && hasRate;
 
   std::vector<double> times;
   double start = getSeconds();
   while (times.size() < kMinRounds || getSeconds() - start < command.seconds) {
-    if (!isDecode || measuresRoofline)
+    if (hasRate && (!isDecode || measuresRoofline))
       ceilings->measureFma();
-    if (isDecode || measuresRoofline)
+    if (hasRate && (isDecode || measuresRoofline))
       if (Error error = ceilings->measureRead())
         return error;
     const Arguments &arguments = timed->copies[times.size() % timed->copies.size()];
@@ -169,10 +205,14 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
   double rate = (isDecode ? timed->cost.bytes : timed->cost.flops) / timing.best * 1e-9;
   double ceiling = isDecode ? ceilings->getGigabytes() : ceilings->getGflops();
   StringRef unit = isDecode ? " GB/s" : " GFLOP/s";
-  outs() << printProblemLine(timed->problem) << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
-         << format("%.3f", timing.median * 1e3) << " ms, " << format("%.1f", rate) << unit << ", ceiling "
-         << format("%.1f", ceiling) << unit << " (" << (isDecode ? "read" : getProductName(product)) << ", "
-         << printThreads(command.threads) << "), " << format("%.1f", 100 * rate / ceiling) << " %";
+  outs() << timed->title << ": best " << format("%.3f", timing.best * 1e3) << " ms, median "
+         << format("%.3f", timing.median * 1e3) << " ms, ";
+  if (hasRate)
+    outs() << format("%.1f", rate) << unit << ", ceiling " << format("%.1f", ceiling) << unit << " ("
+           << (isDecode ? "read" : getProductName(product)) << ", " << printThreads(command.threads) << "), "
+           << format("%.1f", 100 * rate / ceiling) << " %";
+  else
+    outs() << "no rate, as " << timed->noRate;
   if (timed->unfused) {
     double before = getSeconds();
     if (Error error = timed->unfused->call(timed->copies.front()))
@@ -182,12 +222,36 @@ static Error timeProblem(const BenchCommand &command, const std::string &line) {
            << " x)";
   }
   outs() << describeLoad({ceilings->getProcessorShare(), timing.median / timing.best, rate / ceiling}) << "\n";
-  if (measuresRoofline) {
+  if (measuresRoofline)
     printBound(*timed, *ceilings, timing.best);
-    if (Error error = printLoops(command, line))
-      return error;
-  }
   return Error::success();
+}
+
+static Error timeProblem(const BenchCommand &command, const std::string &line) {
+  if (Error error = timeCase(command, createCase(command, line)))
+    return error;
+  return command.roofline == Roofline::Measured ? printLoops(command, {"", line}) : Error::success();
+}
+
+/// Each kernel of a file, or the one that is asked for; their loops at the end.
+static Error timeFile(const BenchCommand &command) {
+  Expected<LoadedKernel> loaded = LoadedKernel::compile(*command.source, command.options, command.kernel);
+  if (!loaded)
+    return loaded.takeError();
+  for (const auto &[name, size] : command.sizes)
+    if (none_of(loaded->getKernels(), [&](const Kernel &kernel) { return is_contained(kernel.sizes, name); }))
+      return createStringError("expected --size of a dynamic size of a kernel, found '" + name + "'");
+  for (const Kernel &each : loaded->getKernels()) {
+    if (!command.kernel.empty() && each.name != loaded->getDescription().name)
+      continue;
+    Expected<LoadedKernel> kernel = loaded->getKernel(each.name);
+    if (!kernel)
+      return kernel.takeError();
+    if (Error error = timeCase(command, createCase(command, std::move(*kernel))))
+      return error;
+    outs().flush();
+  }
+  return command.roofline == Roofline::Measured ? printLoops(command, *command.source) : Error::success();
 }
 
 /// The loops of a problem's kernel for any target, below its line.
@@ -196,7 +260,7 @@ static Error describeProblem(const BenchCommand &command, const std::string &lin
   if (!problem)
     return problem.takeError();
   outs() << (command.roofline == Roofline::Assembly ? "# " : "") << printProblemLine(*problem) << ":\n";
-  return printLoops(command, line);
+  return printLoops(command, {"", line});
 }
 
 static Error printCeilings(const BenchCommand &command) {
@@ -235,8 +299,11 @@ int driver::bench(const BenchCommand &command) {
   if (command.printCeilings)
     if (Error error = printCeilings(command))
       return reportError(std::move(error));
+  bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
+  if (command.source)
+    if (Error error = runs ? timeFile(command) : printLoops(command, *command.source))
+      return reportError(std::move(error));
   for (const std::string &line : command.problems) {
-    bool runs = command.roofline == Roofline::None || command.roofline == Roofline::Measured;
     if (Error error = runs ? timeProblem(command, line) : describeProblem(command, line))
       return reportError(std::move(error));
     outs().flush();

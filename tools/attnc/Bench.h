@@ -11,9 +11,12 @@
 
 namespace attn::driver {
 
-/// One problem, ready to be timed.
+/// One problem or kernel of a file, ready to be timed.
 struct BenchCase {
-  Problem problem; ///< with the sizes of this run
+  std::string title; ///< a line of a problem with the sizes of this run, or the name of a kernel
+  Source source;
+  Problem::Element element = Problem::Element::F32; ///< of the queries
+  std::string noRate;                               ///< why there is no rate; empty where there is one
   LoadedKernel kernel;
   std::optional<LoadedKernel> unfused;
   /// What is read from memory is read from the next copy in the next round: no cache still holds it.

@@ -67,9 +67,13 @@ Error driver::timeOnDevice(const BenchCommand &command, const BenchCase &timed) 
   }
   llvm::sort(times);
   double best = times.front(), median = times[times.size() / 2];
-  outs() << printProblemLine(timed.problem) << ": best " << format("%.4f", best * 1e3) << " ms, median "
-         << format("%.4f", median * 1e3) << " ms, " << format("%.1f", timed.cost.flops / best * 1e-12) << " TFLOP/s, "
-         << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s" << describeLoad({.spread = median / best})
-         << "\n";
+  outs() << timed.title << ": best " << format("%.4f", best * 1e3) << " ms, median " << format("%.4f", median * 1e3)
+         << " ms, ";
+  if (timed.noRate.empty())
+    outs() << format("%.1f", timed.cost.flops / best * 1e-12) << " TFLOP/s, "
+           << format("%.1f", timed.cost.bytes / best * 1e-9) << " GB/s";
+  else
+    outs() << "no rate, as " << timed.noRate;
+  outs() << describeLoad({.spread = median / best}) << "\n";
   return Error::success();
 }

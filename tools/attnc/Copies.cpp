@@ -22,7 +22,7 @@ Error driver::createMissingSizeError(StringRef line, const Kernel &kernel, Strin
                            "; write --size=" + join(kernel.sizes, "=N,") + "=N");
 }
 
-static Expected<std::vector<NpyArray>> copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+Expected<std::vector<NpyArray>> driver::copyArguments(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   std::vector<NpyArray> copy;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     Expected<NpyArray> target = createZeros(argument, array.shape);

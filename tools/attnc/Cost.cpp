@@ -62,14 +62,20 @@ static int64_t getBackwardColumns(const Problem &problem) {
   return columns + (asks({"v", "v_scale"}) ? problem.dv : 0);
 }
 
-Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyArray> arguments) {
-  Shares shares = getShares(problem);
+bool driver::isDecodeOf(int64_t queries, int64_t groupSize) { return queries * groupSize <= kMaxDecodeRows; }
+
+double driver::getFlops(const Problem &problem) {
   bool isPacked = problem.layout == Problem::Layout::Varlen;
   double sequences = isPacked ? 1.0 / std::max<int64_t>(problem.b, 1) : problem.b;
-  Cost cost;
   int64_t columns = problem.grad.empty() ? problem.d + problem.dv : getBackwardColumns(problem);
-  cost.flops = 2.0 * sequences * problem.hq * problem.sq * problem.sk * columns * shares.scores;
-  cost.isDecode = problem.sq * (problem.hq / std::max<int64_t>(problem.hkv, 1)) <= kMaxDecodeRows;
+  return 2.0 * sequences * problem.hq * problem.sq * problem.sk * columns * getShares(problem).scores;
+}
+
+Cost driver::getCost(const Problem &problem, const Kernel &kernel, ArrayRef<NpyArray> arguments) {
+  Shares shares = getShares(problem);
+  Cost cost;
+  cost.flops = getFlops(problem);
+  cost.isDecode = isDecodeOf(problem.sq, problem.hq / std::max<int64_t>(problem.hkv, 1));
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
     double bytes = double(getNpyTypeSize(array.type));
     bool isKey = argument.name == "k", isValue = argument.name == "v";

@@ -25,6 +25,20 @@ struct Cost {
   double getIntensity() const { return flops / bytes; }
 };
 
+/// True where each row of K serves so few rows of queries that to read it is what takes the time.
+bool isDecodeOf(int64_t queries, int64_t groupSize);
+/// Of a problem with the sizes of the run.
+double getFlops(const Problem &problem);
+
+/// Of a kernel of a file: bytes of K and V count whole.
+struct FileCost {
+  Cost cost;
+  Problem::Element element = Problem::Element::F32; ///< of the queries
+  std::string reason;                               ///< why there are no flops; empty where there are
+};
+llvm::Expected<FileCost> getFileCost(const Source &source, CompileOptions options, const Kernel &kernel,
+                                     llvm::ArrayRef<NpyArray> arguments);
+
 /// The problem has the sizes of the run. Lengths are full, and packed sequences of equal length.
 Cost getCost(const Problem &problem, const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
 

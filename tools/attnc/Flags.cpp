@@ -34,7 +34,7 @@ cl::SubCommand *const kCommands[] = {&runCommand, &benchCommand, &tuneCommand};
 static cl::sub inCompile(cl::SubCommand::getTopLevel()), inRun(runCommand), inBench(benchCommand), inTune(tuneCommand);
 static cl::cat inCategory(category);
 
-cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inCategory);
+cl::opt<std::string> inputFile(cl::Positional, cl::desc("INPUT.mlir"), inCompile, inRun, inBench, inCategory);
 cl::list<std::string> problems("problem", cl::desc("a problem line (docs/Using.md)"), cl::value_desc("LINE"), inCompile,
                                inRun, inBench, inTune, inCategory);
 cl::opt<std::string>
@@ -56,7 +56,7 @@ cl::opt<RemarkFilter> remarks("remarks", cl::desc("print why each decision was t
 cl::opt<bool> failOnFallback("fail-on-fallback", cl::desc("an op without a flash kernel is an error"), inCompile, inRun,
                              inBench, inCategory);
 cl::opt<bool> raise("raise", cl::desc("find attention in linalg (default); false compiles it as written"),
-                    cl::init(true), inCompile, inRun, inCategory);
+                    cl::init(true), inCompile, inRun, inBench, inCategory);
 cl::opt<std::string> schedule(
     "schedule",
     cl::desc("schedule by hand, as #attn.prefill<key_tile = 32>; the policy chooses fields that it leaves out"),
@@ -111,11 +111,12 @@ cl::list<std::string> outputs("output", cl::desc("outputs in the order of the re
 cl::opt<std::string> kernelName("kernel",
                                 cl::desc("which kernel of the file (default: all); to compile, with --emit=ptx and "
                                          "--emit=cubin"),
-                                inCompile, inRun, inCategory);
+                                inCompile, inRun, inBench, inCategory);
 cl::opt<uint64_t> seed("seed", cl::desc("seed of random inputs (default: 0)"), cl::init(0), inRun, inCategory);
 cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (default: from the inputs, or random)"),
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inRun, inBench, inTune, inCategory);
 cl::opt<bool> check("check", cl::desc("compare with the f64 reference and print the largest error"), inRun, inCategory);
+cl::opt<bool> timed("time", cl::desc("print the time of a call as well"), inRun, inCategory);
 cl::opt<bool> emulated("emulated", cl::desc("run although the processor lacks features: an emulator has them"), inRun,
                        cl::Hidden, inCategory);
 
@@ -125,8 +126,8 @@ cl::opt<std::string> problemFile("problems",
                                  cl::value_desc("FILE"), inCompile, inBench, inTune, inCategory);
 cl::opt<int> threads("threads", cl::desc("threads of the parallel loop (default: 1)"), cl::init(1), inBench, inTune,
                      inCategory);
-cl::opt<double> seconds("seconds", cl::desc("time spent on each problem (default: 1)"), cl::init(1.0), inBench,
-                        inCategory);
+cl::opt<double> seconds("seconds", cl::desc("time spent on each problem or kernel (default: 1)"), cl::init(1.0), inRun,
+                        inBench, inCategory);
 cl::opt<bool> unfused("unfused", cl::desc("also time the unfused chain"), inBench, inCategory);
 cl::opt<Roofline>
     roofline("roofline", cl::desc("say what bounds each problem, and of what its main loops consist"),
@@ -166,11 +167,16 @@ Error checkFlags() {
   if (!names)
     return names.takeError();
   kernelNames = std::move(*names);
-  if (benchCommand && !(seconds >= 0))
+  if (!(seconds >= 0))
     return createStringError("expected --seconds to be 0 or more, found " + std::to_string(seconds));
+  if (runCommand && seconds.getNumOccurrences() && !timed)
+    return createStringError("expected --time with --seconds, found --seconds alone");
   if (parallel == Parallel::None && threads > 1)
     return createStringError("expected --threads=1 with --parallel=none, found " + Twine(threads));
   Expected<TargetInfo> facts = TargetInfo::get(target);
+  if (facts && facts->gpu && timed)
+    return createStringError("expected a processor as target of --time, found '" + target +
+                             "'; write attnc bench, which copies arguments to the device once");
   bool takesProcessors = unfused || ceilings || roofline != Roofline::None;
   if (facts && facts->gpu && benchCommand && takesProcessors)
     return createStringError("expected a processor as target of --unfused, --ceilings and --roofline, found '" +

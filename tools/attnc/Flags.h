@@ -28,7 +28,7 @@ extern llvm::cl::opt<std::string> inputFile, target, schedule, tuned, dumpPhases
 extern llvm::cl::list<std::string> problems, entries, inputs, outputs, sizes;
 extern llvm::cl::opt<Parallel> parallel;
 extern llvm::cl::opt<RemarkFilter> remarks;
-extern llvm::cl::opt<bool> failOnFallback, raise, reference, grad, check, emulated, unfused, ceilings;
+extern llvm::cl::opt<bool> failOnFallback, raise, reference, grad, check, timed, emulated, unfused, ceilings;
 extern llvm::cl::opt<EmitKind> emit;
 extern llvm::cl::opt<unsigned> jobs;
 extern llvm::cl::opt<uint64_t> seed;

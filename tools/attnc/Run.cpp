@@ -9,9 +9,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../common/BeyondLengths.h"
+#include "Ceilings.h"
 #include "attn/Support/OutputFile.h"
 #include "attnc.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include <cmath>
 
 using namespace llvm;
@@ -57,6 +59,28 @@ static bool reportNaN(const Kernel &kernel, ArrayRef<NpyArray> arguments) {
   return isAny;
 }
 
+/// Calls of a test of time, at least.
+static constexpr size_t kMinCalls = 5;
+
+/// Prints the time of a call, from more calls on copies of the arguments: outputs may be updated.
+static Error printTime(const RunCommand &command, const LoadedKernel &kernel, ArrayRef<NpyArray> arguments) {
+  Expected<std::vector<NpyArray>> copy = copyArguments(kernel.getDescription(), arguments);
+  if (!copy)
+    return copy.takeError();
+  std::vector<double> times;
+  double start = getSeconds();
+  while (times.size() < kMinCalls || getSeconds() - start < command.seconds) {
+    double before = getSeconds();
+    if (Error error = kernel.call(*copy))
+      return error;
+    times.push_back(getSeconds() - before);
+  }
+  llvm::sort(times);
+  outs() << kernel.getDescription().name << ": best " << format("%.3f", times.front() * 1e3) << " ms, median "
+         << format("%.3f", times[times.size() / 2] * 1e3) << " ms of " << times.size() << " calls\n";
+  return Error::success();
+}
+
 /// Runs one kernel; `reference` is null without --check. A forward pass is left in `forward`, and taken from there.
 static int runKernel(const RunCommand &command, const LoadedKernel &kernel, const LoadedKernel *reference,
                      ForwardPass &forward) {
@@ -93,7 +117,7 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
       return reportError(checked.takeError());
     bool hasNaN = isPoisoned && reportNaN(description, *arguments);
     isFine = *checked && !hasNaN;
-  } else if (command.outputs.empty()) {
+  } else if (command.outputs.empty() && !command.isTimed) {
     outs() << description.name
            << ": ran; --check compares its outputs with the reference, --output=FILE.npy writes them\n";
   }
@@ -107,6 +131,9 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
   }
   if (Error error = files.keep())
     return reportError(std::move(error));
+  if (command.isTimed)
+    if (Error error = printTime(command, kernel, *arguments))
+      return reportError(std::move(error));
   if (description.kind == "forward")
     forward = {description, std::move(*arguments)};
   return isFine ? 0 : 1;

@@ -3,7 +3,7 @@
 //   attnc INPUT.mlir -o OUT             compile to an object, assembly, IR or shared library
 //   attnc run INPUT.mlir …              compile in memory and run
 //   attnc --problems=FILE -o OUT        compile a library of kernels
-//   attnc bench --problem=LINE          time against the machine's ceiling
+//   attnc bench --problem=LINE          time against the machine's ceiling; also INPUT.mlir
 //   attnc tune --problem=LINE -o FILE   write the fastest schedule for --tuned
 //
 // The commands of the flags (Flags.h); a file for each command does the work.
@@ -188,11 +188,18 @@ int runRun() {
   Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
-  return driver::run(
-      {*source, getOptions(), kernelName, {inputs, seed, *given, /*fullLengths=*/false}, outputs, check, emulated});
+  return driver::run({*source,
+                      getOptions(),
+                      kernelName,
+                      {inputs, seed, *given, /*fullLengths=*/false},
+                      outputs,
+                      check,
+                      emulated,
+                      timed,
+                      seconds});
 }
 
-/// The lines of --problem and --problems.
+/// The lines of --problem and --problems; none where there is a file.
 Expected<std::vector<std::string>> getLines() {
   std::vector<std::string> lines = problems;
   if (!problemFile.empty()) {
@@ -208,8 +215,9 @@ Expected<std::vector<std::string>> getLines() {
       return problem.takeError();
     line = *problem;
   }
-  if (lines.empty() && !ceilings)
-    return createStringError("expected --problem=LINE or --problems=FILE, found neither");
+  if (lines.empty() && !ceilings && inputFile.empty())
+    return createStringError(Twine("expected ") + (benchCommand ? "INPUT.mlir, " : "") +
+                             "--problem=LINE or --problems=FILE, found " + (benchCommand ? "none" : "neither"));
   if (threads < 1 || threads > kMaxThreads)
     return createStringError("expected --threads to be at least 1 and at most " + Twine(kMaxThreads) + ", found " +
                              Twine(threads));
@@ -241,7 +249,19 @@ int runBench() {
   Expected<std::map<std::string, int64_t>> given = parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return reportError(given.takeError());
-  return bench({*lines, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
+  std::optional<Source> source;
+  if (!inputFile.empty()) {
+    if (!lines->empty())
+      return reportError(
+          createStringError("expected INPUT.mlir, --problem=LINE or --problems=FILE, found two of them"));
+    Expected<Source> file = getSource();
+    if (!file)
+      return reportError(file.takeError());
+    source = *file;
+  } else if (!kernelName.empty()) {
+    return reportError(createStringError("expected INPUT.mlir with --kernel, found none; leave --kernel out"));
+  }
+  return bench({*lines, source, kernelName, getOptions(), *given, threads, seconds, unfused, roofline, ceilings});
 }
 
 } // namespace

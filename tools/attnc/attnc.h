@@ -44,6 +44,8 @@ struct RunCommand {
   std::vector<std::string> outputs;
   bool check = false;
   bool isEmulated = false; ///< something preloaded does what the processor lacks
+  bool isTimed = false;    ///< more calls, which take `seconds`
+  double seconds = 1.0;
 };
 
 /// What attnc bench says besides times: nothing more; what bounds each problem and of what its main loops consist; only
@@ -52,6 +54,8 @@ enum class Roofline { None, Measured, Static, Assembly };
 
 struct BenchCommand {
   std::vector<std::string> problems; ///< lines
+  std::optional<Source> source;      ///< or a file of kernels
+  std::string kernel;                ///< which one of them; empty for all
   CompileOptions options;
   std::map<std::string, int64_t> sizes; ///< of the dynamic sizes
   int threads = 1;
@@ -99,6 +103,7 @@ llvm::Error createMissingSizeError(llvm::StringRef line, const Kernel &kernel, l
 /// The problem with the sizes of a run.
 llvm::Expected<Problem> resolveSizes(Problem problem, const Kernel &kernel,
                                      const std::map<std::string, int64_t> &sizes);
+llvm::Expected<std::vector<NpyArray>> copyArguments(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments);
 /// The arguments, `bytes` in all, and as many copies of them as no cache holds, where a kernel reads each once
 /// (`isDecode`) and is bound by memory.
 llvm::Expected<std::vector<std::vector<NpyArray>>> createCopies(const Kernel &kernel, std::vector<NpyArray> arguments,

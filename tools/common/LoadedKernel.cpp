@@ -7,6 +7,7 @@
 #include "Driver.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Bundle.h"
+#include "attn/Compiler/MainName.h"
 #include "llvm/ADT/StringExtras.h"
 #include <csignal>
 #include <unistd.h>
@@ -59,7 +60,12 @@ Expected<LoadedKernel> LoadedKernel::compile(const Source &source, const Compile
 }
 
 Expected<LoadedKernel> LoadedKernel::getKernel(StringRef name) const {
-  auto found = find_if(*kernels, [&](const Kernel &kernel) { return kernel.name == name; });
+  auto findNamed = [&](StringRef wanted) {
+    return find_if(*kernels, [&](const Kernel &kernel) { return kernel.name == wanted; });
+  };
+  auto found = findNamed(name);
+  if (found == kernels->end() && name == kMainName)
+    found = findNamed(kMainKernelName);
   if (found == kernels->end()) {
     auto getName = [](const Kernel &kernel) { return kernel.name; };
     return createStringError("no kernel named '" + name + "', expected one of " +

@@ -38,18 +38,23 @@ struct LengthsForm {
   DataType element = DataType::Int64;
   int64_t offset = 0;           ///< what is missing to the number of keys
   bool countsFromFirst = false; ///< the first query stands at the first key behind the past, whatever the lengths are
+  bool isColumn = false;        ///< (batch, 1) in the place of (batch)
+  bool appends = false;         ///< new keys lie in front of the last of the keys that it counts, behind past ones
 };
 
 struct AttentionNode {
-  llvm::StringRef element;                                         ///< of Q, K, V, Y in MLIR, as "f32"
+  llvm::StringRef element;                                         ///< of Q, K and Y in MLIR, as "f32"
+  llvm::StringRef valueElement;                                    ///< of V and of its cache
+  llvm::StringRef maskElement;                                     ///< of attn_mask, "i1" where it is boolean
   std::array<unsigned, kNumInputs> places = {0, 1, 2, 3, 4, 5, 6}; ///< of the inputs in the node's list
   LengthsForm lengths;
   std::array<bool, kNumInputs> has;   ///< the inputs that the node has
   std::array<bool, kNumOutputs> asks; ///< the outputs that it asks for
   bool isPacked = false;              ///< Q, K, V and Y are (batch, rows, heads · size), not (batch, heads, rows, size)
   Dimension batch, queries, newKeys, pastKeys;
+  /// Of a node that appends at lengths: rows of the cache that it makes; no size where the sum of the others is it.
+  Dimension presentKeys;
   int64_t heads = 0, kvHeads = 0, headSize = 0, valueSize = 0;
-  bool isBooleanMask = false;
   std::vector<MaskDimension> mask; ///< of the last dimensions of (batch, head, query, key)
   std::optional<double> scale, softcap;
   std::optional<int64_t> softmaxPrecision; ///< a DataType
@@ -57,6 +62,9 @@ struct AttentionNode {
   std::optional<int64_t> leftWindow, rightWindow; ///< bounds, none where a side has none
   ScoresMode mode = ScoresMode::Scaled;
 
+  bool hasBooleanMask() const { return has[kMask] && maskElement == "i1"; }
+  /// The widest type of Q, K and V, which the kernel computes with: f32 for f16 beside bf16.
+  llvm::StringRef getComputeElement() const;
   /// Past and new keys; no size where only the run knows it.
   Dimension getKeys() const;
   std::vector<Dimension> getInputShape(Input input) const;

@@ -12,7 +12,7 @@
 #include "ValueChecks.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
-#include "attn/IR/Words.h"
+#include "attn/IR/Roles.h"
 #include "attn/Support/Dialects.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -42,39 +42,6 @@ bool fitsInMemory(RankedTensorType type) {
       return false;
   }
   return bytes <= int64_t(1) << kMaxArgumentBits;
-}
-
-/// What an op calls an operand beyond those with indexing maps.
-StringRef getUnmappedRole(Operation *op, Value value) {
-  SmallVector<std::pair<Value, StringRef>> roles;
-  for (auto [word, operand] : getWordOperands(op))
-    roles.push_back({operand, word->argument});
-  if (auto append = dyn_cast<KvAppendOp>(op))
-    roles = {{append.getInput(), "rows"},
-             {append.getPositions(), "positions"},
-             {append.getBlockTable(), "block_table"},
-             {append.getOutput(), "cache"}};
-  else if (auto gather = dyn_cast<GatherPagesOp>(op))
-    roles = {{gather.getCache(), "cache"},
-             {gather.getBlockTable(), "block_table"},
-             {gather.getLengths(), getLengths(WordCounts::Keys).argument}};
-  else if (auto layer = dyn_cast<MultiHeadOp>(op))
-    roles = {{layer.getX(), "x"},    {layer.getWQ(), "w_q"}, {layer.getWK(), "w_k"},
-             {layer.getWV(), "w_v"}, {layer.getWO(), "w_o"}, {layer.getOutput(), "output"}};
-  else if (isa<ScoresOp>(op))
-    return "weight";
-  for (auto [operand, role] : roles)
-    if (operand == value)
-      return role;
-  return "scale";
-}
-
-StringRef getRole(OpOperand &use) {
-  if (!isStructuredOp(use.getOwner()))
-    return getUnmappedRole(use.getOwner(), use.get());
-  SmallVector<OperandSpec> specs = getOperandSpecs(use.getOwner());
-  return use.getOperandNumber() < specs.size() ? specs[use.getOperandNumber()].name
-                                               : getUnmappedRole(use.getOwner(), use.get());
 }
 
 /// An argument, and the tensors that a memref is read as.
