@@ -16,6 +16,18 @@ template <typename... Dialects> bool isOfDialect(mlir::Operation *op) {
   return llvm::isa_and_nonnull<Dialects...>(op->getDialect());
 }
 
+/// For lowerings of all that is in `root`: an error at an op of no dialect, which has no code. Upstream's conversions
+/// that follow ask each op for its dialect.
+inline llvm::LogicalResult verifyRegistered(mlir::Operation *root) {
+  mlir::WalkResult result = root->walk([](mlir::Operation *op) {
+    if (op->getDialect())
+      return mlir::WalkResult::advance();
+    op->emitOpError("expected ops of registered dialects, which alone have code, found one that nobody registered");
+    return mlir::WalkResult::interrupt();
+  });
+  return llvm::failure(result.wasInterrupted());
+}
+
 } // namespace attn
 
 #endif // ATTN_SUPPORT_DIALECTS_H

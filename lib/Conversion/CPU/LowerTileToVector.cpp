@@ -11,6 +11,7 @@
 #include "VectorTile.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Decompose.h"
+#include "attn/Support/Dialects.h"
 #include "attn/Target/PassTarget.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -105,7 +106,7 @@ struct LowerTileToVectorPass : public attn::impl::LowerTileToVectorPassBase<Lowe
 
   void runOnOperation() override {
     FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
-    if (failed(info))
+    if (failed(info) || failed(verifyRegistered(getOperation())))
       return signalPassFailure();
     IRRewriter rewriter(&getContext());
     // A step takes the prefetches in front of it.

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace attn {
@@ -228,9 +229,26 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   return success();
 }
 
+/// Upstream's bufferisation takes whatever ends a block in front of others for a branch whose operands it knows.
+static LogicalResult checkBranches(Operation *root) {
+  WalkResult result = root->walk([](Operation *op) {
+    bool passesTensors = llvm::any_of(op->getSuccessors(), [](Block *block) {
+      return llvm::any_of(block->getArgumentTypes(), llvm::IsaPred<TensorType>);
+    });
+    if (!passesTensors || isa<BranchOpInterface>(op))
+      return WalkResult::advance();
+    op->emitOpError("expected a branch of a known dialect in front of a block that takes tensors; write cf.br or "
+                    "cf.cond_br");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDestinationsPass> {
   void runOnOperation() override {
+    if (failed(checkBranches(getOperation())))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       bool isOnTensors =
           llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>) || function.getNumResults() > 0;

@@ -326,6 +326,9 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
     for (func::FuncOp host : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (!host.isExternal() && failed(mapFunction(host, *info)))
         return signalPassFailure();
+    WalkResult result = getOperation().walk([](gpu::GPUFuncOp kernel) { return WalkResult(verifyRegistered(kernel)); });
+    if (result.wasInterrupted())
+      return signalPassFailure();
   }
 };
 } // namespace
