@@ -38,8 +38,6 @@ constexpr double kLargestFactor16 = 1 << 13;
 constexpr double kGrowingFactors[] = {128, 1, 16, 4};
 /// Gradients of rows where one key has all the weight are 0.
 constexpr double kGrowingFactorsOfGradients[] = {8, 1, 4, 2};
-/// Beside rows of several sizes, the last key is so many times as large as the first: each tile has new maxima.
-constexpr double kGrowthOfKeys = 3;
 /// Scores are beyond 2^31, and those of other rows of the warp are not.
 constexpr double kLargeFactors[] = {2147483648, 1};
 
@@ -66,17 +64,6 @@ void scale(NpyArray &array, ArrayRef<double> factors) {
   const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
   for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i)
     writeFloat(array, i, std::clamp(readFloat(array, i) * getFactor(factors, i / columns), -limit, limit));
-}
-
-/// Of a layout whose second last dimension is not that of keys, it is heads that grow, or rows of a page.
-void growKeys(NpyArray &keys) {
-  if (keys.shape.size() < 2)
-    return;
-  const int64_t columns = std::max<int64_t>(keys.shape.back(), 1), rows = keys.shape[keys.shape.size() - 2];
-  for (int64_t i = 0, e = getNumElements(keys.shape); i < e; ++i) {
-    const double place = double(i / columns % rows) / rows;
-    writeFloat(keys, i, readFloat(keys, i) * (1 + (kGrowthOfKeys - 1) * place));
-  }
 }
 
 /// K and V of each second batch index from `first` on, where its rows lie right behind those of the one before: nothing
@@ -253,8 +240,6 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
         kind.factors, [&](double factor) { return isNarrow ? std::min(factor / ofKeys, kLargestFactor16) : factor; }));
     if (any_of(factors, [](double factor) { return factor != 1; }))
       scale(*queries, factors);
-    if (keys && factors.size() > 1 && kernel.kind != "backward")
-      growKeys(*keys);
     if (ofKeys != 1)
       scale(*keys, ofKeys);
     if (!queries->shape.empty())

@@ -92,12 +92,9 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
   const std::vector<InputKind> kinds = isDefault ? getDefaultKinds(runner.kernel.getDescription()) : run.kinds;
   for (const driver::ArgumentOptions &arguments : all)
     for (auto [i, kind] : enumerate(kinds)) {
-      // Lengths and tables are others as well; once lengths are full, so that the last keys count.
+      // Lengths, tables and sizes that nobody gives are others as well.
       driver::ArgumentOptions own = arguments;
-      if (isDefault) {
-        own.seed += i;
-        own.fullLengths = i == 1;
-      }
+      own.seed += isDefault ? i : 0;
       if (Error error = runner.addInputs(run, own, kind, isDefault || !kind.separatesKeys, *reference))
         return error;
     }
