@@ -58,6 +58,7 @@ NUMBERS = {
 # What is no integer, or no field of its kind, MLIR's parser refuses in IR.
 NO_NUMBERS = ("", "-1", "abc", "1.5", "0x10", "16777217", "9223372036854775808", "-9223372036854775808", "1e3")
 
+SDPA = r"(attn\.sdpa ins.*?outs\([^)]*\)(?: max\([^)]*\))?(?: log_sum\([^)]*\))?)"  # up to its attributes
 SCHEDULE = r"#attn\.(prefill|decode|block)<(.*?)>"
 # The fields of each kind of kernel, those first that have to be there.
 KINDS = {
@@ -240,9 +241,9 @@ class Runner:
             changed, count = re.subn(SCHEDULE, case.attribute, text)
         else:
             schedule = f"schedule = {case.attribute}"
-            changed, count = re.subn(r"(attn\.sdpa ins.*?outs\([^)]*\)) \{", rf"\1 {{{schedule}, ", text)
+            changed, count = re.subn(rf"{SDPA} \{{", rf"\1 {{{schedule}, ", text)
             if not count:
-                changed, count = re.subn(r"(attn\.sdpa ins.*?outs\([^)]*\))", rf"\1 {{{schedule}}}", text)
+                changed, count = re.subn(SDPA, rf"\1 {{{schedule}}}", text)
         path = self.folder / f"{number}.mlir"
         path.write_text(changed)
         return path if count else None

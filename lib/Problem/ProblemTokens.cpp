@@ -95,8 +95,6 @@ static bool storeOutputs(Problem &problem, StringRef value) {
 
 static bool storeGrad(Problem &problem, StringRef value) {
   for (StringRef name : llvm::split(value, ',')) {
-    if (name == "query" || name == "key" || name == "value") // their roles in attn.sdpa
-      name = name.take_front();
     if (name.empty() || llvm::is_contained(problem.grad, name))
       return false;
     problem.grad.push_back(name.str());

@@ -38,7 +38,15 @@ def terms(lse: Any, shape: tuple[int, ...] | None = None) -> tuple[Any, Any]:
         raise TypeError("expected lse to be an array, found None; write that of the forward call with return_lse=True")
     if shape is not None and tuple(getattr(lse, "shape", shape)) != shape:
         raise ValueError(f"expected lse of shape {shape}, found {tuple(lse.shape)}")
-    return lse, (np.zeros_like(lse) if isinstance(lse, np.ndarray) else lse - lse)
+    if isinstance(lse, np.ndarray):
+        return lse, np.zeros_like(lse)
+    try:
+        return lse, lse - lse
+    except TypeError as error:
+        raise TypeError(
+            f"expected lse as the pair (max, log_sum) where arrays have no difference, as {type(lse).__name__} has none; "
+            "write those of return_max=True and return_log_sum=True"
+        ) from error
 
 
 def with_sums(lse: Array, compute: Callable[[], tuple[Array, Array]]) -> tuple[Array, Array]:

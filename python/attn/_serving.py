@@ -66,7 +66,7 @@ def varlen_sdpa(
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
     call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target)(*call.inputs, *captured)
+    return api.compiled(source, target).run([*call.inputs, *captured], q)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> api.Call:

@@ -98,10 +98,13 @@ def test_gradients_of_packed_sequences(driver):
     arrays = [rng.standard_normal((rows, heads, 32)).astype(np.float16) for rows, heads in ((20, 2), (33, 1), (33, 1))]
     starts = [np.array([0, 7, 7, 20], np.int32), np.array([0, 13, 16, 33], np.int32)]
     on_device, options = on(driver, *arrays, *starts), {"causal": "bottom_right", "target": TARGET}
-    out, lse = attn.varlen_sdpa(*on_device, return_lse=True, **options)
+    out, *lse = attn.varlen_sdpa(*on_device, return_max=True, return_log_sum=True, **options)
     dout = rng.standard_normal(out.shape).astype(np.float16)
-    found = attn.varlen_sdpa_backward(*on_device[:3], out, lse, *on(driver, dout), *on_device[3:], **options)
-    saved = [x.astype(np.float64) for x in (*arrays, out.numpy(), lse.numpy(), dout)]
+    found = attn.varlen_sdpa_backward(*on_device[:3], out, tuple(lse), *on(driver, dout), *on_device[3:], **options)
+    q, k, v, out, row_max, log_sum, dout = (
+        x.astype(np.float64) for x in (*arrays, out.numpy(), *(x.numpy() for x in lse), dout)
+    )
+    saved = (q, k, v, out, (row_max, log_sum), dout)
     check_gradients(found, reference.varlen_sdpa_backward(*saved, *starts, causal="bottom_right"))
 
 

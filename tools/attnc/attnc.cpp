@@ -191,7 +191,7 @@ int runRun() {
   return driver::run({*source,
                       getOptions(),
                       kernelName,
-                      {inputs, seed, *given, /*fullLengths=*/false},
+                      {inputs, seed, *given, /*fullLengths=*/false, /*uniformRows=*/true},
                       outputs,
                       check,
                       emulated,

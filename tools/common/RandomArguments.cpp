@@ -89,6 +89,8 @@ public:
         if ((!argument.isOutput || argument.isUpdated) && isTable(argument) == tables)
           fill(argument, array);
     // The bound of lse is relative to its largest element: beside such rows it would say nothing of the others.
+    if (!options.uniformRows)
+      return;
     bool returnsLse = any_of(kernel.arguments, [](const KernelArgument &each) { return each.name == "lse"; });
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
       if (argument.name == "bias" && !argument.isOutput && !returnsLse)
