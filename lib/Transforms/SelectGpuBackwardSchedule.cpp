@@ -23,8 +23,10 @@ static int64_t chooseColumns(SdpaBackwardOp op, const InstructionInfo &info) {
   int64_t largest = std::max(headSize, valueSize);
   if (!info.takesNarrow)
     return 32;
-  // A loop over the heads of a group has addresses of its own, beside sums of 32 registers for each 64 columns.
-  bool isFull = headSize + valueSize > 256 || (headSize + valueSize > 192 && getGroupSize(op) > 1);
+  // A loop over the heads of a group has addresses of its own, and masks have positions, beside sums of 32 registers
+  // for each 64 columns and three numbers of each query.
+  bool hasMasks = !op.getMaskMod().empty() || op.getBias() || op.getMask();
+  bool isFull = headSize + valueSize > 256 || (headSize + valueSize > 192 && (getGroupSize(op) > 1 || hasMasks));
   return isFull ? kMinColumns : largest <= 64 ? 64 : 32;
 }
 

@@ -44,7 +44,7 @@ def terms(lse: Any, shape: tuple[int, ...] | None = None) -> tuple[Any, Any]:
         return lse, lse - lse
     except TypeError as error:
         raise TypeError(
-            f"expected lse as the pair (max, log_sum) where arrays have no difference, as {type(lse).__name__} has none; "
+            f"expected lse as the pair (max, log_sum) where arrays have no difference: {type(lse).__name__}; "
             "write those of return_max=True and return_log_sum=True"
         ) from error
 
