@@ -151,9 +151,8 @@ LogicalResult attn::buildLinalgGradients(OpBuilder &builder, GradientFlow &flow,
         tensor::EmptyOp::create(builder, loc, tensor::getMixedSizes(builder, loc, slice.getSource()), element);
     Value zeros =
         linalg::FillOp::create(builder, loc, createFloatConstant(builder, loc, element, 0), empty).getResult(0);
-    flow.gradients[0] =
-        tensor::InsertSliceOp::create(builder, loc, flow.cotangents[0], zeros, slice.getMixedOffsets(),
-                                      slice.getMixedSizes(), slice.getMixedStrides());
+    flow.gradients[0] = tensor::InsertSliceOp::create(builder, loc, flow.cotangents[0], zeros, slice.getMixedOffsets(),
+                                                      slice.getMixedSizes(), slice.getMixedStrides());
     return success();
   }
   if (auto op = dyn_cast<linalg::LinalgOp>(flow.op))

@@ -22,8 +22,10 @@ TARGETS = {
 def call(folder, target):
     path = folder / "kernel.so"
     subprocess.run([ATTNC, f"--problem={LINE}", f"--target={target}", "--emit=shared", "-o", path], check=True)
-    message = ctypes.create_string_buffer(256)
-    return ctypes.CDLL(path).sdpa_checked(None, ctypes.c_int64(0), message, ctypes.c_int64(256)), message.value.decode()
+    message = ctypes.create_string_buffer(1024)
+    return ctypes.CDLL(path).sdpa_checked(
+        None, ctypes.c_int64(0), message, ctypes.c_int64(1024)
+    ), message.value.decode()
 
 
 @pytest.mark.parametrize("target", TARGETS)

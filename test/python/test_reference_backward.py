@@ -353,7 +353,7 @@ BAD = {
     "no bias": (dict(grad=("bias",)), "expected bias in the call"),
     "no softcap": (dict(grad=("softcap",)), "expected softcap in the call"),
     "no such array": (dict(grad=("slopes",), score_mod=lambda s, b, h, i, j: s), "array of floats .* found 'slopes'"),
-    "a string": (dict(grad="qkv"), "expected grad to be names"),
+    "a string": (dict(grad="qkv"), "expected grad of q, k, v, .* found 'qkv'"),
     "dout": (dict(dout=np.zeros((2, 4, 5, 3))), r"dout of shape \(2, 4, 5, 2\)"),
     "out": (dict(out=np.zeros((2, 4, 5, 3))), r"out of shape \(2, 4, 5, 2\)"),
     "lse": (dict(lse=np.zeros((2, 5, 4))), r"lse of shape \(2, 4, 5\)"),

@@ -221,7 +221,8 @@ static Error timeCase(const BenchCommand &command, Expected<BenchCase> timed) {
     outs() << ", unfused chain " << format("%.3f", time * 1e3) << " ms (" << format("%.1f", time / timing.best)
            << " x)";
   }
-  outs() << describeLoad({ceilings->getProcessorShare(), timing.median / timing.best, hasRate ? rate / ceiling : 0}) << "\n";
+  outs() << describeLoad({ceilings->getProcessorShare(), timing.median / timing.best, hasRate ? rate / ceiling : 0})
+         << "\n";
   if (measuresRoofline)
     printBound(*timed, *ceilings, timing.best);
   return Error::success();

@@ -30,8 +30,8 @@ static constexpr int64_t kSeed = 42, kDropoutOffset = 1;
 /// Entries of a block table that no kernel may read.
 static constexpr int64_t kNoPage = std::numeric_limits<int32_t>::max();
 
-/// Of kUniformPeriod rows of a bias one has kUniformScore throughout, and one the same with the other sign: the scores of
-/// such a row are all alike, and its lse as one number has lost their count.
+/// Of kUniformPeriod rows of a bias one has kUniformScore throughout, and one the same with the other sign: the scores
+/// of such a row are all alike, and its lse as one number has lost their count.
 static constexpr int64_t kUniformPeriod = 7;
 static constexpr double kUniformScore = 1e30;
 
