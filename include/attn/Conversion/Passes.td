@@ -46,8 +46,10 @@ def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
     Upstream's `eliminate-empty-tensors` then replaces the `tensor.empty` of a result by that memref, and nothing is
     copied.
 
-    Rejects nothing; functions without the attribute, and those on memrefs
-    already, are left alone.
+    At most 16 ops of a block share a `tensor.empty` afterwards: bufferisation takes the third power of their number.
+
+    Rejects a branch of no known dialect in front of a block that takes tensors. Functions without the attribute, and
+    those on memrefs already, keep their signature.
 
     ```mlir
     // before
@@ -153,7 +155,7 @@ def LowerTileToVectorPass : Pass<"attn-lower-tile-to-vector", "::mlir::func::Fun
     bufferisation leave them; `attn.gather_pages` and `attn.classify_tile` of
     such tiles; and `attn.kv_append` of any size, which writes new rows into
     the cache in place. Any other attn op on memrefs is an error: no CPU
-    lowering took it. `buffer-deallocation-pipeline` comes after this pass: it
+    lowering took it. So is an op that no dialect has, as nothing makes code of it. `buffer-deallocation-pipeline` comes after this pass: it
     takes no op with several regions, as `attn.online_step` has.
 
     ```mlir
@@ -349,8 +351,8 @@ def MapToGpuPass : Pass<"attn-map-to-gpu", "::mlir::ModuleOp"> {
     have them, and the launch how much shared memory they need.
 
     Rejects functions that do anything but attention (there is no kernel for the
-    rest), schedules of a CPU, and tiles that need more shared memory than the
-    target has.
+    rest), schedules of a CPU, tiles that need more shared memory than the
+    target has, and in a kernel ops that no dialect has.
 
     ```mlir
     // before

@@ -40,8 +40,8 @@ def Attn_SdpaBackwardOp : Attn_StructuredOp<"sdpa_backward", [AttrSizedOperandSe
 
     * C1 to C16, C21, C22: as for `attn.sdpa`. Outputs have the maps of their inputs where they are left out: that of
       dkey and dvalue holds heads of K.
-    * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue and dbias
-      that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
+    * C24: output, dout and dquery have the type of query; lse, log_sum and dlse that of the accumulation; dkey, dvalue
+      and dbias that of key, value and bias, or that of the accumulation; dcaptures that of the accumulation.
     * C25: `score_grad` stands exactly where `score_mod` does. It takes two floats of the type of the accumulation and
       yields one, from what C10 allows and `attn.accumulate` into one of `dcaptures`.
     * C26: dbias and dsink stand beside bias and sink only.
@@ -132,8 +132,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
     Domain: (batch…, query, key, head, value).
 
     * C1, C2, C3: as for `attn.sdpa`; dkey and dvalue hold heads of K.
-    * C4: lse, log_sum, delta and the outputs are f32 or f64 of one type, dbias and the outputs also of the types of bias, query,
-      key and value, dcaptures also f64: millions of scores may add to one element.
+    * C4: lse, log_sum, delta and the outputs are f32 or f64 of one type, dbias and the outputs also of the types of
+      bias, query, key and value, dcaptures also f64: millions of scores may add to one element.
     * C6, C8, C9, C10: as for `attn.online_step`. `query_ranges` yields for a key tile the queries [lower, upper) that
       keep one of its keys, and those that keep them all.
     * C25: as for `attn.sdpa_backward`.
@@ -148,7 +148,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Attn_Shaped:$lse, Attn_Shaped:$dout,
                        Attn_Shaped:$delta, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$bias,
-                       Optional<Attn_Shaped>:$mask, Optional<Attn_Shaped>:$dquery, Optional<Attn_Shaped>:$dkey, Optional<Attn_Shaped>:$dvalue,
+                       Optional<Attn_Shaped>:$mask, Optional<Attn_Shaped>:$dquery, Optional<Attn_Shaped>:$dkey,
+                       Optional<Attn_Shaped>:$dvalue,
                        Optional<Attn_Shaped>:$dbias,
                        Variadic<Attn_Shaped>:$dcaptures, Optional<Attn_Shaped>:$cu_seqlens_q,
                        Optional<Attn_Shaped>:$cu_seqlens_k, Optional<AnyFloat>:$scale_value,
@@ -160,7 +161,8 @@ def Attn_BackwardStepOp : Attn_StructuredOp<"backward_step", [AttrSizedOperandSe
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `,` $lse `,` $dout `,` $delta `:` type($query) `,` type($key) `,`
         type($value) `,` type($lse) `,` type($dout) `,` type($delta) `)`
-        (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
+        (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)?
+        (`bias` `(` $bias^ `:` type($bias) `)`)? (`mask` `(` $mask^ `:` type($mask) `)`)?
         (`cu_seqlens` `(` $cu_seqlens_q^ `,` $cu_seqlens_k `:` type($cu_seqlens_q) `,` type($cu_seqlens_k) `)`)?
         (`scale_value` `(` $scale_value^ `:` type($scale_value) `)`)?
         (`transposed` `(` $transposed^ `:` type($transposed) `)`)?

@@ -276,7 +276,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
     5. `m = max s_j`, `p_j = exp(s_j - m)`, `l = sum p_j` over the kept keys; a sink is one more score in m and l;
     6. `output = sum_j dropout(p_j) * value[j, :] / l`; `lse = m + ln l`; `max = m`; `log_sum = ln l`.
 
-    A row that keeps no key has output 0; its lse, max and log_sum are -inf. The default of `scale` is 1/sqrt(D). The log-sum-exp is the
+    A row that keeps no key has output 0; its lse, max and log_sum are -inf. The default of `scale` is 1/sqrt(D). The
+    log-sum-exp is the
     natural logarithm, in f32 (f64 for f64 inputs). Lengths are counts, one a batch index; rows from q_lengths on have
     output 0 and lse -inf. With cu_seqlens, B + 1 exclusive prefix sums, sequences lie one after the other: query
     (total_q, Hq, D), key and value (total_k, Hkv, …), output (total_q, Hq, Dv), lse (Hq, total_q); i and j count within
@@ -326,7 +327,8 @@ def Attn_SdpaOp : Attn_StructuredOp<"sdpa", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Attn_Shaped:$query, Attn_Shaped:$key, Attn_Shaped:$value, Optional<Attn_Shaped>:$bias,
                        Optional<Attn_Shaped>:$mask, Attn_Shaped:$output, Optional<Attn_Shaped>:$lse,
-                       Optional<Attn_Shaped>:$max, Optional<Attn_Shaped>:$log_sum, Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
+                       Optional<Attn_Shaped>:$max, Optional<Attn_Shaped>:$log_sum,
+                       Optional<Attn_Shaped>:$sink, Optional<Attn_Shaped>:$q_lengths,
                        Optional<Attn_Shaped>:$kv_lengths, Optional<Attn_Shaped>:$causal_offset,
                        Optional<Attn_Shaped>:$cu_seqlens_q, Optional<Attn_Shaped>:$cu_seqlens_k,
                        Optional<Attn_Shaped>:$score_weight, Optional<Attn_Shaped>:$key_scale,

@@ -64,8 +64,8 @@ def Attn_OnlineStepOp : Attn_StructuredOp<"online_step", [AttrSizedOperandSegmen
     or pages of a cache. `key` and `value` are the first segment, `segments` has
     the others. All have the sizes and maps of the first one, and all their keys are folded;
     `attn.index key` counts those of a segment. `query_bytes` is Q as `attn.pack_bytes`
-    has made it, for products of bytes; the formula does not need it. `exact_max`: the row maximum is a result of the kernel. Without it
-    a kernel may keep one that is a little less, which changes rounding only.
+    has made it, for products of bytes; the formula does not need it. `exact_max`: the row maximum is a result of the
+    kernel. Without it a kernel may keep one that is a little less, which changes rounding only.
 
     Domain: (batch…, query, key, head, value).
 
@@ -173,8 +173,10 @@ def Attn_FinalizeOp : Attn_StructuredOp<"finalize", [AttrSizedOperandSegments]> 
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     `ins` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)`
-        (`cu_seqlens` `(` $cu_seqlens_q^ `:` type($cu_seqlens_q) `)`)? `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
-        (`max` `(` $max^ `:` type($max) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? attr-dict (`->` type($results)^)?
+        (`cu_seqlens` `(` $cu_seqlens_q^ `:` type($cu_seqlens_q) `)`)?
+        `outs` `(` $output (`,` $lse^)? `:` type($output) (`,` type($lse)^)? `)`
+        (`max` `(` $max^ `:` type($max) `)`)? (`log_sum` `(` $log_sum^ `:` type($log_sum) `)`)? attr-dict
+        (`->` type($results)^)?
   }];
 }
 

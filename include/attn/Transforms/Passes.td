@@ -160,9 +160,10 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Of a function with `attn.grad = ["q", "k", …]`, names (`attn.name`) or numbers of arguments, makes two:
 
-    * `NAME_forward` is the function itself, which returns the log-sum-exp too;
-    * `NAME_backward` takes its arguments, `out`, `lse` and the cotangent `dout`, and returns the gradients in the order
-      of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument.
+    * `NAME_forward` is the function itself, which returns the two terms of the log-sum-exp too, `max` and `log_sum`;
+    * `NAME_backward` takes its arguments, `out`, `max`, `log_sum` and the cotangent `dout`, and returns the gradients in
+      the order of `attn.grad`. Where the function returned lse itself, the cotangent `dlse` is the last argument; max
+      and log_sum have none.
 
     Both have `attn.kind` and `attn.pair`, by which the manifest tells them. Query, key, value, bias, sink, `kv_scale`
     and `scale_value` of `attn.sdpa` have gradients, the last one as a tensor without dimensions, and tensors of floats
@@ -182,9 +183,9 @@ def DifferentiatePass : Pass<"attn-differentiate", "::mlir::ModuleOp"> {
     func.func @f(%q: … {attn.name = "q"}, %k: …, %v: …) -> … attributes {attn.grad = ["q"]} {
       %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) -> …
     // after
-    func.func @f_forward(%q: …, %k: …, %v: …) -> (…, …) attributes {attn.kind = "forward", attn.pair = "f"} {
-      %o, %lse = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) lse(%empty : …) -> …
-    func.func @f_backward(%q: …, %k: …, %v: …, %o: …, %lse: …, %do: …) -> … attributes {attn.kind = "backward", …} {
+    func.func @f_forward(%q: …, %k: …, %v: …) -> (…, …, …) attributes {attn.kind = "forward", attn.pair = "f"} {
+      %o, %m, %l = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) max(%empty : …) log_sum(%empty : …) -> …
+    func.func @f_backward(%q: …, %k: …, %v: …, %o: …, %m: …, %l: …, %do: …) -> … attributes {attn.kind = "backward", …} {
       %dq, %dk, %dv = attn.sdpa_backward ins(%q, %k, %v, %o, %lse, %do : …) outs(…) -> …
     ```
   }];
