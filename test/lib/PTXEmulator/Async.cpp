@@ -21,22 +21,21 @@ AsyncProxy::Handle AsyncProxy::start(AsyncWrite write) {
     writes[handle - 1] = std::move(write);
   }
   const AsyncWrite &started = writes[handle - 1];
-  for (size_t i = 0; i < started.data.size(); ++i)
-    shadow[started.offset + i].pending = handle;
+  shadow.forStates(started.offset, started.data.size(), [&](ShadowState &state) { state.pending = handle; });
   return handle;
 }
 
 void AsyncProxy::complete(Handle handle, unsigned thread) {
   const AsyncWrite &write = writes[handle - 1];
   std::memcpy(&shared[write.offset], write.data.data(), write.data.size());
-  for (size_t i = 0; i < write.data.size(); ++i) {
-    ShadowByte &byte = shadow[write.offset + i];
-    if (byte.pending != handle) // overwritten by a later copy, which was reported
-      continue;
-    byte.pending = 0;
-    byte.initialised = true;
-    byte.write = {clocks.now(thread), uint16_t(thread), write.line};
-  }
+  const Epoch now{clocks.now(thread), uint16_t(thread), write.line};
+  shadow.forStates(write.offset, write.data.size(), [&](ShadowState &state) {
+    if (state.pending != handle) // overwritten by a later copy, which was reported
+      return;
+    state.pending = 0;
+    state.initialised = true;
+    state.write = now;
+  });
   freeHandles.push_back(handle);
 }
 

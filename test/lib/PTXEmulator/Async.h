@@ -18,7 +18,7 @@
 
 namespace attn::ptx {
 
-/// ShadowByte::pending of the bytes of an mbarrier, which mbarrier instructions alone may touch.
+/// ShadowState::pending of the bytes of an mbarrier, which mbarrier instructions alone may touch.
 inline constexpr uint32_t kMbarrierByte = ~uint32_t(0);
 
 struct AsyncWrite {

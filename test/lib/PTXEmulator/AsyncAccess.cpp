@@ -20,11 +20,10 @@ uint8_t *Block::accessAsync(const Warp &warp, unsigned lane, const Instruction &
   const char *does = access.isWrite ? "writes" : "reads";
   bool isInitialised = true;
   uint32_t pending = 0;
-  for (unsigned i = 0; i < bytes; ++i) {
-    const ShadowByte &byte = shadow[offset + i];
-    isInitialised &= byte.initialised;
-    pending = byte.pending ? byte.pending : pending;
-  }
+  shadow.forStates(offset, bytes, [&](const ShadowState &state) {
+    isInitialised &= state.initialised;
+    pending = state.pending ? state.pending : pending;
+  });
   if (pending == kMbarrierByte) {
     find(FindingKind::Mbarrier, warp, lane, instruction,
          Twine(does) + " " + Twine(bytes) + " bytes of shared memory at " + Twine(offset) +

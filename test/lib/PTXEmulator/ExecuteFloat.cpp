@@ -9,6 +9,7 @@
 
 #include "Families.h"
 #include "Lanewise.h"
+#include "VectorCode.h"
 
 #include <cmath>
 
@@ -27,6 +28,15 @@ float finish(float value, const Instruction &instruction) {
   if (instruction.saturate)
     value = value < 0 ? 0.0f : value > 1 ? 1.0f : value;
   return value;
+}
+
+void finishLanes(float *values, const Instruction &instruction) {
+  if (instruction.ftz || instruction.saturate)
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      values[lane] = finish(values[lane], instruction);
+  else
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      values[lane] = values[lane] != values[lane] ? asFloat(kCanonicalNaN) : values[lane];
 }
 
 // PTX: −0 < +0; a NaN is the other operand's turn, or with .NaN the result.
@@ -55,7 +65,6 @@ struct Mul {
   static double odd(double a, double b, double) { return a * b; } // exact
 };
 struct Fma {
-  static float nearest(float a, float b, float c) { return std::fma(a, b, c); }
   static double odd(double a, double b, double c) { return fmaToOdd(a, b, c); }
 };
 struct Div {
@@ -82,14 +91,16 @@ template <typename Op> void rounded(Warp &warp, const Instruction &instruction, 
       flushed[i][lane] = flush(sources[i][lane]);
     sources[i] = flushed[i];
   }
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const float a = sources[0][lane], b = sources[1][lane], c = sources[2][lane];
-    result[lane] = instruction.rounding == Rounding::NearestEven
-                       ? Op::nearest(a, b, c)
-                       : asFloat(encode(Op::odd(a, b, c), kF32, instruction.rounding));
-  }
-  for (unsigned lane = 0; lane < kLanes; ++lane)
-    result[lane] = finish(result[lane], instruction);
+  const auto [a, b, c] = sources;
+  if (instruction.rounding != Rounding::NearestEven)
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      result[lane] = asFloat(encode(Op::odd(a[lane], b[lane], c[lane]), kF32, instruction.rounding));
+  else if constexpr (std::is_same_v<Op, Fma>)
+    fmaLanes(result, a, b, c);
+  else
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      result[lane] = Op::nearest(a[lane], b[lane], c[lane]);
+  finishLanes(result, instruction);
   storeLanes(warp, instruction.rows[0], result, lanes);
 }
 
@@ -98,12 +109,11 @@ template <auto F> void plain(Warp &warp, const Instruction &instruction, LaneMas
   const float *a = warp.row<float>(instruction.rows[1]), *b = warp.row<float>(instruction.rows[2]),
               *c = warp.row<float>(instruction.rows[3]);
   float result[kLanes];
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const bool ftz = instruction.ftz;
-    result[lane] = finish(
-        F(ftz ? flush(a[lane]) : a[lane], ftz ? flush(b[lane]) : b[lane], ftz ? flush(c[lane]) : c[lane], instruction),
-        instruction);
-  }
+  const bool ftz = instruction.ftz;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    result[lane] =
+        F(ftz ? flush(a[lane]) : a[lane], ftz ? flush(b[lane]) : b[lane], ftz ? flush(c[lane]) : c[lane], instruction);
+  finishLanes(result, instruction);
   storeLanes(warp, instruction.rows[0], result, lanes);
 }
 

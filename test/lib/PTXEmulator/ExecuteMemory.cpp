@@ -17,9 +17,18 @@ void load(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   const Space space = loadAddresses(warp, instruction, lanes, addresses);
   const unsigned bytes = instruction.bytes, total = bytes * instruction.count;
   warp.block.countAccess(instruction, space, addresses, lanes, total);
+  // Most elements are as wide as their registers, which are of 32 bits.
+  const bool isWord = bytes == sizeof(uint32_t) && instruction.variant == sizeof(uint32_t);
   forLanes(lanes, [&](unsigned lane) {
     const uint8_t *data =
         warp.block.access(warp, lane, instruction, instruction.space, addresses[lane], total, Access::Read);
+    if (isWord) {
+      for (unsigned i = 0; i < instruction.count; ++i) {
+        uint32_t &word = warp.row<uint32_t>(instruction.rows[1 + i])[lane];
+        data ? void(std::memcpy(&word, data + i * sizeof(word), sizeof(word))) : void(word = 0);
+      }
+      return;
+    }
     for (unsigned i = 0; i < instruction.count; ++i) {
       uint64_t value = 0;
       if (data)

@@ -11,6 +11,7 @@
 #include "Families.h"
 #include "Lanewise.h"
 #include "MatrixDescriptor.h"
+#include "VectorCode.h"
 
 #include <bit>
 
@@ -25,19 +26,8 @@ enum Flag : uint8_t { TransposeA = 1, TransposeB = 2, NegateA = 4, NegateB = 8 }
 /// Instruction::rows; scale-d is kScaleRow. Without a descriptor of A there are 4 registers from `FragmentRow` on.
 enum Row : unsigned { RowA, RowB, FragmentRow = kScaleRow + 1 };
 
-/// The values of all halves: many are decoded.
-std::vector<float> decodeHalves() {
-  std::vector<float> values(1 << 16);
-  for (uint32_t bits = 0; bits < values.size(); ++bits)
-    values[bits] = float(decode(bits, kF16));
-  return values;
-}
-
 double element(uint16_t bits, Type type) {
-  if (type == Type::BF16)
-    return asFloat(uint32_t(bits) << 16);
-  static const std::vector<float> halves = decodeHalves();
-  return halves[bits];
+  return type == Type::BF16 ? asFloat(uint32_t(bits) << 16) : decodeHalf(bits);
 }
 
 /// A factor in shared memory, read by chunks of 8 elements.
@@ -137,12 +127,10 @@ void multiply(Warp &warp, const Instruction &instruction, LaneMask lanes) {
   if (block.isStopped())
     return;
   const double sign = !(instruction.variant2 & NegateA) == !(instruction.variant2 & NegateB) ? 1 : -1;
-  for (unsigned row = 0; row < kRows; ++row)
-    for (unsigned k = 0; k < kDepth; ++k) {
-      const double factor = sign * a[row][k];
-      for (unsigned column = 0; column < columns; ++column)
-        sum[row][column] += factor * b[k][column];
-    }
+  for (auto &row : a)
+    for (double &value : row)
+      value *= sign;
+  multiplyAdd(&sum[0][0], &a[0][0], &b[0][0], kRows, kDepth, columns, kDepth, kMostColumns);
   for (unsigned i = 0; i < columns / 2; ++i) {
     float *d = warp.row<float>(uses.results[i]);
     for (unsigned lane = 0; lane < kLanes; ++lane) {

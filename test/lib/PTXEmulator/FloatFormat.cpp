@@ -9,10 +9,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 using namespace attn::ptx;
 
 namespace {
+
+/// Of a double.
+constexpr int kMantissa64 = 52, kBias64 = 1023;
 
 /// `rounded` moved to its odd neighbour where `error` (exact − rounded) is not 0.
 double toOdd(double rounded, double error) {
@@ -24,16 +28,20 @@ double toOdd(double rounded, double error) {
   return std::bit_cast<double>((error > 0) == (rounded > 0) ? bits + 1 : bits - 1);
 }
 
-bool roundsUp(Rounding rounding, bool negative, bool odd, double fraction) {
+/// `rest` of a unit in the last place, as a share of 2 · `half`.
+bool roundsUp(Rounding rounding, bool negative, bool odd, uint64_t rest, uint64_t half) {
   switch (rounding) {
-  case Rounding::NearestEven: return fraction > 0.5 || (fraction == 0.5 && odd);
-  case Rounding::NearestAway: return fraction >= 0.5;
+  case Rounding::NearestEven: return rest > half || (rest == half && odd);
+  case Rounding::NearestAway: return rest >= half;
   case Rounding::Zero: return false;
-  case Rounding::Down: return negative && fraction > 0;
-  case Rounding::Up: return !negative && fraction > 0;
+  case Rounding::Down: return negative && rest > 0;
+  case Rounding::Up: return !negative && rest > 0;
   }
   return false;
 }
+
+/// 2^exponent, of a normal double.
+double powerOfTwo(int exponent) { return std::bit_cast<double>(uint64_t(exponent + kBias64) << kMantissa64); }
 
 } // namespace
 
@@ -50,14 +58,18 @@ uint32_t attn::ptx::encode(double value, FloatFormat format, Rounding rounding, 
     return sign | overflow;
   if (value == 0)
     return sign;
-  const int smallest = 1 - bias;
-  const int exponent = std::max(std::ilogb(value), smallest);
-  // |value| = scaled · 2^(exponent − mantissa): its whole part is the significand, 1.m or (subnormal) 0.m.
-  const double scaled = std::scalbn(std::fabs(value), mantissa - exponent);
-  double whole = std::floor(scaled);
+  const uint64_t bits = std::bit_cast<uint64_t>(value);
+  const int field = bits >> kMantissa64 & 0x7ff, smallest = 1 - bias;
+  const uint64_t significand = (bits & ((uint64_t(1) << kMantissa64) - 1)) | uint64_t(field != 0) << kMantissa64;
+  const int exponent = std::max(field, 1) - kBias64, target = std::max(exponent, smallest);
+  // |value| = significand · 2^(exponent − 52): its part from 2^(target − mantissa) on is 1.m or (subnormal) 0.m. What
+  // lies further down than a double is long is less than half a unit in any case.
+  const int shift = std::min(kMantissa64 - mantissa + target - exponent, kMantissa64 + 2);
+  uint64_t whole = significand >> shift;
   const bool negative = sign != 0;
-  whole += roundsUp(rounding, negative, std::fmod(whole, 2) != 0, scaled - whole);
-  const uint64_t magnitude = (uint64_t(exponent - smallest) << mantissa) + uint64_t(whole);
+  whole +=
+      roundsUp(rounding, negative, whole & 1, significand & ((uint64_t(1) << shift) - 1), uint64_t(1) << (shift - 1));
+  const uint64_t magnitude = (uint64_t(target - smallest) << mantissa) + whole;
   if (magnitude <= largest)
     return sign | uint32_t(magnitude);
   const bool towardsZero =
@@ -76,8 +88,18 @@ double attn::ptx::decode(uint32_t bits, FloatFormat format) {
   if (!format.hasInfinity && magnitude == (1u << (format.bits() - 1)) - 1)
     return std::nan("");
   if (exponent == 0)
-    return sign * std::scalbn(double(fraction), 1 - bias - mantissa);
-  return sign * std::scalbn(double(fraction | (1u << mantissa)), int(exponent) - bias - mantissa);
+    return sign * double(fraction) * powerOfTwo(1 - bias - mantissa);
+  return sign * double(fraction | (1u << mantissa)) * powerOfTwo(int(exponent) - bias - mantissa);
+}
+
+float attn::ptx::decodeHalf(uint16_t bits) {
+  static const std::vector<float> values = [] {
+    std::vector<float> all(1 << 16);
+    for (uint32_t i = 0; i < all.size(); ++i)
+      all[i] = float(decode(i, kF16));
+    return all;
+  }();
+  return values[bits];
 }
 
 double attn::ptx::addToOdd(double a, double b) {

@@ -34,6 +34,8 @@ enum class Rounding : uint8_t { NearestEven, Zero, Down, Up, NearestAway };
 /// large, infinities too, becomes the largest finite number.
 uint32_t encode(double value, FloatFormat format, Rounding rounding, bool saturate = false);
 double decode(uint32_t bits, FloatFormat format);
+/// decode() of kF16, by a table: products take many.
+float decodeHalf(uint16_t bits);
 
 /// The sum, product-sum, quotient and root, rounded to odd.
 double addToOdd(double a, double b);

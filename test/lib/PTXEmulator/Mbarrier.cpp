@@ -77,8 +77,7 @@ void Mbarriers::init(const Warp &warp, unsigned lane, const Instruction &instruc
   object.initialised = {block.clocks.now(thread), uint16_t(thread), instruction.line};
   object.seen.assign(block.launch.block.count(), kNeverSeen);
   objects.emplace(address, std::move(object));
-  for (unsigned i = 0; i < kBytes; ++i)
-    block.shadow[address + i].pending = kMbarrierByte;
+  block.shadow.forStates(address, kBytes, [](ShadowState &state) { state.pending = kMbarrierByte; });
 }
 
 void Mbarriers::invalidate(const Warp &warp, unsigned lane, const Instruction &instruction, uint64_t address) {
@@ -91,10 +90,10 @@ void Mbarriers::invalidate(const Warp &warp, unsigned lane, const Instruction &i
                "invalidates the mbarrier at " + Twine(address) + ", which threads or bytes still wait for");
   agents[address].second = object->clock;
   objects.erase(address);
-  for (unsigned i = 0; i < kBytes; ++i) {
-    block.shadow[address + i].pending = 0;
-    block.shadow[address + i].initialised = false;
-  }
+  block.shadow.forStates(address, kBytes, [](ShadowState &state) {
+    state.pending = 0;
+    state.initialised = false;
+  });
   block.access(warp, lane, instruction, Space::Shared, address, kBytes, Access::Write);
 }
 

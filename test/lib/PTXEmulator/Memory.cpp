@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kBufferAlign = 256;
 /// Unmapped between two buffers, so that running over an end is never another buffer's memory.
 constexpr uint64_t kGap = uint64_t(1) << 20;
-constexpr unsigned kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
+constexpr unsigned kBanks = 32, kBankBytes = 4, kSectorBytes = 32, kLanesAtMost = 32;
 } // namespace
 
 GlobalMemory::GlobalMemory() : next(kGlobalStart) {}
@@ -79,33 +79,44 @@ BankUse attn::ptx::countBankUse(ArrayRef<uint64_t> offsets, uint32_t lanes, unsi
   const unsigned lanesAtOnce = bytes <= 4 ? 32 : 128 / bytes;
   BankUse use;
   for (unsigned first = 0; first < offsets.size(); first += lanesAtOnce) {
-    SmallVector<uint64_t, 64> words;
+    // The different words of each bank, of which there is mostly one.
+    uint64_t words[kBanks][kLanesAtMost];
+    uint8_t counts[kBanks] = {};
+    unsigned most = 0;
     for (unsigned lane = first; lane < std::min<size_t>(first + lanesAtOnce, offsets.size()); ++lane) {
       if (!(lanes >> lane & 1))
         continue;
-      for (unsigned byte = 0; byte < std::max(bytes, 1u); byte += kBankBytes)
-        words.push_back((offsets[lane] + byte) / kBankBytes);
+      for (unsigned byte = 0; byte < std::max(bytes, 1u); byte += kBankBytes) {
+        const uint64_t word = (offsets[lane] + byte) / kBankBytes;
+        uint64_t *own = words[word % kBanks];
+        uint8_t &count = counts[word % kBanks];
+        if (std::find(own, own + count, word) == own + count)
+          own[count++] = word;
+        most = std::max<unsigned>(most, count);
+      }
     }
-    if (words.empty())
-      continue;
-    llvm::sort(words);
-    words.erase(std::unique(words.begin(), words.end()), words.end());
-    unsigned inBank[kBanks] = {};
-    unsigned most = 0;
-    for (uint64_t word : words)
-      most = std::max(most, ++inBank[word % kBanks]);
     use.transactions += most;
-    ++use.ideal;
+    use.ideal += most > 0;
   }
   return use;
 }
 
 unsigned attn::ptx::countSectors(ArrayRef<uint64_t> addresses, uint32_t lanes, unsigned bytes) {
+  // Lanes side by side touch the same sector, or the next one.
   SmallVector<uint64_t, 64> sectors;
-  for (unsigned lane = 0; lane < addresses.size(); ++lane)
-    if (lanes >> lane & 1)
-      for (uint64_t at = addresses[lane] / kSectorBytes; at <= (addresses[lane] + bytes - 1) / kSectorBytes; ++at)
-        sectors.push_back(at);
+  bool isSorted = true;
+  for (unsigned lane = 0; lane < addresses.size(); ++lane) {
+    if (!(lanes >> lane & 1))
+      continue;
+    for (uint64_t at = addresses[lane] / kSectorBytes; at <= (addresses[lane] + bytes - 1) / kSectorBytes; ++at) {
+      if (!sectors.empty() && at == sectors.back())
+        continue;
+      isSorted &= sectors.empty() || at > sectors.back();
+      sectors.push_back(at);
+    }
+  }
+  if (isSorted)
+    return sectors.size();
   llvm::sort(sectors);
   return std::unique(sectors.begin(), sectors.end()) - sectors.begin();
 }

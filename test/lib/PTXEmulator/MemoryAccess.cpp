@@ -73,12 +73,10 @@ uint8_t *Block::accessShared(const Warp &warp, unsigned lane, const Instruction 
   const unsigned thread = warp.thread(lane);
   bool isInitialised = true;
   uint32_t pending = 0;
-  for (unsigned i = 0; i < bytes; ++i) {
-    const ShadowByte &byte = shadow[offset + i];
-    isInitialised &= byte.initialised;
-    if (byte.pending)
-      pending = byte.pending;
-  }
+  shadow.forStates(offset, bytes, [&](const ShadowState &state) {
+    isInitialised &= state.initialised;
+    pending = state.pending ? state.pending : pending;
+  });
   const bool isWrite = access == Access::Write || access == Access::AsyncWrite;
   if (pending == kMbarrierByte) {
     find(FindingKind::Mbarrier, warp, lane, instruction,

@@ -16,6 +16,7 @@
 
 #include "Families.h"
 #include "Lanewise.h"
+#include "VectorCode.h"
 
 using namespace attn::ptx;
 
@@ -44,7 +45,7 @@ double element(Warp &warp, uint32_t row, unsigned lane, unsigned half, Type type
   const uint32_t bits = warp.row<uint32_t>(row)[lane];
   switch (type) {
   case Type::BF16: return asFloat(bits >> (16 * half) << 16);
-  case Type::F16: return decode(bits >> (16 * half) & 0xffff, kF16);
+  case Type::F16: return decodeHalf(uint16_t(bits >> (16 * half)));
   default: return asFloat(bits & 0xffffe000); // the lower 13 bits of a tf32 operand are ignored
   }
 }
@@ -67,10 +68,7 @@ void multiply(Warp &warp, const Instruction &instruction, LaneMask lanes) {
       b[at.row][at.column] = element(warp, rowsB[i / perRegister], lane, i % perRegister, instruction.type);
     }
   }
-  for (unsigned row = 0; row < kM; ++row)
-    for (unsigned inner = 0; inner < k; ++inner)
-      for (unsigned column = 0; column < kN; ++column)
-        sum[row][column] += a[row][inner] * b[inner][column];
+  multiplyAdd(&sum[0][0], &a[0][0], &b[0][0], kM, k, kN, kLargestK, kN);
 
   uint32_t result[4][kLanes] = {};
   for (unsigned lane = 0; lane < kLanes; ++lane) {

@@ -8,11 +8,13 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <bit>
+
 using namespace llvm;
 using namespace attn::ptx;
 
 Clocks::Clocks(unsigned threads, unsigned agents)
-    : own(threads, 1), firstFenced(threads + agents),
+    : own(threads, 1), ownFenced(agents ? threads : 0), firstFenced(threads + agents),
       base(threads, std::make_shared<ClockVector>(threads + (agents ? agents + threads : 0), 0)) {}
 
 static void join(ClockVector &to, const ClockVector &from) {
@@ -28,6 +30,10 @@ void Clocks::release(unsigned thread, SyncPoint &point) {
     join(*point.joined, *base[thread]);
   }
   (*point.joined)[thread] = std::max((*point.joined)[thread], own[thread]);
+  if (!ownFenced.empty()) {
+    uint32_t &fenced = (*point.joined)[firstFenced + thread];
+    fenced = std::max(fenced, ownFenced[thread]);
+  }
   ++own[thread];
 }
 
@@ -55,11 +61,58 @@ void Clocks::releaseAgent(unsigned agent, uint32_t clock, SyncPoint &point) {
 }
 
 void Clocks::fenceProxy(unsigned thread) {
-  auto fenced = std::make_shared<ClockVector>(*base[thread]);
-  for (size_t i = 0; i < own.size(); ++i)
-    (*fenced)[firstFenced + i] = (*fenced)[i];
-  (*fenced)[firstFenced + thread] = own[thread]++;
-  base[thread] = std::move(fenced);
+  if (lastUnfenced != base[thread]) {
+    auto fenced = std::make_shared<ClockVector>(*base[thread]);
+    for (size_t i = 0; i < own.size(); ++i)
+      (*fenced)[firstFenced + i] = (*fenced)[i];
+    lastUnfenced = base[thread];
+    lastFenced = std::move(fenced);
+  }
+  base[thread] = lastFenced;
+  ownFenced[thread] = own[thread]++;
+}
+
+void Shadow::split(Cell &cell, uint64_t alignment) {
+  const unsigned shift = std::countr_zero(alignment | kCellBytes), before = cell.parts ? cell.shift : kCellShift;
+  if (cell.parts && cell.shift <= shift)
+    return;
+  // A list belongs to one part: the others have copies.
+  auto copy = [&](const EpochSet &set) {
+    EpochSet own = set;
+    if (set.list)
+      addList(own, SmallVector<Epoch, 8>(ArrayRef<Epoch>(lists[set.list - 1])));
+    return own;
+  };
+  auto parts = std::make_unique<ShadowState[]>(kCellBytes >> shift);
+  for (unsigned i = 0; i < kCellBytes >> shift; ++i) {
+    const ShadowState &from = cell.parts ? cell.parts[i >> (before - shift)] : cell.state;
+    parts[i] = from;
+    if (i & ((1u << (before - shift)) - 1)) {
+      parts[i].reads = copy(from.reads);
+      parts[i].atomics = copy(from.atomics);
+    }
+  }
+  cell.parts = std::move(parts);
+  cell.shift = shift;
+}
+
+void Shadow::unite(Cell &cell) {
+  const ShadowState &first = cell.parts[0];
+  auto isNone = [](const EpochSet &set) { return !set.list && !set.only.clock; };
+  for (unsigned i = 0; i < kCellBytes >> cell.shift; ++i) {
+    const ShadowState &part = cell.parts[i];
+    if (part.write != first.write || part.pending != first.pending || part.initialised != first.initialised ||
+        !isNone(part.reads) || !isNone(part.atomics))
+      return;
+  }
+  cell.state = first;
+  cell.parts.reset();
+}
+
+void Shadow::uniteAll(uint64_t offset, uint64_t size) {
+  for (uint64_t i = (offset + kCellBytes - 1) / kCellBytes; i < (offset + size) / kCellBytes; ++i)
+    if (cells[i].parts)
+      unite(cells[i]);
 }
 
 Epoch Shadow::findUnordered(const EpochSet &set, unsigned thread) const {
@@ -89,13 +142,17 @@ void Shadow::record(EpochSet &set, unsigned thread, int line) {
     set.only = epoch;
     return;
   }
+  addList(set, {set.only, epoch});
+}
+
+void Shadow::addList(EpochSet &set, ArrayRef<Epoch> epochs) {
   if (freeLists.empty()) {
     lists.emplace_back();
     freeLists.push_back(lists.size());
   }
   set.list = freeLists.back();
   freeLists.pop_back();
-  lists[set.list - 1].assign({set.only, epoch});
+  lists[set.list - 1].assign(epochs.begin(), epochs.end());
 }
 
 void Shadow::clear(EpochSet &set) {
@@ -108,25 +165,27 @@ void Shadow::clear(EpochSet &set) {
 
 Epoch Shadow::access(uint64_t offset, unsigned size, Access access, unsigned thread, int line) {
   Epoch racing;
-  for (uint64_t i = offset; i < offset + size; ++i) {
-    ShadowByte &byte = bytes[i];
-    if (byte.write.clock && !clocks.isOrdered(byte.write.thread, byte.write.clock, thread))
-      racing = byte.write;
+  const Epoch now{clocks.now(thread), uint16_t(thread), line};
+  forStates(offset, size, [&](ShadowState &state) {
+    if (state.write.clock && !clocks.isOrdered(state.write.thread, state.write.clock, thread))
+      racing = state.write;
     if (access != Access::Read && !racing.clock)
-      racing = findUnordered(byte.reads, thread);
+      racing = findUnordered(state.reads, thread);
     if (access != Access::Atomic && !racing.clock)
-      racing = findUnordered(byte.atomics, thread);
+      racing = findUnordered(state.atomics, thread);
     if (access == Access::Read) {
-      record(byte.reads, thread, line);
+      record(state.reads, thread, line);
     } else if (access == Access::Atomic) {
-      record(byte.atomics, thread, line);
+      record(state.atomics, thread, line);
     } else {
-      clear(byte.reads);
-      clear(byte.atomics);
-      byte.write = {clocks.now(thread), uint16_t(thread), line};
+      clear(state.reads);
+      clear(state.atomics);
+      state.write = now;
     }
-    byte.initialised |= access == Access::Write || access == Access::Atomic;
-  }
+    state.initialised |= access == Access::Write || access == Access::Atomic;
+  });
+  if (access == Access::Write || access == Access::AsyncWrite)
+    uniteAll(offset, size);
   return racing;
 }
 
@@ -137,13 +196,7 @@ void Shadow::recordAgent(EpochSet &set, Epoch epoch) {
     return;
   }
   if (!set.list) {
-    if (freeLists.empty()) {
-      lists.emplace_back();
-      freeLists.push_back(lists.size());
-    }
-    set.list = freeLists.back();
-    freeLists.pop_back();
-    lists[set.list - 1].assign({set.only, epoch});
+    addList(set, {set.only, epoch});
     return;
   }
   for (Epoch &old : lists[set.list - 1]) {
@@ -157,28 +210,27 @@ void Shadow::recordAgent(EpochSet &set, Epoch epoch) {
 
 Shadow::AsyncConflict Shadow::accessAsync(uint64_t offset, unsigned size, const AsyncAccess &access) {
   AsyncConflict conflict;
-  for (uint64_t i = offset; i < offset + size; ++i) {
-    ShadowByte &byte = bytes[i];
-    const Epoch write = byte.write;
+  const Epoch epoch{access.clock, uint16_t(access.agent), access.line};
+  forStates(offset, size, [&](ShadowState &state) {
+    const Epoch write = state.write;
     if (write.clock && !conflict.other.clock) {
       if (!clocks.isOrdered(write.thread, write.clock, access.issuer))
         conflict = {write, false};
       else if (!clocks.isFenced(write.thread, write.clock, access.issuer))
         conflict = {write, true};
     }
-    const Epoch epoch{access.clock, uint16_t(access.agent), access.line};
-    if (!access.isWrite) {
-      recordAgent(byte.reads, epoch);
-      continue;
-    }
+    if (!access.isWrite)
+      return recordAgent(state.reads, epoch);
     if (!conflict.other.clock)
-      conflict.other = findUnordered(byte.reads, access.issuer);
+      conflict.other = findUnordered(state.reads, access.issuer);
     if (!conflict.other.clock)
-      conflict.other = findUnordered(byte.atomics, access.issuer);
-    clear(byte.reads);
-    clear(byte.atomics);
-    byte.write = epoch;
-    byte.initialised = true;
-  }
+      conflict.other = findUnordered(state.atomics, access.issuer);
+    clear(state.reads);
+    clear(state.atomics);
+    state.write = epoch;
+    state.initialised = true;
+  });
+  if (access.isWrite)
+    uniteAll(offset, size);
   return conflict;
 }
