@@ -75,7 +75,8 @@ void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &
   SmallVector<Slice> slices;
   SmallVector<Value> parts;
   llvm::StringMap<Value> byName;
-  for (auto [map, output, spec] : llvm::zip(outputMaps, outputs, ArrayRef(getOperandSpecs(finalize)).drop_front(3))) {
+  const SmallVector<OperandSpec> specs = getOperandSpecs(finalize);
+  for (auto [map, output, spec] : llvm::zip(outputMaps, outputs, ArrayRef(specs).drop_front(3))) {
     tileMaps.push_back(map);
     slices.push_back(getOutputSlice(b, s, at, map));
     parts.push_back(createSlice(b, loc, output, slices.back()));
