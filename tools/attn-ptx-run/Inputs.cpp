@@ -7,6 +7,8 @@
 #include "Inputs.h"
 #include "../common/BeyondLengths.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,6 +16,7 @@
 using namespace llvm;
 using namespace attn;
 using namespace attn::driver;
+using namespace attn::ptx;
 
 namespace {
 
@@ -24,11 +27,21 @@ bool isFloat(NpyType type) {
   return type == NpyType::Float16 || type == NpyType::BFloat16 || type == NpyType::Float32 || type == NpyType::Float64;
 }
 
-/// Beyond this magnitude eight rows of Q are left as they are after each eight, so that a warp has rows of both kinds.
+/// Beyond this magnitude each second row of Q is left as it is, so that a warp has rows of both kinds.
 constexpr double kMixedMagnitude = 1 << 20;
+/// A thread's registers are of rows that are eight apart: the next eight begin with the next factor.
 constexpr int64_t kRowGroup = 8;
 /// What a float16 may be multiplied with; K takes the rest.
 constexpr double kLargestFactor16 = 1 << 13;
+/// Scores of all rows: of keys that weigh alike; whose maximum grows by little, by more than a maximum may lag behind,
+/// and by so much that no weight of before is left.
+constexpr double kGrowingFactors[] = {128, 1, 16, 4};
+/// Gradients of rows where one key has all the weight are 0.
+constexpr double kGrowingFactorsOfGradients[] = {8, 1, 4, 2};
+/// Beside rows of several sizes, the last key is so many times as large as the first: each tile has new maxima.
+constexpr double kGrowthOfKeys = 3;
+/// Scores are beyond 2^31, and those of other rows of the warp are not.
+constexpr double kLargeFactors[] = {2147483648, 1};
 
 NpyArray *findFloats(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, StringRef name) {
   for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
@@ -46,13 +59,23 @@ void writeFloat(NpyArray &array, int64_t i, double value) {
     reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
 }
 
-void scale(NpyArray &array, double factor, bool isMixed) {
+double getFactor(ArrayRef<double> factors, int64_t row) { return factors[(row + row / kRowGroup) % factors.size()]; }
+
+void scale(NpyArray &array, ArrayRef<double> factors) {
   const double limit = array.type == NpyType::Float16 ? kLargestFloat16 : HUGE_VAL;
   const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
-  for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i) {
-    if (isMixed && i / columns / kRowGroup % 2 != 0)
-      continue;
-    writeFloat(array, i, std::clamp(readFloat(array, i) * factor, -limit, limit));
+  for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i)
+    writeFloat(array, i, std::clamp(readFloat(array, i) * getFactor(factors, i / columns), -limit, limit));
+}
+
+/// Of a layout whose second last dimension is not that of keys, it is heads that grow, or rows of a page.
+void growKeys(NpyArray &keys) {
+  if (keys.shape.size() < 2)
+    return;
+  const int64_t columns = std::max<int64_t>(keys.shape.back(), 1), rows = keys.shape[keys.shape.size() - 2];
+  for (int64_t i = 0, e = getNumElements(keys.shape); i < e; ++i) {
+    const double place = double(i / columns % rows) / rows;
+    writeFloat(keys, i, readFloat(keys, i) * (1 + (kGrowthOfKeys - 1) * place));
   }
 }
 
@@ -160,8 +183,61 @@ void attn::ptx::copyFloats(const NpyArray &from, NpyArray &to) {
     writeFloat(to, i, readFloat(from, i));
 }
 
+std::string InputKind::print() const {
+  std::string text = factors.size() > 1 ? "magnitudes " : "magnitude ";
+  raw_string_ostream stream(text);
+  interleave(factors, [&](double factor) { stream << format("%.10g", factor); }, [&] { stream << ", "; });
+  stream << (factors.size() > 1 ? " of rows" : "") << (separatesKeys ? ", a key a column" : "");
+  return text;
+}
+
+std::vector<InputKind> attn::ptx::getDefaultKinds(const Kernel &kernel) {
+  const InputKind normal{{1}, /*separatesKeys=*/true, /*firstPoisoned=*/1};
+  // Scores of 2^31 are not exact, and the weights of a backward pass are powers of what they differ from lse.
+  if (kernel.kind == "backward")
+    return {normal, {{std::begin(kGrowingFactorsOfGradients), std::end(kGrowingFactorsOfGradients)}, false, 0}};
+  return {normal,
+          {{std::begin(kGrowingFactors), std::end(kGrowingFactors)}, false, 0},
+          {{std::begin(kLargeFactors), std::end(kLargeFactors)}, false, std::nullopt}};
+}
+
+InputKind attn::ptx::getKind(double magnitude) {
+  if (magnitude > kMixedMagnitude)
+    return {{magnitude, 1}, false, std::nullopt};
+  return {{magnitude}, false, magnitude == 1 ? 1 : 0};
+}
+
+double RowMagnitudes::getLargest() const { return values.empty() ? 1 : *max_element(values); }
+
+std::vector<double> RowMagnitudes::of(const NpyArray &output, int64_t &columns) const {
+  const ArrayRef<int64_t> own = output.shape, ofQueries = shape;
+  columns = 1;
+  if (values.empty())
+    return {};
+  if (own.size() == ofQueries.size() + 1 && own.drop_back() == ofQueries) {
+    columns = own.back();
+    return values;
+  }
+  if (own == ofQueries)
+    return values;
+  // One number a row, heads in front of rows; Q has them behind, or in its columns.
+  const size_t rank = shape.size();
+  const bool isSwapped =
+      rank >= 2 && own.size() == rank && own[rank - 1] == shape[rank - 2] && own[rank - 2] == shape[rank - 1];
+  const bool isInColumns = rank == 2 && own.size() == 3 && own[0] == shape[0] && own[2] == shape[1];
+  if (!isSwapped && !isInColumns)
+    return {};
+  std::vector<double> found;
+  const int64_t rows = own.back(), heads = own[own.size() - 2], headsOfQueries = isSwapped ? heads : 1;
+  for (int64_t i = 0, e = getNumElements(own); i < e; ++i) {
+    const int64_t batch = i / (rows * heads), head = isSwapped ? i / rows % heads : 0;
+    found.push_back(values[(batch * rows + i % rows) * headsOfQueries + head]);
+  }
+  return found;
+}
+
 Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, const ArgumentOptions &options,
-                                                      double magnitude) {
+                                                      const InputKind &kind, RowMagnitudes &magnitudes) {
   Expected<std::vector<NpyArray>> arrays = createArguments(kernel, options);
   if (!arrays)
     return arrays.takeError();
@@ -169,15 +245,25 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
   NpyArray *queries = findFloats(kernel, *arrays, "q"), *keys = findFloats(kernel, *arrays, "k");
   if (!queries)
     queries = findFloats(kernel, *arrays, "");
-  if (queries && magnitude != 1) {
+  if (queries) {
     const bool isNarrow = queries->type == NpyType::Float16 && keys && keys->type == NpyType::Float16;
-    const double factor = isNarrow ? std::min(magnitude, kLargestFactor16) : magnitude;
-    scale(*queries, factor, magnitude > kMixedMagnitude);
-    if (factor < magnitude)
-      scale(*keys, std::min(magnitude / factor, kLargestFactor16), /*isMixed=*/false);
+    const double largest = *max_element(kind.factors);
+    const double ofKeys = isNarrow ? std::clamp(largest / kLargestFactor16, 1.0, kLargestFactor16) : 1;
+    const auto factors = to_vector(map_range(
+        kind.factors, [&](double factor) { return isNarrow ? std::min(factor / ofKeys, kLargestFactor16) : factor; }));
+    if (any_of(factors, [](double factor) { return factor != 1; }))
+      scale(*queries, factors);
+    if (keys && factors.size() > 1 && kernel.kind != "backward")
+      growKeys(*keys);
+    if (ofKeys != 1)
+      scale(*keys, ofKeys);
+    if (!queries->shape.empty())
+      magnitudes.shape.assign(queries->shape.begin(), queries->shape.end() - 1);
+    for (int64_t row = 0, e = getNumElements(magnitudes.shape); row < e; ++row)
+      magnitudes.values.push_back(ofKeys * getFactor(factors, row));
   }
   poisonBeyondLengths(kernel, *arrays);
-  if (magnitude <= kMixedMagnitude)
-    poisonNeighbours(kernel, *arrays, magnitude == 1 ? 1 : 0);
+  if (kind.firstPoisoned)
+    poisonNeighbours(kernel, *arrays, *kind.firstPoisoned);
   return arrays;
 }

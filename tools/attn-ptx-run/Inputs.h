@@ -8,15 +8,40 @@
 
 #include "../common/Driver.h"
 
+#include <optional>
+
 namespace attn::ptx {
 
-/// Random arguments of a kernel. Q is `magnitude` times as large as in `attnc run`: with 128, a maximum that is not the
-/// row's lets powers of two overflow; with 2^31, some rows' scores are beyond what one multiply-add brings to the
-/// exponent. Rows of Q, K, V and their scales beyond the lengths, page tails and pages that no sequence has are NaN (of
-/// int8: 127). Where the rows of batch indices lie one behind the other, K and V of each second one are NaN as well: of
-/// the odd ones in magnitude 1, of the even ones in others.
+/// How the inputs of one run are drawn.
+struct InputKind {
+  /// What rows of Q are multiplied with, in turn (getFactor): scores of several sizes stand in one fragment.
+  std::vector<double> factors = {1};
+  bool separatesKeys = false; ///< so that the rounding of weights is judged
+  /// Where the rows of batch indices lie one behind the other, K and V of each second one from here on are NaN.
+  std::optional<int64_t> firstPoisoned;
+  std::string print() const;
+};
+
+/// What runs without --magnitude: together they execute what is executed for small, growing and very large scores.
+std::vector<InputKind> getDefaultKinds(const Kernel &kernel);
+/// One for --magnitude=X: all of Q X times as large; beyond 2^20, each second row.
+InputKind getKind(double magnitude);
+
+/// How large the scores of the rows of Q are, about.
+struct RowMagnitudes {
+  std::vector<int64_t> shape; ///< of Q without its columns
+  std::vector<double> values; ///< by row, in the order of memory
+  /// For each row of an output; nothing where its rows are not those of Q. `columns` becomes the elements of a row.
+  std::vector<double> of(const NpyArray &output, int64_t &columns) const;
+  double getLargest() const;
+};
+
+/// Random arguments of a kernel, as in `attnc run` but for the kind, and how large the scores of Q's rows are. With a
+/// factor of 128, a maximum that is not the row's lets powers of two overflow; with 2^31, scores are beyond what one
+/// multiply-add brings to the exponent. Rows of Q, K, V and their scales beyond the lengths, page tails and pages that
+/// no sequence has are NaN (of int8: 127).
 llvm::Expected<std::vector<NpyArray>> drawInputs(const Kernel &kernel, const driver::ArgumentOptions &options,
-                                                 double magnitude);
+                                                 const InputKind &kind, RowMagnitudes &magnitudes);
 
 /// The same numbers in the type of `to`.
 void copyFloats(const NpyArray &from, NpyArray &to);

@@ -8,10 +8,12 @@
 #include "CudaEmulator/CudaEmulator.h"
 #include "Inputs.h"
 #include "Summary.h"
+#include "attn-c/attn_runtime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include <cstring>
+#include <random>
 
 using namespace llvm;
 using namespace attn;
@@ -27,6 +29,23 @@ static std::string findTarget(StringRef ptx) {
       .ltrim()
       .take_while([](char c) { return llvm::isAlnum(c) || c == '_'; })
       .str();
+}
+
+/// Where nobody gives the numbers of queries or keys: tiles that all rows and keys fill; others; less than one tile.
+static std::vector<driver::ArgumentOptions> drawSizes(const Kernel &kernel, const driver::ArgumentOptions &given) {
+  constexpr std::pair<int64_t, int64_t> kRanges[] = {{128, 128}, {66, 160}, {1, 40}};
+  std::mt19937_64 generator(given.seed);
+  std::vector<driver::ArgumentOptions> all;
+  for (auto [least, most] : kRanges) {
+    driver::ArgumentOptions own = given;
+    for (const std::string &name : kernel.sizes)
+      if ((name == "sq" || name == "sk") && !given.sizes.contains(name))
+        own.sizes[name] = std::uniform_int_distribution<int64_t>(least, most)(generator);
+    if (own.sizes == given.sizes)
+      return {given};
+    all.push_back(std::move(own));
+  }
+  return all;
 }
 
 Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
@@ -56,6 +75,8 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
         return compiled.takeError();
       forward = std::move(*compiled);
     }
+  // The reference is short beside the emulation, and threads of OpenMP wait by spinning.
+  attn_runtime_set_num_threads(1);
   CudaEmulator &emulator = CudaEmulator::get();
   if (run.maxInstructions)
     emulator.maxInstructions = run.maxInstructions;
@@ -65,31 +86,32 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));
   runner.forward = std::move(forward);
-  std::vector<driver::ArgumentOptions> all = {run.arguments};
+  std::vector<driver::ArgumentOptions> all = drawSizes(runner.kernel.getDescription(), run.arguments);
   for (const auto &sizes : run.moreSizes) {
     all.push_back(run.arguments);
     all.back().sizes = sizes;
   }
+  const bool isDefault = run.kinds.empty();
+  const std::vector<InputKind> kinds = isDefault ? getDefaultKinds(runner.kernel.getDescription()) : run.kinds;
   for (const driver::ArgumentOptions &arguments : all)
-    for (double magnitude : run.magnitudes)
-      for (bool separatesKeys : {false, true})
-        if (!separatesKeys || magnitude == 1)
-          if (Error error = runner.addInputs(run, arguments, magnitude, separatesKeys, *reference))
-            return error;
+    for (auto [i, kind] : enumerate(kinds)) {
+      // Lengths and tables are others as well; once lengths are full, so that the last keys count.
+      driver::ArgumentOptions own = arguments;
+      if (isDefault) {
+        own.seed += i;
+        own.fullLengths = i == 1;
+      }
+      if (Error error = runner.addInputs(run, own, kind, isDefault || !kind.separatesKeys, *reference))
+        return error;
+    }
   return runner;
 }
 
-Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, double magnitude,
-                               bool separatesKeys, const driver::LoadedKernel &reference) {
+Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, InputKind kind,
+                               bool isNeeded, const driver::LoadedKernel &reference) {
   const Kernel &description = kernel.getDescription();
   InputSet input;
-  input.magnitude = magnitude;
-  input.separatesKeys = separatesKeys;
-  raw_string_ostream name(input.name);
-  for (const auto &[size, value] : options.sizes)
-    name << size << value << " ";
-  name << "magnitude " << format("%g", magnitude) << (separatesKeys ? ", a key a column" : "");
-  Expected<std::vector<NpyArray>> arguments = drawInputs(description, options, magnitude);
+  Expected<std::vector<NpyArray>> arguments = drawInputs(description, options, kind, input.magnitudes);
   if (!arguments)
     return arguments.takeError();
   input.arguments = std::move(*arguments);
@@ -102,8 +124,16 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
     const auto &[argument, array] = pair;
     return argument.isOutput && (array.type == NpyType::Float16 || array.type == NpyType::BFloat16);
   });
-  if (separatesKeys && (!isKnown || !rounds || !separateKeys(description, input.arguments)))
-    return Error::success();
+  if (kind.separatesKeys && (!isKnown || !rounds || !separateKeys(description, input.arguments))) {
+    if (!isNeeded)
+      return Error::success();
+    kind.separatesKeys = false;
+  }
+  raw_string_ostream name(input.name);
+  for (const auto &[size, value] : options.sizes)
+    name << size << value << " ";
+  name << kind.print();
+  input.kind = std::move(kind);
   // The reference's floats are of 64 bits.
   for (auto [outputs, whose] :
        {std::pair<std::vector<NpyArray> *, const driver::LoadedKernel *>(&input.initial, &kernel),
@@ -164,7 +194,7 @@ std::vector<OutputError> ProblemRunner::compare(const InputSet &input) const {
   for (auto [argument, found, expected] : zip_equal(kernel.getDescription().arguments, input.arguments, input.expected))
     if (argument.isOutput)
       errors.push_back(compareOutput(kernel.getDescription(), argument.name, found, expected, input.arguments,
-                                     input.magnitude, input.separatesKeys));
+                                     input.magnitudes, input.kind.separatesKeys));
   return errors;
 }
 

@@ -16,7 +16,7 @@ struct ProblemRun {
   std::string kernel; ///< which of the source
   driver::ArgumentOptions arguments;
   std::vector<std::map<std::string, int64_t>> moreSizes; ///< run beside those of `arguments`
-  std::vector<double> magnitudes = {1};                  ///< of drawInputs, one after the other
+  std::vector<InputKind> kinds;                          ///< of inputs, one after the other; none: the default ones
   std::string target;                                    ///< where there is no PTX
   std::string schedule;         ///< as attnc had it: the host's side must be of the same kernels
   std::string ptx;              ///< the text; empty: what attn makes of the source
@@ -27,8 +27,8 @@ struct ProblemRun {
 /// The arguments of one call, and the expected outputs.
 struct InputSet {
   std::string name;
-  double magnitude;
-  bool separatesKeys; ///< so that the rounding of weights is judged
+  InputKind kind;
+  RowMagnitudes magnitudes;
   std::vector<NpyArray> arguments;
   std::vector<NpyArray> initial;  ///< outputs that are updated, before the call
   std::vector<NpyArray> expected; ///< outputs
@@ -46,8 +46,9 @@ public:
 
 private:
   ProblemRunner(driver::LoadedKernel kernel) : kernel(std::move(kernel)) {}
-  llvm::Error addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, double magnitude,
-                        bool separatesKeys, const driver::LoadedKernel &reference);
+  /// None where keys shall be separate and cannot be, unless `isNeeded`: then they are not.
+  llvm::Error addInputs(const ProblemRun &run, const driver::ArgumentOptions &options, InputKind kind, bool isNeeded,
+                        const driver::LoadedKernel &reference);
 
   /// The output and lse that a backward kernel takes: those of the forward pass of these arguments.
   llvm::Error runForwardPass(llvm::MutableArrayRef<NpyArray> arguments) const;

@@ -59,7 +59,9 @@ cl::list<std::string> sizes("size", cl::desc("dynamic sizes, as sq=113,sk=203 (d
                             cl::value_desc("NAME=N"), cl::CommaSeparated, inCategory);
 cl::list<std::string> moreSizes("more-sizes", cl::desc("other sizes to run as well, as sq=114,sk=204"),
                                 cl::value_desc("NAME=N,..."), inCategory);
-cl::list<double> magnitudes("magnitude", cl::desc("draw Q so many times as large (default 1), one run for each"),
+cl::list<double> magnitudes("magnitude",
+                            cl::desc("draw Q so many times as large, one run for each (default: "
+                                     "rows of several sizes, in three runs)"),
                             cl::value_desc("X"), cl::CommaSeparated, inCategory);
 cl::opt<unsigned> multiprocessors("multiprocessors",
                                   cl::desc("of the device: persistent blocks are no more (default 3)"),
@@ -120,8 +122,13 @@ Expected<ProblemRun> createProblemRun() {
   run.schedule = schedule;
   run.multiprocessors = multiprocessors;
   run.maxInstructions = faultFile.empty() || maxInstructions.getNumOccurrences() ? uint64_t(maxInstructions) : 0;
-  if (!magnitudes.empty())
-    run.magnitudes.assign(magnitudes.begin(), magnitudes.end());
+  for (double magnitude : magnitudes) {
+    run.kinds.push_back(getKind(magnitude));
+    if (magnitude == 1) {
+      run.kinds.push_back(run.kinds.back());
+      run.kinds.back().separatesKeys = true;
+    }
+  }
   Expected<std::map<std::string, int64_t>> given = driver::parseSizes(std::vector<std::string>(sizes));
   if (!given)
     return given.takeError();
