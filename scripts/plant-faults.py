@@ -61,7 +61,7 @@ KERNELS = {
     "window": Kernel("b1 hq2 sq113 sk203 d64 f16 window=31,9 align=bottom_right out=lse"),
     "chunk": Kernel("b2 hq1 sq65 sk130 d64 bf16 chunk=16 align=offset softcap=20"),
     "bias": Kernel("b2 hq2 hkv1 sq33 sk130 d64 bf16 bias=1,2,33,130 mask=2,1,1,130 dropout=0.1"),
-    "split": Kernel("b2 hq4 hkv1 sq1 sk? d64 bf16", "sk=1025", ("sk=1100", "sk=70", "sk=64")),
+    "split": Kernel("b2 hq4 hkv1 sq1 sk? d64 bf16", more=("sk=1100", "sk=70", "sk=64")),
     "split lse": Kernel("b1 hq4 hkv1 sq1 sk1600 d64 f16 out=lse"),
     "decode": Kernel("b3 hq4 hkv2 sq1 sk203 d64 bf16 kv_lengths"),
     "paged": Kernel(
@@ -159,6 +159,8 @@ OUTCOMES = ["caught", "unseen", "output", "same", "unreached", "invalid"]
 
 def outcome(fault: Fault) -> str:
     """The column that the fault counts in."""
+    if is_caught(fault.verdict):
+        return "caught"
     return "output" if fault.verdict == "unseen, same bits" else re.split("[ ,;]", fault.verdict)[0]
 
 

@@ -57,7 +57,8 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetInfo &t
   return machine;
 }
 
-void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops) {
+void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &machine, bool vectorizeLoops,
+                    bool isQuick) {
   moveNarrowFloatsAsIntegers(module);
   std::string width = std::to_string(target.vectorBits);
   for (Function &function : module) {
@@ -92,7 +93,7 @@ void optimizeModule(Module &module, const TargetInfo &target, TargetMachine &mac
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(isQuick ? OptimizationLevel::O1 : OptimizationLevel::O3).run(module, modules);
 }
 
 Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind kind) {
@@ -106,10 +107,12 @@ Expected<std::string> emitFile(Module &module, TargetMachine &machine, FileKind 
   return std::string(bytes.data(), bytes.size());
 }
 
-Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind) {
+Expected<std::string> emitFile(Module &module, const TargetInfo &target, FileKind kind, bool isQuick) {
   Expected<std::unique_ptr<TargetMachine>> machine = createTargetMachine(target);
   if (!machine)
     return machine.takeError();
+  if (isQuick)
+    (*machine)->setOptLevel(CodeGenOptLevel::Less);
   return emitFile(module, **machine, kind);
 }
 

@@ -354,7 +354,7 @@ std::unique_ptr<llvm::Module> Compiler::translate(llvm::LLVMContext &llvmContext
       return nullptr;
     }
   bool isFlash = llvm::all_of(kernels, [](const Kernel &kernel) { return kernel.path == "flash"; });
-  optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash);
+  optimizeModule(*result, objectTarget, **machine, /*vectorizeLoops=*/!isFlash && !options.isQuick, options.isQuick);
   return result;
 }
 
@@ -365,5 +365,5 @@ llvm::Expected<std::string> Compiler::emit(FileKind kind, ModulePart part) {
   std::unique_ptr<llvm::Module> code = translate(llvmContext, part);
   if (!code)
     return llvm::createStringError("translation to LLVM IR failed");
-  return emitFile(*code, objectTarget, kind);
+  return emitFile(*code, objectTarget, kind, options.isQuick);
 }

@@ -1,9 +1,9 @@
 """The shipped PTX, executed: benchmarks/problems/gpu_suite.txt, gpu_regions.txt and examples, in the emulator.
 
 attn-ptx-run compiles a case to PTX, executes it and compares the outputs with the reference; any finding of the
-emulator (a race, a read of what is not there, ...) fails as a wrong number does. Each case runs on three inputs: normal
-scores; rows of several sizes, so that a maximum which is not the row's lets powers of two overflow; and rows beyond what
-one multiply-add brings to an exponent. What no query may read is NaN.
+emulator (a race, a read of what is not there, ...) fails as a wrong number does. Each case runs on three inputs: scores
+of one size; rows of several sizes, so that a maximum which is not the row's lets powers of two overflow; and rows
+beyond what one multiply-add brings to an exponent. What no query may read is NaN.
 """
 
 import os

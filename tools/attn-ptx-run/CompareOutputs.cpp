@@ -25,8 +25,8 @@ constexpr double kScoreError = 1e-5;
 constexpr double kLargestTolerance = 1.5 / (1 << 7);
 /// A row of numbers that are smaller than this share of the largest of all is judged as if it had those.
 constexpr double kRowShare = 1.0 / 16;
-/// Fewer values say nothing about their scatter.
-constexpr int64_t kFewestNumbers = 48;
+/// Fewer values, or fewer rows of them, say nothing about their scatter.
+constexpr int64_t kFewestNumbers = 48, kFewestRows = 16;
 /// Truncation makes values smaller by 0.36 of the type's epsilon in the mean. The bound is a sixteenth of epsilon, and
 /// so many standard errors. Several key tiles may share a column; if one of two truncates, that still exceeds the
 /// bound.
@@ -40,30 +40,36 @@ double getEpsilon(NpyType type) {
   return type == NpyType::BFloat16 ? 1.0 / (1 << 7) : type == NpyType::Float16 ? 1.0 / (1 << 10) : 0;
 }
 
-/// Rows of neighbouring heads and queries that are rows of one tile: of few, those that share a head of K.
-int64_t getTileRows(const Kernel &kernel, const NpyArray &output, ArrayRef<NpyArray> arguments) {
+/// Heads whose rows are rows of one tile: of few queries, those that share a head of K.
+int64_t getHeadsOfTile(const Kernel &kernel, int64_t heads, int64_t rows, bool areHeadsInner,
+                       ArrayRef<NpyArray> arguments) {
   constexpr int64_t kMostTileRows = 64;
   const bool hasPages = any_of(kernel.arguments, [](const KernelArgument &argument) {
     return any_of(argument.checks, [](const ValueCheck &check) { return check.kind == ValueCheck::Kind::BlockTable; });
   });
-  int64_t rows = output.shape.size() == 4 ? output.shape[2] : 1;
   for (auto [argument, array] : zip_equal(kernel.arguments, arguments)) {
-    if (argument.name != "k" || array.shape.size() != 4 || output.shape.size() != 4)
+    if (argument.name != "k" || array.shape.size() != 4)
       continue;
-    const int64_t heads = array.shape[hasPages ? 2 : 1], shared = heads > 0 ? output.shape[1] / heads : 0;
+    const int64_t ofKeys = array.shape[hasPages || areHeadsInner ? 2 : 1], shared = ofKeys > 0 ? heads / ofKeys : 0;
     if (shared > 1 && shared * rows <= kMostTileRows)
-      rows *= shared;
+      return shared;
   }
-  return std::max<int64_t>(rows, 1);
+  return 1;
 }
 
 /// For each row of an output, its place among those that tiles are made of: packed sequences begin with a tile.
-std::vector<int64_t> findPlaces(const Kernel &kernel, StringRef name, const NpyArray &output,
+std::vector<int64_t> findPlaces(const Kernel &kernel, StringRef name, const NpyArray &output, bool areHeadsInner,
                                 ArrayRef<NpyArray> arguments) {
   std::vector<int64_t> places(getNumElements(output.shape) / std::max<int64_t>(output.shape.back(), 1));
-  const int64_t tileRows = getTileRows(kernel, output, arguments);
-  for (auto [i, place] : enumerate(places))
-    place = int64_t(i) % tileRows;
+  if (output.shape.size() == 4) {
+    const int64_t rows = std::max<int64_t>(output.shape[areHeadsInner ? 1 : 2], 1);
+    const int64_t heads = std::max<int64_t>(output.shape[areHeadsInner ? 2 : 1], 1);
+    const int64_t shared = getHeadsOfTile(kernel, heads, rows, areHeadsInner, arguments);
+    for (auto [i, place] : enumerate(places)) {
+      const int64_t row = areHeadsInner ? i / heads % rows : i % rows, head = areHeadsInner ? i % heads : i / rows;
+      place = head % shared * rows + row;
+    }
+  }
   const StringRef ofRows = name == "dk" || name == "dv" ? "cu_seqlens_k" : "cu_seqlens_q";
   const auto *sums = find_if(kernel.arguments, [&](const auto &argument) { return argument.name == ofRows; });
   if (sums == kernel.arguments.end() || output.shape.size() != 3)
@@ -78,41 +84,82 @@ std::vector<int64_t> findPlaces(const Kernel &kernel, StringRef name, const NpyA
   return places;
 }
 
-/// The mean of (out − ref) / ref and its standard error: by the group of rows and of columns, and by column.
+/// Relative errors whose mean is judged.
+class ErrorSums {
+public:
+  void add(double error, double reference, int64_t row) {
+    if (row != lastRow) {
+      closeRow();
+      lastRow = row;
+    }
+    ++count;
+    ++ofRow;
+    sum += error;
+    squares += error * error;
+    sumOfRow += error;
+    references.insert(float(reference));
+  }
+  /// Equal numbers are rounded alike: their errors are one error.
+  bool sayMuch() const { return count >= kFewestNumbers && 2 * int64_t(references.size()) >= count; }
+  double getMean() const { return sum / count; }
+  /// Of independent errors.
+  double getStandardError() const { return std::sqrt(std::max(squares / count - getMean() * getMean(), 0.0) / count); }
+  /// Where the errors of a row are not: by the scatter of rows. Infinite of few.
+  double getStandardErrorByRows() {
+    closeRow();
+    if (rows < kFewestRows)
+      return kInfinity;
+    // Σ (sum of the row − its count · mean)²
+    const double mean = getMean(), scatter = rowSquares - 2 * mean * rowProducts + mean * mean * countSquares;
+    return std::sqrt(std::max(scatter, 0.0) * rows / (rows - 1)) / count;
+  }
+
+private:
+  void closeRow() {
+    rows += ofRow > 0;
+    rowSquares += sumOfRow * sumOfRow;
+    rowProducts += double(ofRow) * sumOfRow;
+    countSquares += double(ofRow) * ofRow;
+    ofRow = 0;
+    sumOfRow = 0;
+  }
+
+  int64_t count = 0, rows = 0, ofRow = 0, lastRow = -1;
+  double sum = 0, squares = 0, sumOfRow = 0, rowSquares = 0, rowProducts = 0, countSquares = 0;
+  std::set<float> references;
+};
+
+/// The mean of (out − ref) / ref and its standard error: by the group of a warp's rows and of columns, by column; of
+/// all, as a decode step has few rows; and by rows and columns of one place, where one loop of several is executed.
+/// Keys that are apart make an output the weight of few keys, whose rounding is its own. A gradient is a sum over keys
+/// or queries, whose factors of 16 bits are rounded once for all columns of a row.
 void judgeBias(const NpyArray &found, const NpyArray &expected, ArrayRef<int64_t> places, double largest,
-               OutputError &result) {
+               bool isGradient, OutputError &result) {
   const double epsilon = getEpsilon(found.type);
   if (epsilon == 0 || found.shape.size() < 3)
     return;
   const int64_t columns = found.shape.back(), groups = (columns + kGroup - 1) / kGroup;
-  struct Sums {
-    int64_t count = 0;
-    double sum = 0, squares = 0;
-    std::set<float> references;
-  };
-  std::vector<Sums> parts(groups * (kWarpRows / kGroup) + columns);
+  const int64_t rowGroups = places.empty() ? 0 : *max_element(places) / kGroup + 1;
+  const int64_t firstColumn = groups * (kWarpRows / kGroup), all = firstColumn + columns, firstPlace = all + 1;
+  std::vector<ErrorSums> parts(firstPlace + groups * rowGroups);
   for (int64_t i = 0, e = getNumElements(found.shape); i < e; ++i) {
     const double b = readFloat(expected, i);
     if (!(std::abs(b) >= kSmallestWeight * largest) || !std::isfinite(b))
       continue;
     const double error = (readFloat(found, i) - b) / b;
-    const int64_t rowGroup = places[i / columns] % kWarpRows / kGroup;
-    for (int64_t number : {rowGroup * groups + i % columns / kGroup, int64_t(parts.size()) - columns + i % columns}) {
-      Sums &part = parts[number];
-      ++part.count;
-      part.sum += error;
-      part.squares += error * error;
-      part.references.insert(float(b));
-    }
+    const int64_t row = i / columns, place = places[row] / kGroup, group = i % columns / kGroup;
+    for (int64_t number : {place % (kWarpRows / kGroup) * groups + group, firstColumn + i % columns, all,
+                           firstPlace + place * groups + group})
+      parts[number].add(error, b, row);
   }
-  for (const Sums &part : parts) {
-    // Equal numbers are rounded alike: their errors are one error.
-    if (part.count < kFewestNumbers || 2 * int64_t(part.references.size()) < part.count)
+  for (ErrorSums &part : parts) {
+    if (!part.sayMuch())
       continue;
-    const double mean = part.sum / part.count;
-    const double variance = std::max(part.squares / part.count - mean * mean, 0.0);
-    const double bound = kBiasShare * epsilon + kStandardErrors * std::sqrt(variance / part.count);
-    if (std::isfinite(result.biasBound) && std::abs(mean) * result.biasBound <= std::abs(result.bias) * bound)
+    const double mean = part.getMean();
+    const double standardError = isGradient ? part.getStandardErrorByRows() : part.getStandardError();
+    const double bound = kBiasShare * epsilon + kStandardErrors * standardError;
+    if (!std::isfinite(bound) ||
+        (std::isfinite(result.biasBound) && std::abs(mean) * result.biasBound <= std::abs(result.bias) * bound))
       continue;
     result.bias = mean;
     result.biasBound = bound;
@@ -144,7 +191,7 @@ bool OutputError::isFine() const { return relative <= tolerance && std::abs(bias
 
 OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const NpyArray &found,
                                      const NpyArray &expected, ArrayRef<NpyArray> arguments,
-                                     const RowMagnitudes &magnitudes, bool separatesKeys) {
+                                     const RowMagnitudes &magnitudes, bool separatesKeys, bool areHeadsInner) {
   OutputError result;
   result.name = name.str();
   const int64_t count = getNumElements(found.shape);
@@ -182,7 +229,8 @@ OutputError attn::ptx::compareOutput(const Kernel &kernel, StringRef name, const
   }
   result.biasBound = kInfinity;
   if (separatesKeys)
-    judgeBias(found, expected, findPlaces(kernel, name, found, arguments), scale, result);
+    judgeBias(found, expected, findPlaces(kernel, name, found, areHeadsInner, arguments), scale,
+              kernel.kind == "backward", result);
   return result;
 }
 

@@ -28,9 +28,11 @@ struct OutputError {
 /// `magnitudes` are those of drawInputs: errors of scores, and so the relative ones of weights, grow with them. What
 /// has the rows of Q is judged row by row: a row of small numbers, or of small scores, has the error of such. The bias
 /// is judged where keys are separate (separateKeys): for all rows of the same eight of a warp's, eight columns at a
-/// time, which is what one instruction rounds of the weights, and for each column, as of the output.
+/// time, which is what one instruction rounds of the weights; for each column, as of the output; for all; and for the
+/// same eight rows of a head, which have the same kinds of tiles. `areHeadsInner`: as of separateKeys.
 OutputError compareOutput(const Kernel &kernel, llvm::StringRef name, const NpyArray &found, const NpyArray &expected,
-                          llvm::ArrayRef<NpyArray> arguments, const RowMagnitudes &magnitudes, bool separatesKeys);
+                          llvm::ArrayRef<NpyArray> arguments, const RowMagnitudes &magnitudes, bool separatesKeys,
+                          bool areHeadsInner);
 
 void print(llvm::raw_ostream &stream, const OutputError &error);
 

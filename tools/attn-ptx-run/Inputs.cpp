@@ -129,7 +129,7 @@ void setOnes(NpyArray &array, int64_t first, int64_t rows, int64_t inner, int64_
 
 } // namespace
 
-bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arrays) {
+bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, bool areHeadsInner) {
   NpyArray *values = nullptr, *table = nullptr, *sums = nullptr;
   const ValueCheck *check = nullptr;
   for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
@@ -158,8 +158,9 @@ bool attn::ptx::separateKeys(const Kernel &kernel, MutableArrayRef<NpyArray> arr
     return true;
   }
   if (!table) { // [batch, heads, keys, D]
-    const int64_t rows = values->shape[2], inner = columns;
-    for (int64_t i = 0; i < values->shape[0] * values->shape[1]; ++i)
+    const int64_t rows = values->shape[areHeadsInner ? 1 : 2],
+                  inner = areHeadsInner ? values->shape[2] * columns : columns;
+    for (int64_t i = 0, e = getNumElements(values->shape) / std::max<int64_t>(rows * inner, 1); i < e; ++i)
       setOnes(*values, i * rows * inner, rows, inner, columns, 0);
     return true;
   }

@@ -31,18 +31,40 @@ static std::string findTarget(StringRef ptx) {
       .str();
 }
 
-/// Where nobody gives the numbers of queries or keys: tiles that all rows and keys fill; others; less than one tile.
+namespace {
+struct SizeRange {
+  int64_t leastQueries, mostQueries;
+  int64_t leastKeys, mostKeys;
+  int64_t parity; ///< of the number of keys
+};
+/// Tiles that all rows and keys fill; more than one of queries, and more of keys than stages; more queries than keys,
+/// and more than half a tile of those; less than one. Of two numbers side by side, a comparison that is off by one
+/// keeps one key too many or too few.
+constexpr SizeRange kSizes[] = {
+    {128, 128, 256, 256, 0}, {193, 257, 385, 449, 1}, {130, 160, 66, 126, 0}, {1, 40, 1, 39, 1}};
+/// Of few queries, keys are split where there are many.
+constexpr SizeRange kSplitSizes = {1, 1, 1025, 1151, 1};
+} // namespace
+
+/// Where nobody gives the numbers of queries or keys.
 static std::vector<driver::ArgumentOptions> drawSizes(const Kernel &kernel, const driver::ArgumentOptions &given) {
-  constexpr std::pair<int64_t, int64_t> kRanges[] = {{128, 128}, {66, 160}, {1, 40}};
+  auto isOpen = [&](StringRef name) { return is_contained(kernel.sizes, name) && !given.sizes.contains(name.str()); };
+  if (!isOpen("sq") && !isOpen("sk"))
+    return {given};
+  std::vector<SizeRange> ranges(std::begin(kSizes), std::end(kSizes));
+  if (!isOpen("sq"))
+    ranges.push_back(kSplitSizes);
   std::mt19937_64 generator(given.seed);
+  auto draw = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(generator);
+  };
   std::vector<driver::ArgumentOptions> all;
-  for (auto [least, most] : kRanges) {
+  for (const SizeRange &range : ranges) {
     driver::ArgumentOptions own = given;
-    for (const std::string &name : kernel.sizes)
-      if ((name == "sq" || name == "sk") && !given.sizes.contains(name))
-        own.sizes[name] = std::uniform_int_distribution<int64_t>(least, most)(generator);
-    if (own.sizes == given.sizes)
-      return {given};
+    if (isOpen("sq"))
+      own.sizes["sq"] = draw(range.leastQueries, range.mostQueries);
+    if (isOpen("sk"))
+      own.sizes["sk"] = draw(range.leastKeys / 2, (range.mostKeys - range.parity) / 2) * 2 + range.parity;
     all.push_back(std::move(own));
   }
   return all;
@@ -55,6 +77,7 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     return createStringError("expected a line '.target sm_80' or the like in the PTX, found none");
   options.schedule = run.schedule;
   options.embedCubin = false;
+  options.isQuick = true; // PTX is what it is all the same
   if (!run.ptx.empty())
     options.ptx = run.ptx;
   options.failOnFallback = run.ptx.empty();
@@ -86,24 +109,25 @@ Expected<ProblemRunner> ProblemRunner::create(const ProblemRun &run) {
     return createStringError(attn_cuda_message());
   ProblemRunner runner(std::move(*kernel));
   runner.forward = std::move(forward);
-  std::vector<driver::ArgumentOptions> all = drawSizes(runner.kernel.getDescription(), run.arguments);
-  for (const auto &sizes : run.moreSizes) {
-    all.push_back(run.arguments);
-    all.back().sizes = sizes;
-  }
+  runner.areHeadsInner = run.source.problem && StringRef(*run.source.problem).contains("layout=bshd");
   const bool isDefault = run.kinds.empty();
   const std::vector<InputKind> kinds = isDefault ? getDefaultKinds(runner.kernel.getDescription()) : run.kinds;
-  for (const driver::ArgumentOptions &arguments : all)
-    for (auto [i, kind] : enumerate(kinds)) {
-      // Lengths and tables are others as well; once lengths are full, so that the last keys count.
-      driver::ArgumentOptions own = arguments;
-      if (isDefault) {
-        own.seed += i;
-        own.fullLengths = i == 1;
-      }
-      if (Error error = runner.addInputs(run, own, kind, isDefault || !kind.separatesKeys, *reference))
-        return error;
+  for (auto [i, kind] : enumerate(kinds)) {
+    // Sizes, lengths and tables are others as well; once lengths are full, so that the last keys count.
+    driver::ArgumentOptions own = run.arguments;
+    if (isDefault) {
+      own.seed += i;
+      own.fullLengths = i == 1;
     }
+    std::vector<driver::ArgumentOptions> all = drawSizes(runner.kernel.getDescription(), own);
+    for (const auto &sizes : run.moreSizes) {
+      all.push_back(own);
+      all.back().sizes = sizes;
+    }
+    for (const driver::ArgumentOptions &arguments : all)
+      if (Error error = runner.addInputs(run, arguments, kind, isDefault || !kind.separatesKeys, *reference))
+        return error;
+  }
   return runner;
 }
 
@@ -119,12 +143,12 @@ Error ProblemRunner::addInputs(const ProblemRun &run, const driver::ArgumentOpti
     return error;
   // By a problem line: of IR it is not known which dimension holds keys. 16 bits: others do not round weights.
   const StringRef line = run.source.problem ? StringRef(*run.source.problem) : "layout=";
-  const bool isKnown = !line.contains("layout=") || line.contains("layout=varlen");
+  const bool isKnown = !line.contains("layout=") || line.contains("layout=varlen") || areHeadsInner;
   const bool rounds = any_of(zip_equal(description.arguments, input.arguments), [](auto pair) {
     const auto &[argument, array] = pair;
     return argument.isOutput && (array.type == NpyType::Float16 || array.type == NpyType::BFloat16);
   });
-  if (kind.separatesKeys && (!isKnown || !rounds || !separateKeys(description, input.arguments))) {
+  if (kind.separatesKeys && (!isKnown || !rounds || !separateKeys(description, input.arguments, areHeadsInner))) {
     if (!isNeeded)
       return Error::success();
     kind.separatesKeys = false;
@@ -194,7 +218,7 @@ std::vector<OutputError> ProblemRunner::compare(const InputSet &input) const {
   for (auto [argument, found, expected] : zip_equal(kernel.getDescription().arguments, input.arguments, input.expected))
     if (argument.isOutput)
       errors.push_back(compareOutput(kernel.getDescription(), argument.name, found, expected, input.arguments,
-                                     input.magnitudes, input.kind.separatesKeys));
+                                     input.magnitudes, input.kind.separatesKeys, areHeadsInner));
   return errors;
 }
 

@@ -55,6 +55,7 @@ private:
 
   driver::LoadedKernel kernel;
   std::optional<driver::LoadedKernel> forward; ///< the reference of the other kernel of a backward one's pair
+  bool areHeadsInner = false;                  ///< tensors are [batch, rows, heads, D]
   std::vector<InputSet> inputs;
 };
 

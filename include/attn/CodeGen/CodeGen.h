@@ -29,15 +29,17 @@ namespace attn {
 /// A machine for position-independent code on `target`.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetInfo &target);
 
-/// Gives every function the target's attributes and runs LLVM's -O3 pipeline. Flash kernels are vectors already. On
-/// them LLVM's own vectorisers, which serve materialised chains, would only take time.
+/// Gives every function the target's attributes and runs LLVM's -O3 pipeline, or -O1 with `isQuick`: for code that runs
+/// once. Flash kernels are vectors already. On them LLVM's own vectorisers, which serve materialised chains, would only
+/// take time.
 void optimizeModule(llvm::Module &module, const TargetInfo &target, llvm::TargetMachine &machine,
-                    bool vectorizeLoops = true);
+                    bool vectorizeLoops = true, bool isQuick = false);
 
 enum class FileKind { Object, Assembly };
 /// Machine code as the bytes of a file.
 llvm::Expected<std::string> emitFile(llvm::Module &module, llvm::TargetMachine &machine, FileKind kind);
-llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &target, FileKind kind);
+llvm::Expected<std::string> emitFile(llvm::Module &module, const TargetInfo &target, FileKind kind,
+                                     bool isQuick = false);
 
 /// Links an object into a shared library and returns its bytes. With `needsRuntime`, libattn_runtime.so is searched
 /// next to the running library, then in ../lib, and recorded as a dependency with its folder as run path.

@@ -56,6 +56,8 @@ struct CompileOptions {
   /// Where the reference pipeline runs: intermediates in the types of the ops themselves, as an unfused chain would.
   bool unfused = false;
   bool failOnFallback = false;
+  /// LLVM's -O1 for code on the processor, which runs once: it takes longer to optimise than to run.
+  bool isQuick = false;
   /// Finds attention in linalg; false compiles it as it is written.
   bool raise = true;
   /// Fields of the schedules, as "query_tile=64 key_tile=32"; the policy chooses the others.
