@@ -42,6 +42,10 @@ constexpr double kGrowingFactorsOfGradients[] = {8, 1, 4, 2};
 constexpr double kGrowthOfKeys = 3;
 /// Scores are beyond 2^31, and those of other rows of the warp are not.
 constexpr double kLargeFactors[] = {2147483648, 1};
+/// Beside rows of scores whose maximum lags behind: one whose maximum grows, in one group of a warp's rows after
+/// another. The first one comes late: a decode step has fewer rows, and needs all of them to judge roundings.
+constexpr double kFactorOfFewRows = 16;
+constexpr int64_t kFewRows = 33;
 
 NpyArray *findFloats(const Kernel &kernel, MutableArrayRef<NpyArray> arrays, StringRef name) {
   for (auto [argument, array] : zip_equal(kernel.arguments, arrays))
@@ -59,13 +63,20 @@ void writeFloat(NpyArray &array, int64_t i, double value) {
     reinterpret_cast<uint16_t *>(array.data)[i] = toNarrowFloat(array.type, value);
 }
 
-double getFactor(ArrayRef<double> factors, int64_t row) { return factors[(row + row / kRowGroup) % factors.size()]; }
+/// The number of a row, one more at each group.
+int64_t getPlace(int64_t row) { return row + row / kRowGroup; }
+double getFactor(ArrayRef<double> factors, int64_t row) { return factors[getPlace(row) % factors.size()]; }
+double getFactorOfFew(const InputKind &kind, int64_t row) {
+  return getPlace(row) % kFewRows == kFewRows - 1 ? kind.ofFewRows : 1;
+}
 
-void scale(NpyArray &array, ArrayRef<double> factors) {
+/// Each row by its own factor.
+void scale(NpyArray &array, function_ref<double(int64_t)> getFactorOfRow) {
   const double limit = array.type == NpyType::Float16 ? kLargestFloat16 : HUGE_VAL;
   const int64_t columns = array.shape.empty() ? 1 : std::max<int64_t>(array.shape.back(), 1);
   for (int64_t i = 0, e = getNumElements(array.shape); i < e; ++i)
-    writeFloat(array, i, std::clamp(readFloat(array, i) * getFactor(factors, i / columns), -limit, limit));
+    if (const double factor = getFactorOfRow(i / columns); factor != 1)
+      writeFloat(array, i, std::clamp(readFloat(array, i) * factor, -limit, limit));
 }
 
 /// Of a layout whose second last dimension is not that of keys, it is heads that grow, or rows of a page.
@@ -188,15 +199,19 @@ std::string InputKind::print() const {
   std::string text = factors.size() > 1 ? "magnitudes " : "magnitude ";
   raw_string_ostream stream(text);
   interleave(factors, [&](double factor) { stream << format("%.10g", factor); }, [&] { stream << ", "; });
-  stream << (factors.size() > 1 ? " of rows" : "") << (separatesKeys ? ", a key a column" : "");
+  stream << (factors.size() > 1 ? " of rows" : "");
+  if (ofFewRows != 1)
+    stream << format(", %.10g of few rows", ofFewRows);
+  stream << (separatesKeys ? ", a key a column" : "");
   return text;
 }
 
 std::vector<InputKind> attn::ptx::getDefaultKinds(const Kernel &kernel) {
-  const InputKind normal{{1}, /*separatesKeys=*/true, /*firstPoisoned=*/1};
+  InputKind normal{{1}, /*separatesKeys=*/true, /*firstPoisoned=*/1};
   // Scores of 2^31 are not exact, and the weights of a backward pass are powers of what they differ from lse.
   if (kernel.kind == "backward")
     return {normal, {{std::begin(kGrowingFactorsOfGradients), std::end(kGrowingFactorsOfGradients)}, false, 0}};
+  normal.ofFewRows = kFactorOfFewRows;
   return {normal,
           {{std::begin(kGrowingFactors), std::end(kGrowingFactors)}, false, 0},
           {{std::begin(kLargeFactors), std::end(kLargeFactors)}, false, std::nullopt}};
@@ -252,16 +267,16 @@ Expected<std::vector<NpyArray>> attn::ptx::drawInputs(const Kernel &kernel, cons
     const double ofKeys = isNarrow ? std::clamp(largest / kLargestFactor16, 1.0, kLargestFactor16) : 1;
     const auto factors = to_vector(map_range(
         kind.factors, [&](double factor) { return isNarrow ? std::min(factor / ofKeys, kLargestFactor16) : factor; }));
-    if (any_of(factors, [](double factor) { return factor != 1; }))
-      scale(*queries, factors);
+    auto getOwn = [&](int64_t row) { return getFactor(factors, row) * getFactorOfFew(kind, row); };
+    scale(*queries, getOwn);
     if (keys && factors.size() > 1 && kernel.kind != "backward")
       growKeys(*keys);
     if (ofKeys != 1)
-      scale(*keys, ofKeys);
+      scale(*keys, [&](int64_t) { return ofKeys; });
     if (!queries->shape.empty())
       magnitudes.shape.assign(queries->shape.begin(), queries->shape.end() - 1);
     for (int64_t row = 0, e = getNumElements(magnitudes.shape); row < e; ++row)
-      magnitudes.values.push_back(ofKeys * getFactor(factors, row));
+      magnitudes.values.push_back(ofKeys * getOwn(row));
   }
   poisonBeyondLengths(kernel, *arrays);
   if (kind.firstPoisoned)

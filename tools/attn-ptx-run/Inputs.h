@@ -19,6 +19,8 @@ struct InputKind {
   bool separatesKeys = false; ///< so that the rounding of weights is judged
   /// Where the rows of batch indices lie one behind the other, K and V of each second one from here on are NaN.
   std::optional<int64_t> firstPoisoned;
+  /// What one row of Q in 33 is multiplied with beside that: mostly the only one of its warp whose maximum grows.
+  double ofFewRows = 1;
   std::string print() const;
 };
 
