@@ -135,14 +135,25 @@ static int32_t checkType(DLDataType type, int64_t index, const attn_argument_spe
   return ATTN_WRONG_TYPE;
 }
 
+int64_t attn_get_stride(const DLTensor *tensor, int64_t dim) {
+  if (tensor->strides)
+    return tensor->strides[dim];
+  int64_t stride = 1;
+  for (int64_t next = dim + 1; next < tensor->ndim; ++next)
+    stride *= tensor->shape[next];
+  return stride;
+}
+
 static int32_t checkStrides(const DLTensor *tensor, int64_t index, const attn_argument_spec *spec, Message *message) {
   if (!tensor->strides || isEmpty(tensor))
     return ATTN_OK;
   int64_t stride = 1;
-  for (int32_t dim = tensor->ndim - 1; dim >= 0; --dim) {
+  int32_t first = spec->is_strided ? tensor->ndim - 1 : 0;
+  for (int32_t dim = tensor->ndim - 1; dim >= first; --dim) {
     if (tensor->shape[dim] != 1 && tensor->strides[dim] != stride) {
       appendArgument(message, index, spec);
-      append(message, ": expected C-contiguous strides (%" PRId64 " in dimension %" PRId32 "), found [", stride, dim);
+      append(message, ": expected %s strides (%" PRId64 " in dimension %" PRId32 "), found [",
+             spec->is_strided ? "row-contiguous" : "C-contiguous", stride, dim);
       for (int32_t each = 0; each < tensor->ndim; ++each)
         append(message, "%s%" PRId64, each ? ", " : "", tensor->strides[each]);
       append(message, "]");
@@ -155,11 +166,21 @@ static int32_t checkStrides(const DLTensor *tensor, int64_t index, const attn_ar
 
 static uintptr_t firstByte(const DLTensor *tensor) { return (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset; }
 
-static uintptr_t countBytes(const DLTensor *tensor) {
+/* The bytes from the element at the lowest address to that at the highest; strides may be 0 or negative. */
+typedef struct Extent {
+  uintptr_t first, count;
+} Extent;
+
+static Extent getExtent(const DLTensor *tensor) {
   uintptr_t bytes = (tensor->dtype.bits + 7) / 8;
-  for (int32_t dim = 0; dim < tensor->ndim; ++dim)
-    bytes *= (uintptr_t)tensor->shape[dim];
-  return bytes;
+  Extent extent = {firstByte(tensor), isEmpty(tensor) ? 0 : bytes};
+  for (int32_t dim = 0; dim < tensor->ndim && extent.count > 0; ++dim) {
+    int64_t stride = attn_get_stride(tensor, dim);
+    uintptr_t length = (uintptr_t)(tensor->shape[dim] - 1) * bytes * (uintptr_t)(stride < 0 ? -stride : stride);
+    extent.count += length;
+    extent.first -= stride < 0 ? length : 0;
+  }
+  return extent;
 }
 
 static int32_t checkPlace(const DLTensor *tensor, int64_t index, const attn_argument_spec *spec, Message *message) {
@@ -196,10 +217,10 @@ static int32_t checkArgument(const DLTensor *const *arguments, const attn_argume
 }
 
 static int overlaps(const DLTensor *a, const DLTensor *b) {
-  uintptr_t firstA = firstByte(a), firstB = firstByte(b);
+  Extent extentA = getExtent(a), extentB = getExtent(b);
   /* Differences instead of ends: a tensor may end where addresses do. An empty one overlaps nothing. */
-  return firstA <= firstB ? firstB - firstA < countBytes(a) && countBytes(b) > 0
-                          : firstA - firstB < countBytes(b) && countBytes(a) > 0;
+  return extentA.first <= extentB.first ? extentB.first - extentA.first < extentA.count && extentB.count > 0
+                                        : extentA.first - extentB.first < extentB.count && extentA.count > 0;
 }
 
 static int32_t checkAliasing(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,

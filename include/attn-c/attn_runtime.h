@@ -59,7 +59,7 @@ typedef struct attn_value_check {
 
 /* What a kernel expects of one argument. An emitter of constants writes it as the LLVM struct
  *   { ptr name, ptr shape, ptr symbols, ptr checks, i32 rank, i32 alignment, i32 is_output, i32 num_checks,
- *     i8 type_code, i8 bits, i8 device_type, [5 x i8] }
+ *     i8 type_code, i8 bits, i8 device_type, i8 is_strided, [4 x i8] }
  * which has 56 bytes and no padding of its own on a 64-bit target. */
 typedef struct attn_argument_spec {
   const char *name;
@@ -74,17 +74,22 @@ typedef struct attn_argument_spec {
   uint8_t type_code; /* DLDataTypeCode, or ATTN_DLPACK_BOOL, which accepts 8-bit kDLUInt as well */
   uint8_t bits;
   uint8_t device_type; /* DLDeviceType; 0 is the CPU */
-  uint8_t padding[5];
+  uint8_t is_strided;  /* 1: any strides but for the last dimension, whose is 1; 0: C-contiguous */
+  uint8_t padding[4];
 } attn_argument_spec;
 
 /* Tests the arguments of a checked entry against its specifications, and returns 0 or the attn_status (1 to 10, see
  * attn.h) of the first test that fails. Count and the argument array come first, then for each argument in turn the
  * tests in the order of their codes, then overlaps of outputs with anything else, then values. Tensors are
- * C-contiguous: null strides mean that, and strides of dimensions of size 1 and of empty tensors are free, as is the
- * address of an empty tensor. `message` receives at most `size` bytes, terminated; it may be null. Of elements it reads
- * only those of arguments with `checks`, and only after all other tests have passed. */
+ * C-contiguous, or strided where the specification says so: null strides mean contiguous ones, and strides of
+ * dimensions of size 1 and of empty tensors are free, as is the address of an empty tensor. `message` receives at most
+ * `size` bytes, terminated; it may be null. Of elements it reads only those of arguments with `checks`, and only after
+ * all other tests have passed. */
 int32_t attn_check_arguments(const DLTensor *const *arguments, int64_t count, const attn_argument_spec *specs,
                              int64_t expected, char *message, size_t size);
+
+/* The stride of dimension `dim` in elements, also where the tensor has none as it is C-contiguous. */
+int64_t attn_get_stride(const DLTensor *tensor, int64_t dim);
 
 #ifdef __cplusplus
 }

@@ -159,6 +159,7 @@ Expected<std::unique_ptr<LoadedObject>> LoadedObject::load(StringRef object) {
   define("attn_parallel_for", &attn_parallel_for);
   // To compile it with each kernel would take more time than a small kernel.
   define("attn_check_arguments", &attn_check_arguments);
+  define("attn_get_stride", &attn_get_stride);
   define("attn_cuda_encode_map", &attn_cuda_encode_map);
   define("attn_cuda_launch", &attn_cuda_launch);
   define("attn_cuda_launch_persistent", &attn_cuda_launch_persistent);

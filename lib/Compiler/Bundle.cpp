@@ -88,7 +88,7 @@ static std::vector<LibraryGroup> groupKernels(ArrayRef<BundleSource> sources, Ar
 
 static bool takesTheSame(const Kernel &a, const Kernel &b) {
   auto isSame = [](const KernelArgument &x, const KernelArgument &y) {
-    return x.element == y.element && x.shape == y.shape;
+    return x.element == y.element && x.shape == y.shape && x.isStrided == y.isStrided;
   };
   return llvm::equal(a.arguments, b.arguments, isSame);
 }

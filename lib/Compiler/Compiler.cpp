@@ -303,7 +303,8 @@ static LogicalResult linkArgumentCheck(llvm::Module &module, llvm::raw_ostream &
     diagnostics << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
-  module.getFunction("attn_check_arguments")->setLinkage(llvm::GlobalValue::InternalLinkage);
+  for (llvm::StringRef name : {"attn_check_arguments", "attn_get_stride"})
+    module.getFunction(name)->setLinkage(llvm::GlobalValue::InternalLinkage);
   return success();
 }
 

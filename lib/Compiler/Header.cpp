@@ -133,7 +133,8 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   os << "/* " << kernel.name << "\n *\n";
   if (!kernel.problem.empty())
     os << " * Problem: " << kernel.problem << "\n *\n";
-  os << " * Arguments, contiguous in row-major order:\n";
+  bool hasStrides = any_of(kernel.arguments, [](const KernelArgument &argument) { return argument.isStrided; });
+  os << " * Arguments, " << (hasStrides ? "in row-major order" : "contiguous in row-major order") << ":\n";
   for (const KernelArgument &argument : kernel.arguments)
     writeArgument(os, argument, kernel.sizes, kernel.isGpu);
   if (!kernel.sizes.empty()) {
@@ -141,6 +142,8 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
     interleaveComma(kernel.sizes, os);
     os << ", int64_t by value\n";
   }
+  if (hasStrides)
+    os << " *   then the strides that are named above, int64_t by value: any, also 0 and negative ones\n";
   os << " * Outputs must not overlap any other argument; inputs may overlap each other and are not written.\n *\n";
   if (kernel.kind == "backward")
     os << " * The gradients of " << kernel.pair
@@ -168,6 +171,9 @@ static void writeKernel(raw_ostream &os, const Kernel &kernel, const CompileOpti
   });
   for (const std::string &size : kernel.sizes)
     os << ", int64_t " << size;
+  for (const KernelArgument &argument : kernel.arguments)
+    for (const std::string &stride : argument.getStrideNames())
+      os << ", int64_t " << stride;
   if (kernel.isGpu) {
     os << ", void *workspace, int64_t workspace_bytes, CUstream stream);\n\n";
     return writeGpuEntries(os, kernel);

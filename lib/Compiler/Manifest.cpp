@@ -73,6 +73,7 @@ static json::Value toJSON(const Kernel &kernel) {
                                      {"dtype", element.numpyName},
                                      {"shape", toJSON(argument.shape, argument.printShape(kernel.sizes))},
                                      {"strides", toJSON(argument.getStrides(), argument.printStrides(kernel.sizes))},
+                                     {"strided", argument.isStrided},
                                      {"alignment", argument.getAlignment(kernel.isGpu)}});
   }
   json::Object conventions{{"lse", "natural"},

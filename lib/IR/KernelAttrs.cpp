@@ -1,7 +1,7 @@
 //===- KernelAttrs.cpp - what the compiler notes on a kernel's function ---===//
 //
 // attn.arguments, attn.sizes, attn.path, attn.conventions, attn.cuda_entry,
-// attn.schedule, attn.kind, attn.pair, attn.grad and attn.name are discardable
+// attn.schedule, attn.kind, attn.pair, attn.grad, attn.name and attn.strided are discardable
 // attributes that later phases and the emitted header trust. Each may also come out of a file, so the dialect
 // verifies their form here. They are dictionaries, not attributes of the dialect:
 // a stock mlir-translate, which does not know it, reads what attn-to-llvm makes.
@@ -99,9 +99,12 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
   auto output = entry.getAs<BoolAttr>("output");
   auto updated = entry.getAs<UnitAttr>("updated");
   auto result = entry.getAs<IntegerAttr>("result");
+  auto strided = entry.getAs<UnitAttr>("strided");
   if (result && (!output || !output.getValue()))
     return false;
-  return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) + bool(result) && name &&
+  if (strided && (!output || output.getValue() || !type || !isa<RankedTensorType>(type.getValue())))
+    return false;
+  return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) + bool(result) + bool(strided) && name &&
          isIdentifier(name) && output && (output.getValue() || !updated) && type &&
          isArgumentType(type.getValue(), places, numSizes);
 }
@@ -138,8 +141,9 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
         !areResults(entries))
       return op->emitError("expected ")
              << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
-             << "with C identifiers, updated and result for outputs alone, and sizes = array<i32: …> of places in "
-             << kSizesAttr << " where a type is dynamic, and checks of integers; found " << value;
+             << "with C identifiers, updated and result for outputs alone, strided for inputs that are tensors, "
+             << "sizes = array<i32: …> of places in " << kSizesAttr
+             << " where a type is dynamic, and checks of integers; found " << value;
     if (auto function = dyn_cast<FunctionOpInterface>(op); !function || function.isExternal())
       return op->emitError("expected ") << kArgumentsAttr << " on a function with a body";
   } else if (attribute.getName() == kSizesAttr) {
@@ -188,8 +192,16 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
-  return verifyName(op, attribute);
+LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kStridedAttr)
+    return verifyName(op, attribute);
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  Type type = function ? function.getArgumentTypes()[argument] : Type();
+  if (!isa<UnitAttr>(attribute.getValue()) || !isa_and_nonnull<RankedTensorType>(type))
+    return op->emitError("expected ") << kStridedAttr << " to be a unit on an argument that is a ranked tensor, found "
+                                      << attribute.getValue() << " on argument " << argument;
+  return success();
 }
 
 LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {

@@ -198,6 +198,13 @@ void IRPrinter::addResults() {
                                                              : tensor(output.name, rowShape, wide));
 }
 
+/// What callers have views of.
+static bool isRows(StringRef argument) {
+  return llvm::is_contained({"q", "k", "v"}, argument) || llvm::any_of(getWords(), [&](const WordInfo &word) {
+           return word.form == WordForm::ScoreSizes && word.argument == argument;
+         });
+}
+
 std::string IRPrinter::print(StringRef name) {
   addSizes();
   query = arguments[0];
@@ -221,11 +228,14 @@ std::string IRPrinter::print(StringRef name) {
     line(formatv("%out = tensor.collapse_shape %out.heads [[0], [1], [2, 3]] : {0} into {1}",
                  printType({b, sq, hq, {problem.dv, ""}}, element), results.front().type));
 
-  SmallVector<TypedValue> parameters = arguments;
+  SmallVector<std::string> parameters;
+  for (const TypedValue &argument : arguments)
+    parameters.push_back(formatv("%{0}: {1} {{attn.name = \"{0}\"{2}}", argument.name, argument.type,
+                                 problem.isStrided && isRows(argument.name) ? ", attn.strided" : ""));
   for (const Problem::Capture &capture : problem.captures)
-    parameters.push_back({capture.name, capture.type, {}});
+    parameters.push_back(formatv("%{0}: {1} {{attn.name = \"{0}\"}", capture.name, capture.type));
   std::string text = "// " + printProblemLine(problem) + "\n";
-  text += ("func.func @" + name + "(").str() + joinEach(parameters, "%{0}: {1} {{attn.name = \"{0}\"}") + ")\n";
+  text += ("func.func @" + name + "(").str() + llvm::join(parameters, ", ") + ")\n";
   text += "    -> (" + joinEach(results, "{1} {{attn.name = \"{0}\"}") + ")";
   if (!problem.grad.empty())
     text += " attributes {attn.grad = [\"" + llvm::join(problem.grad, "\", \"") + "\"]}";

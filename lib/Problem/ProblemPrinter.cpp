@@ -81,6 +81,8 @@ static llvm::SmallVector<std::string> getStructureWords(const Problem &problem, 
     add("pages", std::to_string(*problem.pages));
   if (problem.layout != Problem::Layout::BHSD)
     add("layout", printLayout(problem.layout).str());
+  if (problem.isStrided)
+    words.push_back("strided");
   llvm::SmallVector<StringRef> outputs;
   for (const ProblemOutput &output : kProblemOutputs)
     if (problem.*output.isWanted)

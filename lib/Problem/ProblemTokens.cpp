@@ -83,6 +83,11 @@ static bool storeLayout(Problem &problem, StringRef value) {
   return false;
 }
 
+static bool storeStrided(Problem &problem, StringRef) {
+  problem.isStrided = true;
+  return true;
+}
+
 static bool storeOutputs(Problem &problem, StringRef value) {
   for (StringRef name : llvm::split(value, ',')) {
     const auto *output = llvm::find_if(kProblemOutputs, [&](const ProblemOutput &each) { return each.name == name; });
@@ -125,6 +130,7 @@ static constexpr ProblemToken kLastTokens[] = {
     {"paged", Value, "a page size from 1 to 2147483647 and a page layout", "paged=16 or paged=16,hnd", storePaged},
     {"pages", Value, "a number of pages", "pages=24 or the like", storePages},
     {"layout", Value, "a layout", "layout=bhsd, layout=bshd, layout=bsd or layout=varlen", storeLayout},
+    {"strided", Alone, "strides of each call", "strided", storeStrided},
     {"out", Value, "further outputs", "out=lse, out=weights, out=lse,weights, or some of lse, max and log_sum",
      storeOutputs},
     {"grad", Value, "arguments that have gradients, each once", "grad=q,k,v or the like", storeGrad},

@@ -36,6 +36,11 @@ constexpr llvm::StringLiteral kNameRule =
     "; write the attn.name of an argument, what the function's attention calls it (query or q, key or k, value or v, "
     "bias, sink, scale, k_scale, v_scale), or its number";
 
+/// Rows of the forward function's strided arguments lie anywhere in the backward one, too; then so do those of the
+/// cotangents, its last arguments.
+void copyStrides(mlir::func::FuncOp forward, mlir::ArrayRef<mlir::BlockArgument> kept, mlir::func::FuncOp backward,
+                 unsigned firstCotangent);
+
 /// Renames the forward function, and marks both as a pair.
 mlir::LogicalResult makePair(mlir::func::FuncOp forward, mlir::func::FuncOp backward, llvm::StringRef name);
 

@@ -220,6 +220,7 @@ private:
     backward.addEntryBlock();
     for (auto [i, argumentName] : llvm::enumerate(signature.names))
       backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
+    copyStrides(function, kept, backward, firstCotangent);
     for (auto [i, argument] : llvm::enumerate(wanted))
       backward.setResultAttr(i, kNameAttr,
                              b.getStringAttr(signature.makeUnique("d" + getArgumentName(function, argument))));

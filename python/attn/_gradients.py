@@ -144,7 +144,8 @@ def _run(
     names = _checks.gradients(grad)
     results = saved.checked(is_on_device=_cuda.is_target(call.target))
     problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
-    source, captured = call._replace(problem=problem).traced(**traced)
+    views = [] if _cuda.is_target(call.target) else [*results.values()]
+    source, captured = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
     _check_names(names, options, _captured(source))
     if not _cuda.is_target(call.target):
         results = with_sums(call, results, **traced)

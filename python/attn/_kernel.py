@@ -52,6 +52,7 @@ class Kernel:
         self._names = ([x["name"] for x in self.inputs], [x["name"] for x in self.outputs])
         self._entry_names = [x["name"] for x in entry["arguments"]]
         self._is_for_gpu = _cuda.is_target(manifest["target"]["name"])
+        self._strided = [x["strided"] for x in self.inputs]
         self._updated = [x["name"] for x in self.outputs if x["updated"]]
         self._has_open_outputs = any(isinstance(dim, str) for x in self.outputs for dim in x["shape"])
         if self._is_for_gpu:
@@ -119,7 +120,8 @@ class Kernel:
 
         Args:
           inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
-            where the kernel takes a scalar. An array that is not C-contiguous is copied.
+            where the kernel takes a scalar. An array that is not C-contiguous is copied, unless the kernel takes its
+            strides (`strided` in `self.inputs`) and its rows are contiguous.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
             overlapping the inputs. Made new if it is None, unless the kernel updates one in place (`updated` in
             `self.outputs`).
@@ -147,7 +149,7 @@ class Kernel:
 
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
         """`__call__` of a kernel for a CPU, on NumPy arrays; results are torch tensors where `model` is one."""
-        arrays = [_tensor.contiguous(x) for x in inputs]
+        arrays = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:
             shapes = self.new_shapes(arrays)
@@ -163,6 +165,10 @@ class Kernel:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
         return results[0] if len(results) == 1 else results
+
+    @staticmethod
+    def _in_place(strided: bool, array: Array) -> Array:
+        return array if strided and _tensor.has_rows(array) else _tensor.contiguous(array)
 
     def new_shapes(self, inputs: list[Any]) -> list[list[int]]:
         """The shapes of outputs that are made new, by those of the inputs; the checked entry compares the inputs.

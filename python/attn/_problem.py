@@ -47,6 +47,7 @@ class Problem:
     has_scale: bool = False
     layout: str = "bhsd"
     paged: tuple[int, str, int] | None = None
+    strided: bool = False
     lse: bool = False
     weights: bool = False
     max: bool = False
@@ -86,6 +87,7 @@ class Problem:
             page, page_layout, pages = self.paged
             words.append(f"paged={page}" + ("" if page_layout == "nhd" else f",{page_layout}"))
             words += [] if pages == DYNAMIC else [f"pages={pages}"]
+        words += ["strided"] if self.strided else []
         outputs = [name for name in OUTPUTS if getattr(self, name)]
         if outputs:
             words.append(f"out={','.join(outputs)}")

@@ -196,7 +196,7 @@ def paged_sdpa(
     if dynamic:
         _check_dynamic(call.problem)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target)(*call.inputs, *captured)
+    return api.compiled(source, target).run([*call.inputs, *captured], q)
 
 
 def paged(
@@ -250,7 +250,7 @@ def paged(
     )
     problem = dataclasses.replace(problem, paged=(page, page_layout, pages))
     numbers = api.numbers_of(problem, others)
-    inputs = tensors or [q, k_cache, v_cache, *others[: len(others) - len(numbers)], api.as_i32(table)]
+    inputs = tensors or [*arrays.values(), *others[: len(others) - len(numbers)], api.as_i32(table)]
     return api.Call(problem, problem.sizes.scores, [*inputs, *numbers], target)
 
 

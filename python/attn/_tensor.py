@@ -1,6 +1,7 @@
 """Tensors at the border: any array that the caller has → NumPy view → DLTensor, and results back to the caller's kind.
 
-Nothing is copied unless it is not C-contiguous (or not aligned) in memory.
+Nothing is copied unless its rows are not contiguous (or not aligned) in memory, or the kernel was compiled for
+C-contiguous arrays.
 """
 
 from __future__ import annotations
@@ -173,6 +174,18 @@ def contiguous(array: Array) -> Array:
     """The array itself where it is C-contiguous and aligned, otherwise a copy that is."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.require(array, requirements=["C", "A"])
+
+
+def has_rows(array: Array) -> bool:
+    """True where the elements of a row, the last dimension, lie one after the other, whatever the rows' strides."""
+    size = array.itemsize
+    is_row = array.ndim > 0 and (array.strides[-1] == size or array.shape[-1] == 1)
+    return is_row and array.flags.aligned and all(stride % size == 0 for stride in array.strides)
+
+
+def is_view(array: Array) -> bool:
+    """True for what a kernel with strides of the call reads in place, and one for C-contiguous arrays does not."""
+    return array.ndim > 1 and not array.flags.c_contiguous and has_rows(array)
 
 
 def like(result: Array, model: Any) -> Any:

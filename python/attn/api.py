@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import numbers
 from typing import Any, NamedTuple, Unpack
@@ -61,7 +62,8 @@ def sdpa(
       q, k, v: (B, Hq, Sq, D), (B, Hkv, Sk, D), (B, Hkv, Sk, Dv), all of one type: float32, float64, float16 or
         bfloat16 (ml_dtypes, torch, JAX). Beside a float32 q, k and v may be float16 or bfloat16; with k_scale and
         v_scale they are int8 or float8_e4m3fn (ml_dtypes, torch, JAX). NumPy arrays or anything with `__dlpack__` in
-        CPU memory. C-contiguous ones are used where they lie, others are copied.
+        CPU memory. They are used where they lie if their last dimension is contiguous, whatever their strides
+        (slices, transposed and expanded views), others are copied.
       scale: factor on Q·Kᵀ, any real number; None for 1/√D. An array without dimensions is an argument of the kernel,
         which serves all its values, and has a gradient; it lies in CPU memory for a GPU too.
       causal: "top_left" (keeps j ≤ i), "bottom_right" (j ≤ i + kv_len − q_len) or an integer array [B] of offsets
@@ -126,18 +128,18 @@ def sdpa(
 
 
 def _plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-    """What a kernel takes of dense tensors, and their types and shapes."""
+    """What a kernel takes of tensors, and their shapes, types, and whether they are views."""
     if _cuda.is_target(target):
         device = _cuda.device_of(given)
-        return list(given.values()), tuple([device.form(name, x) for name, x in given.items()])
+        return list(given.values()), tuple([(*device.form(name, x), False) for name, x in given.items()])
     arrays = [_tensor.as_array(name, x) for name, x in given.items()]
-    return arrays, tuple([(x.shape, x.dtype) for x in arrays])
+    return arrays, tuple([(x.shape, x.dtype, _tensor.is_view(x)) for x in arrays])
 
 
 @functools.lru_cache(maxsize=MAX_KERNELS, typed=True)
 def _plain_kernel(
     target: str,
-    types: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...],
+    types: tuple[tuple[tuple[int, ...], np.dtype[Any], bool], ...],
     words: tuple[tuple[str, type, Any], ...],
     scale: Any,
     causal: Any,
@@ -155,7 +157,8 @@ def _plain_kernel(
     Raises:
       TypeError: an option cannot be hashed; otherwise as `prepare`.
     """
-    arrays = [np.broadcast_to(np.empty((), dtype), shape) for shape, dtype in types]
+    strided = any(is_view for _, _, is_view in types)
+    arrays = [np.broadcast_to(np.empty((), dtype), shape) for shape, dtype, _ in types]
     problem, _ = prepare(
         *arrays,
         scale=scale,
@@ -169,7 +172,7 @@ def _plain_kernel(
         return_log_sum=return_log_sum,
         **{name: value for name, _, value in words},
     )
-    call = Call(problem, problem.sizes.scores, arrays, target)
+    call = Call(dataclasses.replace(problem, strided=strided), problem.sizes.scores, [], target)
     return compiled(call.traced(None, None, dynamic=dynamic)[0], target)
 
 
@@ -196,6 +199,8 @@ class Call(NamedTuple):
           dynamic: leave the sizes open.
         """
         problem = self.problem
+        if not _cuda.is_target(self.target) and any(_tensor.is_view(x) for x in self.inputs):
+            problem = dataclasses.replace(problem, strided=True)
         if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
             problem = problem.with_dynamic_sizes()
         result = _trace.trace(

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../common/BeyondLengths.h"
+#include "../common/StridedViews.h"
 #include "Ceilings.h"
 #include "attn/Support/OutputFile.h"
 #include "attnc.h"
@@ -107,7 +108,10 @@ static int runKernel(const RunCommand &command, const LoadedKernel &kernel, cons
       return reportError(outputs.takeError());
     expected = std::move(*outputs);
   }
-  if (Error error = kernel.call(*arguments))
+  StridedViews views;
+  if (command.arguments.inputs.empty())
+    views = StridedViews(description, *arguments, command.arguments.seed);
+  if (Error error = kernel.call(*arguments, &views))
     return reportError(std::move(error));
 
   bool isFine = true;

@@ -42,6 +42,8 @@ llvm::Expected<std::shared_ptr<const TunedFile>> readTuned(llvm::StringRef file,
 /// The options with the schedule that --tuned has for a problem line. A note on standard error if it has none.
 CompileOptions applyTuned(const Source &source, CompileOptions options);
 
+class StridedViews;
+
 /// A kernel in memory, ready to be called.
 class LoadedKernel {
 public:
@@ -55,9 +57,10 @@ public:
   llvm::ArrayRef<Kernel> getKernels() const { return *kernels; }
   /// Another kernel of the same source, which is compiled and loaded already.
   llvm::Expected<LoadedKernel> getKernel(llvm::StringRef name) const;
-  /// Calls the checked entry on buffers in the order of the arguments; an error is its message. Of a kernel for a GPU,
-  /// on copies in the memory of the current context's device (the first one's, where none is current).
-  llvm::Error call(llvm::ArrayRef<NpyArray> arguments) const;
+  /// Calls the checked entry on buffers in the order of the arguments, or on views in their place; an error is its
+  /// message. Of a kernel for a GPU, on copies in the memory of the current context's device (the first one's, where
+  /// none is current).
+  llvm::Error call(llvm::ArrayRef<NpyArray> arguments, const StridedViews *views = nullptr) const;
   /// The arguments for a checked entry; the data are the host's.
   std::vector<DLTensor> describe(llvm::ArrayRef<NpyArray> arguments) const;
   /// The checked entries, as the header declares them; the second one is null for a CPU.

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "StridedViews.h"
 #include "attn-c/attn_runtime.h"
 #include "attn/Compiler/Bundle.h"
 #include "attn/Compiler/MainName.h"
@@ -102,11 +102,13 @@ std::vector<DLTensor> LoadedKernel::describe(ArrayRef<NpyArray> arguments) const
   return tensors;
 }
 
-Error LoadedKernel::call(ArrayRef<NpyArray> arguments) const {
+Error LoadedKernel::call(ArrayRef<NpyArray> arguments, const StridedViews *views) const {
   if (isGpu)
     return callOnDevice(arguments);
   using Entry = int32_t (*)(const DLTensor *const *, int64_t, char *, int64_t);
   std::vector<DLTensor> tensors = describe(arguments);
+  if (views)
+    views->apply(tensors);
   SmallVector<const DLTensor *> pointers;
   for (const DLTensor &tensor : tensors)
     pointers.push_back(&tensor);

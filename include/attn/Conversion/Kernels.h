@@ -11,6 +11,7 @@
 #define ATTN_CONVERSION_KERNELS_H
 
 #include "attn/Support/CNames.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 #include "mlir/IR/Value.h"
@@ -54,7 +55,7 @@ struct ValueCheck {
 };
 
 /// One argument of a kernel, in the order of its C entry: the arguments of the function, then the results that have no
-/// destination among them. C-contiguous.
+/// destination among them.
 struct KernelArgument {
   std::string name;
   ElementKind element = ElementKind::F32;
@@ -65,17 +66,24 @@ struct KernelArgument {
   bool isOutput = false;
   bool isUpdated = false; ///< an output of which the kernel reads or keeps old values, as kv_append does
   bool isScalar = false;  ///< passed by value, not by pointer
-  int64_t result = -1;    ///< of an output: which of the function's results it holds
+  bool isStrided =
+      false;           ///< the call says the strides of all dimensions but the last, whose is 1; others: C-contiguous
+  int64_t result = -1; ///< of an output: which of the function's results it holds
 
   /// Of the first element, in bytes: its own size, and on a GPU, but for integers, what kernels read at once.
   int64_t getAlignment(bool isGpu) const;
 
-  /// Elements between neighbours of each dimension, row-major; kDynamic where a dynamic size is a factor.
+  /// Elements between neighbours of each dimension; kDynamic where the call says it or a dynamic size is a factor.
   llvm::SmallVector<int64_t> getStrides() const;
+  /// int64 parameters of the plain C entry, after all sizes: the strides that the call says, as "q_stride0".
+  llvm::SmallVector<std::string> getStrideNames() const;
   /// The sizes as text: a number, or the name in `sizes`; the strides likewise, as "sk * 64".
   llvm::SmallVector<std::string> printShape(llvm::ArrayRef<std::string> sizes) const;
   llvm::SmallVector<std::string> printStrides(llvm::ArrayRef<std::string> sizes) const;
 };
+
+/// The type of a strided argument: strides known at run time, 1 for the last dimension, no offset.
+mlir::MemRefType getStridedMemref(mlir::ShapedType type);
 
 /// The arguments that attn-describe-kernels has attached to a function.
 llvm::SmallVector<KernelArgument> getKernelArguments(mlir::Operation *function);

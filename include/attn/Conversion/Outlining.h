@@ -23,9 +23,11 @@ mlir::Value createTileCount(mlir::OpBuilder &b, mlir::scf::ForallOp forall, cons
 /// query tiles of one head follow each other. `mapping` has what the body and the bounds read from outside.
 void cloneTile(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value tile, mlir::IRMapping &mapping);
 
-/// The contiguous buffer at an !llvm.ptr as a memref; the sizes of its dynamic dimensions are i64.
-mlir::Value createContiguousMemref(mlir::OpBuilder &b, mlir::Location loc, const mlir::LLVMTypeConverter &converter,
-                                   mlir::MemRefType type, mlir::Value pointer, mlir::ValueRange dynamicSizes);
+/// The buffer at an !llvm.ptr as a memref; the sizes of its dynamic dimensions are i64, and so are the strides of all
+/// dimensions but the last. A buffer without strides is contiguous.
+mlir::Value createMemref(mlir::OpBuilder &b, mlir::Location loc, const mlir::LLVMTypeConverter &converter,
+                         mlir::MemRefType type, mlir::Value pointer, mlir::ValueRange dynamicSizes,
+                         mlir::ValueRange strides = {});
 
 } // namespace attn
 

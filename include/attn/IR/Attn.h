@@ -35,13 +35,14 @@ namespace attn {
 // the C entry; the names of its dynamic sizes, which the C entry takes after them; how it was compiled (flash, mixed or
 // reference); the conventions of its sdpa, which the op itself no longer tells in later phases; that it launches GPU
 // kernels, and so takes workspace, its bytes and the stream last, and returns a code. And, written by the user on an
-// argument or result, its name in C.
+// argument or result, its name in C; and on an argument that its rows may lie anywhere, at strides of the call.
 constexpr llvm::StringLiteral kArgumentsAttr = "attn.arguments";
 constexpr llvm::StringLiteral kSizesAttr = "attn.sizes";
 constexpr llvm::StringLiteral kPathAttr = "attn.path";
 constexpr llvm::StringLiteral kConventionsAttr = "attn.conventions";
 constexpr llvm::StringLiteral kCudaEntryAttr = "attn.cuda_entry";
 constexpr llvm::StringLiteral kNameAttr = "attn.name";
+constexpr llvm::StringLiteral kStridedAttr = "attn.strided";
 // On a GPU kernel between mapping and lowering: the schedule of its tile.
 constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 

@@ -54,6 +54,7 @@ struct Problem {
   /// Pages of the cache; nullopt: as many as the block table has entries.
   std::optional<int64_t> pages;
   Layout layout = Layout::BHSD;
+  bool isStrided = false; ///< q, k, v, bias, mask and dout at strides that each call says
   bool lse = false;
   bool weights = false;
   bool max = false;    ///< the row maximum

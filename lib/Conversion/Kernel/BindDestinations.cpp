@@ -145,7 +145,7 @@ static void bindArguments(OpBuilder &b, Block &entry, ArrayRef<KernelArgument> d
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
-    argument.setType(toMemRef(type));
+    argument.setType(description.isStrided ? getStridedMemref(type) : toMemRef(type));
     auto tensor = bufferization::ToTensorOp::create(b, argument.getLoc(), type, argument, /*restrict=*/true,
                                                     /*writable=*/description.isOutput);
     argument.replaceAllUsesExcept(tensor.getResult(), tensor);

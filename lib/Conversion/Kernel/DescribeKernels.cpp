@@ -108,8 +108,10 @@ public:
     if (!symbols.empty())
       function->setAttr(kSizesAttr, b.getArrayAttr(getSizeNames()));
     // The names have their place now; later passes and LLVM would not know them.
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kNameAttr);
+      function.removeArgAttr(i, kStridedAttr);
+    }
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       function.removeResultAttr(i, b.getStringAttr(kNameAttr));
     return success();
@@ -157,8 +159,15 @@ private:
     SmallVector<NamedAttribute> entry = {b.getNamedAttr("name", b.getStringAttr(unique)),
                                          b.getNamedAttr("output", b.getBoolAttr(isOutput)),
                                          b.getNamedAttr("type", TypeAttr::get(type))};
-    if (isOutput && isa<BlockArgument>(value) && readsOldValues(cast<BlockArgument>(value)))
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (isOutput && argument && readsOldValues(argument))
       entry.push_back(b.getNamedAttr("updated", b.getUnitAttr()));
+    if (argument && isStrided(argument)) {
+      if (isOutput)
+        return function.emitOpError("expected a dense output, found '")
+               << unique << "' with " << kStridedAttr << "; leave it out";
+      entry.push_back(b.getNamedAttr("strided", b.getUnitAttr()));
+    }
     if (shaped && !shaped.hasStaticShape()) {
       FailureOr<SmallVector<int32_t>> sizes = addSizes(value, unique, isOutput && !isa<BlockArgument>(value));
       if (failed(sizes))
@@ -173,12 +182,20 @@ private:
     return success();
   }
 
-  /// An entry in C takes a pointer and sizes, no strides.
+  /// The strides of all dimensions but the last are the call's.
+  bool isStrided(BlockArgument argument) {
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    return type ? type == getStridedMemref(type) && !type.getLayout().isIdentity()
+                : function.getArgAttr(argument.getArgNumber(), kStridedAttr) != nullptr;
+  }
+
+  /// An entry in C takes a pointer, sizes, and strides where all but the last are the call's; no offset.
   LogicalResult checkBuffer(BlockArgument argument) {
     auto type = cast<MemRefType>(argument.getType());
-    if (type.getLayout().isIdentity() && !type.getMemorySpace())
+    if (!type.getMemorySpace() && (type.getLayout().isIdentity() || isStrided(argument)))
       return success();
-    return function.emitOpError("expected kernel arguments that are dense memrefs of the default memory space, found ")
+    return function.emitOpError("expected kernel arguments that are dense memrefs of the default memory space, or such "
+                                "of layout strided<[?, …, 1]>, found ")
            << type
            << "; make the function private, with a public one that calls it with a memref.subview of a dense one";
   }

@@ -21,7 +21,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kCopyMessage = "attn_cuda_copy_message";
+static constexpr StringLiteral kCheckArguments = "attn_check_arguments", kGetStride = "attn_get_stride",
+                               kCopyMessage = "attn_cuda_copy_message";
 /// Positions in a DLTensor.
 static constexpr int kDataField = 0, kShapeField = 4, kByteOffsetField = 6;
 /// What attn_argument_spec writes for a dynamic size.
@@ -38,7 +39,7 @@ public:
 
   /// What a user has under the names of the runtime's functions must be these.
   LogicalResult checkRuntime(LLVM::LLVMFuncOp kernel) {
-    if (failed(checkRuntime(kCheckArguments, getCheckType())))
+    if (failed(checkRuntime(kCheckArguments, getCheckType())) || failed(checkRuntime(kGetStride, getStrideType())))
       return failure();
     return kernel->hasAttr(kCudaEntryAttr) ? checkRuntime(kCopyMessage, getCopyType()) : success();
   }
@@ -66,6 +67,9 @@ public:
       operands.push_back(loadArgument(entry.getTensors(), i, kernel.getFunctionType().getParamType(i)));
     for (size_t symbol = 0, e = getKernelSizes(kernel).size(); symbol < e; ++symbol)
       operands.push_back(loadSize(entry.getTensors(), symbol, arguments));
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      for (size_t dim = 0, e = argument.getStrideNames().size(); dim < e; ++dim)
+        operands.push_back(getStride(entry.getTensors(), i, dim));
     if (isCuda)
       llvm::append_range(operands, entry.first->getArguments().slice(2, 3));
     auto call = LLVM::CallOp::create(b, loc, kernel, operands);
@@ -147,6 +151,10 @@ private:
     return LLVM::LLVMFunctionType::get(b.getI32Type(), {pointer, i64, pointer, i64, pointer, i64});
   }
 
+  LLVM::LLVMFunctionType getStrideType() {
+    return LLVM::LLVMFunctionType::get(b.getI64Type(), {pointer, b.getI64Type()});
+  }
+
   LLVM::LLVMFunctionType getCopyType() {
     return LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()), {pointer, b.getI64Type()});
   }
@@ -168,10 +176,21 @@ private:
     return LLVM::LLVMFuncOp::create(b, loc, name, type);
   }
 
+  Value loadTensor(Value tensors, int64_t i) {
+    return LLVM::LoadOp::create(b, loc, pointer,
+                                LLVM::GEPOp::create(b, loc, pointer, pointer, tensors, ArrayRef<LLVM::GEPArg>{int(i)}));
+  }
+
+  /// Of a strided argument; null strides are contiguous ones.
+  Value getStride(Value tensors, int64_t i, int64_t dim) {
+    Value position = LLVM::ConstantOp::create(b, loc, b.getI64Type(), b.getI64IntegerAttr(dim));
+    Value operands[] = {loadTensor(tensors, i), position};
+    return LLVM::CallOp::create(b, loc, declare(kGetStride, getStrideType()), operands).getResult();
+  }
+
   /// A field of *tensors[i].
   Value loadField(Value tensors, int64_t i, int position, Type type) {
-    Value tensor = LLVM::LoadOp::create(
-        b, loc, pointer, LLVM::GEPOp::create(b, loc, pointer, pointer, tensors, ArrayRef<LLVM::GEPArg>{int(i)}));
+    Value tensor = loadTensor(tensors, i);
     // DLTensor: data, {device_type, device_id}, ndim, {code, bits, lanes}, shape, strides, byte_offset
     Type i32 = b.getI32Type(), i64 = b.getI64Type(), i8 = b.getI8Type(), i16 = b.getI16Type();
     auto device = LLVM::LLVMStructType::getLiteral(b.getContext(), {i32, i32});
@@ -262,7 +281,7 @@ private:
     Type i32 = b.getI32Type(), i8 = b.getI8Type();
     auto specType =
         LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, pointer, pointer, i32, i32, i32, i32, i8,
-                                                          i8, i8, LLVM::LLVMArrayType::get(i8, 5)});
+                                                          i8, i8, i8, LLVM::LLVMArrayType::get(i8, 4)});
     auto tableType = LLVM::LLVMArrayType::get(specType, arguments.size());
     SmallVector<SpecParts> parts;
     for (auto [i, argument] : llvm::enumerate(arguments))
@@ -289,6 +308,8 @@ private:
         set(9, i8, element.bytes * 8);
         if (isOnDevice)
           set(10, i8, kCudaDevice);
+        if (argument.isStrided)
+          set(11, i8, 1);
         table = insert(table, spec, i);
       }
       return table;

@@ -1,8 +1,8 @@
 //===- EmitEntry.cpp - attn-emit-entry ------------------------------------===//
 //
 // Before: kernels (functions with attn.arguments) on memrefs. After: the same
-// on plain pointers, the C entry, and an int64 for each dynamic size; what the
-// entry of a GPU kernel takes beside follows. memref descriptors are built from the
+// on plain pointers, the C entry, and an int64 for each dynamic size, then for each
+// stride that the call says; what the entry of a GPU kernel takes beside follows. memref descriptors are built from the
 // shapes inside. Upstream's bare-pointer convention does the same, but not for
 // buffers of no elements. Private functions become internal to the object, which so
 // exports nothing but kernels.
@@ -55,10 +55,19 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
   Type pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   Block &entry = kernel.getBody().front();
   b.setInsertionPointToStart(&entry);
-  SmallVector<Value> sizes;
-  for (size_t i = 0, e = getKernelSizes(kernel).size(); i < e; ++i)
-    sizes.push_back(entry.insertArgument(described + i, b.getI64Type(), kernel.getLoc()));
-  for (auto [argument, description] : llvm::zip(entry.getArguments().take_front(described), arguments)) {
+  unsigned next = described;
+  auto addParameters = [&](size_t count) {
+    SmallVector<Value> parameters;
+    while (parameters.size() < count)
+      parameters.push_back(entry.insertArgument(next++, b.getI64Type(), kernel.getLoc()));
+    return parameters;
+  };
+  SmallVector<Value> sizes = addParameters(getKernelSizes(kernel).size());
+  SmallVector<SmallVector<Value>> strides;
+  for (const KernelArgument &argument : arguments)
+    strides.push_back(addParameters(argument.getStrideNames().size()));
+  for (auto [argument, description, ownStrides] :
+       llvm::zip(entry.getArguments().take_front(described), arguments, strides)) {
     auto type = dyn_cast<MemRefType>(argument.getType());
     if (!type)
       continue;
@@ -67,7 +76,7 @@ static LogicalResult emitEntry(func::FuncOp kernel) {
              << type << " for '" << description.name << "'";
     argument.setType(pointer);
     Value memref =
-        createContiguousMemref(b, kernel.getLoc(), converter, type, argument, getDynamicSizes(description, sizes));
+        createMemref(b, kernel.getLoc(), converter, type, argument, getDynamicSizes(description, sizes), ownStrides);
     // All but the descriptor itself reads the memref.
     argument.replaceUsesWithIf(memref, [&](OpOperand &use) { return !isa<LLVM::InsertValueOp>(use.getOwner()); });
   }

@@ -47,13 +47,32 @@ int64_t KernelArgument::getAlignment(bool isGpu) const {
   return isGpu && !isScalar && !isInteger ? kGpuAlignment : getElementInfo(element).bytes;
 }
 
+MemRefType attn::getStridedMemref(ShapedType type) {
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  if (!strides.empty())
+    strides.back() = 1;
+  auto layout = StridedLayoutAttr::get(type.getContext(), /*offset=*/0, strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
 SmallVector<int64_t> KernelArgument::getStrides() const {
   SmallVector<int64_t> strides(shape.size(), 1);
+  if (isStrided) {
+    std::fill_n(strides.begin(), getStrideNames().size(), ShapedType::kDynamic);
+    return strides;
+  }
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i) {
     bool isDynamic = ShapedType::isDynamic(strides[i + 1]) || ShapedType::isDynamic(shape[i + 1]);
     strides[i] = isDynamic ? ShapedType::kDynamic : strides[i + 1] * shape[i + 1];
   }
   return strides;
+}
+
+SmallVector<std::string> KernelArgument::getStrideNames() const {
+  SmallVector<std::string> names;
+  for (size_t i = 1; isStrided && i < shape.size(); ++i)
+    names.push_back(name + "_stride" + std::to_string(i - 1));
+  return names;
 }
 
 SmallVector<std::string> KernelArgument::printShape(ArrayRef<std::string> sizes) const {
@@ -64,7 +83,12 @@ SmallVector<std::string> KernelArgument::printShape(ArrayRef<std::string> sizes)
 }
 
 SmallVector<std::string> KernelArgument::printStrides(ArrayRef<std::string> sizes) const {
-  SmallVector<std::string> texts(shape.size());
+  SmallVector<std::string> texts = getStrideNames();
+  if (isStrided) {
+    texts.resize(shape.size(), "1");
+    return texts;
+  }
+  texts.resize(shape.size());
   std::string names;
   int64_t factor = 1;
   for (int64_t i = static_cast<int64_t>(shape.size()) - 1; i >= 0; --i) {
@@ -124,6 +148,7 @@ SmallVector<KernelArgument> attn::getKernelArguments(Operation *function) {
     argument.name = entry.getAs<StringAttr>("name").str();
     argument.isOutput = entry.getAs<BoolAttr>("output").getValue();
     argument.isUpdated = entry.contains("updated");
+    argument.isStrided = entry.contains("strided");
     if (argument.isOutput) {
       auto result = entry.getAs<IntegerAttr>("result");
       argument.result = result ? result.getInt() : numOutputs;

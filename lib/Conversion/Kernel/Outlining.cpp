@@ -66,12 +66,12 @@ void attn::cloneTile(OpBuilder &b, scf::ForallOp forall, Value tile, IRMapping &
     b.clone(op, mapping);
 }
 
-Value attn::createContiguousMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type,
-                                   Value pointer, ValueRange dynamicSizes) {
+Value attn::createMemref(OpBuilder &b, Location loc, const LLVMTypeConverter &converter, MemRefType type, Value pointer,
+                         ValueRange dynamicSizes, ValueRange strides) {
   auto cast = [&](Value descriptor) {
     return UnrealizedConversionCastOp::create(b, loc, type, descriptor).getResult(0);
   };
-  if (type.hasStaticShape())
+  if (type.hasStaticShape() && strides.empty())
     return cast(MemRefDescriptor::fromStaticShape(b, loc, converter, type, pointer));
   auto descriptor = MemRefDescriptor::poison(b, loc, converter.convertType(type));
   descriptor.setAllocatedPtr(b, loc, pointer);
@@ -87,7 +87,9 @@ Value attn::createContiguousMemref(OpBuilder &b, Location loc, const LLVMTypeCon
         type.isDynamicDim(dim) ? dynamicSizes[type.getDynamicDimIndex(dim)] : createConstant(type.getDimSize(dim));
     descriptor.setSize(b, loc, dim, size);
     descriptor.setStride(b, loc, dim, stride);
-    if (dim > 0)
+    if (dim > 0 && !strides.empty())
+      stride = strides[dim - 1];
+    else if (dim > 0)
       stride = LLVM::MulOp::create(b, loc, stride, size);
   }
   return cast(descriptor);

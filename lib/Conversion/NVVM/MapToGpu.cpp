@@ -143,7 +143,7 @@ private:
                                        : first;
     ArrayRef<BlockArgument> sizes = parameters.take_front(type.getNumDynamicDims());
     parameters = parameters.drop_front(sizes.size());
-    return createContiguousMemref(b, loc, converter, type, first, SmallVector<Value>(sizes));
+    return createMemref(b, loc, converter, type, first, SmallVector<Value>(sizes));
   }
 
   gpu::GPUModuleOp getGpuModule() {
