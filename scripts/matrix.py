@@ -67,6 +67,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "layout": ("", "bshd", "bsd", "varlen"),
     "paged": ("", "1", "3", "16", "64", "3,hnd", "16,hnd"),
     "pages": ("", "9", "64"),
+    "strided": ("", "strided"),
     "out": ("", "lse", "weights", "lse,weights", "max", "lse,max,log_sum"),
     "grad": ("", "q", "v,k", "q,k,v", "bias", "sink,q", "q,k,v,bias,sink", "scale", "scale,q,v", "q,k_scale,v_scale"),
 }
@@ -157,7 +158,7 @@ RULES = (
     ),
     Rule("expected an alignment of the ", ALIGNED, lacks_alignment),
     Rule(
-        "C22: expected prefix beside causal, window or chunk",
+        "expected prefix beside causal, window or chunk",
         ("prefix", "causal", "window", "chunk"),
         lambda case: bool(case["prefix"] and not (case["causal"] or case["window"] or case["chunk"])),
     ),
@@ -260,7 +261,7 @@ def print_problem(case: Levels) -> str:
     for name in ("bias", "mask"):
         shape = ",".join(letters.get(letter, letter) for letter in case[name])
         words.append("" if not case[name] else f"{name}=bool" if case[name] == "bool" else f"{name}={shape}")
-    words += [case["sink"], case["q_lengths"], case["kv_lengths"]]
+    words += [case["sink"], case["q_lengths"], case["kv_lengths"], case["strided"]]
     return " ".join(word for word in words if word and word not in ("b1", "hq1", "f32"))
 
 

@@ -80,6 +80,9 @@ llvm::Error ProblemParser::checkAlignment() {
     if (!words.hasPlaced())
       return error(wordOf("align"), "expected align only with a " + joinPlacedWords() + ", found none; leave it out");
   }
+  if (words.has(Word::prefix) && !words.hasPlaced() && !words.has(Word::causal))
+    return error(wordOf("prefix"), "expected prefix beside causal, " + joinPlacedWords() +
+                                       ", found it alone, where every key is kept already; leave it out");
   if (!words.hasPlaced() || words.getAlignment())
     return llvm::Error::success();
   StringRef name =

@@ -25,11 +25,11 @@ static_assert(sizeof(attn_argument_spec) == 56 && offsetof(attn_argument_spec, r
 struct CheckArguments : testing::Test {
   static constexpr int64_t qShape[] = {2, 3, 4}, kShape[] = {2, 5, 4}, maskShape[] = {3, 5};
   std::vector<attn_argument_spec> specs = {
-      {"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-      {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-      {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}},
-      {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}},
-      {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}}};
+      {"q", qShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
+      {"k", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
+      {"v", kShape, nullptr, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}},
+      {"mask", maskShape, nullptr, nullptr, 2, 0, 0, 0, ATTN_DLPACK_BOOL, 8, {}, {}, {}},
+      {"out", qShape, nullptr, nullptr, 3, 0, 1, 0, kDLFloat, 32, {}, {}, {}}};
   std::vector<std::vector<int64_t>> shapes = {{2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {3, 5}, {2, 3, 4}};
   std::vector<std::vector<int64_t>> strides = {{12, 4, 1}, {20, 4, 1}, {20, 4, 1}, {5, 1}, {12, 4, 1}};
   alignas(64) float memory[5][64] = {};
@@ -143,6 +143,36 @@ TEST_F(CheckArguments, Strides) {
   expect(ATTN_OK, "");
 }
 
+TEST_F(CheckArguments, StridesOfTheCall) {
+  specs[1].is_strided = specs[2].is_strided = 1;
+  strides[1] = {24, 4, 1};
+  strides[2] = {0, -4, 1};
+  tensors[2].byte_offset = 4 * 4 * sizeof(float);
+  expect(ATTN_OK, "");
+  EXPECT_EQ(attn_get_stride(&tensors[1], 0), 24);
+  strides[1] = {20, 1, 5};
+  expect(ATTN_WRONG_STRIDES, "argument 1 'k': expected row-contiguous strides (1 in dimension 2), found [20, 1, 5]");
+  tensors[1].strides = nullptr;
+  expect(ATTN_OK, "");
+  EXPECT_EQ(attn_get_stride(&tensors[1], 0), 20);
+}
+
+TEST_F(CheckArguments, GapsOfStridedInputsAreTheirs) {
+  specs[1].is_strided = specs[2].is_strided = 1;
+  std::vector<float> whole(200);
+  tensors[1].data = whole.data();
+  strides[1] = {100, 4, 1}; // elements 0 to 19 and 100 to 119
+  tensors[4].data = whole.data() + 119;
+  expect(ATTN_WRONG_ALIASING, "argument 4 'out': expected memory of its own, found an overlap with argument 1 'k'");
+  tensors[4].data = whole.data() + 120;
+  expect(ATTN_OK, "");
+  tensors[1].byte_offset = 100 * sizeof(float); // backwards: the same elements
+  strides[1] = {-100, 4, 1};
+  expect(ATTN_OK, "");
+  tensors[4].data = whole.data();
+  expect(ATTN_WRONG_ALIASING, "argument 4 'out': expected memory of its own, found an overlap with argument 1 'k'");
+}
+
 TEST_F(CheckArguments, StridesOfSizeOneAreFree) {
   static constexpr int64_t one[] = {2, 1, 4};
   specs[0].shape = one;
@@ -220,9 +250,9 @@ TEST_F(CheckArguments, TheCodesAreTestedInTheirOrder) {
 TEST_F(CheckArguments, DynamicSizes) {
   static constexpr int64_t q[] = {-1, 3, 4}, k[] = {-1, -1, 4};
   static constexpr int32_t qSymbols[] = {0, -1, -1}, kSymbols[] = {0, 1, -1};
-  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
-  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
-  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}};
+  specs[0] = {"q", q, qSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
+  specs[1] = {"k", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
+  specs[2] = {"v", k, kSymbols, nullptr, 3, 0, 0, 0, kDLFloat, 32, {}, {}, {}};
   expect(ATTN_OK, "");
   shapes[2][1] = 6;
   strides[2] = {24, 4, 1};

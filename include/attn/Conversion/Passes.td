@@ -22,7 +22,8 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
 
     Dynamic sizes that the ops require to be equal share a name in `attn.sizes`. `sizes` of an argument has the name of
     each of its dimensions. `checks` of an argument of integers has the conditions on them if an op uses them as
-    lengths, prefix sums, a block table or positions.
+    lengths, prefix sums, a block table or positions. An input is `strided` if it has `attn.strided`, or is a memref of
+    layout `strided<[?, …, 1]>`: the call says the strides of all dimensions but the last.
 
     Rejects kernels whose results are not ranked tensors, have a dynamic size that is a size of no argument, or are an
     argument itself. Rejects calls of a kernel, and attention in modules inside this one.
@@ -41,7 +42,7 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
 def BindDestinationsPass : Pass<"attn-bind-destinations", "::mlir::ModuleOp"> {
   let summary = "turn the tensors of a kernel's signature into memrefs, results into destinations";
   let description = [{
-    This is the first step of bufferisation. Arguments of functions with `attn.arguments` become contiguous memrefs.
+    This is the first step of bufferisation. Arguments of functions with `attn.arguments` become memrefs, contiguous unless they are `strided`.
     Each result becomes a memref argument in which it is materialised, unless an argument is its destination already.
     Upstream's `eliminate-empty-tensors` then replaces the `tensor.empty` of a result by that memref, and nothing is
     copied.
@@ -294,7 +295,8 @@ def EmitEntryPass : Pass<"attn-emit-entry", "::mlir::ModuleOp"> {
   let summary = "give each kernel its C entry: plain pointers and sizes";
   let description = [{
     Replaces the memref arguments of each function with `attn.arguments` by pointers, of which it builds memref
-    descriptors. An int64 for each name in `attn.sizes` follows. Buffers without elements are accepted; their pointers
+    descriptors. An int64 for each name in `attn.sizes` follows, then one for each stride of strided arguments, all
+    dimensions but the last. Buffers without elements are accepted; their pointers
     may be null.
 
     Rejects a kernel whose arguments are not those that `attn-describe-kernels`

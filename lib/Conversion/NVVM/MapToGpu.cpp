@@ -170,7 +170,8 @@ private:
     Location loc = forall.getLoc();
     for (Value value : captures)
       if (auto type = dyn_cast<MemRefType>(value.getType()); type && !type.getLayout().isIdentity())
-        return forall.emitOpError("expected contiguous buffers, found ") << type;
+        return forall.emitOpError("expected contiguous buffers, found ")
+               << type << "; a GPU kernel takes no strides: leave out attn.strided, and copy what is not contiguous";
     OpBuilder::InsertionGuard guard(b);
     gpu::GPUModuleOp gpuModule = getGpuModule();
     b.setInsertionPointToEnd(gpuModule.getBody());

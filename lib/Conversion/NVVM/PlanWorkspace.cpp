@@ -171,10 +171,6 @@ public:
   }
 
   LogicalResult run() {
-    for (const KernelArgument &argument : arguments)
-      if (argument.isStrided)
-        return function.emitOpError("expected dense arguments of a GPU kernel, found '")
-               << argument.name << "' with strides of the call; leave out attn.strided and copy it";
     if (failed(checkHostOps(function)) || failed(createBytesFunction()))
       return failure();
     addArguments();
