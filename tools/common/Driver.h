@@ -104,10 +104,11 @@ llvm::Expected<LoadedKernel> compileReference(const Source &source, CompileOptio
 /// Calls a kernel's reference on the inputs, which are among the arguments, and these outputs.
 llvm::Error callReference(const LoadedKernel &reference, const Kernel &kernel,
                           llvm::MutableArrayRef<NpyArray> arguments, llvm::MutableArrayRef<NpyArray> expected);
-/// Writes a line for each output to `os`. False if one is outside of the tolerance. `parts`, of a backward pass: what
-/// the expected outputs are without delta; a gradient that is a difference of two parts is as exact as the larger one.
+/// Writes a line for each output to `os`. False if one is outside of the tolerance. `parts`, of a backward pass:
+/// outputs of which each expected one is a part, as without delta; what is left is the other part. A gradient that is
+/// a sum or difference of two parts is as exact as the larger one.
 bool compareOutputs(const Kernel &kernel, llvm::ArrayRef<NpyArray> arguments, llvm::ArrayRef<NpyArray> expected,
-                    llvm::raw_ostream &os, llvm::ArrayRef<NpyArray> parts = {});
+                    llvm::raw_ostream &os, llvm::ArrayRef<llvm::ArrayRef<NpyArray>> parts = {});
 /// Largest |out - ref| relative to max |ref| that --check accepts of this output.
 double getTolerance(const Kernel &kernel, const NpyArray &output, llvm::ArrayRef<NpyArray> arguments);
 /// An element of any array.
