@@ -207,3 +207,15 @@ LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned regi
 LogicalResult AttnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
   return verifyName(op, attribute);
 }
+
+bool attn::isStridedArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  if (!function)
+    return false;
+  unsigned i = argument.getArgNumber();
+  // Once the kernel is described, the word stands there.
+  if (auto described = function->getAttrOfType<ArrayAttr>(kArgumentsAttr))
+    return i < described.size() && cast<DictionaryAttr>(described[i]).contains("strided");
+  return function.getArgAttr(i, kStridedAttr) != nullptr;
+}

@@ -154,7 +154,9 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
   bool isMemoryBound = usesBytes && isOrderFree && rows <= kFewByteRows && rowBytes < kMinRowBytes;
   if (isMemoryBound)
     keyTile = getKeys(kPrefetchedTileBytes);
-  bool isHardwarePrefetched = isMemoryBound || (isLineByLine && !target.prefetchesIntoL2);
+  // Hardware follows lines within a page of memory; rows at strides of the call may each lie in another one.
+  bool isHardwarePrefetched =
+      !isStridedArgument(op.getKey()) && (isMemoryBound || (isLineByLine && !target.prefetchesIntoL2));
   int64_t prefetch = isHardwarePrefetched ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;

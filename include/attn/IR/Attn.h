@@ -46,6 +46,9 @@ constexpr llvm::StringLiteral kStridedAttr = "attn.strided";
 // On a GPU kernel between mapping and lowering: the schedule of its tile.
 constexpr llvm::StringLiteral kScheduleAttr = "attn.schedule";
 
+/// True for an argument of a function whose rows lie at strides of the call.
+bool isStridedArgument(mlir::Value value);
+
 /// Registers the external models of the dialect's ops: tiling, partial reduction and bufferisation. The tools, the
 /// plugin and the package all register through this function.
 void registerAttnExternalModels(mlir::DialectRegistry &registry);
