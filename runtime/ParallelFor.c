@@ -1,5 +1,7 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
+ * The OpenMP is the one that this file is linked with, unless attn_runtime_set_openmp names another.
+ *
  * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core. So each
  * thread begins with a range of its own. A thread that has finished takes the second half of another thread's range.
  * Tiles differ in cost (causal masks, partial tiles), so a range can be taken down to its last index. No result depends
@@ -17,6 +19,8 @@ enum { kCacheLine = 64, kMaxThreads = 1024 };
 /* Indices of a region at most: the two ends of a range share a word. */
 static const int64_t kMaxIndices = UINT32_MAX;
 
+/* Null: the OpenMP that we are linked with. */
+static _Atomic(const attn_openmp *) givenOpenMP = NULL;
 /* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
 /* Calls of attn_parallel_for in progress. */
@@ -24,9 +28,14 @@ static atomic_int numCallers = 0;
 
 void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads, threads); }
 
+void attn_runtime_set_openmp(const attn_openmp *openmp) { atomic_store(&givenOpenMP, openmp); }
+
 int attn_runtime_get_num_threads(void) {
   int threads = atomic_load(&requestedThreads);
-  return threads > 0 ? threads : omp_get_max_threads();
+  if (threads > 0)
+    return threads;
+  const attn_openmp *given = atomic_load(&givenOpenMP);
+  return given ? given->get_max_threads() : omp_get_max_threads();
 }
 
 /* The indices that a thread has left: begin in the upper half, end in the lower. Each has a cache line of its own. */
@@ -73,21 +82,40 @@ static int takeHalfOfAny(Range *ranges, int count, int mine) {
   return 0;
 }
 
+typedef struct Region {
+  void (*function)(void *context, int64_t index);
+  void *context;
+  int64_t first;
+  Range *ranges;
+  int threads;
+  int (*getThread)(void);
+} Region;
+
+static void runThread(void *opaque) {
+  const Region *region = opaque;
+  int mine = region->getThread();
+  do {
+    for (uint32_t index; takeFirst(&region->ranges[mine], &index);)
+      region->function(region->context, region->first + index);
+  } while (takeHalfOfAny(region->ranges, region->threads, mine));
+}
+
 static void runParallel(void (*function)(void *context, int64_t index), void *context, int64_t first, uint64_t count,
                         int threads) {
   Range ranges[kMaxThreads];
   for (int thread = 0; thread < threads; ++thread)
     atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
+  Region region = {function, context, first, ranges, threads, omp_get_thread_num};
   /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team
    * that is smaller than requested takes the other ranges in halves. */
-#pragma omp parallel num_threads(threads)
-  {
-    int mine = omp_get_thread_num();
-    do {
-      for (uint32_t index; takeFirst(&ranges[mine], &index);)
-        function(context, first + index);
-    } while (takeHalfOfAny(ranges, threads, mine));
+  const attn_openmp *given = atomic_load(&givenOpenMP);
+  if (given && given->parallel) {
+    region.getThread = given->get_thread_num;
+    given->parallel(runThread, &region, (unsigned)threads, 0);
+    return;
   }
+#pragma omp parallel num_threads(threads)
+  runThread(&region);
 }
 
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count) {

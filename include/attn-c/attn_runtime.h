@@ -28,6 +28,18 @@ void attn_parallel_for(void (*function)(void *context, int64_t index), void *con
 void attn_runtime_set_num_threads(int threads);
 int attn_runtime_get_num_threads(void);
 
+/* An OpenMP that the process has beside the one that this library is linked with: two pools of threads would spin
+ * against each other. The first function is GOMP_parallel, which libgomp, libomp and libiomp5 export; null leaves
+ * regions to our own, and takes the number of threads alone. */
+typedef struct attn_openmp {
+  void (*parallel)(void (*function)(void *context), void *context, unsigned threads, unsigned flags);
+  int (*get_thread_num)(void);
+  int (*get_max_threads)(void);
+} attn_openmp;
+
+/* Runs later loops on that OpenMP, which must stay alive; null restores the one that the library is linked with. */
+void attn_runtime_set_openmp(const attn_openmp *openmp);
+
 /* DLPack's type code of booleans, which has no name in DLPack before 0.8. */
 #define ATTN_DLPACK_BOOL 6
 /* Its type code of float8_e4m3fn, which has no name in DLPack before 1.1. */

@@ -168,6 +168,46 @@ TEST_F(ParallelFor, ZeroRestoresTheSettingOfOpenMP) {
   omp_set_num_threads(before);
 }
 
+/// A team of three std::threads, as another OpenMP would bring.
+thread_local int threadOfTeam = 0;
+std::atomic<int> regionsOfTeam = 0;
+
+void runTeam(void (*function)(void *), void *context, unsigned threads, unsigned) {
+  ++regionsOfTeam;
+  std::vector<std::thread> team;
+  for (unsigned thread = 0; thread < threads; ++thread)
+    team.emplace_back([=] {
+      threadOfTeam = static_cast<int>(thread);
+      function(context);
+    });
+  for (std::thread &thread : team)
+    thread.join();
+}
+
+TEST_F(ParallelFor, RunsOnAnotherOpenMP) {
+  const attn_openmp other = {runTeam, [] { return threadOfTeam; }, [] { return 3; }};
+  const attn_openmp numberAlone = {nullptr, nullptr, [] { return 6; }};
+  attn_runtime_set_openmp(&other);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 3);
+  std::vector<std::atomic<int>> calls(1000);
+  parallelFor(1000, [&](int64_t index) {
+    EXPECT_LT(threadOfTeam, 3);
+    ++calls.at(index);
+  });
+  EXPECT_EQ(regionsOfTeam, 1);
+  for (const std::atomic<int> &each : calls)
+    EXPECT_EQ(each.load(), 1);
+  attn_runtime_set_num_threads(2);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 2);
+  attn_runtime_set_num_threads(0);
+  attn_runtime_set_openmp(&numberAlone);
+  EXPECT_EQ(attn_runtime_get_num_threads(), 6);
+  parallelFor(1000, [](int64_t) {});
+  EXPECT_EQ(regionsOfTeam, 1);
+  attn_runtime_set_openmp(nullptr);
+  EXPECT_EQ(attn_runtime_get_num_threads(), omp_get_max_threads());
+}
+
 TEST_F(ParallelFor, NestedLoopsRunOnTheirCaller) {
   attn_runtime_set_num_threads(4);
   std::atomic<int> calls = 0;
