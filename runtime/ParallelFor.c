@@ -1,6 +1,7 @@
 /*===- ParallelFor.c - the parallel loop of kernels, on OpenMP ----------------===
  *
- * The OpenMP is the one that this file is linked with, unless attn_runtime_set_openmp names another.
+ * The OpenMP is the one that attn_runtime_set_openmp names, else PyTorch's (ProcessThreads.c), else the one that this
+ * file is linked with.
  *
  * Consecutive indices are query tiles of one head, whose keys and values should stay in the cache of one core. So each
  * thread begins with a range of its own. A thread that has finished takes the second half of another thread's range.
@@ -10,7 +11,7 @@
  * Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===----------------------------------------------------------------------===*/
-#include "attn-c/attn_runtime.h"
+#include "ProcessThreads.h"
 
 #include <omp.h>
 #include <stdatomic.h>
@@ -19,7 +20,7 @@ enum { kCacheLine = 64, kMaxThreads = 1024 };
 /* Indices of a region at most: the two ends of a range share a word. */
 static const int64_t kMaxIndices = UINT32_MAX;
 
-/* Null: the OpenMP that we are linked with. */
+/* Null: PyTorch's, or the OpenMP that we are linked with. */
 static _Atomic(const attn_openmp *) givenOpenMP = NULL;
 /* 0 or less: OpenMP's own setting. */
 static atomic_int requestedThreads = 0;
@@ -30,13 +31,20 @@ void attn_runtime_set_num_threads(int threads) { atomic_store(&requestedThreads,
 
 void attn_runtime_set_openmp(const attn_openmp *openmp) { atomic_store(&givenOpenMP, openmp); }
 
-int attn_runtime_get_num_threads(void) {
+/* Null: the OpenMP that we are linked with. */
+static const attn_openmp *getOpenMP(void) {
+  const attn_openmp *given = atomic_load(&givenOpenMP);
+  return given ? given : attn_find_openmp();
+}
+
+static int getNumThreads(const attn_openmp *openmp) {
   int threads = atomic_load(&requestedThreads);
   if (threads > 0)
     return threads;
-  const attn_openmp *given = atomic_load(&givenOpenMP);
-  return given ? given->get_max_threads() : omp_get_max_threads();
+  return openmp ? openmp->get_max_threads() : omp_get_max_threads();
 }
+
+int attn_runtime_get_num_threads(void) { return getNumThreads(getOpenMP()); }
 
 /* The indices that a thread has left: begin in the upper half, end in the lower. Each has a cache line of its own. */
 typedef struct Range {
@@ -100,18 +108,17 @@ static void runThread(void *opaque) {
   } while (takeHalfOfAny(region->ranges, region->threads, mine));
 }
 
-static void runParallel(void (*function)(void *context, int64_t index), void *context, int64_t first, uint64_t count,
-                        int threads) {
+static void runParallel(const attn_openmp *openmp, void (*function)(void *context, int64_t index), void *context,
+                        int64_t first, uint64_t count, int threads) {
   Range ranges[kMaxThreads];
   for (int thread = 0; thread < threads; ++thread)
     atomic_init(&ranges[thread].ends, pack(count * thread / threads, count * (thread + 1) / threads));
-  Region region = {function, context, first, ranges, threads, omp_get_thread_num};
   /* Inside another parallel region, OpenMP makes this a team of the caller alone unless it was told to nest. A team
    * that is smaller than requested takes the other ranges in halves. */
-  const attn_openmp *given = atomic_load(&givenOpenMP);
-  if (given && given->parallel) {
-    region.getThread = given->get_thread_num;
-    given->parallel(runThread, &region, (unsigned)threads, 0);
+  Region region = {function, context, first, ranges, threads, omp_get_thread_num};
+  if (openmp && openmp->parallel) {
+    region.getThread = openmp->get_thread_num;
+    openmp->parallel(runThread, &region, (unsigned)threads, 0);
     return;
   }
 #pragma omp parallel num_threads(threads)
@@ -119,19 +126,22 @@ static void runParallel(void (*function)(void *context, int64_t index), void *co
 }
 
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count) {
+  const attn_openmp *openmp = getOpenMP();
   /* Concurrent callers share the threads: together they keep as many busy as one of them would. */
   int callers = atomic_fetch_add(&numCallers, 1) + 1;
-  int threads = (attn_runtime_get_num_threads() + callers - 1) / callers;
+  int threads = (getNumThreads(openmp) + callers - 1) / callers;
   threads = threads < kMaxThreads ? threads : kMaxThreads;
-  if (threads > count)
-    threads = (int)count;
-  if (threads <= 1) {
+  if (threads <= 1 || count <= 1) {
     for (int64_t index = 0; index < count; ++index)
       function(context, index);
   } else {
+    /* A shared team keeps its size: libgomp ends the threads that a smaller one leaves out, and PyTorch, whose next
+     * region has all of them, would wait for new ones. */
+    if (threads > count && !(openmp && openmp->parallel))
+      threads = (int)count;
     for (int64_t first = 0; first < count; first += kMaxIndices)
-      runParallel(function, context, first, (uint64_t)(count - first < kMaxIndices ? count - first : kMaxIndices),
-                  threads);
+      runParallel(openmp, function, context, first,
+                  (uint64_t)(count - first < kMaxIndices ? count - first : kMaxIndices), threads);
   }
   atomic_fetch_sub(&numCallers, 1);
 }

@@ -23,8 +23,9 @@ extern "C" {
  * parallel region leaves no level of parallelism. */
 void attn_parallel_for(void (*function)(void *context, int64_t index), void *context, int64_t count);
 
-/* Threads that attn_parallel_for uses, for the whole process; 0 (or less) restores OpenMP's own setting. The second
- * returns the number that a loop of the calling thread would use if no other is running. */
+/* Threads that attn_parallel_for uses, for the whole process; 0 (or less) restores the setting of PyTorch, and without
+ * PyTorch that of OpenMP. The second returns the number that a loop of the calling thread would use if no other is
+ * running. */
 void attn_runtime_set_num_threads(int threads);
 int attn_runtime_get_num_threads(void);
 
@@ -37,7 +38,8 @@ typedef struct attn_openmp {
   int (*get_max_threads)(void);
 } attn_openmp;
 
-/* Runs later loops on that OpenMP, which must stay alive; null restores the one that the library is linked with. */
+/* Runs later loops on that OpenMP, which must stay alive. Null restores what holds without a call: PyTorch's OpenMP if
+ * the process has loaded PyTorch, before or after this library, and else the one that this library is linked with. */
 void attn_runtime_set_openmp(const attn_openmp *openmp);
 
 /* DLPack's type code of booleans, which has no name in DLPack before 0.8. */

@@ -294,7 +294,7 @@ def targets() -> list[str]:
 
 
 def set_num_threads(threads: int) -> None:
-    """Sets how many threads the kernels of this process use; 0 restores OpenMP's own setting."""
+    """Sets how many threads the kernels of this process use; 0 follows PyTorch again, and without PyTorch OpenMP."""
     if isinstance(threads, bool) or not isinstance(threads, numbers.Integral):
         raise TypeError(f"expected a number of threads, found {threads!r}")
     if not 0 <= threads <= _checks.MAX_I32:
@@ -303,5 +303,7 @@ def set_num_threads(threads: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads the kernels of this process use."""
+    """How many threads the kernels of this process use: what `set_num_threads` says, else what PyTorch says if this
+    process has loaded it (`torch.get_num_threads`), else what OpenMP says (`OMP_NUM_THREADS`).
+    """
     return int(_library.load().attn_get_num_threads())
