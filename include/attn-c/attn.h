@@ -96,8 +96,7 @@ ATTN_API int32_t attn_module_call_cuda(const attn_module *module, const char *ke
 ATTN_API int32_t attn_use_cuda_driver(const char *path, char *message, size_t size);
 
 /* Threads that the parallel loops of kernels use; 0 restores the setting of PyTorch, and without PyTorch that of
- * OpenMP.
- */
+ * OpenMP. */
 ATTN_API void attn_set_num_threads(int threads);
 ATTN_API int attn_get_num_threads(void);
 

@@ -11,7 +11,12 @@ import pytest
 ORDERS = {
     "attn, torch": "import attn\nimport torch",
     "torch, attn": "import torch\nimport attn",
-    "a call, then torch": "import attn\nimport numpy as np\nattn.sdpa(*[np.ones((1, 2, 64, 32), 'f4')] * 3)\nimport torch",
+    "a call, then torch": """
+import attn
+import numpy as np
+attn.sdpa(*[np.ones((1, 2, 64, 32), np.float32)] * 3)
+import torch
+""",
 }
 COMMON = """
 import os
@@ -105,8 +110,15 @@ assert os.waitpid(child, 0)[1] == 0
 }
 
 
+def run(order, program):
+    subprocess.run([sys.executable, "-c", ORDERS[order] + COMMON + PROGRAMS[program]], timeout=300, check=True)
+
+
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_one_pool_of_threads(program, order):
-    text = ORDERS[order] + COMMON + PROGRAMS[program]
-    subprocess.run([sys.executable, "-c", text], timeout=300, check=True)
+def test_one_pool_of_threads(order):
+    run(order, "no thread is made")
+
+
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "no thread is made"])
+def test_on_the_pool_of_torch(program):
+    run("torch, attn", program)
