@@ -17,7 +17,8 @@ import numpy.typing as npt
 
 from attn import _keywords, _tensor, _words
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")  # one a line: pyright reads no other
 Shape = tuple[int, ...]
 ALIGNMENTS = ("top_left", "bottom_right")
 LAYOUTS = ("bhsd", "bshd", "bsd")

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
@@ -20,6 +20,12 @@ GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum"}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
 PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
+
+
+class Pullback(Protocol[TensorT]):
+    """What takes the cotangents of out and lse to the gradients by name."""
+
+    def __call__(self, dout: Tensor | None, dlse: Tensor | None = None) -> dict[str, TensorT]: ...
 
 
 @_checks.explains_options(OPTIONS)
@@ -175,6 +181,42 @@ def with_sums(call: api.Call, saved: dict[str, Any], **traced: Any) -> dict[str,
     return saved | {"max": row_max, "log_sum": log_sum}
 
 
+@overload
+def vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: Literal[False] = False,
+    **options: Any,
+) -> tuple[TensorT, Pullback[TensorT]]: ...
+
+
+@overload
+def vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: Literal[True],
+    **options: Any,
+) -> tuple[tuple[TensorT, TensorT], Pullback[TensorT]]: ...
+
+
+@overload
+def vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: bool,
+    **options: Any,
+) -> tuple[Any, Pullback[TensorT]]: ...
+
+
 @_checks.explains_options(OPTIONS)
 def vjp(
     q: TensorT, k: Tensor, v: Tensor, *, grad: Sequence[str] = ALWAYS, return_lse: bool = False, **options: Any
@@ -194,6 +236,48 @@ def vjp(
       TypeError, ValueError, CompileError: as `attn.sdpa` and, from pullback, `attn.sdpa_backward`.
     """
     return _vjp(api.sdpa, sdpa_backward, (q, k, v), (), grad, return_lse, options)
+
+
+@overload
+def varlen_vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: Literal[False] = False,
+    **options: Any,
+) -> tuple[TensorT, Pullback[TensorT]]: ...
+
+
+@overload
+def varlen_vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: Literal[True],
+    **options: Any,
+) -> tuple[tuple[TensorT, TensorT], Pullback[TensorT]]: ...
+
+
+@overload
+def varlen_vjp(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    grad: Sequence[str] = ALWAYS,
+    return_lse: bool,
+    **options: Any,
+) -> tuple[Any, Pullback[TensorT]]: ...
 
 
 @_checks.explains_options(PACKED_OPTIONS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _problem, _tensor, _text, api
+from attn._options import Packed, Paged
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
 
@@ -17,6 +18,96 @@ Array = npt.NDArray[Any]
 PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align"})
 # What a cache may hold, as IR spells it: what is calculated in, and numbers that scales go with.
 CACHE_TYPES = _problem.TYPE_NAMES | {"int8": "i8", "float8_e4m3fn": "f8E4M3FN"}
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[False] = False,
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Packed],
+) -> TensorT: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, TensorT]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: Literal[True],
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: Literal[True],
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_checks.explains_arguments
@@ -137,6 +228,96 @@ def prepare_packed(
     integers = [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
     others = [*sinks, *scales, *integers, *api.as_scale(scale, problem)]
     return problem, others, (sizes.b, sizes.hq, *lengths)
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: Literal[False] = False,
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Paged],
+) -> TensorT: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Paged],
+) -> tuple[TensorT, TensorT]: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Paged],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: Literal[True],
+    return_log_sum: bool = False,
+    **options: Unpack[Paged],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: Literal[True],
+    **options: Unpack[Paged],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def paged_sdpa(
+    q: TensorT,
+    k_cache: Tensor,
+    v_cache: Tensor,
+    block_table: Tensor,
+    kv_lengths: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Paged],
+) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_checks.explains_arguments

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import numbers
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from attn import _checks, _cuda, _kernel, _library, _problem, _tensor, _trace
 from attn._cache import MAX_KERNELS, KernelCache
+from attn._options import Dense
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
 from attn._words import Words
 
@@ -20,6 +21,104 @@ Array = npt.NDArray[Any]
 kernels = KernelCache()
 # The arguments beside q, k and v that may be arrays, in the order of kernels.
 ARRAYS = ("bias", "mask", "sink", "q_lengths", "kv_lengths", "k_scale", "v_scale", "causal", "align")
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: Literal[False] = False,
+    return_weights: Literal[False] = False,
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Dense],
+) -> TensorT: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: Literal[True],
+    return_weights: Literal[False] = False,
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Dense],
+) -> tuple[TensorT, TensorT]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: Literal[True],
+    return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Dense],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: bool = False,
+    return_weights: Literal[True],
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Dense],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: bool = False,
+    return_weights: bool = False,
+    return_max: Literal[True],
+    return_log_sum: bool = False,
+    **options: Unpack[Dense],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: bool = False,
+    return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: Literal[True],
+    **options: Unpack[Dense],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    *,
+    return_lse: bool = False,
+    return_weights: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Dense],
+) -> TensorT | tuple[TensorT, ...]: ...
 
 
 @_checks.explains_arguments
