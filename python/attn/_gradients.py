@@ -66,8 +66,8 @@ def sdpa_backward(
     Returns:
       The gradients by name, in the order of `grad`, each of the shape and type of its input; those of a sink, of a
       scale and of what score_mod reads are float32, or float64 beside float64, those of k_scale and v_scale float32.
-      Torch tensors if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0, as have keys that no row
-      keeps.
+      Torch tensors or JAX arrays if q is one, otherwise NumPy arrays. Rows that keep no key have gradient 0, as have
+      keys that no row keeps.
 
     Raises:
       TypeError, ValueError: as `attn.sdpa`; a name in `grad` that has no gradient, or that the call does not have.

@@ -127,8 +127,8 @@ class Kernel:
             `self.outputs`).
 
         Returns:
-          The output, or a tuple of the outputs; torch tensors where the first input is one, otherwise NumPy. The
-          objects given as `out` are returned themselves.
+          The output, or a tuple of the outputs: torch tensors or arrays of JAX where the first input is one, otherwise
+          NumPy. The objects given as `out` are returned themselves.
 
         Raises:
           RuntimeError: there is no CUDA driver, or the device or this processor is not one that the kernel was made
@@ -148,14 +148,14 @@ class Kernel:
         return _cuda.call(self._entry, tuple(inputs), out) if self._is_for_gpu else self.on_arrays(inputs, model, out)
 
     def on_arrays(self, inputs: list[Array], model: Any, out: Any = None) -> Any:
-        """`__call__` of a kernel for a CPU, on NumPy arrays; results are torch tensors where `model` is one."""
+        """`__call__` of a kernel for a CPU, on NumPy arrays; results are of the kind of `model` (`_tensor.like`)."""
         arrays = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
         results: tuple[Any, ...]
         if out is None:
             shapes = self.new_shapes(arrays)
             dtypes = [_tensor.dtype(x["dtype"]) for x in self.outputs]
             targets = [np.empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-            results = tuple(_tensor.like(target, model) for target in targets)
+            results = ()
         else:
             results = tuple(out) if isinstance(out, tuple | list) else (out,)
             _check_count(self._names[1], len(results))
@@ -164,6 +164,7 @@ class Kernel:
                 if not target.flags.writeable:
                     raise ValueError(f"expected output {name} to be writable, found a read-only array")
         self._run(arrays, targets)
+        results = results or tuple(_tensor.like(target, model) for target in targets)
         return results[0] if len(results) == 1 else results
 
     @staticmethod

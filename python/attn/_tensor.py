@@ -189,9 +189,15 @@ def is_view(array: Array) -> bool:
 
 
 def like(result: Array, model: Any) -> Any:
-    """A result as the kind of object that `model` is: a torch tensor over the same memory, otherwise NumPy."""
+    """A finished result as the kind of object that `model` is, a tensor of PyTorch or an array of JAX; otherwise NumPy.
+
+    It is over the same memory, but for arrays of JAX on another device than the CPU or of rows that are not aligned.
+    """
     if not _is_torch(model):
-        return result
+        jax = sys.modules.get("jax")
+        if jax is None or not isinstance(model, jax.Array):
+            return result
+        return jax.device_put(result, next(iter(model.devices())), may_alias=True)
     torch = sys.modules["torch"]
     if type_name(result.dtype) == "bfloat16":
         return torch.from_numpy(result.view(np.int16)).view(torch.bfloat16)

@@ -195,7 +195,8 @@ def sdpa(
 
     Returns:
       out (B, Hq, Sq, Dv) in the type of q, or a tuple of out and the further results, in the order lse, weights,
-      max, log_sum. Torch tensors if q is one, otherwise NumPy arrays; of a GPU arrays of the library of q.
+      max, log_sum. Torch tensors or JAX arrays if q is one, otherwise NumPy arrays; of a GPU arrays of the library of
+      q.
 
     Raises:
       TypeError: an element type, a device, or the kind of an argument; a function that cannot be traced; an unknown

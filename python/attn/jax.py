@@ -89,7 +89,7 @@ def sdpa(
 
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa`.
-      NotImplementedError: a gradient of second order; or the program is compiled for a GPU or a TPU.
+      NotImplementedError: a gradient of second order; or the program is compiled for a GPU or a TPU, or for jax.export.
     """
     if layout not in ("bhsd", "bshd"):
         raise ValueError(f'expected layout to be "bhsd" or "bshd", found {layout!r}')
@@ -328,13 +328,32 @@ def _run(call: _Call, *arrays: Any) -> Any:
     ]
 
     def on_cpu(*arrays: Any) -> Any:
-        return tuple(jax.ffi.ffi_call(TARGET, types)(*arrays, kernel=name))
+        return tuple(_custom_call.bind(*arrays, types=tuple(types), kernel=name))
 
     def elsewhere(*arrays: Any) -> Any:
         return tuple(_elsewhere.bind(*arrays, types=tuple(types)))
 
     return tuple(jax.lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere))
 
+
+# The custom call. It holds the name that this process has its kernel by.
+_custom_call = jax.extend.core.Primitive("attn_call")
+_custom_call.multiple_results = True
+_custom_call.def_abstract_eval(lambda *_, types, kernel: [jax.core.ShapedArray(x.shape, x.dtype) for x in types])
+EXPORT = (
+    "expected attn.jax.sdpa in a program of this process, found one for jax.export: its custom call has a kernel "
+    "that is in the memory of this process alone; export the function with jax.nn.dot_product_attention in its place, "
+    "or compile the kernel by attnc and call it where the program runs"
+)
+
+
+def _lower(context: Any, *arrays: Any, types: Any, kernel: str) -> Any:
+    if context.module_context.lowering_parameters.for_export:
+        raise NotImplementedError(EXPORT)
+    return jax.ffi.ffi_lowering(TARGET)(context, *arrays, kernel=kernel)
+
+
+jax.interpreters.mlir.register_lowering(_custom_call, _lower, platform="cpu")
 
 # What a call is on any other platform: nothing that can be lowered.
 _elsewhere = jax.extend.core.Primitive("attn_call_on_the_cpu_alone")

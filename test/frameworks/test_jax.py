@@ -275,3 +275,28 @@ def test_packed_sequences(name, rng):
         )
         for x, y in zip(pullback((dout, dlse)), backward.values(), strict=True):
             np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ml_dtypes.bfloat16])
+def test_results_of_the_package_are_arrays_of_jax(rng, dtype):
+    q, k, v = draw(rng, dtype=dtype)
+    out, lse = attn.sdpa(q, k, v, return_lse=True)
+    grads = attn.sdpa_backward(q, k, v, out, lse, out)
+    merged = attn.merge(out, lse, out, lse)
+    for x in (out, lse, *grads.values(), *merged):
+        assert isinstance(x, jax.Array)
+        assert x.devices() == q.devices()
+    assert out.dtype == dtype
+    expected = attn.sdpa(*map(np.asarray, (q, k, v)))
+    assert isinstance(expected, np.ndarray)
+    np.testing.assert_array_equal(np.asarray(out), expected)
+
+
+def test_an_exported_program_is_refused_by_name(rng):
+    q, k, v = draw(rng)
+    function = jax.jit(lambda *x: aj.sdpa(*x))
+    function(q, k, v)
+    checks = [jax.export.DisabledSafetyCheck.custom_call(aj.TARGET)]
+    for disabled in ([], checks):
+        with pytest.raises(NotImplementedError, match=r"expected attn.jax.sdpa in a program of this process"):
+            jax.export.export(function, disabled_checks=disabled)(q, k, v)

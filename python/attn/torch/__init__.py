@@ -10,7 +10,7 @@ try:
 except ImportError as error:
     raise ImportError("expected PyTorch for attn.torch, found none; write pip install torch") from error
 
-from attn.torch import _batches  # noqa: F401 - registers vmap and autocast
+from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autocast, and what counts operations
 from attn.torch._flex import flex_attention
 from attn.torch._sdpa import sdpa
 from attn.torch._transformers import register_transformers

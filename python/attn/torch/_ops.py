@@ -55,6 +55,8 @@ class Call(NamedTuple):
         """From what an operator is called with: the words stand last, one by one; PyTorch drops trailing defaults."""
         fixed, words = len(cls._fields) - 1, len(_words.FORMS)
         given = tuple(arguments[fixed:])
+        if arguments[3] is None:  # of an empty list AOTInductor hands over none
+            arguments = (*arguments[:3], [], *arguments[4:])
         return cls(*arguments[:fixed], words=given + (None,) * (words - len(given)))
 
     def flat(self) -> tuple[Any, ...]:
