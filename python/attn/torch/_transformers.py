@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from attn.torch import _interface
+from attn.torch import _interface, _windows
 from attn.torch._sdpa import sdpa
 
 
@@ -14,8 +14,10 @@ def register_transformers(name: str = "attn") -> str:
     """Registers attn with transformers, for every model whose attention is chosen by `attn_implementation`.
 
     After it, `AutoModel.from_pretrained(…, attn_implementation="attn")` and `model.set_attn_implementation("attn")` use
-    the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa". A model whose
-    attention does not ask the interface of transformers refuses the implementation by a ValueError.
+    the kernels of attn, forward and backward. Masks are those that transformers makes for "sdpa"; causal ones and
+    windows are words of the kernel, and only inside of torch.compile matrices. A model whose attention does not ask the
+    interface of transformers refuses the implementation by a ValueError, as is output_attentions=True: attn makes no
+    matrix of weights.
 
     Args:
       name: what the implementation is called.
@@ -35,13 +37,39 @@ def register_transformers(name: str = "attn") -> str:
 
 
 def _mask(*arguments: Any, **keywords: Any) -> torch.Tensor | None:
-    """The mask that transformers makes for "sdpa"."""
+    """The mask that transformers makes for "sdpa": where words say it, a tensor without memory (`_windows.Predicate`).
+
+    In a graph it is dense.
+    """
     from transformers.masking_utils import sdpa_mask
 
-    if not torch.compiler.is_compiling():
+    mask: torch.Tensor | None
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or arguments:
+        mask = sdpa_mask(*arguments, **keywords)
+    else:
         _interface.check_caller()
-    mask: torch.Tensor | None = sdpa_mask(*arguments, **keywords)
+        mask = _windows.predicate(sdpa_mask, keywords)
     return mask
+
+
+def _refuse_weights(is_wanted: Any) -> None:
+    """For the attention of a layer: transformers collects weights from what layers return, and would find none.
+
+    Raises:
+      ValueError: the model is called for its attentions.
+    """
+    if not is_wanted:
+        try:
+            from transformers.utils.output_capturing import _active_collector
+        except ImportError:  # a version that asks each layer
+            return
+        collected = _active_collector.get()
+        is_wanted = collected is not None and any("attentions" in name for name in collected)
+    if is_wanted:
+        raise ValueError(
+            "expected a model without output_attentions=True, as attn makes no matrix of weights, found it; write "
+            'model.set_attn_implementation("eager") for calls that return them'
+        )
 
 
 def _attention(
@@ -56,6 +84,7 @@ def _attention(
     softcap: float | None = None,
     s_aux: torch.Tensor | None = None,
     position_bias: torch.Tensor | None = None,
+    output_attentions: bool | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """An attention function of transformers: q, k, v (B, H, S, D); returns out (B, S, H, Dv) and no weights.
@@ -67,23 +96,30 @@ def _attention(
       softcap: of Gemma.
       s_aux: sinks of gpt-oss, one a head.
       position_bias: floats that are added to the scores.
+      output_attentions: refused where it is true.
+
+    Raises:
+      ValueError: the model is called for its attentions.
     """
+    _refuse_weights(output_attentions)
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     # Without a mask and with a cache, the queries are the first of as many keys: that is what "sdpa" computes.
     is_first = causal and attention_mask is None and query.shape[2] > 1
+    words: dict[str, Any] = {"attn_mask": attention_mask, "causal": "top_left" if is_first else None}
+    if isinstance(attention_mask, _windows.Predicate):
+        words = attention_mask.options(query, key) or {"attn_mask": attention_mask.dense()}
     if position_bias is not None and attention_mask is not None and attention_mask.is_floating_point():
-        attention_mask, position_bias = attention_mask + position_bias, None
+        words["attn_mask"], position_bias = attention_mask + position_bias, None
     out = sdpa(
         query,
         key,
         value,
-        attn_mask=attention_mask,
         dropout_p=dropout,
-        causal="top_left" if is_first else None,
         scale=scaling,
         enable_gqa=True,
         bias=position_bias,
         sink=s_aux,
         softcap=softcap,
+        **words,
     )
     return out.transpose(1, 2).contiguous(), None
