@@ -31,6 +31,7 @@ SECTIONS: list[tuple[str, str, list[str]]] = [
     ("The reference of layers", "reference", ["multi_head", "multi_head_backward"]),
     ("Pictures", "plot", ["weights", "tiles"]),
     ("PyTorch", "torch/_sdpa", ["sdpa"]),
+    ("PyTorch, packed sequences", "torch/_varlen", ["varlen_sdpa"]),
     ("FlexAttention's signature", "torch/_flex", ["flex_attention"]),
     ("Hugging Face transformers", "torch/_transformers", ["register_transformers"]),
     ("JAX", "jax", ["sdpa", "varlen_sdpa"]),
@@ -46,6 +47,7 @@ PREFIXES = {
     "jax": "attn.jax.",
     "torch/_sdpa": "attn.torch.",
     "torch/_flex": "attn.torch.",
+    "torch/_varlen": "attn.torch.",
     "torch/_transformers": "attn.torch.",
 }
 WIDTH = 100

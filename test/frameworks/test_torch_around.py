@@ -27,6 +27,13 @@ def test_operations_where_heads_are_grouped_and_sizes_differ():
     assert operations(lambda *x: at.sdpa(*x, enable_gqa=True), q, k, v) == products * (8 + 3) + products * (24 + 6)
 
 
+def test_operations_of_packed_sequences_are_those_of_each():
+    q, k, v = (torch.randn(n, 4, 8, requires_grad=True) for n in (12, 9, 9))
+    rows, keys = torch.tensor([0, 5, 5, 12]), torch.tensor([0, 7, 9, 9])
+    expected = 2 * 4 * (5 * 7) * (16 + 40)
+    assert operations(lambda *x: at.varlen_sdpa(*x, rows, keys), q, k, v) == expected
+
+
 class Layer(torch.nn.Module):
     """A layer with a window and a bias."""
 

@@ -1,6 +1,7 @@
 """attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
 
-`sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention;
+`sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
+packed sequences;
 `register_transformers` makes attn an attention implementation of Hugging Face transformers. docs/Training.md goes from
 the formula of the gradient to a training loop. Tensors are on the CPU or on a CUDA device.
 """
@@ -14,5 +15,6 @@ from attn.torch import _batches, _flops  # noqa: F401 - register vmap and autoca
 from attn.torch._flex import flex_attention
 from attn.torch._sdpa import sdpa
 from attn.torch._transformers import register_transformers
+from attn.torch._varlen import varlen_sdpa
 
-__all__ = ["flex_attention", "register_transformers", "sdpa"]
+__all__ = ["flex_attention", "register_transformers", "sdpa", "varlen_sdpa"]

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils.flop_counter import register_flop_formula
+
+from attn.torch._varlen import LEADING
 
 Shape = Sequence[int]
 
@@ -33,5 +36,27 @@ def _backward(
     return _products(q, k) * (3 * q[3] + 2 * v[3])
 
 
+def _packed_products(call: Sequence[Any]) -> int:
+    """The same of each sequence of `attn::varlen_sdpa`, summed; where lengths have no values, they are all the same."""
+    q, k, _, rows, keys = call[:5]
+    count = rows.shape[0] - 1
+    if isinstance(rows, FakeTensor) or rows.device.type == "meta":
+        pairs = int(q.shape[0]) * int(k.shape[0]) // count
+    else:
+        pairs = int((rows.diff().long() * keys.diff().long()).sum())
+    return 2 * int(q.shape[1]) * pairs
+
+
+def _packed_forward(*call: Any, out_val: Any = None, **_: Any) -> int:
+    return _packed_products(call) * (call[0].shape[2] + call[2].shape[2])
+
+
+def _packed_backward(*arguments: Any, out_val: Any = None, **_: Any) -> int:
+    call = arguments[LEADING:]
+    return _packed_products(call) * (3 * call[0].shape[2] + 2 * call[2].shape[2])
+
+
+register_flop_formula(torch.ops.attn.varlen_sdpa, get_raw=True)(_packed_forward)
+register_flop_formula(torch.ops.attn.varlen_sdpa_backward, get_raw=True)(_packed_backward)
 register_flop_formula(torch.ops.attn.sdpa)(_forward)
 register_flop_formula(torch.ops.attn.sdpa_backward)(_backward)

@@ -8,7 +8,7 @@ import torch
 
 from attn import _checks, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _functions, _regions
+from attn.torch import _broadcast, _context, _functions, _nested, _regions
 from attn.torch._ops import NO_BOUND, Call
 
 Tensor = torch.Tensor
@@ -46,7 +46,8 @@ def sdpa(
 
     Args:
       query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type. Batches (…) broadcast,
-        as do heads: of queries where there is one, and of keys and values where there is one.
+        as do heads: of queries where there is one, and of keys and values where there is one. Or all three nested
+        tensors (B, H, j, D) of layout jagged, whose sequences `varlen_sdpa` takes, without masks, biases and dropout.
       attn_mask: bool, true = attend, or floats that are added to the scores; broadcasts to (…, Hq, Sq, Sk). Floats have
         a gradient where they require one.
       dropout_p: how many weights are dropped, drawn from PyTorch's generator; also outside of training, as there.
@@ -74,6 +75,11 @@ def sdpa(
         compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
     _context.check(query, key, value, attn_mask, bias, sink)
+    if query.is_nested or key.is_nested or value.is_nested:
+        options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
+        options |= {"scale": scale, "causal": causal, "align": align, "bias": bias, "sink": sink}
+        options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "score_mod": score_mod, "mask_mod": mask_mod}
+        return _nested.sdpa(query, key, value, options | {"return_lse": return_lse, "return_max": return_max, **words})
     if is_causal and (attn_mask is not None or causal is not None):
         other = "attn_mask" if causal is None else "causal"
         raise ValueError(f'expected is_causal without {other}, found both; write causal="top_left" beside a mask')
