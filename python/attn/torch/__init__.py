@@ -1,9 +1,8 @@
 """attn for PyTorch: attention with gradients, as an operator that its compiler, exporter and transforms know.
 
 `sdpa` has the signature of F.scaled_dot_product_attention, `flex_attention` that of FlexAttention; `varlen_sdpa` takes
-packed sequences;
-`register_transformers` makes attn an attention implementation of Hugging Face transformers. docs/Training.md goes from
-the formula of the gradient to a training loop. Tensors are on the CPU or on a CUDA device.
+packed sequences; `register_transformers` makes attn an attention implementation of Hugging Face transformers.
+docs/Training.md goes from the formula of the gradient to a training loop. Tensors are on the CPU or on a CUDA device.
 """
 
 try:

@@ -197,7 +197,8 @@ def varlen_sdpa(
     """`attn.varlen_sdpa` with gradients: attention over sequences packed one after the other, each to itself only.
 
     It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast and inference mode. out and
-    lse have gradients of first order. Tensors are on the CPU, or all on one CUDA device.
+    lse have gradients of first order, but not under torch.func, which refuses the operator. Tensors are on the CPU, or
+    all on one CUDA device.
 
     Args:
       q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of one float type.
