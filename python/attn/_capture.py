@@ -33,6 +33,9 @@ READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER",
 # for other arrays, MIXED for memory that is both.
 MIXED = object()
 TENSORS: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("TENSORS", default=None)
+# While a function is traced for a program that another library traces (attn.jax): what makes of an array without values
+# the array of zeros of its shape that stands for it; None for other arrays.
+STAND_INS: ContextVar[Callable[[Any], Array | None] | None] = ContextVar("STAND_INS", default=None)
 
 
 class Captured(_wide.Wide):
@@ -54,6 +57,9 @@ class Captured(_wide.Wide):
         keys = key if isinstance(key, tuple) else (key,)
         if not any(isinstance(x, Symbol) for x in keys):
             read = READER.get()
+            is_element = len(keys) == self.ndim > 0 and all(isinstance(x, numbers.Integral) for x in keys)
+            if read is None and is_element and _is_read_in_kernels(self):
+                return self.element(keys)
             return super().__getitem__(key) if read is None else read(self, key)
         if len(keys) != self.ndim:
             raise TypeError(
@@ -63,7 +69,11 @@ class Captured(_wide.Wide):
         return self.element(keys)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's function; where reads are recorded, of what is read."""
+        """NumPy's function; of one number on a device a traced one; where reads are recorded, of what is read."""
+        is_number = [isinstance(x, Captured) and x.ndim == 0 and _is_read_in_kernels(x) for x in inputs]
+        if READER.get() is None and any(is_number):
+            traced = tuple(x.element(()) if y else x for x, y in zip(inputs, is_number, strict=True))
+            return next(x for x in traced if isinstance(x, Symbol)).__array_ufunc__(ufunc, method, *traced, **options)
         read = read_whole(inputs)
         if read is inputs:
             return super().__array_ufunc__(ufunc, method, *inputs, **options)
@@ -97,6 +107,56 @@ class Captured(_wide.Wide):
         values = Range(*_bounds(whole.constant, self.name)) if self.size and self.tensor is None else Range()
         number = Symbol(element, template, (whole, *places))
         return Symbol(INDEX, f"arith.index_cast {{0}} : {element} to index", (number,), Range(), values)
+
+
+class Traced:
+    """An array that another library traces: itself in all, but its elements at traced positions are a kernel's."""
+
+    def __init__(self, array: Any, zeros: Array, name: str) -> None:
+        """The array, and what stands for it."""
+        self._array, self._name = array, name
+        self._stand_in = zeros.view(Captured)
+        self._stand_in.name, self._stand_in.tensor = name, array
+
+    def __getattr__(self, attribute: str) -> Any:
+        """That of the array."""
+        return getattr(self._array, attribute)
+
+    def __getitem__(self, key: Any) -> Any:
+        """One element where the key has traced values, otherwise what the library makes of the key."""
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(x, Symbol) for x in keys):
+            return self._stand_in[key]
+        return capture(self._array[key], self._name)
+
+    def element(self, keys: tuple[Any, ...]) -> Symbol:
+        """As that of `Captured`."""
+        return self._stand_in.element(keys)
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    def operator(self: Traced, *operands: Any) -> Any:
+        given = tuple(x._array if isinstance(x, Traced) else x for x in operands)
+        if any(isinstance(x, Symbol) for x in given):
+            return NotImplemented
+        result = getattr(self._array, name)(*given)
+        return result if result is NotImplemented else capture(result, self._name)
+
+    return operator
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"):
+    setattr(Traced, f"__{_name}__", _delegated(f"__{_name}__"))
+    setattr(Traced, f"__r{_name}__", _delegated(f"__r{_name}__"))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "pos", "abs", "invert"):
+    setattr(Traced, f"__{_name}__", _delegated(f"__{_name}__"))
+
+
+def _is_read_in_kernels(array: Captured) -> bool:
+    """Whether the values of an array, or their gradients, are those of a kernel's argument alone."""
+    if array.is_view_of_tensor:
+        return False
+    return array.tensor is not None or (TENSORS.get() or {}).get(place(array)) is not None
 
 
 def read_whole(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -137,7 +197,7 @@ def _position(array: Captured, dim: int, key: Any) -> Symbol:
     return place
 
 
-def capture(array: Tensor, name: str = "") -> Captured:
+def capture(array: Tensor, name: str = "") -> Any:
     """An array that traced functions may index, for arrays that they reach in other ways than by a plain name.
 
     Args:
@@ -146,6 +206,10 @@ def capture(array: Tensor, name: str = "") -> Captured:
       name: the name of the kernel's argument.
     """
     what = name or "the array"
+    stand_in = STAND_INS.get()
+    zeros = None if stand_in is None else stand_in(array)
+    if zeros is not None:
+        return Traced(array, zeros, name)
     device = _device.of(array)
     tensors, given = TENSORS.get(), array
     if tensors is not None and getattr(array, "requires_grad", False):
@@ -242,10 +306,13 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _replace(name: str, value: Any, done: dict[int, Any]) -> Any:
+    if isinstance(value, Traced):
+        return value
     if isinstance(value, Captured):
         return value if value.name else capture(value, name)
     if isinstance(value, np.ndarray) or (hasattr(value, "__dlpack__") and not isinstance(value, type | np.generic)):
-        return capture(value, name)
+        made = capture(value, name)
+        return value if isinstance(made, Traced) and made.ndim == 0 else made  # a number is an operand as it is
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         module = getattr(value, "__module__", None) or ""
         return value if module.partition(".")[0] in LIBRARIES else _rebind(value, done)

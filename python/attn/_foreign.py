@@ -33,6 +33,8 @@ def explain(what: str, error: Exception) -> TypeError | None:
       error: what it raised, with its traceback, whose outermost frame is the caller's.
     """
     frames = list(_frames(error))
+    if isinstance(error, AttributeError) and frames[-1][0].f_code is Symbol.__getattr__.__code__:
+        frames.pop()  # the function asks a traced value for what it has not
     own = next((i for i, (frame, _) in enumerate(frames) if _is_foreign(frame)), len(frames))
     is_ours = _package(frames[-1][0]) == "attn"
     if is_ours or (own == len(frames) and Symbol.__name__ not in str(error)):

@@ -7,7 +7,9 @@ in i1. Operators follow Python and NumPy: `/` and a mix with a float give a floa
 
 from __future__ import annotations
 
+import functools
 import numbers
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -23,8 +25,9 @@ COMPARISONS = {"<": ("slt", "olt"), "<=": ("sle", "ole"), ">": ("sgt", "ogt"), "
 COMPARISONS |= {"==": ("eq", "oeq"), "!=": ("ne", "une")}
 # NumPy's function → the one on symbols; filled by attn.functions.
 NUMPY: dict[Any, Callable[..., Symbol]] = {}
-# The same by the names that PyTorch has for them.
+# The same by the names that PyTorch has for its functions, and for methods of tensors; filled by attn._torch_functions.
 TORCH: dict[str, Callable[..., Symbol]] = {}
+METHODS: dict[str, Callable[..., Symbol]] = {}
 # What captures an array; filled by attn._capture.
 READ: list[Callable[[Any], Any]] = []
 
@@ -44,9 +47,11 @@ def lift(value: Any) -> Symbol:
     if isinstance(value, numbers.Real | np.floating) or getattr(value, "dtype", None) == "bfloat16":
         return Symbol(FLOAT, "arith.constant {constant} : {float}", constant=float(value))
     shape = getattr(value, "shape", None)
-    _tensor.refuse_tracer("an operand of a traced function", value)
+    if shape == () and hasattr(value, "element"):
+        return lift(value.element(()))
     if shape == () and hasattr(value, "item"):  # of torch and JAX
-        return lift(READ[0](value) if getattr(value, "requires_grad", False) else value.item())
+        is_read = getattr(value, "requires_grad", False) or _tensor.is_tracer(value)
+        return lift(READ[0](value).element(()) if is_read else value.item())
     found = type(value).__name__ if shape is None else f"an array of shape {tuple(shape)}; index it to one element"
     raise TypeError(f"expected a traced value or a number, found {found}")
 
@@ -330,14 +335,21 @@ class Symbol:
             raise TypeError(f"expected numpy.{function.__name__} of {self!r} without options, found {names}")
         return NUMPY[function](*inputs)
 
+    def __getattr__(self, name: str) -> Any:
+        """The methods of tensors that can be traced: score.tanh()."""
+        if name not in METHODS:
+            raise AttributeError(f"'Symbol' object has no attribute '{name}'", name=name, obj=self)
+        return functools.partial(METHODS[name], self)
+
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, inputs: Any = (), options: Any = None) -> Symbol:
+    def __torch_function__(cls, function: Any, kinds: Any, inputs: Any = (), options: Any = None) -> Symbol:
         """PyTorch's functions and operators of a tensor and a symbol: torch.tanh(score) is attn.tanh(score)."""
         name = getattr(function, "__name__", "")
-        if name.strip("_") not in TORCH:
+        table = METHODS if isinstance(function, types.MethodDescriptorType) else TORCH
+        if name.strip("_") not in table:
             traced = next((x for x in inputs if isinstance(x, Symbol)), "a traced value")
             raise TypeError(
                 f"expected a function that can be traced, found torch.{name} of {traced!r}; write operators, or "
                 "functions of attn.functions"
             )
-        return TORCH[name.strip("_")](*inputs, **(options or {}))
+        return table[name.strip("_")](*inputs, **(options or {}))

@@ -104,14 +104,19 @@ def without_gradient(name: str, value: Any) -> Any:
     return value.detach()
 
 
+def is_tracer(value: Any) -> bool:
+    """Whether this is what JAX calls functions with to trace them."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(value, jax.core.Tracer)
+
+
 def refuse_tracer(name: str, value: Any) -> None:
     """For what computes with numbers.
 
     Raises:
       TypeError: it is what JAX calls functions with to trace them, and has none.
     """
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(value, jax.core.Tracer):
+    if is_tracer(value):
         raise TypeError(
             f"expected {name} to have its values, found a {_kind(value)} of JAX, which has none (under jax.jit, grad "
             "or vmap); write attn.jax.sdpa inside of these, or call attn outside of them"

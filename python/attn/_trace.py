@@ -103,6 +103,12 @@ def trace(
     return Traced("\n".join(head + regions), arrays, tuple(printer.captures))
 
 
+def names(text: str) -> list[str]:
+    """The names of what the regions of this text read, in the order of the arguments."""
+    head = text.partition("\n")[0]
+    return re.findall(r"%(\w+) :", head) if head.startswith("captures(") else []
+
+
 def _where(name: str, array: Array, is_on_device: bool | None) -> Any:
     """A captured array where its kernel runs: itself, or the tensor on the device that it stands for."""
     tensor = getattr(array, "tensor", None)

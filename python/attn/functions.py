@@ -174,39 +174,3 @@ _symbols.NUMPY |= {
     np.equal: _comparison("=="),
     np.not_equal: _comparison("!="),
 }
-
-
-def _clamp(x: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002 - PyTorch's names
-    x = x if min is None else maximum(x, min)
-    return x if max is None else minimum(x, max)
-
-
-_symbols.TORCH |= {x.__name__: function for x, function in _symbols.NUMPY.items()}
-_symbols.TORCH |= {
-    "abs": _symbols.absolute,
-    "add": _symbols.add,
-    "and": _symbols.NUMPY[np.bitwise_and],
-    "clamp": _clamp,
-    "clip": _clamp,
-    "div": _symbols.divide,
-    "eq": _symbols.NUMPY[np.equal],
-    "floordiv": _symbols.floor_divide,
-    "ge": _symbols.NUMPY[np.greater_equal],
-    "gt": _symbols.NUMPY[np.greater],
-    "le": _symbols.NUMPY[np.less_equal],
-    "lt": _symbols.NUMPY[np.less],
-    "max": _symbols.maximum,
-    "min": _symbols.minimum,
-    "mod": _symbols.remainder,
-    "mul": _symbols.multiply,
-    "ne": _symbols.NUMPY[np.not_equal],
-    "neg": _symbols.negative,
-    "or": _symbols.NUMPY[np.bitwise_or],
-    "pow": _symbols.power,
-    "relu": lambda x: _symbols.maximum(x, 0),
-    "sigmoid": sigmoid,
-    "sub": _symbols.subtract,
-    "true_divide": _symbols.divide,
-    "truediv": _symbols.divide,
-    "xor": _symbols.NUMPY[np.bitwise_xor],
-}

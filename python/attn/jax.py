@@ -22,7 +22,7 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _checks, _kernel, _library, _serving, _tensor, _trace, _words, api
+from attn import _capture, _checks, _kernel, _library, _serving, _tensor, _trace, _words, api
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 
@@ -38,7 +38,11 @@ SECOND_ORDER = (
 
 
 class _Call(NamedTuple):
-    """All of a call but its arrays."""
+    """All of a call but its arrays.
+
+    Attributes:
+      names: of the tensors; behind them stands what functions read, `captured`.
+    """
 
     names: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
@@ -47,8 +51,13 @@ class _Call(NamedTuple):
     has_dlse: bool = False
 
     def named(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
-        """The tensors by name; what is captured stands behind them."""
+        """The tensors by name, without those that functions read."""
         return dict(zip(self.names, arrays, strict=False))
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """The names of what functions read."""
+        return tuple(_trace.names(self.regions))
 
 
 def sdpa(
@@ -78,7 +87,8 @@ def sdpa(
       scale, causal, align, bias, mask, sink: as in `attn.sdpa`; bias and sink have gradients, and a scale that is an
         array.
       q_lengths, kv_lengths: integers (B,); the kernel refuses those that are negative or too large when it runs.
-      score_mod, mask_mod: as in `attn.sdpa`; arrays that they capture have values, and no gradient.
+      score_mod, mask_mod: as in `attn.sdpa`. Arrays that they capture may be traced; those that score_mod reads have
+        gradients. Traced integers as positions are bounded in the function, as by attn.clip.
       layout: "bhsd", or "bshd" as jax.nn.dot_product_attention has it.
       return_lse: return lse (B, Hq, Sq) too; it has a gradient.
       return_max: return the largest score (B, Hq, Sq) of each row too, a sink among them; it has no gradient.
@@ -129,8 +139,8 @@ def varlen_sdpa(
       cu_seqlens_q, cu_seqlens_k: integers (B + 1,), exclusive prefix sums of the lengths; the kernel refuses others
         when it runs. Where both are one array, lengths are equal.
       scale, causal, align, sink: as in `attn.varlen_sdpa`; a sink has a gradient, and a scale that is an array.
-      score_mod, mask_mod: as in `attn.varlen_sdpa`; arrays that they capture have values, and no gradient. Lengths are
-        not known: i and j may be as large as all rows are many.
+      score_mod, mask_mod: as in `attn.varlen_sdpa`, of captured arrays as in `sdpa`. Lengths are not known: i and j may
+        be as large as all rows are many.
       return_lse, return_max: return lse, max (Hq, total_q) too, as `sdpa`.
       {words}
 
@@ -191,9 +201,9 @@ def _apply(
     regions = _trace.Traced()
     if score_mod is not None or mask_mod is not None:
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
-        regions = _trace.trace(score_mod, mask_mod, scores, element)
+        regions = _traced(score_mod, mask_mod, scores, element)
     call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
-    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *map(_constant, regions.arrays)))
+    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *regions.arrays))
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
     rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
     return (out, *rows) if rows else out
@@ -201,6 +211,37 @@ def _apply(
 
 def _score_type(dtype: Any) -> Any:
     return np.float64 if dtype == np.float64 else np.float32
+
+
+def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str) -> _trace.Traced:
+    """The regions of functions, and the arrays that they read as a kernel reads them.
+
+    Arrays that JAX traces have no values: they are operands of the custom call, others are its constants.
+    """
+    made: dict[int, Any] = {}
+
+    def stand_in(array: Any) -> Any:
+        if not _tensor.is_tracer(array):
+            return None
+        if id(array) not in made:  # read twice, it is one operand
+            made[id(array)] = (np.broadcast_to(np.zeros((), array.dtype), array.shape), array)
+        return made[id(array)][0]
+
+    token = _capture.STAND_INS.set(stand_in)
+    try:
+        regions = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None)
+    finally:
+        _capture.STAND_INS.reset(token)
+    arrays = tuple(_operand(x, element) if _tensor.is_tracer(x) else _constant(x) for x in regions.arrays)
+    return regions._replace(arrays=arrays)
+
+
+def _operand(array: Any, element: str) -> Any:
+    """A traced array in the type that a kernel reads it in; its gradient comes back in its own."""
+    if array.dtype == np.bool_:
+        return array
+    is_integer = jnp.issubdtype(array.dtype, jnp.integer)
+    return array.astype(_trace.DTYPES[_capture.integer_type(array.dtype) if is_integer else element])
 
 
 def _constant(array: Any) -> jax.Array:
@@ -221,7 +262,9 @@ def _differentiable(call: _Call, arrays: tuple[Any, ...]) -> Any:
 
 def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
     values = tuple(x.value for x in arrays)
-    wanted = {name: () for name, x in call.named(arrays).items() if name in DIFFERENTIABLE and x.perturbed}
+    names = (*call.names, *call.captured)
+    known = (*DIFFERENTIABLE, *_read_in_scores(call, values))
+    wanted = {name: () for name, x in zip(names, arrays, strict=True) if name in known and x.perturbed}
     results = _differentiable(call, values)  # another order of gradient comes to its own error
     return results, (values, results, wanted)
 
@@ -233,14 +276,22 @@ def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
     if isinstance(dout, jax.custom_derivatives.SymbolicZero):
         dout = jnp.zeros_like(out)
     # In the order of the arguments, whatever order a dictionary has.
-    names = tuple(name for name in call.names if name in wanted)
+    order = (*call.names, *call.captured)
+    names = tuple(name for name in order if name in wanted)
     grads: dict[str, Any] = {}
     if names:
         back = call._replace(grad=names, has_dlse=has_dlse)
         found = _first_order(back, (*values, out, row_max, log_sum, dout, *([dlse] if has_dlse else [])))
         grads = dict(zip(names, found, strict=True))
-    named = [grads.get(name) for name in call.names]
-    return ((*named, *[None] * (len(values) - len(named))),)
+    return (tuple(grads.get(name) for name in order),)
+
+
+def _read_in_scores(call: _Call, values: tuple[Any, ...]) -> list[str]:
+    """What score_mod reads, of floats; the derivative by what mask_mod compares is 0."""
+    of_scores, _, _ = call.regions.partition("\nmask_mod {")
+    captured = zip(call.captured, values[len(call.names) :], strict=True)
+    is_read = {name: f"tensor.extract %{name}[" in of_scores for name in call.captured}
+    return [name for name, x in captured if is_read[name] and jnp.issubdtype(x.dtype, jnp.floating)]
 
 
 _differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
@@ -294,8 +345,11 @@ def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...
         or any(batched.get(name) or name in call.grad for name in UNBATCHED)
     ):
         return None
+    captures = len(call.captured)
+    is_captured_batched = any(is_batched[len(call.names) : len(call.names) + captures])
+    if is_captured_batched or any(name in call.grad for name in call.captured):
+        return None
     batch = named["q"].shape[1 if batched["q"] else 0]
-    captures = len(arrays) - len(call.names) - ((4 + call.has_dlse) if call.grad else 0)
     result = []
     for n, (x, has_dim) in enumerate(zip(arrays, is_batched, strict=True)):
         name = call.names[n] if n < len(call.names) else None

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 import attn
 from attn import _trace, _words
-from attn.torch import _context, _formulas, _place, _regions
+from attn.torch import _context, _formulas, _place
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -73,7 +73,7 @@ class Call(NamedTuple):
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors by name; those that functions read by that of the function's argument."""
         found = {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, torch.Tensor)}
-        return found | dict(zip(_regions.names(self.regions), self.captures, strict=True))
+        return found | dict(zip(_trace.names(self.regions), self.captures, strict=True))
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
@@ -135,7 +135,7 @@ def _run_backward(
     if "target" in options and _formulas.needs_formulas(wanted):
         made = _formulas.gradients(call, dout, out, row_max, log_sum, dlse, wanted)
         return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
-    captured = _regions.names(call.regions)
+    captured = _trace.names(call.regions)
     names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
     found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32

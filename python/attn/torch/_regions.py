@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,12 +105,6 @@ def _of_pieces(forms: tuple[_pieces.Node, _pieces.Node], scores: Shape, element:
     return _traced(score_mod, mask_mod, scores, element, slots)
 
 
-def names(text: str) -> list[str]:
-    """The names of what the regions read."""
-    head = text.partition("\n")[0]
-    return re.findall(r"%(\w+) :", head) if head.startswith("captures(") else []
-
-
 def _as_tensor(array: Any) -> torch.Tensor:
     """A tensor over the memory of an array where torch has such tensors: neither read-only nor of negative strides."""
     if isinstance(array, torch.Tensor):  # on a device
@@ -136,7 +129,7 @@ def _traced(
         _capture.TENSORS.reset(token)
     of_scores = result.text.partition("\nmask_mod {")[0] if score_mod is not None else ""
     wanted, numbers = [], []
-    for n, (name, place) in enumerate(zip(names(result.text), result.places, strict=True)):
+    for n, (name, place) in enumerate(zip(_trace.names(result.text), result.places, strict=True)):
         slot, given = slots.get(place), tensors.get(place)
         if given is _capture.MIXED:
             raise TypeError(

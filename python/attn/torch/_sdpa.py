@@ -8,7 +8,7 @@ import torch
 
 from attn import _checks, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _functions, _nested, _regions
+from attn.torch import _broadcast, _context, _functions, _nested, _proxies, _regions
 from attn.torch._ops import NO_BOUND, Call
 
 Tensor = torch.Tensor
@@ -74,6 +74,8 @@ def sdpa(
       RuntimeError: the call is inside of PyTorch's context_parallel, or of forward-mode differentiation; the device's
         compute capability is below 8.0; or there is dropout in a CUDA graph that is captured.
     """
+    if _proxies.are_among(query, key, value):
+        return _proxies.record(sdpa, {**locals()})
     _context.check(query, key, value, attn_mask, bias, sink)
     if query.is_nested or key.is_nested or value.is_nested:
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
