@@ -9,7 +9,7 @@ docs/Semantics.md defines every argument. To the C API (include/attn-c/attn.h) t
 of Python functions and a cache of kernels; it has no compiler logic.
 """
 
-from attn import _library, _torch_functions, functions, plot, reference
+from attn import _library, functions, plot, reference
 from attn._capture import capture
 from attn._disk_cache import CacheInfo, cache_info, clear_cache, set_cache
 from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp

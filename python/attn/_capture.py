@@ -197,7 +197,7 @@ def _position(array: Captured, dim: int, key: Any) -> Symbol:
     return place
 
 
-def capture(array: Tensor, name: str = "") -> Any:
+def capture(array: Tensor, name: str = "") -> Captured | Traced:
     """An array that traced functions may index, for arrays that they reach in other ways than by a plain name.
 
     Args:

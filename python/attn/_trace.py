@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
-from attn import _capture, _foreign, _text
+from attn import _capture, _foreign, _text, _torch_functions  # noqa: F401 - fills the tables of symbols
 from attn._checks import MAX_I32
 from attn._range import Range
 from attn._symbols import BOOL, FLOAT, INDEX, Symbol, as_float, lift

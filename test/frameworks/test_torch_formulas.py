@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import attn
+from attn import _trace
 from attn.torch import _formulas, _ops, _regions
 from attn.torch._ops import Call
 from attn.torch._tape import Region
@@ -112,7 +113,7 @@ def test_derivatives_of_each_function(name):
     )
     ranges = [torch.arange(n) for n in score.shape]
     indices = tuple(x.view([-1 if n == dim else 1 for n in range(4)]) for dim, x in enumerate(ranges))
-    names = _regions.names(text)
+    names = _trace.names(text)
     region = Region(_formulas._bodies(text)[0], dict(zip(names, captures, strict=True)), indices, score.detach())
     read = table.clone().requires_grad_()
     value = function(torch, score, read[None, :, None].expand(score.shape))

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 import attn.torch as at
 
 H, S, D = 2, 9, 4
-I, J = torch.arange(S)[:, None], torch.arange(S)[None, :]
+ROWS, KEYS = torch.arange(S)[:, None], torch.arange(S)[None, :]
 INF = float("inf")
 
 FORMS = {
@@ -39,7 +39,7 @@ def test_they_are_those_of_tensors(name):
     """Values and gradients."""
     form = FORMS[name]
     q, k, v = inputs = [torch.randn(1, H, S, D, dtype=torch.float64, requires_grad=True) for _ in "qkv"]
-    expected = torch.softmax((form(q @ k.mT / D**0.5, I, J)).double(), -1) @ v
+    expected = torch.softmax((form(q @ k.mT / D**0.5, ROWS, KEYS)).double(), -1) @ v
     found = at.flex_attention(q, k, v, lambda s, b, h, i, j: form(s, i, j))
     torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7)
     dout = torch.randn_like(found)
@@ -64,7 +64,7 @@ def test_arithmetic_of_a_number_and_an_element_has_gradients(is_compiled):
             return at.flex_attention(q, k, v, lambda s, b, h, i, j: s * (temperature * 2) + table[1] * i * j)
 
         def expected(self, q, k, v):
-            return torch.softmax(q @ k.mT / D**0.5 * (self.temperature * 2) + self.table[1] * I * J, -1) @ v
+            return torch.softmax(q @ k.mT / D**0.5 * (self.temperature * 2) + self.table[1] * ROWS * KEYS, -1) @ v
 
     layer = Layer()
     q, k, v = (torch.randn(1, H, S, D) for _ in "qkv")
@@ -132,7 +132,7 @@ BROADCAST = {
 def test_batches_and_heads_broadcast_with_a_function(name):
     """As F.scaled_dot_product_attention has them; gradients are sums over what is shared."""
     q, k, v = inputs = [torch.randn(x, dtype=torch.float64, requires_grad=True) for x in BROADCAST[name]]
-    mask = torch.arange(H)[:, None, None] * I >= J - 1
+    mask = torch.arange(H)[:, None, None] * ROWS >= KEYS - 1
     found = at.flex_attention(q, k, v, None, lambda b, h, i, j: h * i >= j - 1)
     expected = F.scaled_dot_product_attention(q, k, v, mask)
     torch.testing.assert_close(found, expected)

@@ -30,8 +30,8 @@ def record(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     for name in FUNCTIONS:
         if named.get(name) is not None:
             raise TypeError(
-                f"expected a call without {name} in torch.fx.symbolic_trace, whose graphs hold no functions, found one; "
-                "write torch.export.export, or torch.fx.wrap on a function of your module that makes the call"
+                f"expected a call without {name} in torch.fx.symbolic_trace, whose graphs hold none, found one; write "
+                "torch.export.export, or torch.fx.wrap on a function of your module that makes the call"
             )
     leading = ("query", "key", "value")
     tensors = tuple(named.pop(name) for name in leading)
