@@ -41,7 +41,7 @@ def sdpa_backward(
     grad: Sequence[str] = ALWAYS,
     score_mod: Any = None,
     mask_mod: Any = None,
-    dynamic: bool = False,
+    dynamic: bool | None = False,
     target: str = "host",
     **options: Any,
 ) -> dict[str, TensorT]:

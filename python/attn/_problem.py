@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any, Unpack
 
 import numpy as np
@@ -113,19 +114,27 @@ class Problem:
         heads = "h" if self.sizes.hq == DYNAMIC else ""
         return f"b{heads}i" if self.paged else f"b{heads}ij"
 
+    def open_sizes(self) -> str:
+        """Which of b, i, j run below open sizes, of dense tensors."""
+        runs = {"b": self.sizes.b, "i": self.sizes.sq, "j": self.sizes.sk}
+        return "".join(label for label, size in runs.items() if size == DYNAMIC)
+
     def with_dynamic_sizes(self) -> Problem:
         """The problem with batch, lengths and, where Hq = Hkv, heads left open, so that one kernel serves them all."""
-        sizes = self.sizes._replace(b=DYNAMIC, sq=DYNAMIC, sk=DYNAMIC)
         # Layout bsd has no dimension for heads; pages do not say how many query heads share one of theirs.
-        if sizes.hq == sizes.hkv and self.layout != "bsd" and self.paged is None:
-            sizes = sizes._replace(hq=DYNAMIC, hkv=DYNAMIC)
+        has_heads = self.sizes.hq == self.sizes.hkv and self.layout != "bsd" and self.paged is None
+        opened = self.with_open(("b", "sq", "sk", "hq", "hkv") if has_heads else ("b", "sq", "sk"))
+        return opened if self.paged is None else dataclasses.replace(opened, paged=(*self.paged[:2], DYNAMIC))
+
+    def with_open(self, names: Iterable[str]) -> Problem:
+        """The problem with the sizes of these names left open."""
+        sizes = self.sizes._replace(**dict.fromkeys(names, DYNAMIC))
 
         def opened(shape: _checks.Shape | None) -> _checks.Shape | None:
             full = sizes.scores
             return None if shape is None else tuple(1 if x == 1 else y for x, y in zip(shape, full, strict=True))
 
-        paged = self.paged and (*self.paged[:2], DYNAMIC)
-        return dataclasses.replace(self, sizes=sizes, bias=opened(self.bias), mask=opened(self.mask), paged=paged)
+        return dataclasses.replace(self, sizes=sizes, bias=opened(self.bias), mask=opened(self.mask))
 
 
 def element_type(q: Array, **others: Array | None) -> str:

@@ -29,6 +29,9 @@ RESERVED = {"q", "k", "v", "bias", "mask", "sink", "q_lengths", "kv_lengths", "k
 RESERVED |= {"cu_seqlens_q", "cu_seqlens_k", "block_table", "seed", "offset", "scale", "out", "lse", "weights"}
 RESERVED |= {"score", *INDICES}
 POSITIONS = Range(0, MAX_I32 - 1)  # of every call of a kernel
+# A size in the text of a form, as "$j203": below 203 runs j; or "$_203", where an expression indexes the array.
+ANY = "_"
+SIZE = re.compile(r"\$([bij_])(\d+)")
 TEMPORARY = re.compile(r"t\d+")
 
 
@@ -43,25 +46,37 @@ class Traced(NamedTuple):
     arrays: tuple[Any, ...] = ()
     places: tuple[Any, ...] = ()
 
+    @property
+    def form(self) -> str:
+        """What the regions of all sizes have in common, where they are those of a form."""
+        return SIZE.sub(r"$\1", self.text)
+
+    def fill(self, opened: str) -> str:
+        """The regions of a kernel: "?" where it leaves sizes open, as `opened` says of "bij"."""
+        return SIZE.sub(lambda x: "?" if x[1] in opened or (x[1] == ANY and opened) else x[2], self.text)
+
 
 def trace(
-    score_mod: Callable[..., Any] | Traced | None,
+    score_mod: Callable[..., Any] | None,
     mask_mod: Callable[..., Any] | None,
     scores: Iterable[int],
     element: str = "f32",
     *,
     open_indices: str | None = None,
     is_on_device: bool | None = False,
+    is_form: bool = False,
 ) -> Traced:
     """Traces one call's functions.
 
     Args:
-      score_mod: score_mod(score, b, h, i, j) → score, or None; or the regions of both functions.
+      score_mod: score_mod(score, b, h, i, j) → score, or None.
       mask_mod: mask_mod(b, h, i, j) → predicate, or None.
       scores: the shape of the scores (B, Hq, Sq, Sk): the indices run below it.
       element: the type of the score, "f32" or "f64".
       open_indices: for a kernel that serves other sizes too, which of "bhij" run below a size that is open; None where
         all sizes are static.
+      is_form: the kernel is chosen later: the text says of each size of an array which index runs below it, and
+        `Traced.fill` makes it that of a kernel.
       is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has. None where the
         caller checks it.
 
@@ -70,8 +85,6 @@ def trace(
         A captured array is not where the kernel runs.
       ValueError: it indexes a captured array at positions that may be outside.
     """
-    if isinstance(score_mod, Traced):  # as attn.torch has them: traced before
-        return score_mod
     if score_mod is None and mask_mod is None:
         return Traced()
     for label, size in zip(INDICES, scores, strict=True):
@@ -79,7 +92,7 @@ def trace(
             raise ValueError(
                 f"expected sizes of at most {MAX_I32} beside score_mod and mask_mod, found {size} for {label}"
             )
-    printer = _Printer(element, open_indices)
+    printer = _Printer(element, "bij" if is_form else open_indices, is_form=is_form)
     indices = [
         Symbol(INDEX, f"attn.index {kind} : index", (), POSITIONS, Range(0, size - 1), label=label)
         for (label, kind), size in zip(INDICES.items(), scores, strict=True)
@@ -155,10 +168,12 @@ def _check_parameters(what: str, function: Callable[..., Any], names: tuple[str,
 class _Printer:
     """Prints regions; remembers the arrays that they name."""
 
-    def __init__(self, element: str, open_indices: str | None) -> None:
-        self._element, self._open_indices = element, open_indices
+    def __init__(self, element: str, open_indices: str | None, *, is_form: bool) -> None:
+        self._element, self._open_indices, self._is_form = element, open_indices, is_form
         # The dimensions, by place of the array, whose size must be in the text.
         self._static: set[tuple[Any, int]] = set()
+        # Which index runs below others.
+        self._label: dict[tuple[Any, int], str] = {}
         # Where the array lies → its name, its MLIR type, itself as the kernel takes it.
         self.captures: dict[Any, tuple[str, str, Array]] = {}
 
@@ -175,8 +190,12 @@ class _Printer:
             for dim, (position, size) in enumerate(zip(positions, array.constant.shape, strict=True)):
                 is_plain = position.template.startswith("attn.index")
                 is_open = position.label in (self._open_indices or "") and position.range.hi == size - 1
-                if is_plain and not is_open:
-                    self._static.add((_capture.place(array.constant), dim))
+                key = (_capture.place(array.constant), dim)
+                is_other = self._is_form and self._label.get(key, position.label) != position.label
+                if is_plain and (not is_open or is_other):
+                    self._static.add(key)
+                elif is_plain:
+                    self._label[key] = position.label
 
     def region(self, head: str, result: Symbol, kind: str) -> str:
         """A region that yields the result: each operation once, operands first, what is not needed left out."""
@@ -210,7 +229,11 @@ class _Printer:
             if array.dtype.kind in "biu":
                 element = "i1" if array.dtype.kind == "b" else _capture.integer_type(array.dtype)
             is_static = [self._open_indices is None or (place, dim) in self._static for dim in range(array.ndim)]
-            sizes = "".join(f"{x}x" if known else "?x" for x, known in zip(array.shape, is_static, strict=True))
+            labels = [f"${self._label.get((place, dim), ANY)}{size}" for dim, size in enumerate(array.shape)]
+            opened = labels if self._is_form else ["?"] * array.ndim
+            sizes = "".join(
+                f"{x}x" if known else f"{y}x" for x, y, known in zip(array.shape, opened, is_static, strict=True)
+            )
             name = _unused(symbol.label, {name for name, _, _ in self.captures.values()})
             is_on_device = getattr(array, "tensor", None) is not None
             values = array if is_on_device else array.astype(DTYPES[element], copy=False)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _kernel, _library, _problem, _tensor, _trace
+from attn import _checks, _cuda, _kernel, _lengths, _library, _problem, _tensor, _trace
 from attn._cache import MAX_KERNELS, KernelCache
 from attn._options import Dense
 from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
@@ -146,7 +146,7 @@ def sdpa(
     return_weights: bool = False,
     return_max: bool = False,
     return_log_sum: bool = False,
-    dynamic: bool = False,
+    dynamic: bool | None = False,
     target: str = "host",
     **words: Unpack[Words],
 ) -> TensorT | tuple[TensorT, ...]:
@@ -189,7 +189,8 @@ def sdpa(
       return_max, return_log_sum: return max and log_sum (B, Hq, Sq) too: the largest score m of each row, a sink among
         them, and ln Σ exp(score − m), both −inf for an empty row. Their sum is lse, which as one number has no room for
         log_sum where |m| is large; not beside weights.
-      dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes.
+      dynamic: compile for any batch, lengths and, where Hq = Hkv, heads, so that one kernel serves all sizes. None:
+        compile for exactly this problem at first, and leave batch and lengths open once they change.
       target: "host" or a name in `attn.targets()`. For a GPU ("sm_80"), arrays are in the memory of a CUDA device, and
         the kernel is started on the stream that their library uses; docs/Python.md, "GPUs", says which are accepted.
 
@@ -250,7 +251,7 @@ def _plain_kernel(
     return_weights: bool,
     return_max: bool,
     return_log_sum: bool,
-    dynamic: bool,
+    dynamic: bool | None,
 ) -> _kernel.Kernel:
     """The kernel of a call of q, k and v of these types and shapes, and no other array: what follows is done once.
 
@@ -291,18 +292,23 @@ class Call(NamedTuple):
     inputs: list[Any]
     target: str
 
-    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool) -> tuple[str, tuple[Any, ...]]:
+    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool | None) -> tuple[str, tuple[Any, ...]]:
         """The source of the kernel with its functions traced, and the arrays that they captured.
 
         Args:
-          score_mod, mask_mod: as in `sdpa`.
-          dynamic: leave the sizes open.
+          score_mod, mask_mod: as in `sdpa`; or both together, traced before.
+          dynamic: leave the sizes open; None where they change.
         """
         problem = self.problem
         if not _cuda.is_target(self.target) and any(_tensor.is_view(x) for x in self.inputs):
             problem = dataclasses.replace(problem, strided=True)
-        if _checks.flag("dynamic", dynamic) or problem.sizes.b == 0:  # no kernel is compiled for an empty batch alone
-            problem = problem.with_dynamic_sizes()
+        is_traced = isinstance(score_mod, _trace.Traced)  # as attn.torch and attn.jax have functions
+        if problem.sizes.b == 0 or (dynamic is not None and _checks.flag("dynamic", dynamic)):
+            problem = problem.with_dynamic_sizes()  # no kernel is compiled for an empty batch alone
+        elif dynamic is None:
+            problem = _lengths.seen.serve(problem, self.target, score_mod.form if is_traced else "")
+        if is_traced:
+            return problem.text(score_mod.fill(problem.open_sizes())), score_mod.arrays
         result = _trace.trace(
             score_mod,
             mask_mod,

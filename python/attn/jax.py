@@ -201,7 +201,7 @@ def _apply(
     regions = _trace.Traced()
     if score_mod is not None or mask_mod is not None:
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
-        regions = _traced(score_mod, mask_mod, scores, element)
+        regions = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
     call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
     out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *regions.arrays))
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
@@ -213,7 +213,9 @@ def _score_type(dtype: Any) -> Any:
     return np.float64 if dtype == np.float64 else np.float32
 
 
-def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str) -> _trace.Traced:
+def _traced(
+    score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str, *, is_form: bool
+) -> _trace.Traced:
     """The regions of functions, and the arrays that they read as a kernel reads them.
 
     Arrays that JAX traces have no values: they are operands of the custom call, others are its constants.
@@ -229,7 +231,7 @@ def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str
 
     token = _capture.STAND_INS.set(stand_in)
     try:
-        regions = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None)
+        regions = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None, is_form=is_form)
     finally:
         _capture.STAND_INS.reset(token)
     arrays = tuple(_operand(x, element) if _tensor.is_tracer(x) else _constant(x) for x in regions.arrays)
@@ -456,8 +458,9 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
     prepared = api.Call(problem, scores, [], "host")
-    source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=False)
-    kernel = _kernel.compile(source, "host", name="sdpa_backward" if call.grad else None)
+    dynamic = False if problem.layout == "varlen" else None
+    source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=dynamic)
+    kernel = api.compiled(source, "host", "sdpa_backward" if call.grad else None)
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()
     _library.load().attn_xla_register(name.encode(), kernel._module, kernel.name.encode())
     return kernel, name

@@ -314,10 +314,6 @@ MISTAKES = {
         lambda q, k, v: at.sdpa(q, k, v, enable_gqa=True, window_size=(1, 1)),
         r"attn.torch.sdpa\(\) has no keyword 'window_size'; write window=",
     ),
-    "functions for any size": (
-        lambda q, k, v: at.sdpa(q, k, v, enable_gqa=True, dynamic=True, mask_mod=lambda b, h, i, j: j <= i),
-        "expected score_mod and mask_mod without dynamic, found both",
-    ),
     "rank": (lambda q, k, v: at.sdpa(q[0, 0, 0], k, v), r"expected query of rank 2 or more .*, found shape \(3,\)"),
     "batches": (
         lambda q, k, v: at.sdpa(q[:, :2], k.repeat(3, 1, 1, 1)[:5], v),

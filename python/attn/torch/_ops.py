@@ -47,7 +47,7 @@ class Call(NamedTuple):
     align: str | None = None
     dropout: float | None = None
     regions: str = ""
-    dynamic: bool = False
+    dynamic: bool | None = None
     words: tuple[Any, ...] = ()
 
     @classmethod
@@ -97,7 +97,7 @@ RESULTS = "Tensor dout, Tensor out, Tensor max, Tensor log_sum"
 TENSORS = "Tensor q, Tensor k, Tensor v, Tensor[] captures"
 INPUTS = "Tensor? bias=None, Tensor? mask=None, Tensor? sink=None, Tensor? q_lengths=None, Tensor? kv_lengths=None, "
 INPUTS += "Tensor? offsets=None, Tensor? seeds=None, float? scale=None, str? causal=None, "
-INPUTS += 'str? align=None, float? dropout=None, str regions="", bool dynamic=False'
+INPUTS += 'str? align=None, float? dropout=None, str regions="", bool? dynamic=None'
 INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
 
 

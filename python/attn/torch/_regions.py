@@ -122,7 +122,7 @@ def _traced(
     token = _capture.TENSORS.set(tensors if is_recorded else None)
     try:
         with _disable_current_modes(), _Reads():  # of torch.export, whose tensors have no memory: those captured have
-            result = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None)
+            result = _trace.trace(score_mod, mask_mod, scores, element, is_form=True, is_on_device=None)
             read = zip(result.arrays, result.places, strict=True)
             found = [None if place in slots else _as_tensor(x) for x, place in read]
     finally:

@@ -34,7 +34,7 @@ def sdpa(
     mask_mod: Any = None,
     return_lse: bool = False,
     return_max: bool = False,
-    dynamic: bool = False,
+    dynamic: bool | None = None,
     **words: Unpack[Words],
 ) -> Tensor | tuple[Tensor, ...]:
     """PyTorch's F.scaled_dot_product_attention by kernels of attn, forward and backward, and what attn has beyond it.
@@ -62,7 +62,8 @@ def sdpa(
         that mask_mod alone reads may require none.
       return_lse: return lse (…, Hq, Sq) too, the natural logarithm of the sum of exp of the scores.
       return_max: return the largest score of each row (…, Hq, Sq) too, a sink among them, without gradient (QK-clip).
-      dynamic: one kernel for all batches and lengths.
+      dynamic: True for one kernel of all batches and lengths, False for one of each. None: the first call compiles for
+        its sizes, later ones share a kernel that leaves open what has changed.
       {words}
 
     Returns:
@@ -106,8 +107,6 @@ def sdpa(
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
     regions, captures = "", []
     if score_mod is not None or mask_mod is not None:
-        if dynamic:
-            raise ValueError("expected score_mod and mask_mod without dynamic, found both; leave dynamic out")
         regions, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
     call = Call(
         q,
