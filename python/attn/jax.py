@@ -213,9 +213,7 @@ def _score_type(dtype: Any) -> Any:
     return np.float64 if dtype == np.float64 else np.float32
 
 
-def _traced(
-    score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str, *, is_form: bool
-) -> _trace.Traced:
+def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str, *, is_form: bool) -> _trace.Traced:
     """The regions of functions, and the arrays that they read as a kernel reads them.
 
     Arrays that JAX traces have no values: they are operands of the custom call, others are its constants.
