@@ -164,6 +164,32 @@ static int32_t checkStrides(const DLTensor *tensor, int64_t index, const attn_ar
   return ATTN_OK;
 }
 
+static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
+/* Of a tensor that is written: no two elements in one place. In ascending order, each stride passes all elements that
+ * the smaller ones reach. */
+static int32_t checkOwnPlaces(const DLTensor *tensor, int64_t index, const attn_argument_spec *spec, Message *message) {
+  if (!spec->is_output || !spec->is_strided || !tensor->strides || isEmpty(tensor))
+    return ATTN_OK;
+  uint64_t done = 0;
+  for (int64_t reached = 1;;) {
+    int32_t next = -1;
+    for (int32_t dim = 0; dim < tensor->ndim; ++dim)
+      if (tensor->shape[dim] > 1 && !(done >> dim & 1) &&
+          (next < 0 || magnitude(tensor->strides[dim]) < magnitude(tensor->strides[next])))
+        next = dim;
+    if (next < 0)
+      return ATTN_OK;
+    if (magnitude(tensor->strides[next]) < reached) {
+      appendArgument(message, index, spec);
+      append(message, ": expected memory of its own for each element, found strides that overlap; pass a copy");
+      return ATTN_WRONG_STRIDES;
+    }
+    reached += magnitude(tensor->strides[next]) * (tensor->shape[next] - 1);
+    done |= (uint64_t)1 << next;
+  }
+}
+
 static uintptr_t firstByte(const DLTensor *tensor) { return (uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset; }
 
 /* The bytes from the element at the lowest address to that at the highest; strides may be 0 or negative. */
@@ -211,6 +237,8 @@ static int32_t checkArgument(const DLTensor *const *arguments, const attn_argume
     status = checkType(tensor->dtype, index, spec, message);
   if (status == ATTN_OK)
     status = checkStrides(tensor, index, spec, message);
+  if (status == ATTN_OK)
+    status = checkOwnPlaces(tensor, index, spec, message);
   if (status == ATTN_OK)
     status = checkPlace(tensor, index, spec, message);
   return status;

@@ -102,7 +102,7 @@ static bool isArgument(Attribute attribute, ArrayAttr arguments, int64_t numSize
   auto strided = entry.getAs<UnitAttr>("strided");
   if (result && (!output || !output.getValue()))
     return false;
-  if (strided && (!output || output.getValue() || !type || !isa<RankedTensorType>(type.getValue())))
+  if (strided && (!output || (output.getValue() && !updated) || !type || !isa<RankedTensorType>(type.getValue())))
     return false;
   return entry.size() == 3u + bool(places) + bool(checks) + bool(updated) + bool(result) + bool(strided) && name &&
          isIdentifier(name) && output && (output.getValue() || !updated) && type &&
@@ -139,11 +139,11 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!entries ||
         !llvm::all_of(entries, [&](Attribute entry) { return isArgument(entry, entries, sizes ? sizes.size() : 0); }) ||
         !areResults(entries))
-      return op->emitError("expected ")
-             << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
-             << "with C identifiers, updated and result for outputs alone, strided for inputs that are tensors, "
-             << "sizes = array<i32: …> of places in " << kSizesAttr
-             << " where a type is dynamic, and checks of integers; found " << value;
+      return op->emitError("expected ") << kArgumentsAttr << " to be an array of {name = \"…\", output = …, type = …} "
+                                        << "with C identifiers, updated and result for outputs alone, strided for "
+                                           "tensors that are inputs or updated, "
+                                        << "sizes = array<i32: …> of places in " << kSizesAttr
+                                        << " where a type is dynamic, and checks of integers; found " << value;
     if (auto function = dyn_cast<FunctionOpInterface>(op); !function || function.isExternal())
       return op->emitError("expected ") << kArgumentsAttr << " on a function with a body";
   } else if (attribute.getName() == kSizesAttr) {

@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace attn;
 
-BackwardTask::BackwardTask(RewriterBase &b, BackwardStepOp step) : BackwardOperands(b, step), captures(b, step) {
+BackwardTask::BackwardTask(RewriterBase &b, BackwardStepOp step)
+    : BackwardOperands(b, step), captures(b, step), testsTiles(hasTestedConjuncts()) {
   if (numBatch == 0)
     return;
   for (AffineExpr expr : maps["dkey"].getResults())
@@ -200,6 +201,16 @@ OpFoldResult BackwardTask::getInPart(const std::optional<PositionRange> &part, O
   return part ? OpFoldResult(subtract(toIndex(position), part->first)) : position;
 }
 
+bool BackwardTask::hasTestedConjuncts() {
+  if (step.getMaskMod().empty())
+    return false;
+  Region ranges;
+  OpBuilder::InsertionGuard guard(b);
+  return buildRanges(b, loc, step.getMaskMod(), RangeAxis::Queries, getStaticSize(step, DimKind::Query),
+                     getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges)
+             .numTested > 0;
+}
+
 bool BackwardTask::hasFunctions() { return !step.getMaskMod().empty() || step.getBias() || step.getMask(); }
 
 Sums BackwardTask::buildTiles(const Position &at, const Position &tileSizes, Value lower, Value upper, bool isPartial,
@@ -209,8 +220,28 @@ Sums BackwardTask::buildTiles(const Position &at, const Position &tileSizes, Val
     Position tileAt = at, partSizes = tileSizes;
     tileAt[numBatch] = query;
     partSizes[numBatch] = min(index(b, loc, queryTile), b.createOrFold<arith::SubIOp>(loc, upper, query));
-    return buildStep(tileAt, partSizes, isPartial, sums.with(carried)).getAll();
+    return (isPartial && testsTiles ? buildTestedTile(tileAt, partSizes, sums.with(carried))
+                                    : buildStep(tileAt, partSizes, isPartial, sums.with(carried)))
+        .getAll();
   }));
+}
+
+Sums BackwardTask::buildTestedTile(const Position &at, const Position &tileSizes, Sums sums) {
+  int64_t queryTile = schedule.getQueryTile();
+  auto classify =
+      ClassifyTileOp::create(b, loc, b.getI8Type(), toIndex(tileSizes[numBatch]), toIndex(tileSizes[numBatch + 1]),
+                             queryTile, std::gcd(queryTile, schedule.getLanes()));
+  cloneRegion(step.getMaskMod(), classify.getMaskMod(), at, classify);
+  auto visit = [&](bool isPartial) { return buildStep(at, tileSizes, isPartial, sums).getAll(); };
+  auto visitAny = [&] {
+    if (step.getBias() || step.getMask())
+      return visit(/*isPartial=*/true);
+    return createBranch(
+        b, loc, isOfKind(b, loc, classify, TileKind::Full), [&] { return visit(/*isPartial=*/false); },
+        [&] { return visit(/*isPartial=*/true); });
+  };
+  return sums.with(
+      createBranch(b, loc, isOfKind(b, loc, classify, TileKind::Empty), [&] { return sums.getAll(); }, visitAny));
 }
 
 Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums) {

@@ -84,11 +84,17 @@ private:
   /// A position in the task's part of queries or keys.
   mlir::OpFoldResult getInPart(const std::optional<PositionRange> &part, mlir::OpFoldResult position);
   bool hasFunctions();
+  /// True where the predicate has conjuncts of which no ranges tell where they hold.
+  bool hasTestedConjuncts();
   Sums buildTiles(const Position &at, const Position &tileSizes, mlir::Value lower, mlir::Value upper, bool isPartial,
                   Sums sums);
+  /// A tile that is visited only if its predicate keeps a key, which is evaluated first; one that keeps all is full.
+  Sums buildTestedTile(const Position &at, const Position &tileSizes, Sums sums);
   Sums buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums);
   /// The ranges in rows of the tile, for its panels of keys; none where every row visits every key.
   void buildPanelRanges(BackwardStepOp tiled, const Position &at);
+
+  bool testsTiles; ///< partial ones: hasTestedConjuncts()
 
   // Of the key tile and head under way.
   int64_t headSize = 0, valueSize = 0;

@@ -18,9 +18,6 @@
 using namespace mlir;
 using namespace attn;
 
-/// Kinds of attn.classify_tile.
-static constexpr int64_t kEmptyTile = 0, kFullTile = 2;
-
 static Value evaluateIndex(OpBuilder &b, const TileShape &s, const TilePosition &at, IndexOp op) {
   Location loc = s.step.getLoc();
   switch (op.getKind()) {
@@ -57,6 +54,24 @@ TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper,
                                    scf::YieldOp::create(b, loc, next);
                                  });
   return TileState(loop.getResults());
+}
+
+TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, function_ref<TileState()> then,
+                             function_ref<TileState()> otherwise) {
+  // The types of the results are known once a branch is built.
+  auto build = [&](function_ref<TileState()> body) {
+    return [&, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(nested.getInsertionBlock());
+      scf::YieldOp::create(b, loc, body());
+    };
+  };
+  return TileState(scf::IfOp::create(b, loc, condition, build(then), build(otherwise)).getResults());
+}
+
+Value attn::isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
+  Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(static_cast<int8_t>(expected)));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, kind, constant);
 }
 
 static Value getLength(OpBuilder &b, Location loc, Value lower, Value upper) {
@@ -170,41 +185,25 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
   Location loc = s.step.getLoc();
   AffineExpr dim = b.getAffineDimExpr(0);
   lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
-  TypeRange types = ValueRange(state).getTypes();
-  auto choose = [&](Value condition, function_ref<TileState()> then, function_ref<TileState()> otherwise) {
-    auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, loc, then());
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, loc, otherwise());
-    return TileState(branch.getResults());
-  };
-  auto isEqual = [&](Value x, Value y) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, y).getResult();
-  };
   return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
     Value batch = blockMap.byBatch ? toValue(b, loc, at.offsets[0]) : index(b, loc, 0),
           head = blockMap.byHead ? toValue(b, loc, at.offsets[s.numBatch - 1]) : index(b, loc, 0);
     Value keyTileIndex = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)), {OpFoldResult(key)});
     Value kind = tensor::ExtractOp::create(b, loc, blockMap.kinds, ValueRange{batch, head, at.tile, keyTileIndex});
-    auto constant = [&](int64_t value) {
-      return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)).getResult();
-    };
     Value count =
         arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
     auto partial = [&] { return createStep(b, s, at, query, key, count, /*isPartial=*/true, carried); };
     auto visit = [&] {
       if (isDense(s))
         return partial();
-      Value isFull = arith::AndIOp::create(b, loc, isEqual(kind, constant(kFullTile)),
-                                           isEqual(count, index(b, loc, getKeyTile(s))));
-      return choose(
-          isFull,
+      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, index(b, loc, getKeyTile(s)));
+      Value isFull = arith::AndIOp::create(b, loc, isOfKind(b, loc, kind, TileKind::Full), isWhole);
+      return createBranch(
+          b, loc, isFull,
           [&] { return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried); },
           partial);
     };
-    return choose(isEqual(kind, constant(kEmptyTile)), [&] { return carried; }, visit);
+    return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return carried; }, visit);
   });
 }
 

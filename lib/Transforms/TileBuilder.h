@@ -135,13 +135,20 @@ ScheduleAttr packValue(mlir::OpBuilder &b, const TileShape &s, const TilePositio
                        mlir::AffineMap &map, mlir::OpFoldResult count);
 
 //===----------------------------------------------------------------------===//
-// Loops over keys (KeyLoops.cpp)
+// Loops and branches (KeyLoops.cpp)
 //===----------------------------------------------------------------------===//
 
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);
 TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
                      TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body);
+/// The state of one of two branches.
+TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
+                       llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
+
+/// Results of attn.classify_tile.
+enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
+mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, TileKind expected);
 
 //===----------------------------------------------------------------------===//
 // Values

@@ -1,10 +1,10 @@
 //===- TileChain.cpp - attn-tile-chain ------------------------------------===//
 //
 // Before: a chain that could not be fused, each op on the whole matrix of
-// scores. After: one scf.forall over batch indices, heads and blocks of query
-// rows with the whole chain in it, so that a thread holds the scores of one
-// block; what is used behind the chain, as returned weights, is put together by
-// the loop.
+// scores, or a merge of whole states. After: one scf.forall over batch indices,
+// heads and blocks of query rows with the whole chain in it, so that a thread
+// holds the scores of one block; what is used behind the chain, as returned
+// weights, is put together by the loop.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,8 @@ using namespace attn;
 static constexpr int64_t kMinRows = 16, kMaxRows = 128, kDynamicRows = 64;
 /// Part of the second-level cache for one matrix of scores: about three are alive at a time.
 static constexpr int64_t kCacheShare = 4;
-/// Multiply-adds below which there is nothing to gain, and how many the softmax of a score counts for.
+/// Multiply-adds below which there is nothing to gain, and how many the softmax of a score counts for, or the merge of
+/// an element of the accumulator, which is read from memory.
 static constexpr int64_t kMinWork = 1 << 20, kSoftmaxWork = 16;
 
 static bool isElementwise(Operation *op) {
@@ -41,22 +42,34 @@ static bool isElementwise(Operation *op) {
   return linalgOp && linalgOp.hasPureTensorSemantics() && linalg::isElementwise(linalgOp);
 }
 
+/// Ops on whole states: those of finished calls, which attn.merge_states makes one of.
+static bool isStateOp(Operation *op) {
+  return isa<FinalizeOp>(op) || (isa<MergeStatesOp>(op) && llvm::none_of(op->getOperands(), [](Value state) {
+                                   return isa_and_nonnull<OnlineStepOp, InitStateOp>(state.getDefiningOp());
+                                 }));
+}
+
+/// True for the last op of rows that are tiled together.
+static bool isRoot(Operation *op) { return isChainOp(op) || isStateOp(op); }
+
 static bool isRowOp(Operation *op) {
-  return (isChainOp(op) && isa<RankedTensorType>(op->getOperand(0).getType())) || isElementwise(op);
+  return (isRoot(op) && isa<RankedTensorType>(op->getOperand(0).getType())) || isElementwise(op);
 }
 
 /// True where a block of rows of the owner needs the same rows of the operand, and nothing else of it.
 static bool isRowOperand(OpOperand &operand) {
   Operation *op = operand.getOwner();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op)) {
-    auto isIdentity = [](AffineMap map) { return map.isIdentity(); };
-    return linalgOp.isDpsInput(&operand) && linalgOp.getMatchingIndexingMap(&operand).isIdentity() &&
-           llvm::all_of(ArrayRef(linalgOp.getIndexingMapsArray()).drop_front(linalgOp.getNumDpsInputs()), isIdentity);
-  }
-  if (!isChainOp(op) || isa<ScoresOp>(op) || operand.getOperandNumber() != 0)
-    return false;
-  return llvm::all_of(llvm::enumerate(getMaps(op).front().getResults()),
-                      [&](auto dim) { return dim.value() == getAffineDimExpr(dim.index(), op->getContext()); });
+  // All dimensions of the domain, or the first ones.
+  auto isLeading = [](AffineMap map) {
+    return llvm::all_of(llvm::enumerate(map.getResults()),
+                        [&](auto dim) { return dim.value() == getAffineDimExpr(dim.index(), map.getContext()); });
+  };
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return linalgOp.isDpsInput(&operand) && isLeading(linalgOp.getMatchingIndexingMap(&operand)) &&
+           llvm::all_of(ArrayRef(linalgOp.getIndexingMapsArray()).drop_front(linalgOp.getNumDpsInputs()), isLeading);
+  if (isStateOp(op))
+    return !isUnreadInit(operand);
+  return isChainOp(op) && !isa<ScoresOp>(op) && operand.getOperandNumber() == 0 && isLeading(getMaps(op).front());
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,11 +136,11 @@ static llvm::SetVector<Operation *> collectRowOps(Operation *root) {
 }
 
 static bool hasMuchWork(Operation *op) {
-  if (!isa<ScoresOp, SoftmaxOp, ApplyOp>(op))
+  if (!isa<ScoresOp, SoftmaxOp, ApplyOp, MergeStatesOp>(op))
     return false;
   if (llvm::is_contained(getStaticDomain(op), 0))
     return false;
-  int64_t work = isa<SoftmaxOp>(op) ? kSoftmaxWork : 1;
+  int64_t work = isa<SoftmaxOp, MergeStatesOp>(op) ? kSoftmaxWork : 1;
   for (int64_t size : getStaticDomain(op))
     if (ShapedType::isDynamic(size) || llvm::MulOverflow(work, size, work))
       return true;
@@ -137,11 +150,12 @@ static bool hasMuchWork(Operation *op) {
 /// Rows of a block: as many as let their scores stay in the cache, or a divisor of all rows that is not much less,
 /// so that all blocks have one size.
 static int64_t selectRows(Operation *root, const TargetInfo &target) {
-  int64_t numRows = getStaticSize(root, DimKind::Query), numKeys = getStaticSize(root, DimKind::Key);
+  int64_t numRows = getStaticSize(root, DimKind::Query),
+          numColumns = getStaticSize(root, isChainOp(root) ? DimKind::Key : DimKind::ValueSize);
   int64_t most = kDynamicRows;
-  if (!ShapedType::isDynamic(numKeys)) {
+  if (!ShapedType::isDynamic(numColumns)) {
     unsigned bits = getAccumulationType(getElementTypeOrSelf(root->getOperand(0))).getIntOrFloatBitWidth();
-    most = std::clamp(target.l2Bytes / kCacheShare / std::max<int64_t>(1, numKeys * bits / 8), kMinRows, kMaxRows);
+    most = std::clamp(target.l2Bytes / kCacheShare / std::max<int64_t>(1, numColumns * bits / 8), kMinRows, kMaxRows);
   }
   if (ShapedType::isDynamic(numRows))
     return most;
@@ -249,7 +263,7 @@ struct TileChainPass : public attn::impl::TileChainPassBase<TileChainPass> {
     IRRewriter rewriter(&getContext());
     llvm::DenseSet<Operation *> done;
     for (Operation *root : llvm::reverse(ops)) {
-      if (done.contains(root) || !isChainOp(root)) // those that are done are gone
+      if (done.contains(root) || !isRoot(root)) // those that are done are gone
         continue;
       llvm::SetVector<Operation *> rowOps = collectRowOps(root);
       done.insert_range(rowOps);

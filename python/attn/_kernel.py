@@ -122,8 +122,8 @@ class Kernel:
           inputs: NumPy arrays or objects with `__dlpack__`, in the order, types and shapes of `self.inputs`; numbers
             where the kernel takes a scalar. An array that is not C-contiguous is copied, unless the kernel takes its
             strides (`strided` in `self.inputs`) and its rows are contiguous.
-          out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous, writable, not
-            overlapping the inputs. Made new if it is None, unless the kernel updates one in place (`updated` in
+          out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous (one that is `strided`
+            in `self.outputs`: with contiguous rows), writable, not overlapping the inputs. Made new if it is None, unless the kernel updates one in place (`updated` in
             `self.outputs`).
 
         Returns:

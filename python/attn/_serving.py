@@ -459,8 +459,8 @@ def kv_append(
     """Writes new rows of keys or values into a cache, in place.
 
     Args:
-      cache: (B, Hkv, S, D), or with a block table [pages, page, Hkv, D] or [pages, Hkv, page, D]: C-contiguous and
-        writable.
+      cache: (B, Hkv, S, D), or with a block table [pages, page, Hkv, D] or [pages, Hkv, page, D]: writable, with
+        contiguous rows of D; also a view, as one half of [pages, 2, page, Hkv, D].
       new: (B, Hkv, N, D), in the type of the cache; quantised rows as they are, their scales are the caller's.
       positions: [B] integers: sequence b gets its rows at positions[b] … positions[b] + N − 1.
       block_table: [B, max_pages] integers for a paged cache; only the entries of pages that are written are read.
@@ -500,8 +500,8 @@ def kv_append(
         table = _checks.block_table(table, where + count, page, old.shape[0], first=where)
     if old.shape != wanted:
         raise ValueError(f"expected a cache of shape {wanted} for new rows of shape {rows.shape}, found {old.shape}")
-    text = _text.kv_append(
-        old.shape, rows.shape, CACHE_TYPES[rows.dtype.name], None if table is None else table.shape, page_layout
-    )
+    strided = [name for name, x in (("new", rows), ("cache", old)) if not tensors and _tensor.is_view(x)]
+    element, pages = CACHE_TYPES[rows.dtype.name], None if table is None else table.shape
+    text = _text.kv_append(old.shape, rows.shape, element, pages, page_layout, strided)
     inputs = [new, api.as_i32(where)] if table is None else [new, api.as_i32(where), api.as_i32(table)]
     return api.compiled(text, target)(*(tensors[:-1] if tensors else inputs), out=cache)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from attn import _checks
@@ -15,9 +15,10 @@ def tensor(shape: Sequence[int], element: str) -> str:
     return f"tensor<{''.join(f'{size}x' for size in shape)}{element}>"
 
 
-def function(name: str, arguments: Types, results: Types, body: Sequence[str]) -> str:
+def function(name: str, arguments: Types, results: Types, body: Sequence[str], strided: Collection[str] = ()) -> str:
     """A kernel: its arguments and results by name, and the lines between, which define each result as %name."""
-    signature = ", ".join(f'%{x}: {kind} {{attn.name = "{x}"}}' for x, kind in arguments.items())
+    words = {x: f'attn.name = "{x}"' + (", attn.strided" if x in strided else "") for x in arguments}
+    signature = ", ".join(f"%{x}: {kind} {{{words[x]}}}" for x, kind in arguments.items())
     returned = ", ".join(f'{kind} {{attn.name = "{x}"}}' for x, kind in results.items())
     lines = "\n  ".join([*body, f"return {operands(results)}"])
     return f"func.func @{name}({signature}) -> ({returned}) {{\n  {lines}\n}}\n"
@@ -89,9 +90,14 @@ def merge_terms(out: Sequence[int], element: str, state: str) -> str:
 
 
 def kv_append(
-    cache: Sequence[int], new: Sequence[int], element: str, table: Sequence[int] | None, page_layout: str | None
+    cache: Sequence[int],
+    new: Sequence[int],
+    element: str,
+    table: Sequence[int] | None,
+    page_layout: str | None,
+    strided: Collection[str],
 ) -> str:
-    """The kernel of `attn.kv_append`: its last argument, the cache, is written in place."""
+    """The kernel of `attn.kv_append`: its last argument, the cache, is written in place; those `strided` are views."""
     types = {"new": tensor(new, element), "positions": tensor(new[:1], "i32")}
     clauses = f"positions(%positions : {types['positions']})"
     if table is not None:
@@ -103,7 +109,7 @@ def kv_append(
         f"%updated = attn.kv_append ins(%new : {types['new']}) {clauses}",
         f"    outs(%cache : {kind}){layout} -> {kind}",
     ]
-    return function("kv_append", types, {"updated": kind}, body)
+    return function("kv_append", types, {"updated": kind}, body, strided)
 
 
 def multi_head(

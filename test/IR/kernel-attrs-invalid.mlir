@@ -4,7 +4,7 @@
 // in another form is refused, not believed.
 
 // No array.
-// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, updated and result for outputs alone, strided for inputs that are tensors, sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
+// expected-error @+1 {{expected attn.arguments to be an array of {name = "…", output = …, type = …} with C identifiers, updated and result for outputs alone, strided for tensors that are inputs or updated, sizes = array<i32: …> of places in attn.sizes where a type is dynamic, and checks of integers; found 3 : i64}}
 func.func private @arguments() attributes {attn.arguments = 3}
 
 // -----

@@ -111,3 +111,40 @@ func.func @query_alone(%q: tensor<2x4x300x32xbf16>, %k: tensor<2x2x300x32xbf16>,
       -> tensor<2x4x300x32xbf16>, tensor<2x2x300x32xbf16>, tensor<2x2x300x32xbf16>
   return %r#0 : tensor<2x4x300x32xbf16>
 }
+
+// Of a predicate that no range tells, each tile is evaluated first: one that keeps no key is skipped, one that keeps all
+// has no predicate. What ranges do tell of it is not evaluated.
+// CHECK-LABEL: func @documents
+//       CHECK: %[[KIND:.*]] = attn.classify_tile
+//       CHECK: %[[EMPTY:.*]] = arith.cmpi eq, %[[KIND]], %c0_i8
+//       CHECK: scf.if %[[EMPTY]]
+//  CHECK-NEXT:   scf.yield
+//       CHECK: else
+//       CHECK:   %[[FULL:.*]] = arith.cmpi eq, %[[KIND]], %c2_i8
+//       CHECK:   scf.if %[[FULL]]
+//       CHECK:     attn.backward_step
+//   CHECK-NOT:       mask_mod
+//       CHECK:   else
+//       CHECK:     attn.backward_step
+//       CHECK:       mask_mod
+func.func @documents(%q: tensor<4x300x32xf32>, %l: tensor<4x300xf32>, %documents: tensor<300xi32>)
+    -> (tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>) {
+  %e0 = tensor.empty() : tensor<4x300x32xf32>
+  %e1 = tensor.empty() : tensor<4x300x32xf32>
+  %e2 = tensor.empty() : tensor<4x300x32xf32>
+  %r:3 = attn.sdpa_backward
+      ins(%q, %q, %q, %q, %l, %q : tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>,
+          tensor<4x300x32xf32>, tensor<4x300xf32>, tensor<4x300x32xf32>)
+      outs(%e0, %e1, %e2 : tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>)
+      {scale = 0.25 : f64}
+      mask_mod {
+        %i = attn.index query : index
+        %j = attn.index key : index
+        %mine = tensor.extract %documents[%i] : tensor<300xi32>
+        %other = tensor.extract %documents[%j] : tensor<300xi32>
+        %keep = arith.cmpi eq, %mine, %other : i32
+        attn.yield %keep : i1
+      }
+      -> tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>
+  return %r#0, %r#1, %r#2 : tensor<4x300x32xf32>, tensor<4x300x32xf32>, tensor<4x300x32xf32>
+}

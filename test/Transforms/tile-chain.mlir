@@ -99,3 +99,37 @@ func.func @in_parallel(%q: tensor<256x32xf32>, %k: tensor<512x32xf32>, %o: tenso
   }
   return %r : tensor<2x256x512xf32>
 }
+
+// -----
+
+// The states of two finished calls: a block of rows is widened, merged and divided at a time.
+// CHECK-LABEL: func @merge(
+//       CHECK:   %[[R:.*]]:2 = scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (8, 1000) step (1, 125)
+//       CHECK:     linalg.generic
+//       CHECK:     attn.merge_states ins({{.*}} : tensor<1x125x64xf32>, tensor<1x125xf32>, tensor<1x125xf32>)
+//       CHECK:     attn.finalize
+//       CHECK:     scf.forall.in_parallel
+//   CHECK-NOT:   attn.merge_states
+//       CHECK:   return %[[R]]#0, %[[R]]#1
+func.func @merge(%out1: tensor<8x1000x64xbf16>, %lse1: tensor<8x1000xf32>, %acc2: tensor<8x1000x64xf32>,
+                 %lse2: tensor<8x1000xf32>) -> (tensor<8x1000x64xbf16>, tensor<8x1000xf32>) {
+  %empty = tensor.empty() : tensor<8x1000x64xf32>
+  %acc1 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
+                                           affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+                          iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%out1 : tensor<8x1000x64xbf16>) outs(%empty : tensor<8x1000x64xf32>) {
+  ^bb0(%x: bf16, %y: f32):
+    %wide = arith.extf %x : bf16 to f32
+    linalg.yield %wide : f32
+  } -> tensor<8x1000x64xf32>
+  %one = arith.constant dense<1.0> : tensor<8x1000xf32>
+  %acc, %max, %sum = attn.merge_states ins(%acc2, %lse2, %one : tensor<8x1000x64xf32>, tensor<8x1000xf32>, tensor<8x1000xf32>)
+      outs(%acc1, %lse1, %one : tensor<8x1000x64xf32>, tensor<8x1000xf32>, tensor<8x1000xf32>)
+      -> tensor<8x1000x64xf32>, tensor<8x1000xf32>, tensor<8x1000xf32>
+  %out_init = tensor.empty() : tensor<8x1000x64xbf16>
+  %lse_init = tensor.empty() : tensor<8x1000xf32>
+  %out, %lse = attn.finalize ins(%acc, %max, %sum : tensor<8x1000x64xf32>, tensor<8x1000xf32>, tensor<8x1000xf32>)
+      outs(%out_init, %lse_init : tensor<8x1000x64xbf16>, tensor<8x1000xf32>)
+      -> tensor<8x1000x64xbf16>, tensor<8x1000xf32>
+  return %out, %lse : tensor<8x1000x64xbf16>, tensor<8x1000xf32>
+}

@@ -84,6 +84,27 @@ def test_each_word(rng, name, dtype):
     check(rng, draw(SMALL, dtype), **options)
 
 
+DOCUMENTS = [Shape(300, 517, 24, 16, b=2, hq=4, hkv=2), Shape(700, 600, 16, 16, b=1, hq=1, hkv=1)]
+
+
+@pytest.mark.parametrize("shape", DOCUMENTS, ids=str)
+@pytest.mark.parametrize("extra", ["", "causal", "bias", "lengths", "captures"])
+def test_tiles_that_keep_none_some_or_all(rng, shape, extra):
+    """Documents of a few key tiles each, of which no range of keys tells."""
+    queries, keys = (np.sort(rng.integers(0, 3, n)).astype(np.int32) for n in (shape.sq, shape.sk))
+    options = {"mask_mod": lambda b, h, i, j: queries[i] == keys[j]}
+    if extra == "causal":
+        options |= {"causal": "top_left"}
+    if extra == "bias":
+        options |= {"bias": rng.standard_normal((1, 1, shape.sq, shape.sk)).astype(np.float32), "grad": ("q", "bias")}
+    if extra == "lengths":
+        options |= {"q_lengths": [shape.sq - 9, 5][: shape.b], "kv_lengths": [shape.sk - 200, shape.sk][: shape.b]}
+    if extra == "captures":
+        slopes = rng.standard_normal(shape.hq).astype(np.float32)
+        options |= {"score_mod": lambda s, b, h, i, j: s - slopes[h] * abs(i - j) / 100}
+    check(rng, draw(shape), **options)
+
+
 SHAPES = [
     Shape(113, 203, 59, 31, b=1, hq=4, hkv=2),
     Shape(5, 0, 4, 4, b=1, hq=2, hkv=1),

@@ -1,11 +1,12 @@
 """The calls around attention: multi_head with its projections, and merge of two results."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import attn
 from attn import reference
-from helpers import DTYPES, Shape, assert_close, assert_lse, draw
+from helpers import DTYPES, TOLERANCE, Shape, assert_close, assert_lse, assert_within, draw
 
 parametrize_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=["f32", "f64"])
 
@@ -59,6 +60,29 @@ def test_merge_of_two_halves_is_the_whole(dtype):
     assert out.dtype == dtype
     assert_close(out, expected[0], dtype)
     assert_lse(lse, expected[1])
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("has_terms", [False, True])
+def test_merge_of_many_rows(dtype, has_terms):
+    """As many as are merged block by block."""
+    shape = Shape(257, 96, 24, 80, b=2, hq=4, hkv=2)
+    q, k, v = draw(shape, dtype)
+    wanted = {"return_lse": True} if not has_terms else {"return_max": True, "return_log_sum": True}
+
+    def part(keys, **options):
+        out, *terms = attn.sdpa(q, k[:, :, keys].copy(), v[:, :, keys].copy(), **wanted, **options)
+        return out, tuple(terms) if has_terms else terms[0]
+
+    mask = np.arange(shape.sq).reshape(1, 1, -1, 1) > 130  # rows that the second part leaves empty
+    out, lse = attn.merge(*part(slice(40)), *part(slice(40, None), mask=mask))
+    expected = reference.sdpa(q, k, v, mask=mask | (np.arange(shape.sk) < 40), return_lse=True)
+    assert out.dtype == dtype
+    if np.dtype(dtype) in TOLERANCE:
+        assert_close(out, expected[0], dtype)
+    else:  # rounded in both parts, and once more
+        assert_within(2.0**-7 * np.abs(expected[0]).max(), out, expected[0])
+    assert_lse(lse[0] + lse[1] if has_terms else lse, expected[1])
 
 
 def test_merge_of_empty_rows_is_empty():

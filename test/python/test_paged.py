@@ -168,6 +168,39 @@ def test_append_to_a_paged_cache(rng, page, layout):
     np.testing.assert_array_equal(cache, expected)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_append_to_a_view_of_pages(rng, layout):
+    """K and V side by side in a page, and rows as a projection leaves them: both in place, nothing beside them."""
+    shape = (5, 2, 16, 3, 8) if layout == "nhd" else (5, 2, 3, 16, 8)
+    whole = rng.standard_normal(shape).astype(np.float32)
+    new = rng.standard_normal((2, 4, 3, 3, 8)).astype(np.float32)[:, :, 1].transpose(0, 2, 1, 3)
+    table, positions = np.array([[4, 1], [0, 2]]), [14, 3]
+    expected = whole.copy()
+    expected[:, 1] = reference.kv_append(whole[:, 1], new, positions, block_table=table, page_layout=layout)
+    view = whole[:, 1]
+    assert attn.kv_append(view, new, positions, block_table=table, page_layout=layout) is view
+    np.testing.assert_array_equal(whole, expected)
+
+
+def test_append_to_slices_of_a_cache(rng):
+    whole = rng.standard_normal((2, 7, 3, 40, 8)).astype(np.float32)
+    new = rng.standard_normal((2, 3, 4, 8)).astype(np.float32)
+    for view in (whole[:, 5, :, :20], whole[:, 5, :, 30:4:-1], whole[:, 5].transpose(0, 1, 2, 3)[:, ::-1]):
+        expected = reference.kv_append(view, new, [0, 9])
+        attn.kv_append(view, new, [0, 9])
+        np.testing.assert_array_equal(view, expected)
+
+
+def test_append_to_rows_that_overlap(rng):
+    new = rng.standard_normal((1, 2, 4, 8)).astype(np.float32)
+    memory = np.zeros(400, np.float32)
+    for strides in [(0, 0, 32, 4), (0, 640, 28, 4), (0, 160, 32, 4)]:  # heads, rows, and heads in rows
+        cache = np.lib.stride_tricks.as_strided(memory, (1, 2, 20, 8), strides)
+        with pytest.raises(ValueError, match="memory of its own for each element, found strides that overlap"):
+            attn.kv_append(cache, new, [0])
+    assert not memory.any()
+
+
 def test_bad_appends_write_nothing(rng):
     cache, new = (rng.standard_normal((3, 2, rows, 8)).astype(np.float32) for rows in (50, 4))
     before = cache.copy()

@@ -160,11 +160,12 @@ private:
                                          b.getNamedAttr("output", b.getBoolAttr(isOutput)),
                                          b.getNamedAttr("type", TypeAttr::get(type))};
     auto argument = dyn_cast<BlockArgument>(value);
-    if (isOutput && argument && readsOldValues(argument))
+    bool isUpdated = isOutput && argument && readsOldValues(argument);
+    if (isUpdated)
       entry.push_back(b.getNamedAttr("updated", b.getUnitAttr()));
     if (argument && isStrided(argument)) {
-      if (isOutput)
-        return function.emitOpError("expected a dense output, found '")
+      if (isOutput && !isUpdated)
+        return function.emitOpError("expected a dense output, or one that is updated in place, found '")
                << unique << "' with " << kStridedAttr << "; leave it out";
       entry.push_back(b.getNamedAttr("strided", b.getUnitAttr()));
     }
