@@ -123,8 +123,8 @@ class Kernel:
             where the kernel takes a scalar. An array that is not C-contiguous is copied, unless the kernel takes its
             strides (`strided` in `self.inputs`) and its rows are contiguous.
           out: an array, or a tuple of arrays for several outputs, to write to: C-contiguous (one that is `strided`
-            in `self.outputs`: with contiguous rows), writable, not overlapping the inputs. Made new if it is None, unless the kernel updates one in place (`updated` in
-            `self.outputs`).
+            in `self.outputs`: with contiguous rows), writable, not overlapping the inputs. Made new if it is None,
+            unless the kernel updates one in place (`updated` in `self.outputs`).
 
         Returns:
           The output, or a tuple of the outputs: torch tensors or arrays of JAX where the first input is one, otherwise
