@@ -456,7 +456,9 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     if call.grad:
         problem = dataclasses.replace(problem, lse=call.has_dlse, grad=call.grad)
     prepared = api.Call(problem, scores, [], "host")
-    dynamic = False if problem.layout == "varlen" else None
+    # A kernel for any number of sequences takes no offset of each.
+    has_offsets = "offset" in (problem.causal, problem.align)
+    dynamic = False if problem.layout == "varlen" and has_offsets else None
     source, _ = prepared.traced(_trace.Traced(call.regions), None, dynamic=dynamic)
     kernel = api.compiled(source, "host", "sdpa_backward" if call.grad else None)
     name = hashlib.sha256(f"{kernel.name}\n{source}".encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -130,3 +131,21 @@ def test_jax(made):
         out = attn.jax.sdpa(*(jnp.asarray(x.numpy()) for x in inputs), score_mod=lambda s, b, h, i, j: s + array[j])  # noqa: B023
         np.testing.assert_allclose(out, expected(inputs, {"attn_mask": table.expand(sq, sk)}), atol=TOLERANCE)
     assert made() <= 2 * STATIC_AND_OPEN
+
+
+@pytest.mark.parametrize("causal", [None, "bottom_right"])
+def test_packed_sequences_of_jax(causal, made):
+    rng = np.random.default_rng(0)
+    for ends in ([0, 5, 11], [0, 5, 5, 17], [0, 40, 41], [0, 3, 9, 10, 64]):
+        q, k, v = (rng.standard_normal((ends[-1], 2, 61)).astype(np.float32) for _ in range(3))
+        prefix = np.array(ends, np.int32)
+        out, pullback = jax.vjp(
+            lambda q, k, v, prefix=prefix: attn.jax.varlen_sdpa(q, k, v, prefix, prefix, causal=causal), q, k, v
+        )
+        expected, lse = attn.reference.varlen_sdpa(q, k, v, prefix, prefix, causal=causal, return_lse=True)
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+        gradients = attn.reference.varlen_sdpa_backward(q, k, v, expected, lse, expected, prefix, prefix, causal=causal)
+        for x, y in zip(pullback(out), gradients.values(), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
+    # Forward and backward: of the first sizes, and of any; the number of sequences may stay for one of them more.
+    assert made() <= 3 * STATIC_AND_OPEN
