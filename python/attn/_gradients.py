@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
-from attn import _checks, _cuda, _lse, _serving, _tensor, api
+from attn import _checks, _cuda, _kernel, _lse, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -149,15 +149,42 @@ def _run(
     """The gradients of a call by the kernel of its problem; `traced` as for `api.Call.traced`."""
     names = _checks.gradients(grad)
     results = saved.checked(is_on_device=_cuda.is_target(call.target))
-    problem = dataclasses.replace(call.problem, lse=saved.dlse is not None, grad=names)
+    if not _cuda.is_target(call.target):
+        results = with_sums(call, results, **traced)
+    kernel, inputs = _kernel_of(call, results, names, options, **traced)
+    gradients = kernel.run(inputs, model)
+    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+
+
+def prepared(
+    q: Any,
+    k: Any,
+    v: Any,
+    out: Any,
+    row_max: Any,
+    log_sum: Any,
+    dout: Any,
+    dlse: Any,
+    names: tuple[str, ...],
+    *,
+    dynamic: bool | None,
+    score_mod: Any = None,
+    **options: Any,
+) -> tuple[_kernel.Kernel, list[Any]]:
+    """The kernel of a call of `sdpa_backward` on the CPU with both terms of lse, and what it takes."""
+    call = api.dense(q, k, v, "host", **options)
+    saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=False)
+    return _kernel_of(call, saved, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
+
+
+def _kernel_of(
+    call: api.Call, results: dict[str, Any], names: tuple[str, ...], options: dict[str, Any], **traced: Any
+) -> tuple[_kernel.Kernel, list[Any]]:
+    problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names)
     views = [] if _cuda.is_target(call.target) else [*results.values()]
     source, captured = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
     _check_names(names, options, _captured(source))
-    if not _cuda.is_target(call.target):
-        results = with_sums(call, results, **traced)
-    kernel = api.compiled(source, call.target, "sdpa_backward")
-    gradients = kernel.run([*call.inputs, *captured, *results.values()], model)
-    return dict(zip(names, gradients if len(names) > 1 else (gradients,), strict=True))
+    return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *captured, *results.values()]
 
 
 def _rows(call: api.Call) -> tuple[int, ...]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import numbers
 import weakref
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _background, _checks, _cuda, _disk_cache, _library, _tensor
+from attn import _background, _checks, _cuda, _disk_cache, _library, _plan, _tensor
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -170,6 +172,24 @@ class Kernel:
     @staticmethod
     def _in_place(strided: bool, array: Array) -> Array:
         return array if strided and _tensor.has_rows(array) else _tensor.contiguous(array)
+
+    def plan(self, inputs: list[Array], kept: Sequence[str]) -> tuple[_plan.Plan, list[int]]:
+        """What calls it on inputs like these, and which of them must be copied to be contiguous.
+
+        Args:
+          inputs: NumPy arrays that it takes.
+          kept: the results that lie where a call says, in its order after the inputs; nobody reads the others.
+        """
+        placed = [self._in_place(strided, x) for strided, x in zip(self._strided, inputs, strict=True)]
+        copied = [n for n, (x, y) in enumerate(zip(inputs, placed, strict=True)) if x is not y]
+        shapes = self.new_shapes(placed)
+        arrays = [np.empty(shape, _tensor.dtype(x["dtype"])) for shape, x in zip(shapes, self.outputs, strict=True)]
+        named = dict(zip(itertools.chain(*self._names), placed + arrays, strict=True))
+        forms = [_tensor.describe(name, named[name]) for name in self._entry_names]
+        given = [self._entry_names.index(name) for name in (*self._names[0], *kept)]
+        is_scratch = [name in self._names[1] and name not in kept for name in self._entry_names]
+        scratch = [named[name].nbytes * is_read for name, is_read in zip(self._entry_names, is_scratch, strict=True)]
+        return _plan.Plan(self, (self._module, self._name), forms, given, scratch), copied
 
     def new_shapes(self, inputs: list[Any]) -> list[list[int]]:
         """The shapes of outputs that are made new, by those of the inputs; the checked entry compares the inputs.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from pathlib import Path
+from typing import Any
 
 SOURCE_MLIR, SOURCE_PROBLEM, SOURCE_ONNX = 0, 1, 2
 TEXT_IR, TEXT_ASSEMBLY, TEXT_REMARKS = 0, 1, 2
@@ -225,6 +226,14 @@ def load() -> ctypes.CDLL:
             raise ImportError(f"expected {name} in {where}, found an older library; run scripts/setup.sh to build it")
         function.restype, function.argtypes = result, arguments
     return library
+
+
+@functools.cache
+def module_call() -> Any:
+    """attn_module_call that takes addresses alone, as numbers."""
+    address = ctypes.c_void_p
+    form = ctypes.CFUNCTYPE(ctypes.c_int, address, address, address, ctypes.c_int64, address, ctypes.c_size_t)
+    return form(("attn_module_call", load()))
 
 
 def _why_not_loaded(path: Path, error: str) -> str:

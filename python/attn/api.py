@@ -223,9 +223,26 @@ def sdpa(
     options |= {"q_lengths": q_lengths, "kv_lengths": kv_lengths, "k_scale": k_scale, "v_scale": v_scale}
     options |= {"scale": scale, "dropout": dropout, "layout": layout, "heads": heads, **words}
     options |= {"return_lse": return_lse, "return_weights": return_weights, "return_max": return_max}
-    call = dense(q, k, v, target, **options, return_log_sum=return_log_sum)
+    traced = {"score_mod": score_mod, "mask_mod": mask_mod, "dynamic": dynamic}
+    kernel, inputs = prepared(q, k, v, target, **traced, **options, return_log_sum=return_log_sum)
+    return kernel.run(inputs, q)
+
+
+def prepared(
+    q: Any,
+    k: Any,
+    v: Any,
+    target: str = "host",
+    *,
+    score_mod: Any = None,
+    mask_mod: Any = None,
+    dynamic: bool | None = False,
+    **options: Any,
+) -> tuple[_kernel.Kernel, list[Any]]:
+    """The kernel of a call of `sdpa`, and what it takes."""
+    call = dense(q, k, v, target, **options)
     source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return compiled(source, target).run([*call.inputs, *captured], q)
+    return compiled(source, target), [*call.inputs, *captured]
 
 
 def _plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:

@@ -14,10 +14,17 @@ from emulated_cuda import EmulatedDevice, is_built
 
 import attn.torch as at
 from attn import _device
+from attn.torch import _eager
 
 pytestmark = pytest.mark.skipif(not is_built, reason="the emulated driver is not built")
 B, HQ, HKV, SQ, SK, D = 2, 4, 2, 17, 33, 16
 TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-4}
+
+
+@pytest.fixture(autouse=True)
+def on_device(monkeypatch):
+    """The memory of the emulated device is the CPU's, but no tensor may be called so."""
+    monkeypatch.setattr(_eager, "_is_plain", lambda x: False)
 
 
 @pytest.fixture

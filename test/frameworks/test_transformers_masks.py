@@ -20,8 +20,9 @@ def registered():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The calls of the operator."""
+    """The calls, each by the operator."""
     found, operator = [], at._functions.call
+    monkeypatch.setattr(at._eager, "run", lambda *_: None)
     monkeypatch.setattr(at._functions, "call", lambda x: found.append(Call.of(x)) or operator(x))
     return found
 

@@ -135,11 +135,16 @@ def _run_backward(
     if "target" in options and _formulas.needs_formulas(wanted):
         made = _formulas.gradients(call, dout, out, row_max, log_sum, dlse, wanted)
         return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
-    captured = _trace.names(call.regions)
-    names = tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
+    names = argument_names(call, wanted)
     found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
+
+
+def argument_names(call: Call, wanted: list[str]) -> tuple[str, ...]:
+    """What `attn.sdpa_backward` calls the inputs of these names."""
+    captured = _trace.names(call.regions)
+    return tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
 
 
 sdpa = torch.library.custom_op(

@@ -8,10 +8,11 @@ import torch
 
 from attn import _checks, _words
 from attn._words import Words
-from attn.torch import _broadcast, _context, _functions, _nested, _proxies, _regions
+from attn.torch import _broadcast, _context, _eager, _functions, _nested, _proxies, _regions
 from attn.torch._ops import NO_BOUND, Call
 
 Tensor = torch.Tensor
+NO_WORDS = (None,) * len(_words.FORMS)
 
 
 def sdpa(
@@ -77,6 +78,14 @@ def sdpa(
     """
     if _proxies.are_among(query, key, value):
         return _proxies.record(sdpa, {**locals()})
+    given = None
+    has_arrays = not (bias is sink is q_lengths is kv_lengths is score_mod is mask_mod is None)
+    if not (has_arrays or dropout_p or words):
+        constants = (is_causal, scale, enable_gqa, causal, align, return_lse, return_max, dynamic)
+        given = (query, key, value, attn_mask, constants)
+        made = _eager.known(*given)
+        if made is not None:
+            return made[0] if len(made) == 1 else made
     _context.check(query, key, value, attn_mask, bias, sink)
     if query.is_nested or key.is_nested or value.is_nested:
         options = {"attn_mask": attn_mask, "dropout_p": dropout_p, "is_causal": is_causal, "enable_gqa": enable_gqa}
@@ -126,15 +135,17 @@ def sdpa(
         dropout=dropout_p if dropout_p else None,
         regions=regions,
         dynamic=dynamic,
-        words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]),
+        words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]) if words else NO_WORDS,
     )
-    made = _functions.call(call.flat())
+    returned = ("out", *["lse"] * bool(return_lse), *["max"] * bool(return_max))
+    made = _eager.run(call, returned, given)
+    if made is None:
+        results = _functions.call(call.flat())
+        made = tuple([getattr(results, name) for name in returned])
     shape = (*lead, *q.shape[1:3])[1 - max(query.dim(), key.dim(), value.dim()) :]
-    out = made.out if len(lead) == 1 else made.out.reshape(*shape, v.shape[3])
-    rows = ([made.lse] if return_lse else []) + ([made.max] if return_max else [])
-    if not rows:
-        return out
-    return out, *[x if len(lead) == 1 else x.reshape(shape) for x in rows]
+    if len(lead) != 1:
+        made = (made[0].reshape(*shape, v.shape[3]), *[x.reshape(shape) for x in made[1:]])
+    return made if len(made) > 1 else made[0]
 
 
 sdpa.__doc__ = _checks.with_words(sdpa.__doc__)

@@ -1,0 +1,311 @@
+"""Calls of `attn::sdpa` that nothing but autograd sees: without PyTorch's dispatcher, by plans.
+
+A plan is made for the forms of the tensors and the constants of a call; further calls of these write addresses alone.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch.autograd import forward_ad
+
+from attn import _gradients, _kernel, _plan, _tensor, api
+from attn.torch import _ops
+from attn.torch._ops import CAPTURE, Call
+
+Tensor = torch.Tensor
+
+NATIVE = torch._C._nn.scaled_dot_product_attention  # in the place of which context_parallel puts its own
+PLAIN = frozenset({torch.Tensor, torch.nn.Parameter})  # whose functions nobody replaces
+TENSORS = ("q", "k", "v", "bias", "mask", "sink")  # of a call, in the order of kernels; captures follow
+CONSTANTS = ("scale", "causal", "align", "regions", "dynamic", "words")
+READ_BY_HOST = ("q_lengths", "kv_lengths", "offsets", "seeds")
+OF_ROWS = ("max", "log_sum")  # what a backward reads beside out
+MAX_FORMS = 512
+MAX_GRADIENTS = 8  # of a form
+# Results that nobody reads lie in memory of the plan; beyond these bytes they are allocated.
+MAX_SCRATCH_BYTES = 1 << 14
+
+
+def known(query: Any, key: Any, value: Any, mask: Any, constants: tuple[Any, ...]) -> tuple[Tensor, ...] | None:
+    """The results of `attn.torch.sdpa` where a call had these forms and constants before; otherwise None."""
+    if _is_seen() or torch.nn.functional.scaled_dot_product_attention is not NATIVE:
+        return None
+    if not (_is_plain(query) and _is_plain(key) and _is_plain(value) and (mask is None or _is_plain(mask))):
+        return None
+    tensors = (query, key, value) if mask is None else (query, key, value, mask)
+    try:
+        form = _known[_key(tensors, constants)]
+    except (KeyError, TypeError):  # TypeError: a constant is an array, or nothing that there is
+        return None
+    return form.run(tensors)
+
+
+def run(call: Call, returned: tuple[str, ...], given: tuple[Any, ...] | None) -> tuple[Tensor, ...] | None:
+    """The results of these names; None where PyTorch has to see the operator, or a plan says too little.
+
+    Args:
+      call: of `attn::sdpa`.
+      returned: "out", and further results of which the caller reads.
+      given: what `known` takes, if that is all that the call depends on.
+    """
+    if _is_seen() or any(getattr(call, name) is not None for name in READ_BY_HOST):
+        return None
+    named = {name: getattr(call, name) for name in TENSORS if getattr(call, name) is not None}
+    tensors = (*named.values(), *call.captures)
+    if not all(map(_is_plain, tensors)):
+        return None
+    constants = (returned, *named, *[getattr(call, name) for name in CONSTANTS[:-1]], repr(call.words))
+    key = _key(tensors, constants)
+    form = _forms.get(key) or _keep(_forms, key, _Form(call, list(named), returned), MAX_FORMS)
+    made = form.run(tensors)
+    if made is not None and given is not None and _has_no_views(tensors, given):
+        *operands, mask, words = given
+        _keep(_known, _key([*operands, *([] if mask is None else [mask])], words), form, MAX_FORMS)
+    return made
+
+
+class _Step(NamedTuple):
+    """A kernel for tensors of one form.
+
+    Attributes:
+      plan: calls the kernel.
+      copied: which of the inputs are copied to be contiguous.
+      make: allocate the results, in the order of the plan, beside a tensor of that device.
+    """
+
+    plan: _plan.Plan
+    copied: list[int]
+    make: list[Callable[[Tensor], Tensor]]
+
+    def run(self, inputs: Sequence[Tensor], addresses: list[int]) -> list[Tensor]:
+        """The results."""
+        if self.copied:
+            copies = {n: inputs[n].contiguous() for n in self.copied}
+            addresses = [copies[n].data_ptr() if n in copies else x for n, x in enumerate(addresses)]
+        beside = inputs[0]
+        results = [make(beside) for make in self.make]
+        self.plan([*addresses, *[x.data_ptr() for x in results]])
+        return results
+
+
+class _Form:
+    """What calls have in common that differ in the memory of their tensors alone; steps are made when they run first.
+
+    Attributes:
+      names: of the tensors.
+      returned: of the results.
+      saved: where out, max and log_sum stand among the results of a call that autograd records.
+      gradients: steps of backwards, by what else they depend on.
+    """
+
+    def __init__(self, call: Call, named: list[str], returned: tuple[str, ...]) -> None:
+        self._constants = {name: getattr(call, name) for name in CONSTANTS}
+        self.names = [*named, *[f"{CAPTURE}{n}" for n in range(len(call.captures))]]
+        self.returned = returned
+        recorded = (*returned, *[name for name in OF_ROWS if name not in returned])
+        self.saved = [recorded.index(name) for name in ("out", *OF_ROWS)]
+        self._kept = {False: returned, True: recorded}
+        self.steps: dict[bool, _Step | None] = {}  # None where a call converts or copies before the kernel has it
+        self.gradients: OrderedDict[Hashable, _Step | None] = OrderedDict()
+
+    def run(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
+        """The results, recorded where one of the tensors requires a gradient; None where there is no plan for them."""
+        addresses = _addresses(tensors)
+        if addresses is None:
+            return None
+        is_recorded = torch.is_grad_enabled() and True in [x.requires_grad for x in tensors]
+        try:
+            step = self.steps[is_recorded]
+        except KeyError:
+            step = self.steps[is_recorded] = self._forward(tensors, is_recorded)
+        if step is None:
+            return None
+        if is_recorded:
+            results: tuple[Tensor, ...] = _Sdpa.apply(self, step, addresses, *tensors)
+            return results
+        return tuple(step.run(tensors, addresses)[: len(self.returned)])
+
+    def call(self, tensors: Sequence[Tensor]) -> Call:
+        """The call of these tensors."""
+        named = dict(zip(self.names, tensors, strict=True))
+        captures = [x for name, x in named.items() if name.startswith(CAPTURE)]
+        arrays = {name: named.get(name) for name in TENSORS}
+        return Call(**arrays, captures=captures, **self._constants)  # type: ignore[arg-type]
+
+    def wanted(self, needs: Sequence[bool]) -> list[str]:
+        """The names of the tensors that need a gradient."""
+        return [name for name, is_needed in zip(self.names, needs, strict=True) if is_needed]
+
+    def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> _Step | None:
+        call = self.call([x.detach() for x in tensors])
+        flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
+        kernel, arrays = api.prepared(call.q, call.k, call.v, **_options(call), **flags)
+        return _made(kernel, arrays, tensors, self._kept[is_recorded])
+
+    def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> _Step | None:
+        """The gradients of what was saved, tensors and results, by the cotangents of out and lse."""
+        count = len(self.names)
+        call, dlse = self.call([x.detach() for x in saved[:count]]), cotangents[1] if len(cotangents) > 1 else None
+        names = _ops.argument_names(call, self.wanted(needs))
+        terms = (*saved[count:], cotangents[0], dlse)
+        kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **_options(call))
+        types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
+        if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
+            return None
+        return _made(kernel, arrays, [*saved, *cotangents], [x["name"] for x in kernel.outputs])
+
+
+class _Sdpa(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, form: _Form, step: _Step, addresses: list[int], *tensors: Tensor) -> Any:
+        results = step.run(tensors, addresses)
+        saved = [results[n] for n in form.saved]
+        ctx.save_for_backward(*tensors, *saved)
+        ctx.form, ctx.addresses = form, [*addresses, *[x.data_ptr() for x in saved]]
+        ctx.set_materialize_grads(False)
+        returned = form.returned
+        if returned[-1] == "max":
+            ctx.mark_non_differentiable(saved[1])
+        return tuple(results[: len(returned)])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        form, saved, needs = ctx.form, ctx.saved_tensors, ctx.needs_input_grad[3:]
+        dout = grads[0]
+        dlse = grads[1] if "lse" in form.returned else None
+        if dout is None:
+            dout = torch.zeros_like(saved[len(form.names)])
+        cotangents = [dout] if dlse is None else [dout, dlse]
+        found = None
+        if not torch.is_grad_enabled() and not _is_seen() and all(map(_is_plain, cotangents)):
+            found = _run_backward(ctx, saved, cotangents, needs)
+        if found is None:
+            found = _by_operator(form, saved, dout, dlse, needs)
+        gradients = iter(found)
+        return None, None, None, *[next(gradients) if is_needed else None for is_needed in needs]
+
+
+def _run_backward(
+    ctx: Any, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]
+) -> list[Tensor] | None:
+    """The gradients by a plan, if there is one."""
+    form, inputs = ctx.form, [*saved, *cotangents]
+    addresses = _addresses(inputs)
+    if addresses is None:
+        return None
+    # In the same memory they are as they were; hooks may have made others.
+    is_same = addresses[: len(saved)] == ctx.addresses
+    if not is_same and not all(map(_is_plain, saved)):
+        return None
+    key = _key(cotangents if is_same else inputs, needs)
+    try:
+        step = form.gradients[key]
+    except KeyError:
+        step = _keep(form.gradients, key, form.backward(saved, cotangents, needs), MAX_GRADIENTS)
+    if step is None:
+        return None
+    return step.run(inputs, addresses)
+
+
+def _by_operator(
+    form: _Form, saved: Sequence[Tensor], dout: Tensor, dlse: Tensor | None, needs: Sequence[bool]
+) -> list[Tensor]:
+    """The gradients where PyTorch sees them; one of second order is refused there."""
+    count = len(form.names)
+    wanted = ",".join(form.wanted(needs))
+    found: list[Tensor] = _ops.sdpa_backward(dout, *saved[count:], dlse, wanted, *form.call(saved[:count]).flat())
+    return found
+
+
+_forms: OrderedDict[Hashable, _Form] = OrderedDict()
+_known: OrderedDict[Hashable, _Form] = OrderedDict()  # by what `attn.torch.sdpa` is given
+
+
+def _is_seen() -> bool:
+    """Whether a compiler, a transform, a mode, autocast, a profiler or a tracer sees calls of operators."""
+    if torch.compiler.is_compiling():
+        return True
+    c = torch._C
+    return bool(
+        c._are_functorch_transforms_active()
+        or c._len_torch_dispatch_stack()
+        or c._len_torch_function_stack()
+        or c._is_any_autocast_enabled()
+        or c._autograd._profiler_enabled()
+        or forward_ad._current_level >= 0
+        or c._get_tracing_state() is not None
+    )
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether this is a tensor of PyTorch's own, strided and in the memory of the CPU."""
+    return type(x) in PLAIN and x.is_cpu and x.layout is torch.strided and not x.is_neg()
+
+
+def _key(tensors: Sequence[Tensor], constants: Sequence[Any]) -> Hashable:
+    """The forms of tensors and typed constants: True is no number, though it has the hash of 1."""
+    forms = [(x.shape, x.stride(), x.dtype) for x in tensors]
+    return (*forms, *constants, *map(type, constants))
+
+
+def _addresses(tensors: Sequence[Tensor]) -> list[int] | None:
+    """Where they lie; None where one has no memory, or is not aligned."""
+    try:
+        found = [x.data_ptr() for x in tensors]
+    except RuntimeError:  # of transforms that are over
+        return None
+    for address, x in zip(found, tensors, strict=True):
+        if not address or address % x.itemsize:
+            return None
+    return found
+
+
+def _has_no_views(tensors: Sequence[Tensor], given: tuple[Any, ...]) -> bool:
+    """Whether kernels take what a user gave as it is, and no part of it is looked at."""
+    *operands, mask, constants = given
+    is_same = all(x is y for x, y in zip(operands, tensors, strict=False))
+    if mask is not None:
+        last = tensors[-1]
+        is_same &= (mask.shape, mask.dtype, mask.data_ptr()) == (last.shape, last.dtype, last.data_ptr())
+    return is_same and all(x is None or type(x) in (bool, float, str) for x in constants)
+
+
+def _keep(cache: OrderedDict[Hashable, Any], key: Hashable, made: Any, size: int) -> Any:
+    """What was made, from now on in the cache; the oldest goes where that is full."""
+    cache[key] = made
+    while len(cache) > size:
+        cache.popitem(last=False)
+    return made
+
+
+def _options(call: Call) -> dict[str, Any]:
+    """The keywords of `attn.sdpa`, with arrays in the place of tensors that functions read."""
+    given = call.options()
+    if "score_mod" in given:
+        given["score_mod"] = given["score_mod"]._replace(arrays=tuple([x.numpy() for x in given["score_mod"].arrays]))
+    return given
+
+
+def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:
+    """The step of a kernel; None where what it takes is not the memory of the inputs."""
+    arrays = [_tensor.as_array("input", x.detach()) for x in inputs]
+    if len(arrays) != len(prepared) or any(
+        x.dtype != y.dtype or x.shape != y.shape or x.ctypes.data != y.ctypes.data
+        for x, y in zip(arrays, prepared, strict=True)
+    ):
+        return None
+    forms = {x["name"]: (shape, x["dtype"]) for x, shape in zip(kernel.outputs, kernel.new_shapes(arrays), strict=True)}
+    forms = {name: (shape, getattr(torch, dtype)) for name, (shape, dtype) in forms.items()}
+    others = [name for name in forms if name not in kept]
+    if sum(math.prod(forms[x][0]) * forms[x][1].itemsize for x in others) > MAX_SCRATCH_BYTES:
+        kept = [*kept, *others]
+    plan, copied = kernel.plan(arrays, kept)
+    # Sizes one by one, which PyTorch takes in half the time of a tuple.
+    make = [operator.methodcaller("new_empty", *forms[x][0] or [()], dtype=forms[x][1]) for x in kept]
+    return _Step(plan, copied, make)
