@@ -24,7 +24,7 @@ TOLERANCES = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 1e-4}
 @pytest.fixture(autouse=True)
 def on_device(monkeypatch):
     """The memory of the emulated device is the CPU's, but no tensor may be called so."""
-    monkeypatch.setattr(_eager, "_is_plain", lambda x: False)
+    monkeypatch.setattr(_eager, "_are_plain", lambda tensors: False)
 
 
 @pytest.fixture

@@ -13,7 +13,10 @@ FUNCTIONS = ("score_mod", "mask_mod")
 
 def are_among(*values: Any) -> bool:
     """Whether a call is recorded: a value is the proxy of a tensor."""
-    return any(isinstance(x, Proxy) for x in values)
+    for x in values:  # noqa: SIM110 - `any` takes twice as long
+        if isinstance(x, Proxy):
+            return True
+    return False
 
 
 def record(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
