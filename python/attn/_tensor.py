@@ -285,6 +285,26 @@ def borrow(name: str, array: Array) -> tuple[int, Any]:
     return ctypes.addressof(tensor), tensor
 
 
+def borrow_plain(arrays: list[Any], pointers: Any) -> list[Any] | None:
+    """The owners of DLTensors of arrays as most are: of NumPy, C-contiguous, aligned, writable and of its own types.
+
+    Args:
+      arrays: of any kind; if one is another, the result is None.
+      pointers: as many, which receive the addresses.
+    """
+    owners = []
+    try:
+        for n, array in enumerate(arrays):
+            if type(array) is not np.ndarray or not array.flags.carray:
+                return None
+            capsule = array.__dlpack__()
+            pointers[n] = _library.capsule_pointer(capsule, b"dltensor")
+            owners.append(capsule)
+    except BufferError:
+        return None
+    return owners
+
+
 # What follows is remembered: a call of a small kernel takes no longer than asking NumPy and ctypes again.
 
 
