@@ -49,6 +49,30 @@ def test_out_is_written_in_place_and_returned(kernel):
     np.testing.assert_array_equal(out, kernel(Q, K, V)[0])
 
 
+def test_arrays_that_are_not_as_most_are(kernel):
+    """Those that are contiguous, writable and NumPy's own go to the kernel in one step; the others in several."""
+    expected = kernel(Q, K, V)
+    read_only, strided = Q.copy(), np.empty((*Q.shape[:3], 2 * Q.shape[3]), Q.dtype)[..., ::2]
+    read_only.flags.writeable = False
+    strided[:] = Q
+    unaligned = np.frombuffer(bytes(1) + Q.tobytes(), np.uint8, offset=1).view(Q.dtype).reshape(Q.shape)
+    for q in (read_only, strided, unaligned, np.asfortranarray(Q), Q.view(type("Subclass", (np.ndarray,), {})), Q):
+        for x, y in zip(kernel(q, K, V), expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+    out = [np.empty_like(x) for x in expected]
+    for given in (out, tuple(out)):
+        assert kernel(Q, K, V, out=given)[1] is out[1]
+    one = attn.compile("b1 hq1 hkv1 sq5 sk7 d8 f32")
+    q, k = np.ones((1, 1, 5, 8), np.float32), np.ones((1, 1, 7, 8), np.float32)
+    given = np.empty_like(q)
+    assert one(q, k, k, out=(given,)) is given
+    assert one(q, k, k, out=given) is given
+    with pytest.raises(ValueError, match="overlap"):
+        one(q, k, k, out=q)
+    with pytest.raises(ValueError, match="expected 3 tensors"):
+        one(q, k)
+
+
 def test_an_ir_file_becomes_a_kernel(tmp_path):
     path = tmp_path / "one.mlir"
     path.write_text(MLIR.replace("NAME", "one"))
