@@ -58,37 +58,81 @@ public:
       squares = vb.subtract(columns, vb.remainder(columns, vb.lanes));
     vb.loop(paddedRows, vb.lanes, {}, [&](Value first, ValueRange) {
       Value last = vb.add(first, vb.lanes);
-      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, last, rows);
-      auto branch = scf::IfOp::create(b, loc, isWhole, /*withElseRegion=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      if (hasSquares)
+      bool isWhole = getConstantIntValue(rows) == paddedRows;
+      if (hasSquares && isWhole)
         vb.loop(vb.index(0), squares, vb.lanes, {}, [&](Value column, ValueRange) {
-          copySquare(first, column);
+          for (int64_t block = 0; block < vb.lanes; block += getBlock())
+            copyBlock(first, column, block);
           return Values();
         });
-      copyElements(first, last, squares, columns, /*rows=*/Value());
-      b.setInsertionPointToStart(branch.elseBlock());
-      if (toLanes) {
-        copyElements(first, last, vb.index(0), columns, rows);
-      } else {
-        Value end = vb.minimum(last, rows);
-        copyElements(first, end, vb.index(0), columns, /*rows=*/Value());
-      }
+      else if (hasSquares)
+        toLanes ? packFewRows(first, rows, squares) : unpackFewRows(first, rows, squares);
+      copyElements(first, toLanes ? last : vb.minimum(last, rows), squares, columns,
+                   toLanes && !isWhole ? rows : Value());
       return Values();
     });
   }
 
 private:
-  void copySquare(Value row, Value column) {
+  Value isBelow(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y); }
+
+  /// Columns of a vector of rows from `first` on, of which there may be fewer, or none. Zero in the place of others.
+  void packFewRows(Value first, Value rows, Value columns) {
+    auto branch = scf::IfOp::create(b, loc, isBelow(first, rows), /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value mask = vb.createMask(vb.subtract(rows, first));
+    setRows(first, vb.lanes, rows);
+    vb.loop(vb.index(0), columns, getBlock(), {}, [&](Value column, ValueRange) {
+      copyBlock(first, column, /*block=*/0, mask);
+      return Values();
+    });
+    rowsThere.clear();
+    b.setInsertionPointToStart(branch.elseBlock());
+    vb.loop(vb.index(0), columns, 1, {}, [&](Value column, ValueRange) {
+      Type type = getElementTypeOrSelf(lanes.operand.memref.getType());
+      if (lanes.holdsPairs)
+        type = b.getIntegerType(getBits(lanes));
+      storeVector(vb.zero(VectorType::get({vb.lanes}, type)), lanes, lanes.getIndices(first, column));
+      return Values();
+    });
+  }
+
+  void unpackFewRows(Value first, Value rows, Value columns) {
+    Value last = vb.minimum(vb.add(first, vb.lanes), rows);
+    vb.loop(first, last, getBlock(), {}, [&](Value row, ValueRange) {
+      setRows(row, getBlock(), rows);
+      vb.loop(vb.index(0), columns, vb.lanes, {}, [&](Value column, ValueRange) {
+        copyBlock(row, column, /*block=*/0);
+        return Values();
+      });
+      rowsThere.clear();
+      return Values();
+    });
+  }
+
+  /// The last of `rows` stands for those beyond it, of `count` from `first` on.
+  void setRows(Value first, int64_t count, Value rows) {
+    Value last = vb.subtract(rows, vb.index(1));
+    for (int64_t i = 0; i < count; ++i)
+      rowsThere.push_back(vb.minimum(vb.add(first, i), last));
+  }
+
+  /// Elements of a block in the vectors that are loaded.
+  int64_t getBlock() const { return std::min<int64_t>(vb.lanes, kBlockBits / getBits(toLanes ? outer : lanes)); }
+
+  /// Of a square the elements from number `block` on of the vectors that are loaded, which are as many that are stored.
+  /// Where `mask` is given, lanes outside of it become zero.
+  void copyBlock(Value row, Value column, int64_t block, Value mask = {}) {
     const TransposeSide &from = toLanes ? outer : lanes, &to = toLanes ? lanes : outer;
-    int64_t block = std::min<int64_t>(vb.lanes, kBlockBits / getBits(from));
-    for (int64_t first = 0; first < vb.lanes; first += block) {
-      Values vectors;
-      for (int64_t i = 0; i < block; ++i)
-        vectors.push_back(loadBlocks(from, row, column, i, first, block));
-      for (auto [i, vector] : llvm::enumerate(transposeBlocks(vb, std::move(vectors))))
-        storeVector(vector, to, getVectorIndices(to, row, column, first + i, 0));
+    Values vectors;
+    for (int64_t i = 0; i < getBlock(); ++i)
+      vectors.push_back(loadBlocks(from, row, column, i, block, getBlock()));
+    vectors = transposeBlocks(vb, std::move(vectors));
+    bool isLastFirst = !toLanes && !rowsThere.empty(); // the last row takes the place of those beyond it
+    for (int64_t number = 0; number < getBlock(); ++number) {
+      int64_t i = isLastFirst ? getBlock() - 1 - number : number;
+      storeVector(vectors[i], to, getVectorIndices(to, row, column, block + i, 0), mask);
     }
   }
 
@@ -122,12 +166,15 @@ private:
     return vector::BitCastOp::create(b, loc, VectorType::get({count}, b.getIntegerType(getBits(side))), loaded);
   }
 
-  void storeVector(Value vector, const TransposeSide &side, ValueRange indices) {
+  /// Where `mask` is given, lanes outside of it become zero.
+  void storeVector(Value vector, const TransposeSide &side, ValueRange indices, Value mask = {}) {
     Type type = getElementTypeOrSelf(side.operand.memref.getType());
+    if (isa<FloatType>(type) && !side.holdsPairs)
+      vector = vb.convert(vector, type);
+    if (mask)
+      vector = vb.select(mask, vector, vb.zero(vector.getType()));
     if (side.holdsPairs)
       vector = vector::BitCastOp::create(b, loc, VectorType::get({2 * vb.lanes}, type), vector);
-    else if (isa<FloatType>(type))
-      vector = vb.convert(vector, type);
     vb.store(vector, side.operand.memref, indices);
   }
 
@@ -147,8 +194,9 @@ private:
 
   /// Vector i of a square, from element `first` on: row i of the outer side, column i of the lanes.
   Values getVectorIndices(const TransposeSide &side, Value row, Value column, int64_t i, int64_t first) {
-    bool isOuter = &side == &outer;
-    return side.getIndices(vb.add(row, isOuter ? i : first), vb.add(column, isOuter ? first : i));
+    if (&side == &lanes)
+      return side.getIndices(vb.add(row, first), vb.add(column, i));
+    return side.getIndices(rowsThere.empty() ? vb.add(row, i) : rowsThere[i], vb.add(column, first));
   }
 
   /// Rows [first, last), columns [firstColumn, lastColumn). Where `rows` is given, rows from there on become zero.
@@ -198,6 +246,7 @@ private:
   Location loc;
   const TransposeSide &outer, &lanes;
   bool toLanes;
+  Values rowsThere; ///< the rows of the outer side, where some of them may not be there
 };
 
 } // namespace

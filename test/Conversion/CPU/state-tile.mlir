@@ -21,7 +21,7 @@ func.func @init_state(%a: memref<8x8xf32>, %m: memref<8xf32>, %l: memref<8xf32>)
 //       CHECK:   %[[EMPTY:.*]] = arith.cmpf oeq, %[[SUM]], %{{.*}} : vector<4xf32>
 //       CHECK:   arith.divf %{{.*}}, %[[SUM]]
 //       CHECK:   arith.select %[[EMPTY]]
-//       CHECK:   memref.store %{{.*}}, %[[O]]
+//       CHECK:   vector.store %{{.*}}, %[[O]]
 //       CHECK:   scf.for %{{.*}} = %c0 to %c3 step %c1
 //       CHECK:     math.log
 //       CHECK:     arith.select

@@ -15,16 +15,21 @@ func.func @squares(%q: memref<4x6xf32>, %t: memref<6x4xf32>) {
   return
 }
 
-// Rows that are not there become zero.
+// Rows that are not there become zero: the last one is read in their place, and their lanes are cleared. A vector of
+// none at all reads nothing.
 // CHECK-LABEL: func @padding(
 //       CHECK:   %[[ROWS:.*]] = memref.dim %{{.*}}, %c0
-//       CHECK:   arith.cmpi sge, %[[ROWS]], %c4
+//       CHECK:   %[[ANY:.*]] = arith.cmpi sgt, %[[ROWS]], %c0
+//       CHECK:   scf.if %[[ANY]]
+//       CHECK:     %[[MASK:.*]] = vector.create_mask %[[ROWS]] : vector<4xi1>
+//       CHECK:     %[[LAST:.*]] = arith.subi %[[ROWS]], %c1
+//       CHECK:     arith.minsi %[[LAST]], %c3
+//       CHECK:     scf.for %{{.*}} = %c0 to %c16 step %c4
+// CHECK-COUNT-4:       vector.load %{{.*}} : memref<?x16xf32>, vector<4xf32>
+//       CHECK:       arith.select %[[MASK]]
 //       CHECK:   } else {
-//       CHECK:     %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[ROWS]]
-//       CHECK:     scf.if %[[INSIDE]] -> (f32)
-//       CHECK:       memref.load
-//       CHECK:     } else {
-//       CHECK:       scf.yield %cst
+//   CHECK-NOT:     load
+//       CHECK:     vector.store %cst, %{{.*}} : memref<16x4xf32>, vector<4xf32>
 func.func @padding(%q: memref<?x16xf32>, %t: memref<16x4xf32>) {
   attn.pack ins(%q : memref<?x16xf32>) outs(%t : memref<16x4xf32>)
       {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(i, d) -> (d, i)>]}
