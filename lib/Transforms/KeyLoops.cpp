@@ -234,14 +234,14 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
     lower = max(lower, at.lower);
     upper = min(upper, at.upper);
   }
-  if (blockMap.kinds)
+  if (blockMap.kinds && !s.hasFewKeys)
     return createMappedTiles(b, s, at, blockMap, query, lower, upper, state);
   // A tile of a page lies in that page alone.
   bool isAligned = needsAlignedTiles(s);
   AffineExpr dim = b.getAffineDimExpr(0);
   if (isAligned && !isConstant(lower, 0))
     lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
-  if (neverFull)
+  if (neverFull || s.hasFewKeys)
     return createTiles(b, s, at, query, lower, upper, /*isPartial=*/true, state);
   if (startsPartial) {
     if (isAligned)

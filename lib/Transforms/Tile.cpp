@@ -29,6 +29,14 @@ using namespace attn;
 /// Query tiles that the remark counts one by one, at most.
 static constexpr int64_t kMaxCountedTiles = 1 << 14;
 
+/// Rows of K in a block of a tile of few query rows, at most: what they are short of a block is computed in vain.
+static constexpr int64_t kMaxBlockRows = 8;
+/// A query tile of at most this share of its rows is made of vectors of rows.
+static constexpr int64_t kFewRowsShare = 2;
+
+/// The state of a tile that has folded its keys.
+using FoldFn = llvm::function_ref<TileState(const TileShape &, const TilePosition &)>;
+
 /// full, partial and skipped tiles of one head on the grid of query and key tiles, as the ranges of keys tell them.
 static std::string countTiles(OnlineStepOp step, int64_t numQueries, int64_t numKeys) {
   int64_t queryTile = step.getSchedule()->getQueryTile(), keyTile = step.getSchedule()->getKeyTile();
@@ -72,6 +80,69 @@ static bool visitsMoreKeysLater(OnlineStepOp step) {
   });
 }
 
+/// A tile of one vector of rows: a query tile of few rows is made of such ones, so that little of it is padding. None
+/// where the number of rows is static, or there are always more keys than a key tile.
+static std::optional<TileShape> getFewRows(const TileShape &s) {
+  auto prefill = dyn_cast<PrefillAttr>(s.schedule);
+  std::optional<int64_t> queries, keys; // of packed sequences they are those of all
+  if (!getPackedSequences(s.step)) {
+    queries = getConstantIntValue(s.domainSizes[s.queryPos()]);
+    keys = getConstantIntValue(s.domainSizes[s.keyPos()]);
+  }
+  if (!prefill || queries || keys.value_or(0) > getKeyTile(s) || kFewRowsShare * prefill.getLanes() > getQueryTile(s))
+    return std::nullopt;
+  TileShape few = s;
+  int64_t lanes = prefill.getLanes(), accumulators = prefill.getBlockRows() * prefill.getBlockVectors();
+  // Rows further ahead would be asked for too early: all heads of the sequences in between are visited before them.
+  int64_t prefetch = s.step.getCuSeqlensK() ? std::min(prefill.getPrefetch(), lanes) : prefill.getPrefetch();
+  // As many keys as rows: what a step asks for ahead is spread over the keys of its tile.
+  int64_t keyTile = getKeyTile(s) % lanes == 0 ? lanes : getKeyTile(s);
+  few.schedule = PrefillAttr::get(s.step.getContext(), lanes, keyTile, lanes, std::min(accumulators, kMaxBlockRows),
+                                  /*blockVectors=*/1, prefill.getInstruction(), prefetch)
+                     .withInstruction(prefill.getInfo().forPartialTiles);
+  few.hasFewKeys = true;
+  return few;
+}
+
+/// Tiles of `few` rows one after the other, of the tile at `at`; returns what they make of `outputs`, its slices.
+static SmallVector<Value> createTilesOfFewRows(OpBuilder &b, const TileShape &few, const TilePosition &at,
+                                               FinalizeOp finalize, ValueRange outputs, FoldFn fold) {
+  Location loc = finalize.getLoc();
+  Value rows = toValue(b, loc, at.rows);
+  return createLoop(
+      b, loc, index(b, loc, 0), rows, getQueryTile(few), TileState(outputs), [&](Value row, TileState carried) {
+        TilePosition part = at;
+        Value count =
+            arith::MinSIOp::create(b, loc, index(b, loc, getQueryTile(few)), arith::SubIOp::create(b, loc, rows, row));
+        part.firstQuery = add(b, loc, at.firstQuery, row);
+        part.endQuery = add(b, loc, part.firstQuery, count);
+        part.rows = part.sizes[few.queryPos()] = count;
+        part.offsets[few.queryPos()] = part.firstQuery;
+        TilePosition inTile = part;
+        inTile.queryStart = Value();
+        llvm::fill(inTile.offsets, OpFoldResult(b.getIndexAttr(0)));
+        inTile.offsets[few.queryPos()] = row;
+        OutputSlices sliced = sliceOutputs(b, few, inTile, finalize, carried);
+        SmallVector<Value> results = finalizeTile(b, few, finalize, fold(few, part), sliced);
+        for (auto [result, output, slice] : llvm::zip_equal(results, carried, sliced.slices))
+          output = tensor::InsertSliceOp::create(b, loc, result, output, slice.offsets, slice.sizes, slice.strides);
+        return carried;
+      });
+}
+
+/// True where the tile has few rows, and its sequence few keys.
+static Value isShort(OpBuilder &b, const TileShape &s, const TilePosition &at) {
+  Location loc = s.step.getLoc();
+  Value keys = toValue(b, loc, s.domainSizes[s.keyPos()]);
+  if (Value sequences = s.step.getCuSeqlensK())
+    keys = getSequenceLength(b, loc, sequences, toValue(b, loc, at.offsets[0]));
+  auto isAtMost = [&](Value value, int64_t most) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, value, index(b, loc, most));
+  };
+  return arith::AndIOp::create(b, loc, isAtMost(toValue(b, loc, at.rows), getQueryTile(s) / kFewRowsShare),
+                               isAtMost(keys, getKeyTile(s)));
+}
+
 /// One forall over batch dimensions and query tiles; returns what replaces the results of finalize.
 static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp finalize, OnlineStepOp step,
                                              InitStateOp init) {
@@ -94,15 +165,29 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
                                                 {OpFoldResult(tileIndex), bounds.back()});
   }
   TilePosition at = getPrefillTile(rewriter, shape, ArrayRef(ivs).drop_back(), tileIndex);
-  SmallVector<Value> query = packQuery(rewriter, shape, at);
-  TileState state = foldKeys(rewriter, shape, at, blockMap, query, initState(rewriter, shape, at, init));
-
+  auto fold = [&](const TileShape &s, const TilePosition &tile) {
+    SmallVector<Value> query = packQuery(rewriter, s, tile);
+    return foldKeys(rewriter, s, tile, blockMap, query, initState(rewriter, s, tile, init));
+  };
   auto insert = [&](Value value, Value output, const Slice &slice) {
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToEnd(forall.getTerminator().getBody());
     tensor::ParallelInsertSliceOp::create(rewriter, loc, value, output, slice.offsets, slice.sizes, slice.strides);
   };
-  createFinalize(rewriter, shape, at, finalize, state, forall.getRegionIterArgs(), insert);
+  std::optional<TileShape> few = getFewRows(shape);
+  if (!few) {
+    createFinalize(rewriter, shape, at, finalize, fold(shape, at), forall.getRegionIterArgs(), insert);
+    return SmallVector<Value>(forall.getResults());
+  }
+  OutputSlices outputs = sliceOutputs(rewriter, shape, at, finalize, forall.getRegionIterArgs());
+  auto branch = scf::IfOp::create(rewriter, loc, ValueRange(outputs.parts).getTypes(), isShort(rewriter, shape, at),
+                                  /*withElseRegion=*/true);
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(rewriter, loc, createTilesOfFewRows(rewriter, *few, at, finalize, outputs.parts, fold));
+  rewriter.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(rewriter, loc, finalizeTile(rewriter, shape, finalize, fold(shape, at), outputs));
+  for (auto [value, output, slice] : llvm::zip_equal(branch.getResults(), forall.getRegionIterArgs(), outputs.slices))
+    insert(value, output, slice);
   return SmallVector<Value>(forall.getResults());
 }
 

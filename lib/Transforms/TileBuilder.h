@@ -32,6 +32,7 @@ struct TileShape {
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch;
   int64_t headsPerStep = 1;           ///< query heads that share one of K, in a decode tile
+  bool hasFewKeys = false;            ///< too few for tiles that are known to be full
   int64_t numSegments = 1;            ///< that tiles whose keys may come in any order take them from
   mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
 };
@@ -88,6 +89,17 @@ TileState initState(mlir::OpBuilder &b, const TileShape &s, const TilePosition &
 TileState foldKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, const BlockMap &blockMap,
                    mlir::ValueRange query, TileState state);
 
+/// The slices of the outputs of finalize that a tile writes, and the maps of `finalize` over (batch…, query, value).
+struct OutputSlices {
+  llvm::SmallVector<Slice> slices;
+  llvm::SmallVector<mlir::Value> parts;
+  llvm::SmallVector<mlir::AffineMap> maps;
+};
+OutputSlices sliceOutputs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                          mlir::ValueRange outputs);
+/// `finalize` of the tile's state into these slices; returns its results.
+llvm::SmallVector<mlir::Value> finalizeTile(mlir::OpBuilder &b, const TileShape &s, FinalizeOp finalize,
+                                            const TileState &state, const OutputSlices &outputs);
 /// Writes a value into its slice of an output.
 using InsertFn = llvm::function_ref<void(mlir::Value value, mlir::Value output, const Slice &slice)>;
 /// `finalize` of the tile's state into its slices of the outputs.

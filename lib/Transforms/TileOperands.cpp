@@ -68,24 +68,37 @@ static Slice getOutputSlice(OpBuilder &b, const TileShape &s, const TilePosition
   return getSlice(b, s, at, map.replaceDimsAndSymbols(dims, {}, s.domainSizes.size(), 0));
 }
 
-void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
-                          const TileState &state, ValueRange outputs, InsertFn insert) {
-  Location loc = s.step.getLoc();
-  SmallVector<AffineMap> outputMaps(llvm::drop_begin(getMaps(finalize), 3)), tileMaps = getTileStateMaps(s);
-  SmallVector<Slice> slices;
-  SmallVector<Value> parts;
+OutputSlices attn::sliceOutputs(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                                ValueRange outputs) {
+  OutputSlices result;
+  result.maps = llvm::to_vector(llvm::drop_begin(getMaps(finalize), 3));
+  for (auto [map, output] : llvm::zip_equal(result.maps, outputs)) {
+    result.slices.push_back(getOutputSlice(b, s, at, map));
+    result.parts.push_back(createSlice(b, s.step.getLoc(), output, result.slices.back()));
+  }
+  return result;
+}
+
+SmallVector<Value> attn::finalizeTile(OpBuilder &b, const TileShape &s, FinalizeOp finalize, const TileState &state,
+                                      const OutputSlices &outputs) {
+  SmallVector<AffineMap> tileMaps = getTileStateMaps(s);
+  llvm::append_range(tileMaps, outputs.maps);
   llvm::StringMap<Value> byName;
   const SmallVector<OperandSpec> specs = getOperandSpecs(finalize);
-  for (auto [map, output, spec] : llvm::zip(outputMaps, outputs, ArrayRef(specs).drop_front(3))) {
-    tileMaps.push_back(map);
-    slices.push_back(getOutputSlice(b, s, at, map));
-    parts.push_back(createSlice(b, loc, output, slices.back()));
-    byName[spec.name] = parts.back();
-  }
-  auto tiled = FinalizeOp::create(b, loc, ValueRange(parts).getTypes(), state[0], state[1], state[2], parts[0],
-                                  byName.lookup("lse"), byName.lookup("max"), byName.lookup("log_sum"),
-                                  /*cu_seqlens_q=*/Value(), b.getAffineMapArrayAttr(tileMaps));
-  for (auto [value, output, slice] : llvm::zip(tiled->getResults(), outputs, slices))
+  for (auto [part, spec] : llvm::zip(outputs.parts, ArrayRef(specs).drop_front(3)))
+    byName[spec.name] = part;
+  auto tiled =
+      FinalizeOp::create(b, s.step.getLoc(), ValueRange(outputs.parts).getTypes(), state[0], state[1], state[2],
+                         outputs.parts[0], byName.lookup("lse"), byName.lookup("max"), byName.lookup("log_sum"),
+                         /*cu_seqlens_q=*/Value(), b.getAffineMapArrayAttr(tileMaps));
+  return SmallVector<Value>(tiled->getResults());
+}
+
+void attn::createFinalize(OpBuilder &b, const TileShape &s, const TilePosition &at, FinalizeOp finalize,
+                          const TileState &state, ValueRange outputs, InsertFn insert) {
+  OutputSlices sliced = sliceOutputs(b, s, at, finalize, outputs);
+  for (auto [value, output, slice] :
+       llvm::zip_equal(finalizeTile(b, s, finalize, state, sliced), outputs, sliced.slices))
     insert(value, output, slice);
 }
 

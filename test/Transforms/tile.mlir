@@ -197,3 +197,32 @@ func.func @kv_head(%q: tensor<4x8x16xf32>, %k: tensor<2x12x16xf32>, %v: tensor<2
       -> tensor<4x8x8xf32>
   return %r : tensor<4x8x8xf32>
 }
+
+// -----
+
+// Of a dynamic number of rows, a tile of few rows and keys is made of vectors of rows, one after the other.
+// CHECK-LABEL: func @few_rows(
+//       CHECK:   scf.forall
+//       CHECK:     %[[ROWS:.*]] = affine.min
+//       CHECK:     %[[FEW:.*]] = arith.cmpi sle, %[[ROWS]], %c8 : index
+//       CHECK:     %[[FEW_KEYS:.*]] = arith.cmpi sle, %{{.*}}, %c4 : index
+//       CHECK:     %[[SHORT:.*]] = arith.andi %[[FEW]], %[[FEW_KEYS]]
+//       CHECK:     %[[TILE:.*]] = scf.if %[[SHORT]]
+//       CHECK:       scf.for %{{.*}} = %c0 to %[[ROWS]] step %c4
+//       CHECK:         attn.pack ins({{.*}}) outs(%{{.*}} : tensor<16x4xf32>)
+//       CHECK:         attn.online_step {{.*}} schedule = #attn.prefill<query_tile = 4, key_tile = 4, lanes = 4, block_rows = 2, block_vectors = 1>
+//   CHECK-NOT:         attn.online_step
+//       CHECK:         attn.finalize
+//       CHECK:         tensor.insert_slice
+//       CHECK:     } else {
+//       CHECK:       attn.pack ins({{.*}}) outs(%{{.*}} : tensor<16x16xf32>)
+//       CHECK:       attn.online_step {{.*}} schedule = #attn.prefill<query_tile = 16,
+//       CHECK:     tensor.parallel_insert_slice %[[TILE]] into
+func.func @few_rows(%q: tensor<?x16xf32>, %k: tensor<?x16xf32>, %v: tensor<?x8xf32>,
+                    %o: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x8xf32>)
+      outs(%o : tensor<?x8xf32>)
+      {schedule = #attn.prefill<query_tile = 16, key_tile = 4, lanes = 4, block_rows = 1, block_vectors = 2>}
+      -> tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

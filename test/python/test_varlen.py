@@ -43,6 +43,16 @@ def test_packed_sequences(name, dtype):
     check(draw(113, 203, dtype=dtype), ROWS, KEYS, **OPTIONS[name])
 
 
+@pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES)
+@pytest.mark.parametrize("causal", [None, "top_left", "bottom_right"])
+def test_tiles_of_few_rows(dtype, causal):
+    """Lengths about a vector of rows, half a query tile and all of it, in one call, and as many keys, or others."""
+    rows = [8, 15, 16, 17, 0, 31, 32, 33, 1, 64, 65, 80, 7, 9, 2, 16, 5]
+    for keys in (rows, [*rows[3:], *rows[:3]], [1, 64, 65, *reversed(rows[3:])]):
+        ends, key_ends = np.cumsum([0, *rows]), np.cumsum([0, *keys])
+        check(draw(ends[-1], key_ends[-1], dtype=dtype), ends, key_ends, causal=causal)
+
+
 @pytest.mark.parametrize(
     ("rows", "keys"),
     [

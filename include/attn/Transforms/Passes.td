@@ -452,6 +452,10 @@ def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
     (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
     widened tile by tile.
 
+    Where the number of rows is dynamic, or that of each packed sequence, a tile
+    of a prefill kernel is a branch: one of at most half its rows, of a sequence
+    of at most one key tile, is made of vectors of rows, one after the other.
+
     Needs a schedule on `attn.online_step`; a step without one, or with dynamic
     head sizes, is an error.
 

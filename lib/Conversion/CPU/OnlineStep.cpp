@@ -25,6 +25,8 @@ using namespace attn::cpu;
 namespace {
 
 const double kMinusInf = -std::numeric_limits<double>::infinity();
+/// Vectors of rows of a tile whose products of one key are too few to hide how long each takes.
+constexpr int64_t kFewVectors = 2;
 
 class OnlineStepLowering {
 public:
@@ -165,27 +167,45 @@ private:
 
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
-    return forEachBlock(vb, numKeys, schedule.getBlockRows(), oldMax, [&](Value first, int64_t rows, ValueRange max) {
+    int64_t block = schedule.getBlockRows();
+    auto emitBlock = [&](Value first, int64_t rows, ValueRange max, Value last) {
       Values keys;
-      for (int64_t row = 0; row < rows; ++row)
+      for (int64_t row = 0; row < rows; ++row) {
         keys.push_back(vb.add(first, row));
-      for (Value keyIndex : keys)
-        prefetch(Contraction::Scores, getBlock(lane), keyIndex, maxKeys);
-      Values raw = getProducts(keys, lane);
-      Values newMax(max), natural;
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t v = 0; v < vectors; ++v)
-          natural.push_back(laneCode.modify(raw[row * vectors + v], keys[row], v));
-      natural = laneCode.cap(natural);
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value vectorLane = vb.add(lane, v * vb.lanes);
-          Value score = laneCode.remove(natural[row * vectors + v], keys[row], v);
-          vb.store(score, scores, {keys[row], vectorLane});
-          newMax[v] = vb.max(score, newMax[v]);
-        }
-      return newMax;
+        if (last)
+          keys.back() = vb.minimum(keys.back(), last);
+      }
+      return emitScoresOf(keys, lane, max);
+    };
+    // In a tile of few rows, a product of one key would wait for the one before it. The last block is a whole one
+    // instead, in which the last key stands for those beyond it: its score is the same each time.
+    if (!getConstantIntValue(numKeys) && numLanes <= kFewVectors * vb.lanes)
+      return vb.loop(vb.index(0), keyCount, block, oldMax, [&](Value first, ValueRange max) {
+        return emitBlock(first, block, max, vb.subtract(keyCount, vb.index(1)));
+      });
+    return forEachBlock(vb, numKeys, block, oldMax, [&](Value first, int64_t rows, ValueRange max) {
+      return emitBlock(first, rows, max, /*last=*/Value());
     });
+  }
+
+  Values emitScoresOf(ValueRange keys, Value lane, ValueRange max) {
+    int64_t rows = keys.size();
+    for (Value keyIndex : keys)
+      prefetch(Contraction::Scores, getBlock(lane), keyIndex, maxKeys);
+    Values raw = getProducts(keys, lane);
+    Values newMax(max), natural;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t v = 0; v < vectors; ++v)
+        natural.push_back(laneCode.modify(raw[row * vectors + v], keys[row], v));
+    natural = laneCode.cap(natural);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value vectorLane = vb.add(lane, v * vb.lanes);
+        Value score = laneCode.remove(natural[row * vectors + v], keys[row], v);
+        vb.store(score, scores, {keys[row], vectorLane});
+        newMax[v] = vb.max(score, newMax[v]);
+      }
+    return newMax;
   }
 
   /// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
