@@ -169,14 +169,15 @@ LogicalResult PrefillAttr::verifyFor(Operation *op, const TargetInfo *target) co
 
 LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t keyTile, int64_t lanes,
                                  int64_t blockQueries, InstructionAttr instruction, int64_t splitKeys, int64_t prefetch,
-                                 int64_t kvHeads) {
+                                 int64_t kvHeads, int64_t heads) {
   if (failed(verifyNumbers(emitError, {{"query_tile", queryTile, 1},
                                        {"key_tile", keyTile, 1},
                                        {"lanes", lanes, 1},
                                        {"block_queries", blockQueries, 1},
                                        {"split_keys", splitKeys, 0},
                                        {"prefetch", prefetch, 0},
-                                       {"kv_heads", kvHeads, 1}})))
+                                       {"kv_heads", kvHeads, 1},
+                                       {"heads", heads, 0}})))
     return failure();
   // As many products of rows and keys as lanes are added up together, by halves.
   if (blockQueries > lanes || !llvm::isPowerOf2_64(blockQueries) || !llvm::isPowerOf2_64(lanes))
@@ -185,6 +186,9 @@ LogicalResult DecodeAttr::verify(EmitError emitError, int64_t queryTile, int64_t
   if (!instruction.getInfo().isForDecode)
     return emitError() << "expected instruction to be " << joinInstructions(&InstructionInfo::isForDecode) << ", found "
                        << stringifyInstruction(instruction.getValue()) << "; write instruction = fma";
+  if (kvHeads > 1 && heads > 0)
+    return emitError() << "expected all heads of a group beside kv_heads greater than 1, found heads = " << heads
+                       << "; write heads = 0";
   return verifySplit(emitError, splitKeys, keyTile);
 }
 
@@ -204,6 +208,10 @@ LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) con
     return op->emitOpError(
                "schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")
            << getKvHeads() << "; write kv_heads = 1";
+  int64_t groupSize = getGroupSize(op);
+  if (getHeads() > 0 && groupSize % getHeads() != 0)
+    return op->emitOpError("schedule: expected heads to divide the ")
+           << groupSize << " query heads that share a head of K, found " << getHeads() << "; write heads = 0";
   // Query heads that share a head of K are rows of one decode tile.
-  return verifyStack(op, *this, getQueryTile() * getGroupSize(op) * getKvHeads(), kMaxDecodeStackBytes);
+  return verifyStack(op, *this, getQueryTile() * getHeadsOfGroup(groupSize) * getKvHeads(), kMaxDecodeStackBytes);
 }

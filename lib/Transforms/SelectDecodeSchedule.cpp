@@ -1,6 +1,6 @@
 //===- SelectDecodeSchedule.cpp - schedules for few query rows ------------===//
 //
-// Policy: when a decode kernel multiplies less than a prefill kernel, and its schedule.
+// Policy: the schedule of a decode kernel, and how many cycles its products take.
 // Whether memory or the products take longer decides the key tile and the prefetch
 // distance; the cases stand as a table in docs/Rationale.md. Sizes alone decide how keys
 // are split.
@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
+#include "SelectPrefillTile.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Transforms/Transforms.h"
 #include "llvm/Support/MathExtras.h"
@@ -48,6 +49,11 @@ static constexpr int64_t kMaxInt8Rows = 4;
 /// Rows whose products of bytes take less time than memory, at most. Tiles of kPrefetchedTileBytes are then read faster
 /// by hardware prefetching alone, unless rows have many lines.
 static constexpr int64_t kFewByteRows = 2;
+/// Cycles of a sum over lanes for each of them but the first: two shuffles, one a cycle, and an addition.
+static constexpr double kLaneSumCycles = 3;
+/// Bytes of Q, scores and accumulators of a tile of the heads that share a head of K, at most. Each key tile reads all
+/// of them.
+static constexpr int64_t kMaxTileBytes = 192 * 1024;
 /// With so many tiles, there is one for each core that the bandwidth of a machine can serve: keys are not split.
 static constexpr int64_t kManyTiles = 64;
 
@@ -97,14 +103,24 @@ static int64_t selectRowBlock(SdpaOp op, int64_t rows, int64_t lanes) {
   return std::min(rowBlock, lanes);
 }
 
+/// Heads of a tile that share a head of K: all of a group, or as many as stay in the caches of the core.
+static int64_t selectHeads(SdpaOp op, int64_t queries, int64_t keyTile) {
+  int64_t heads = getGroupSize(op);
+  while (heads > 1 && getTileStackBytes(op, queries * heads, keyTile) > kMaxTileBytes)
+    do
+      --heads;
+    while (getGroupSize(op) % heads != 0);
+  return heads;
+}
+
 /// Keys of a range, or 0 if tiles are many or keys few.
-static int64_t selectSplitKeys(SdpaOp op, int64_t kvHeads, int64_t keyTile) {
+static int64_t selectSplitKeys(SdpaOp op, int64_t heads, int64_t kvHeads, int64_t keyTile) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   int64_t keys = domain[numBatch + 1], tiles = 1;
   for (int64_t size : ArrayRef(domain).take_front(numBatch))
     tiles = ShapedType::isDynamic(size) ? 1 : tiles * size;
-  tiles /= getGroupSize(op) * kvHeads;
+  tiles /= heads * kvHeads;
   int64_t shortest = std::max(kSplitKeys / kvHeads, kMinSplitKeys);
   if (tiles >= kManyTiles || (!ShapedType::isDynamic(keys) && keys <= shortest))
     return 0;
@@ -112,19 +128,37 @@ static int64_t selectSplitKeys(SdpaOp op, int64_t kvHeads, int64_t keyTile) {
   return llvm::alignTo(std::clamp(wanted, shortest, kMaxSplitKeys), keyTile);
 }
 
-std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetInfo &target) {
+double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &target) {
+  int64_t lanes = schedule.getLanes(), groupSize = getGroupSize(op), heads = schedule.getHeadsOfGroup(groupSize),
+          rows = schedule.getQueryTile() * heads, keys = schedule.getKeyBlock(rows);
+  Type keyType = getElementTypeOrSelf(op.getKey().getType());
+  bool isWidened = !schedule.getInfo().takesNarrow && keyType != getAccumulationType(keyType);
+  // Rounds over the columns of K and of V, in units of a prefill kernel's: only decode kernels have products of bytes,
+  // four times as many of two digits.
+  double perRound = schedule.getInfo().depth == 4 ? 2 : 1;
+  double rounds = llvm::divideCeil(getStaticSize(op, DimKind::HeadSize), lanes) / perRound,
+         outputRounds = llvm::divideCeil(getStaticSize(op, DimKind::ValueSize), lanes) / perRound;
+  auto getBlockCycles = [&](int64_t blockRows) {
+    double products = blockRows * keys, loads = keys * (isWidened ? 2 : 1);
+    // Q·K: loads of K and Q, then the sums over lanes. P·V: loads of V, and acc is loaded and stored.
+    return rounds * getStepCycles(products, products + loads + blockRows) + kLaneSumCycles * (lanes - 1) +
+           outputRounds * getStepCycles(products, products + loads + 2 * blockRows);
+  };
+  int64_t blockRows = std::min(rows, schedule.getBlockQueries()), rest = rows % blockRows;
+  double cycles = rows / blockRows * getBlockCycles(blockRows) + (rest > 0 ? getBlockCycles(rest) : 0);
+  return groupSize / heads * (cycles / keys + kSoftmaxCycles * rows / lanes);
+}
+
+std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
-  int64_t queries = domain[numBatch], keys = domain[numBatch + 1], headSize = domain[numBatch + 2];
-  if (ShapedType::isDynamic(queries) || queries < 1 || op.getCuSeqlensQ() || op.getScoreWeight())
+  int64_t keys = domain[numBatch + 1], headSize = domain[numBatch + 2];
+  if (ShapedType::isDynamic(queries) || queries < 1 || ShapedType::isDynamic(headSize) ||
+      ShapedType::isDynamic(domain[numBatch + 3]) || op.getCuSeqlensQ() || op.getScoreWeight())
     return std::nullopt;
   Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t elementBytes = type.getIntOrFloatBitWidth() / 8, lanes = target.getLanes(elementBytes * 8);
-  // A prefill kernel multiplies alignTo(Sq, lanes) rows, since the rows of one head fill its lanes. A decode kernel
-  // multiplies Sq rows, and sums the lanes of each product for about half as much again.
-  if (3 * queries > 2 * static_cast<int64_t>(llvm::alignTo(queries, lanes)))
-    return std::nullopt;
-  int64_t rows = queries * getGroupSize(op);
+  int64_t heads = selectHeads(op, queries, kMinKeyTile), rows = queries * heads;
   int64_t keyBits = getElementTypeOrSelf(op.getKey().getType()).getIntOrFloatBitWidth();
   int64_t rowBytes = std::max<int64_t>(headSize, 1) * keyBits / 8;
   int64_t rowBlock = selectRowBlock(op, rows, lanes);
@@ -165,5 +199,6 @@ std::optional<ScheduleAttr> attn::selectDecodeSchedule(SdpaOp op, const TargetIn
     keyTile = std::min(keyTile, std::max<int64_t>(keys, 1));
   }
   return DecodeAttr::get(op.getContext(), queries, keyTile, lanes, rowBlock, instruction,
-                         selectSplitKeys(op, kvHeads, keyTile), prefetch, kvHeads);
+                         selectSplitKeys(op, heads, kvHeads, keyTile), prefetch, kvHeads,
+                         heads < getGroupSize(op) ? heads : 0);
 }

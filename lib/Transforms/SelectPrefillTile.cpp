@@ -37,6 +37,10 @@ static constexpr double kManyQueries = 4096;
 static constexpr double kLineCycles = 1, kPackedLineCycles = 2.5;
 static constexpr int64_t kLineBytes = 64;
 
+double attn::getStepCycles(double products, double instructions) {
+  return std::max({products / kProductsPerCycle, instructions / kIssuedPerCycle, kLatency}) + kLoopCycles;
+}
+
 namespace {
 class CostModel {
 public:
@@ -82,7 +86,7 @@ private:
     double products = rows * vectors;
     // Without AVX a broadcast takes a shuffle, and a product a copy of its operand.
     double instructions = target.hasFma ? products + rows + vectors : 3 * products + 2 * rows + vectors;
-    return std::max({products / kProductsPerCycle, instructions / kIssuedPerCycle, kLatency}) + kLoopCycles;
+    return attn::getStepCycles(products, instructions);
   }
 
   const PrefillShape &shape;
@@ -90,6 +94,12 @@ private:
   int64_t lanes;
 };
 } // namespace
+
+double attn::getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile, const TargetInfo &target) {
+  CostModel model(shape, target);
+  double vectors = llvm::divideCeil(shape.queries, tile.queryTile) * (tile.queryTile / model.getLanes());
+  return model.getCycles(tile) / shape.keyTile + vectors * kSoftmaxCycles;
+}
 
 PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo &target) {
   CostModel model(shape, target);

@@ -7,7 +7,7 @@
 #ifndef ATTN_LIB_TRANSFORMS_SELECTPREFILLTILE_H
 #define ATTN_LIB_TRANSFORMS_SELECTPREFILLTILE_H
 
-#include "attn/Target/TargetInfo.h"
+#include "attn/Schedule/Schedule.h"
 
 namespace attn {
 
@@ -25,6 +25,18 @@ struct PrefillShape {
 struct PrefillTile {
   int64_t queryTile, rowBlock, laneVectors;
 };
+
+/// Cycles of one step of a register kernel with so many multiply-adds and instructions, those among them.
+double getStepCycles(double products, double instructions);
+
+/// Cycles of the softmax of a vector of scores.
+constexpr double kSoftmaxCycles = 10;
+
+/// Cycles of all queries of a head and one key in a tile, by the same model.
+double getPrefillCycles(const PrefillShape &shape, const PrefillTile &tile, const TargetInfo &target);
+
+/// The same of all rows of a decode tile. Dynamic head sizes have no such kernel.
+double getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &target);
 
 /// The tile with the fewest cycles by a model of the target (docs/Rationale.md): multiply-adds, instructions and
 /// latency of its register kernel, padded rows, and the passes of its tiles over K and V.

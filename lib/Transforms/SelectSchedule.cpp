@@ -40,6 +40,8 @@ static constexpr int64_t kPrefetchRows = 2 * kKeyTile;
 static constexpr int64_t kMinKeysInPage = 32;
 /// A cache with so many keys a query is long: masks that differ between queries then end in few of its tiles.
 static constexpr int64_t kLongCacheRatio = 4;
+/// With more queries, a kernel that sums lanes is never the faster one.
+static constexpr int64_t kMaxDecodeQueries = 64;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
@@ -82,23 +84,20 @@ static bool hasMaskOfQueries(SdpaOp op) {
   return result.wasInterrupted();
 }
 
-FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
-  if (target.gpu)
-    return selectGpuSchedule(op, target);
-  Type elementType = getElementTypeOrSelf(op.getQuery().getType());
-  if (!elementType.isF32() && !elementType.isF64() && !elementType.isF16() && !elementType.isBF16())
-    return op.emitOpError("no CPU kernel for element type ")
-           << elementType
-           << ", expected f32, f64, bf16 or f16; convert the inputs, compile with --reference, or lower with "
-              "attn-lower-to-reference";
-  if (std::optional<ScheduleAttr> decode = selectDecodeSchedule(op, target))
-    return *decode;
+namespace {
+/// A prefill schedule; of a number of queries that is known, the cycles of all heads of a group and one key.
+struct PrefillChoice {
+  PrefillAttr schedule;
+  double cycles = 0;
+};
+} // namespace
+
+/// The schedule of so many queries, or of a dynamic number; none where the smallest tile needs too much stack.
+static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t queries, const TargetInfo &target) {
   // 16-bit elements are widened tile by tile.
-  elementType = getAccumulationType(elementType);
+  Type elementType = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
   int64_t elementBytes = elementType.getIntOrFloatBitWidth() / 8;
   int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
-  if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
-    return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
   InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
   bool isInPlace = readsKeysInPlace(op, instruction.getInfo());
   int64_t keyTile = isInPlace ? getKeysInCache(valueSize * elementBytes, target) : kKeyTile;
@@ -107,7 +106,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     keyTile = getKeysInPage(op, gather);
   else if (int64_t keys = getStaticSize(op, DimKind::Key); !ShapedType::isDynamic(keys))
     keyTile = std::max<int64_t>(1, std::min(keyTile, keys));
-  PrefillShape shape{getStaticSize(op, DimKind::Query), keyTile, headSize, valueSize, elementBytes};
+  PrefillShape shape{queries, keyTile, headSize, valueSize, elementBytes};
   shape.isPacked = !isInPlace;
   auto tileBytes = [&](int64_t rows) { return rows * (headSize + valueSize + kKeyTile) * elementBytes; };
   auto stackBytes = [&](int64_t rows) { return getTileStackBytes(op, rows, kKeyTile); };
@@ -127,13 +126,55 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
          ((maxRows > 2 * lanes && !fitsCache(maxRows)) || stackBytes(maxRows) > kMaxPrefillStackBytes))
     maxRows -= lanes;
   if (stackBytes(lanes) > kMaxPrefillStackBytes)
-    return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need " << stackBytes(lanes)
-                                         << " bytes for the smallest tile, expected at most " << kMaxPrefillStackBytes
-                                         << "; compile with --reference, or lower with attn-lower-to-reference";
+    return std::nullopt;
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t prefetch = isInPlace && !gather ? kPrefetchRows : 0;
-  return ScheduleAttr(PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock, tile.laneVectors,
-                                       instruction, prefetch));
+  PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
+                                        tile.laneVectors, instruction, prefetch)};
+  if (!ShapedType::isDynamic(shape.queries))
+    choice.cycles = getGroupSize(op) * getPrefillCycles(shape, tile, target);
+  return choice;
+}
+
+/// True where a decode kernel takes fewer cycles. A prefill kernel has whole vectors of rows of each head. A decode
+/// kernel has the rows there are, of all heads that share a head of K, and sums the lanes of each product.
+static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillChoice> &prefill,
+                     const TargetInfo &target) {
+  return !prefill || getDecodeCycles(op, decode, target) <= prefill->cycles;
+}
+
+/// Lanes of a vector of scores.
+static int64_t getScoreLanes(SdpaOp op, const TargetInfo &target) {
+  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
+  return target.getLanes(type.getIntOrFloatBitWidth());
+}
+
+FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
+  if (target.gpu)
+    return selectGpuSchedule(op, target);
+  Type elementType = getElementTypeOrSelf(op.getQuery().getType());
+  if (!elementType.isF32() && !elementType.isF64() && !elementType.isF16() && !elementType.isBF16())
+    return op.emitOpError("no CPU kernel for element type ")
+           << elementType
+           << ", expected f32, f64, bf16 or f16; convert the inputs, compile with --reference, or lower with "
+              "attn-lower-to-reference";
+  int64_t queries = getStaticSize(op, DimKind::Query), headSize = getStaticSize(op, DimKind::HeadSize),
+          valueSize = getStaticSize(op, DimKind::ValueSize);
+  if (ShapedType::isDynamic(headSize) || ShapedType::isDynamic(valueSize))
+    return op.emitOpError("expected static head sizes for a CPU kernel, found dynamic ones");
+  std::optional<PrefillChoice> prefill = selectPrefillSchedule(op, queries, target);
+  std::optional<DecodeAttr> decode;
+  if (!ShapedType::isDynamic(queries) && queries <= kMaxDecodeQueries)
+    decode = selectDecodeSchedule(op, queries, target);
+  if (decode && isFaster(op, *decode, prefill, target))
+    return ScheduleAttr(*decode);
+  if (prefill)
+    return ScheduleAttr(prefill->schedule);
+  int64_t lanes = getScoreLanes(op, target);
+  return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need "
+                                       << getTileStackBytes(op, lanes, kKeyTile)
+                                       << " bytes for the smallest tile, expected at most " << kMaxPrefillStackBytes
+                                       << "; compile with --reference, or lower with attn-lower-to-reference";
 }
 
 namespace {

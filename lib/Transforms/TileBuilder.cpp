@@ -77,6 +77,8 @@ TileShape::TileShape(OpBuilder &b, OnlineStepOp step)
                                              : stateType) {
   if (isDecode(*this) && numBatch > 0)
     headsPerStep = getHeadsPerStep(*this);
+  if (auto decode = dyn_cast<DecodeAttr>(schedule))
+    headsPerStep = decode.getHeadsOfGroup(headsPerStep);
   numSegments = getNumSegments(*this);
 }
 

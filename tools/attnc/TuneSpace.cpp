@@ -28,15 +28,16 @@ static constexpr int64_t kWarps[] = {1, 2, 4, 8}, kWarpRows[] = {16, 32};
 /// Of a GPU kernel with wgmma: stages of K and of V.
 static constexpr int64_t kStages[] = {1, 2, 3};
 /// More query rows than these fill the lanes of the prefill kernel.
-static constexpr int64_t kMaxDecodeQueries = 16;
+static constexpr int64_t kMaxDecodeQueries = 24;
 
 TuneSpace::TuneSpace(const Problem &problem, const TargetInfo &target)
-    : queries(problem.sq), keys(problem.sk), kvHeads(problem.hkv), registers(target.vectorRegisters),
+    : queries(problem.sq), keys(problem.sk), kvHeads(problem.hkv),
+      groupSize(problem.hkv > 0 ? problem.hq / problem.hkv : 1), registers(target.vectorRegisters),
       hasPairs(problem.element == Problem::Element::BF16),
       hasBytes(problem.kv == Problem::KvElement::I8 && (hasPairs || problem.element == Problem::Element::F16)) {}
 
 ArrayRef<StringRef> TuneSpace::getAxes() {
-  static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "kv_heads",
+  static constexpr StringRef axes[] = {"kernel",     "instruction", "key_tile", "query_tile", "heads", "kv_heads",
                                        "split_keys", "prefetch",    "chunks",   "registers",  "stages"};
   return axes;
 }
@@ -70,8 +71,10 @@ std::vector<std::string> TuneSpace::getNeighbours(StringRef axis, ScheduleAttr s
     return isa<PrefillAttr>(schedule) ? changeQueryTile(cast<PrefillAttr>(schedule)) : Texts();
   if (axis == "key_tile" || axis == "split_keys")
     return changeKeys(axis, schedule);
-  if (axis == "kv_heads")
+  if (axis == "heads")
     return changeHeads(schedule);
+  if (axis == "kv_heads")
+    return changeKvHeads(schedule);
   if (axis == "instruction")
     return changeInstruction(schedule);
   Texts list;
@@ -198,9 +201,17 @@ std::vector<std::string> TuneSpace::changeSplit(ScheduleAttr schedule) const {
 
 std::vector<std::string> TuneSpace::changeHeads(ScheduleAttr schedule) const {
   Texts list;
+  for (int64_t heads = 1; isa<DecodeAttr>(schedule) && heads < groupSize; ++heads)
+    if (groupSize % heads == 0)
+      list.push_back(change(schedule, {{"heads", heads}, {"kv_heads", 1}}));
+  return list;
+}
+
+std::vector<std::string> TuneSpace::changeKvHeads(ScheduleAttr schedule) const {
+  Texts list;
   for (int64_t heads = 1; isa<DecodeAttr>(schedule) && heads <= kvHeads; ++heads)
     if (kvHeads % heads == 0)
-      list.push_back(change(schedule, {{"kv_heads", heads}}));
+      list.push_back(change(schedule, {{"kv_heads", heads}, {"heads", 0}}));
   return list;
 }
 

@@ -34,10 +34,12 @@ private:
   Texts changeKeyTile(ScheduleAttr schedule) const;
   Texts changeSplit(ScheduleAttr schedule) const;
   Texts changeHeads(ScheduleAttr schedule) const;
+  Texts changeKvHeads(ScheduleAttr schedule) const;
   Texts changeInstruction(ScheduleAttr schedule) const;
   Texts changeBackward(llvm::StringRef axis, BackwardAttr schedule) const;
 
   int64_t queries, keys, kvHeads; ///< Problem::kDynamic where a call says them
+  int64_t groupSize;              ///< 1 where head counts are dynamic
   int64_t registers;
   bool hasPairs, hasBytes; ///< of bf16; beside a Q of 16 bits
 };

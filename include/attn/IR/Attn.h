@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/IndexingMapOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <numeric>
 
 #include "attn/IR/AttnDialect.h.inc"
 #include "attn/IR/AttnEnums.h.inc"

@@ -74,7 +74,8 @@ def Attn_PrefillAttr : Attn_Schedule<"Prefill", "prefill"> {
 def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
   let summary = "schedule of a CPU kernel for few query rows; lanes are columns of K and V";
   let description = [{
-    A tile has `query_tile` rows of each query head that shares a head of K. These are all query rows. The register
+    A tile has `query_tile` rows of each query head that shares a head of K. These are all query rows. With `heads`
+    greater than 0, so many of these heads are a tile, and the others of a group are other tiles. The register
     kernels hold `block_queries` of these rows, a power of two, times as many keys as then fill `lanes` products, but at
     most 4 at once. With `split_keys` greater than 0, ranges of so many keys have running states of their own, which are
     merged (`attn.merge_states`). `kv_heads` greater than 1 puts so many heads of K, and those of Q that share them,
@@ -88,9 +89,11 @@ def Attn_DecodeAttr : Attn_Schedule<"Decode", "decode"> {
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile, "int64_t":$lanes, "int64_t":$block_queries,
                         Attn_DefaultFMA:$instruction, Attn_Default<"0">:$split_keys, Attn_Default<"0">:$prefetch,
-                        Attn_Default<"1">:$kv_heads);
+                        Attn_Default<"1">:$kv_heads, Attn_Default<"0">:$heads);
   let extraClassDeclaration = [{
     bool sharesKeys() const { return true; }
+    /// Query heads of a tile that share one head of K, of a group of `groupSize`: std::gcd(0, n) is n.
+    int64_t getHeadsOfGroup(int64_t groupSize) const { return std::gcd(getHeads(), groupSize); }
     /// Keys of a block of products with Q, of a tile of `rows` rows: a tile whose keys may come in any order takes them
     /// from as many segments.
     int64_t getKeyBlock(int64_t rows) const;

@@ -55,8 +55,8 @@ mlir::FailureOr<ScheduleAttr> selectBackwardSchedule(SdpaBackwardOp op, const Ta
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
 mlir::FailureOr<ScheduleAttr> selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
 
-/// That of the decode kernel, where few query rows make it the faster one.
-std::optional<ScheduleAttr> selectDecodeSchedule(SdpaOp op, const TargetInfo &target);
+/// That of the decode kernel of so many queries, where `op` can have one.
+std::optional<DecodeAttr> selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target);
 
 /// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
 bool hasHeadsSideBySide(SdpaOp op);
