@@ -214,7 +214,7 @@ def main() -> None:
     for line in itertools.chain.from_iterable(group() for group in groups):
         if options.only in line.title:
             mine, peers = measure(line)
-            cells = [f"{x:.0f} ms" if x >= 1000 else f"{x:.3g} ms" for x in (mine, peers)]  # noqa: PLR2004
+            cells = [f"{x:.0f} ms" if x >= 1000 else f"{x:.3g} ms" for x in (mine, peers)]
             print(f"| {line.title} | {' | '.join(cells)} | {peers / mine:.2f} |", flush=True)
 
 
