@@ -143,12 +143,6 @@ static bool isFaster(SdpaOp op, DecodeAttr decode, const std::optional<PrefillCh
   return !prefill || getDecodeCycles(op, decode, target) <= prefill->cycles;
 }
 
-/// Lanes of a vector of scores.
-static int64_t getScoreLanes(SdpaOp op, const TargetInfo &target) {
-  Type type = getAccumulationType(getElementTypeOrSelf(op.getQuery().getType()));
-  return target.getLanes(type.getIntOrFloatBitWidth());
-}
-
 FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target) {
   if (target.gpu)
     return selectGpuSchedule(op, target);
@@ -170,7 +164,7 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
     return ScheduleAttr(*decode);
   if (prefill)
     return ScheduleAttr(prefill->schedule);
-  int64_t lanes = getScoreLanes(op, target);
+  int64_t lanes = target.getLanes(getAccumulationType(elementType).getIntOrFloatBitWidth());
   return op.emitOpError("head sizes ") << headSize << " and " << valueSize << " need "
                                        << getTileStackBytes(op, lanes, kKeyTile)
                                        << " bytes for the smallest tile, expected at most " << kMaxPrefillStackBytes

@@ -180,13 +180,11 @@ static SmallVector<Value> createPrefillTiles(RewriterBase &rewriter, FinalizeOp 
     return SmallVector<Value>(forall.getResults());
   }
   OutputSlices outputs = sliceOutputs(rewriter, shape, at, finalize, forall.getRegionIterArgs());
-  auto branch = scf::IfOp::create(rewriter, loc, ValueRange(outputs.parts).getTypes(), isShort(rewriter, shape, at),
-                                  /*withElseRegion=*/true);
-  rewriter.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(rewriter, loc, createTilesOfFewRows(rewriter, *few, at, finalize, outputs.parts, fold));
-  rewriter.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(rewriter, loc, finalizeTile(rewriter, shape, finalize, fold(shape, at), outputs));
-  for (auto [value, output, slice] : llvm::zip_equal(branch.getResults(), forall.getRegionIterArgs(), outputs.slices))
+  TileState results = createBranch(
+      rewriter, loc, isShort(rewriter, shape, at),
+      [&] { return createTilesOfFewRows(rewriter, *few, at, finalize, outputs.parts, fold); },
+      [&] { return finalizeTile(rewriter, shape, finalize, fold(shape, at), outputs); });
+  for (auto [value, output, slice] : llvm::zip_equal(results, forall.getRegionIterArgs(), outputs.slices))
     insert(value, output, slice);
   return SmallVector<Value>(forall.getResults());
 }

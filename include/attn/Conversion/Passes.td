@@ -22,9 +22,9 @@ def DescribeKernelsPass : Pass<"attn-describe-kernels", "::mlir::ModuleOp"> {
 
     Dynamic sizes that the ops require to be equal share a name in `attn.sizes`. `sizes` of an argument has the name of
     each of its dimensions. `checks` of an argument of integers has the conditions on them if an op uses them as
-    lengths, prefix sums, a block table or positions. An input, or an output that is
-    updated, is `strided` if it has `attn.strided`, or is a memref of layout `strided<[?, …, 1]>`: the call says the
-    strides of all dimensions but the last.
+    lengths, prefix sums, a block table or positions. An input, or an output that is updated, is `strided` if it has
+    `attn.strided`, or is a memref of layout `strided<[?, …, 1]>`: the call says the strides of all dimensions but the
+    last.
 
     Rejects kernels whose results are not ranked tensors, have a dynamic size that is a size of no argument, or are an
     argument itself. Rejects calls of a kernel, and attention in modules inside this one.

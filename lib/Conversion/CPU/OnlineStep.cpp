@@ -189,16 +189,14 @@ private:
   }
 
   Values emitScoresOf(ValueRange keys, Value lane, ValueRange max) {
-    int64_t rows = keys.size();
     for (Value keyIndex : keys)
       prefetch(Contraction::Scores, getBlock(lane), keyIndex, maxKeys);
-    Values raw = getProducts(keys, lane);
-    Values newMax(max), natural;
-    for (int64_t row = 0; row < rows; ++row)
+    Values raw = getProducts(keys, lane), newMax(max), natural;
+    for (size_t row = 0; row < keys.size(); ++row)
       for (int64_t v = 0; v < vectors; ++v)
         natural.push_back(laneCode.modify(raw[row * vectors + v], keys[row], v));
     natural = laneCode.cap(natural);
-    for (int64_t row = 0; row < rows; ++row)
+    for (size_t row = 0; row < keys.size(); ++row)
       for (int64_t v = 0; v < vectors; ++v) {
         Value vectorLane = vb.add(lane, v * vb.lanes);
         Value score = laneCode.remove(natural[row * vectors + v], keys[row], v);
