@@ -58,13 +58,15 @@ LogicalResult attn::verifyTiledOp(Operation *op) {
   return success();
 }
 
-LogicalResult attn::verifySharedKeys(Operation *op, int64_t queryTile, StringRef other) {
+LogicalResult attn::verifySharedKeys(Operation *op, int64_t queryTile, StringRef other, bool takesDynamic) {
   int64_t queries = getStaticSize(op, DimKind::Query);
   if (getPackedSequences(op))
     return op->emitOpError("schedule: expected ")
            << other << " for packed sequences, whose tiles begin where a sequence does; write " << other;
   if (hasScoreWeight(op))
     return op->emitOpError("schedule: expected ") << other << " for additive scores (score_weight); write " << other;
+  if (ShapedType::isDynamic(queries) && takesDynamic)
+    return success();
   if (ShapedType::isDynamic(queries))
     return op->emitOpError("schedule: expected query_tile to be the number of query rows, found a dynamic one; write ")
            << other;
@@ -202,8 +204,15 @@ LogicalResult DecodeAttr::verifyTarget(Operation *op, Type sum, const TargetInfo
 }
 
 LogicalResult DecodeAttr::verifyFor(Operation *op, const TargetInfo *target) const {
-  if (failed(verifyCPUOp(op, *this, target)) || failed(verifySharedKeys(op, getQueryTile(), "#attn.prefill<…>")))
+  // A tile of a dynamic number of queries has as many rows as there are, at most query_tile.
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (failed(verifyCPUOp(op, *this, target)) ||
+      failed(verifySharedKeys(op, getQueryTile(), "#attn.prefill<…>", /*takesDynamic=*/true)))
     return failure();
+  if (ShapedType::isDynamic(queries) && getInstruction().getValue() == Instruction::Bytes)
+    return op->emitOpError(
+        "schedule: expected instruction = fma for a dynamic number of query rows of int8 keys, found "
+        "bytes; write instruction = fma");
   if (getKvHeads() > 1 && !canShareKeyLoop(op, getKvHeads()))
     return op->emitOpError(
                "schedule: expected kv_heads to divide the heads of K, all of which visit the same keys, found ")

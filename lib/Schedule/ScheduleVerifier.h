@@ -26,8 +26,10 @@ mlir::LogicalResult verifyTiledOp(mlir::Operation *op);
 /// An error if the target is no CPU, or has other vectors of `sum`.
 mlir::LogicalResult verifyCPUTarget(mlir::Operation *op, ScheduleAttr schedule, mlir::Type sum,
                                     const TargetInfo &target);
-/// What an op must be for a schedule whose tile has all query rows of the heads that share a head of K.
-mlir::LogicalResult verifySharedKeys(mlir::Operation *op, int64_t queryTile, llvm::StringRef other);
+/// What an op must be for a schedule whose tile has all query rows of the heads that share a head of K; where it
+/// `takesDynamic`, also some of a dynamic number.
+mlir::LogicalResult verifySharedKeys(mlir::Operation *op, int64_t queryTile, llvm::StringRef other,
+                                     bool takesDynamic = false);
 
 } // namespace attn
 

@@ -27,8 +27,29 @@ static bool isAtMost(OpFoldResult size, int64_t bound) {
          });
 }
 
+/// The size of a dimension of the domain that is a slice of an operand; a null one for other operands.
+static OpFoldResult getSliceSize(OnlineStepOp step, unsigned operand, DimKind kind) {
+  AffineExpr dim = getAffineDimExpr(getDomainPosition(step, kind), step.getContext());
+  std::optional<unsigned> position = getMaps(step)[operand].getResultPosition(dim);
+  Value source = getDestination(step->getOperand(operand));
+  SmallVector<OpFoldResult> sizes;
+  if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
+    sizes = slice.getMixedSizes();
+  else if (auto empty = source.getDefiningOp<tensor::EmptyOp>())
+    sizes = empty.getMixedSizes();
+  return position && !sizes.empty() ? sizes[*position] : OpFoldResult();
+}
+
 bool attn::hasTileRows(OnlineStepOp step) {
-  return step.getSchedule() && getStaticSize(step, DimKind::Query) == step.getSchedule()->getQueryTile();
+  if (!step.getSchedule())
+    return false;
+  int64_t queryTile = step.getSchedule()->getQueryTile(), queries = getStaticSize(step, DimKind::Query);
+  if (!ShapedType::isDynamic(queries))
+    return queries == queryTile;
+  if (!isa<RankedTensorType>(step.getQuery().getType()))
+    return true; // bufferised: it was a tile before
+  OpFoldResult size = getSliceSize(step, 0, DimKind::Query);
+  return size && isAtMost(size, queryTile);
 }
 
 bool attn::hasTileKeys(OnlineStepOp step) {
@@ -39,15 +60,8 @@ bool attn::hasTileKeys(OnlineStepOp step) {
     return keys <= keyTile;
   if (!isa<RankedTensorType>(step.getKey().getType()))
     return true; // bufferised: it was a tile before
-  unsigned key = getDomainPosition(step, DimKind::Key);
-  std::optional<unsigned> position = getMaps(step)[1].getResultPosition(getAffineDimExpr(key, step.getContext()));
-  Value source = getDestination(step.getKey());
-  SmallVector<OpFoldResult> sizes;
-  if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>())
-    sizes = slice.getMixedSizes();
-  else if (auto empty = source.getDefiningOp<tensor::EmptyOp>())
-    sizes = empty.getMixedSizes();
-  return position && !sizes.empty() && isAtMost(sizes[*position], keyTile);
+  OpFoldResult size = getSliceSize(step, 1, DimKind::Key);
+  return size && isAtMost(size, keyTile);
 }
 
 int64_t attn::getMaxTileKeys(OnlineStepOp step) {

@@ -167,7 +167,9 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   auto gather = op.getKey().getDefiningOp<GatherPagesOp>();
   bool isOrderFree = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
-  int64_t kvHeads = selectKvHeads(op, rows, rowBytes, keyBits);
+  // Rows of a dynamic number are counted through the heads of one key head.
+  bool isDynamic = ShapedType::isDynamic(domain[numBatch]);
+  int64_t kvHeads = isDynamic ? 1 : selectKvHeads(op, rows, rowBytes, keyBits);
   bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);

@@ -105,7 +105,7 @@ PrefillTile attn::selectPrefillTile(const PrefillShape &shape, const TargetInfo 
   CostModel model(shape, target);
   PrefillTile best{model.getLanes(), 1, 1};
   double bestCycles = std::numeric_limits<double>::infinity();
-  for (int64_t vectors = 1; vectors <= kMaxVectors; ++vectors)
+  for (int64_t vectors = shape.minVectors; vectors <= kMaxVectors; ++vectors)
     for (int64_t rows = 1; rows <= kMaxRowBlock && model.getFreeRegisters(rows, vectors) >= 0; ++rows)
       for (int64_t queryTile = vectors * model.getLanes(); queryTile <= shape.maxRows; queryTile += model.getLanes()) {
         PrefillTile tile{queryTile, rows, vectors};

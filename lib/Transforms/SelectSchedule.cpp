@@ -42,6 +42,11 @@ static constexpr int64_t kMinKeysInPage = 32;
 static constexpr int64_t kLongCacheRatio = 4;
 /// With more queries, a kernel that sums lanes is never the faster one.
 static constexpr int64_t kMaxDecodeQueries = 64;
+/// Queries of a dynamic number that a decode kernel takes, at most: as many as a draft has tokens, or a beam.
+static constexpr int64_t kMaxFewQueries = 24;
+/// Vectors of query rows of a block, at least, where their number is dynamic: the last tile may have few of them, which
+/// then read K and V once.
+static constexpr int64_t kDynamicVectors = 3;
 /// Share of the second-level cache for Q, the scores and the accumulator of a tile; the rest is for K and V.
 static constexpr int64_t kTileShareOfL2 = 2;
 
@@ -127,6 +132,8 @@ static std::optional<PrefillChoice> selectPrefillSchedule(SdpaOp op, int64_t que
     maxRows -= lanes;
   if (stackBytes(lanes) > kMaxPrefillStackBytes)
     return std::nullopt;
+  if (ShapedType::isDynamic(queries) && target.hasFma)
+    shape.minVectors = std::min(kDynamicVectors, maxRows / lanes);
   PrefillTile tile = selectPrefillTile(shape, target);
   int64_t prefetch = isInPlace && !gather ? kPrefetchRows : 0;
   PrefillChoice choice{PrefillAttr::get(op.getContext(), tile.queryTile, keyTile, lanes, tile.rowBlock,
@@ -169,6 +176,24 @@ FailureOr<ScheduleAttr> attn::selectSchedule(SdpaOp op, const TargetInfo &target
                                        << getTileStackBytes(op, lanes, kKeyTile)
                                        << " bytes for the smallest tile, expected at most " << kMaxPrefillStackBytes
                                        << "; compile with --reference, or lower with attn-lower-to-reference";
+}
+
+std::optional<FewQueries> attn::selectFewQueries(SdpaOp op, const TargetInfo &target) {
+  if (target.gpu || !ShapedType::isDynamic(getStaticSize(op, DimKind::Query)))
+    return std::nullopt;
+  // Products of bytes have a static number of rows.
+  int64_t most = getElementTypeOrSelf(op.getKey().getType()).isInteger(8) ? 1 : kMaxFewQueries;
+  std::optional<FewQueries> few;
+  for (int64_t queries = 1; queries <= most; ++queries) {
+    std::optional<DecodeAttr> decode = selectDecodeSchedule(op, queries, target);
+    if (!decode || !isFaster(op, *decode, selectPrefillSchedule(op, queries, target), target))
+      break;
+    // A tile has all heads of a group, for as many queries as stay in the caches.
+    if (!few || few->maxQueries == 1 || decode->getHeads() == 0)
+      few = FewQueries{queries, *decode};
+    few->maxQueries = queries;
+  }
+  return few;
 }
 
 namespace {

@@ -170,12 +170,21 @@ TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange b
   return at;
 }
 
-TilePosition attn::getDecodeTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value split) {
+TilePosition attn::getDecodeTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value tile, Value split) {
   Location loc = s.step.getLoc();
   TilePosition at;
-  at.rows = b.getIndexAttr(getQueryTile(s));
-  at.firstQuery = index(b, loc, 0);
-  at.endQuery = index(b, loc, getQueryTile(s));
+  OpFoldResult firstQuery = b.getIndexAttr(0);
+  if (getConstantIntValue(s.domainSizes[s.queryPos()])) {
+    at.rows = b.getIndexAttr(getQueryTile(s));
+    at.firstQuery = index(b, loc, 0);
+    at.endQuery = index(b, loc, getQueryTile(s));
+  } else {
+    at.firstQuery =
+        affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * getQueryTile(s), {OpFoldResult(tile)});
+    at.rows = getRows(b, s, at.firstQuery, Value());
+    at.endQuery = arith::AddIOp::create(b, loc, at.firstQuery, toValue(b, loc, at.rows));
+    firstQuery = at.firstQuery;
+  }
   at.offsets.assign(batch.begin(), batch.end());
   at.sizes.assign(s.numBatch, b.getIndexAttr(1));
   if (s.numBatch > 0) {
@@ -183,7 +192,8 @@ TilePosition attn::getDecodeTile(OpBuilder &b, const TileShape &s, ValueRange ba
                                                               {OpFoldResult(batch.back())});
     at.sizes.back() = b.getIndexAttr(getHeadsPerTile(s));
   }
-  at.offsets.append(4, b.getIndexAttr(0));
+  at.offsets.push_back(firstQuery);
+  at.offsets.append(3, b.getIndexAttr(0));
   at.sizes.append({at.rows, s.domainSizes[s.keyPos()], s.domainSizes[s.headPos()], s.domainSizes[s.valuePos()]});
   if (!split)
     return at;
@@ -219,7 +229,8 @@ static TileState createStepOfSegments(OpBuilder &b, const TileShape &s, const Ti
     }
     // Bias and mask have (query, key) where Q has (query, head).
     stepMaps.push_back(getTileMap(s, {s.keyPos(), s.queryPos()}));
-    return pack(b, s, at, operand, map, {s.queryPos(), s.keyPos()}, {s.keyPos(), s.queryPos()});
+    Value tile = pack(b, s, at, operand, map, {s.queryPos(), s.keyPos()}, {s.keyPos(), s.queryPos()});
+    return sliceQueries(b, s, at, tile, s.numBatch + 1);
   };
   Value bias = isDense(s) ? addDense(s.step.getBias()) : Value(),
         mask = isDense(s) ? addDense(s.step.getMask()) : Value();
@@ -275,11 +286,30 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
   return createStepOfSegments(b, s, at, keys, values, stepMaps, query, isPartial, state);
 }
 
+/// The step of the vectors of rows that a prefill tile has: Q and the state have room for those of a whole one.
+static TileState createStepOfVectors(OpBuilder &b, const TileShape &s, const TilePosition &at,
+                                     ArrayRef<Value> firstKeys, Value query, bool isPartial, ValueRange state) {
+  // Of pairs, Q is (pair, query, 2).
+  Value rows = sliceQueries(b, s, at, query, s.numBatch + 1);
+  TileState parts, next;
+  for (auto [tile, dim] : llvm::zip_equal(state, std::array{s.numBatch + 1, s.numBatch, s.numBatch}))
+    parts.push_back(sliceQueries(b, s, at, tile, dim));
+  TileState results = createStepOfHeads(b, s, at, firstKeys, rows, isPartial, parts);
+  for (auto [result, part, tile] : llvm::zip_equal(results, parts, state)) {
+    auto slice = part.getDefiningOp<tensor::ExtractSliceOp>();
+    next.push_back(tensor::InsertSliceOp::create(b, s.step.getLoc(), result, tile, slice.getMixedOffsets(),
+                                                 slice.getMixedSizes(), slice.getMixedStrides()));
+  }
+  return next;
+}
+
 TileState attn::createStep(OpBuilder &b, const TileShape &s, TilePosition at, ValueRange query,
                            ArrayRef<Value> firstKeys, OpFoldResult count, bool isPartial, ValueRange state) {
   Location loc = s.step.getLoc();
   at.offsets[s.keyPos()] = firstKeys.front();
   at.sizes[s.keyPos()] = count;
+  if (!isDecode(s) && takesDynamicRows(s))
+    return createStepOfVectors(b, s, at, firstKeys, query.front(), isPartial, state);
   if (getHeadsPerTile(s) == s.headsPerStep)
     return createStepOfHeads(b, s, at, firstKeys, query, isPartial, state);
   OpFoldResult firstHead = at.offsets[s.numBatch - 1];

@@ -74,9 +74,15 @@ BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
 
 /// Query tile `tile` of the batch indices `batch`.
 TilePosition getPrefillTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile);
-/// The decode tile of the batch indices `batch`, the last of which counts groups of heads: all its rows, and the keys
-/// of range `split`, or all of them where it is null.
-TilePosition getDecodeTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value split);
+/// The decode tile `tile` of the batch indices `batch`, the last of which counts groups of heads: the keys of range
+/// `split`, or all of them where it is null. A static number of queries is one tile.
+TilePosition getDecodeTile(mlir::OpBuilder &b, const TileShape &s, mlir::ValueRange batch, mlir::Value tile,
+                           mlir::Value split);
+/// True where a step takes only the rows that its tile has: their number is known at run time alone.
+bool takesDynamicRows(const TileShape &s);
+/// The first rows of the tile `tensor`, as many as `at` has, in its dimension `dim`: of a prefill tile, whole vectors.
+mlir::Value sliceQueries(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tensor,
+                         unsigned dim);
 
 /// Q of the tile as (batch…, head, query), rows beyond the last one zero; of a decode tile (batch…, query, head), and
 /// behind it its bytes, where products take those.

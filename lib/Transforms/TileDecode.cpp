@@ -8,6 +8,8 @@
 //   forall (batch…, kv head, range) { state of the range → states[range] }
 //   forall (batch…, kv head) { merge of states[0 …], finalize }
 //
+// A dynamic number of queries is tiles of at most query_tile rows, one more dimension of both loops.
+//
 // The ranges depend on the sizes alone, never on the number of threads.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
@@ -36,23 +38,22 @@ public:
     if (shape.numBatch > 0)
       bounds.back() =
           affine::makeComposedFoldedAffineApply(b, loc, dim.floorDiv(getHeadsPerTile(shape)), {bounds.back()});
-    OpFoldResult one = b.getIndexAttr(1);
-    numSplits = one;
+    numSplits = b.getIndexAttr(1);
     if (int64_t keys = shape.schedule.getSplitKeys())
       numSplits =
           affine::makeComposedFoldedAffineApply(b, loc, dim.ceilDiv(keys), {shape.domainSizes[shape.numBatch + 1]});
+    bounds.push_back(getNumQueryTiles(b, shape));
     bool isSplit = !isConstantIntValue(numSplits, 1) && !isConstantIntValue(numSplits, 0);
     if (isSplit) {
       bounds.push_back(numSplits);
       createRanges(bounds);
       bounds.pop_back();
     }
-    bounds.push_back(one);
     return createForall(bounds, finalize.getDpsInits(), [&](ValueRange ivs, ValueRange outputs, auto insert) {
-      TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), /*split=*/Value());
+      TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), ivs.back(), /*split=*/Value());
       TileState state = initState(b, shape, at, init);
       if (isSplit) {
-        state = mergeRanges(state);
+        state = mergeRanges(at, ivs.drop_back(), state);
       } else {
         state = foldKeys(b, shape, at, BlockMap(), packQuery(b, shape, at), state);
       }
@@ -77,15 +78,15 @@ private:
   }
 
   /// The dimensions of acc or of a row statistic after those of the batch: query rows, and value columns.
-  SmallVector<OpFoldResult> getTail(unsigned part) {
-    SmallVector<OpFoldResult> tail = {b.getIndexAttr(getTileSize(shape, shape.queryPos()))};
+  SmallVector<OpFoldResult> getTail(unsigned part, OpFoldResult rows) {
+    SmallVector<OpFoldResult> tail = {rows};
     if (part == 0)
       tail.push_back(shape.domainSizes[shape.numBatch + 3]);
     return tail;
   }
 
   /// The state of range `range` of the current tile in (range, batch…, query, value).
-  Slice getRangeSlice(unsigned part, Value range, ValueRange batch) {
+  Slice getRangeSlice(unsigned part, Value range, ValueRange batch, const TilePosition &at) {
     Slice slice;
     slice.offsets.push_back(range);
     slice.offsets.append(batch.begin(), batch.end());
@@ -95,8 +96,9 @@ private:
           b, loc, b.getAffineDimExpr(0) * getHeadsPerTile(shape), {OpFoldResult(batch.back())});
       slice.sizes.back() = b.getIndexAttr(getHeadsPerTile(shape));
     }
-    SmallVector<OpFoldResult> tail = getTail(part);
-    slice.offsets.append(tail.size(), b.getIndexAttr(0));
+    SmallVector<OpFoldResult> tail = getTail(part, at.rows);
+    slice.offsets.push_back(at.offsets[shape.queryPos()]);
+    slice.offsets.append(tail.size() - 1, b.getIndexAttr(0));
     slice.sizes.append(tail);
     slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
     return slice;
@@ -107,41 +109,39 @@ private:
     for (unsigned part = 0; part < 3; ++part) {
       SmallVector<OpFoldResult> extents = {numSplits};
       extents.append(shape.domainSizes.begin(), shape.domainSizes.begin() + shape.numBatch);
-      extents.append(getTail(part));
+      extents.append(getTail(part, shape.domainSizes[shape.queryPos()]));
       inits.push_back(tensor::EmptyOp::create(b, loc, extents, shape.stateType));
     }
     states = createForall(bounds, inits, [&](ValueRange ivs, ValueRange outputs, InsertFn insert) {
-      TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), /*split=*/ivs.back());
+      ValueRange batch = ivs.drop_back(2);
+      TilePosition at = getDecodeTile(b, shape, batch, ivs.drop_back().back(), /*split=*/ivs.back());
       SmallVector<Value> query = packQuery(b, shape, at);
       // What rows start with counts once, in the merge.
       TileState state = foldKeys(b, shape, at, BlockMap(), query, initState(b, shape, at, init, /*withStart=*/false));
       for (unsigned part = 0; part < 3; ++part)
-        insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), ivs.drop_back()));
+        insert(state[part], outputs[part], getRangeSlice(part, ivs.back(), batch, at));
     });
   }
 
-  TileState mergeRanges(TileState state) {
+  TileState mergeRanges(const TilePosition &at, ValueRange batch, TileState state) {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
-    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
-    SmallVector<Value> batch = forall.getInductionVars();
-    batch.pop_back();
     SmallVector<AffineMap> maps = getTileStateMaps(shape), both(maps);
     both.append(maps);
     auto loop = scf::ForOp::create(b, loc, zero, getValueOrCreateConstantIndexOp(b, loc, numSplits), one, state,
-                                   [&](OpBuilder &nested, Location at, Value range, ValueRange carried) {
+                                   [&](OpBuilder &nested, Location, Value range, ValueRange carried) {
                                      OpBuilder::InsertionGuard guard(b);
                                      b.setInsertionPointToEnd(nested.getInsertionBlock());
                                      SmallVector<Value> other;
                                      for (unsigned part = 0; part < 3; ++part) {
-                                       Slice slice = getRangeSlice(part, range, batch);
+                                       Slice slice = getRangeSlice(part, range, batch, at);
                                        auto type = cast<RankedTensorType>(carried[part].getType());
                                        other.push_back(tensor::ExtractSliceOp::create(
-                                           b, at, type, states[part], slice.offsets, slice.sizes, slice.strides));
+                                           b, loc, type, states[part], slice.offsets, slice.sizes, slice.strides));
                                      }
-                                     auto merged = MergeStatesOp::create(b, at, carried.getTypes(), other[0], other[1],
+                                     auto merged = MergeStatesOp::create(b, loc, carried.getTypes(), other[0], other[1],
                                                                          other[2], carried[0], carried[1], carried[2],
                                                                          b.getAffineMapArrayAttr(both));
-                                     scf::YieldOp::create(b, at, merged->getResults());
+                                     scf::YieldOp::create(b, loc, merged->getResults());
                                    });
     return TileState(loop.getResults());
   }

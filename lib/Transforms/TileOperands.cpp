@@ -147,6 +147,27 @@ Value attn::sliceKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, 
   return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
 }
 
+bool attn::takesDynamicRows(const TileShape &s) {
+  if (isGpu(s) || (getConstantIntValue(s.domainSizes[s.queryPos()]) && !getPackedSequences(s.step)))
+    return false;
+  return isDecode(s) || (getQueryTile(s) > s.schedule.getLanes() && s.schedule.getInfo().keyMultiple == 1);
+}
+
+Value attn::sliceQueries(OpBuilder &b, const TileShape &s, const TilePosition &at, Value tileTensor, unsigned dim) {
+  if (!takesDynamicRows(s))
+    return tileTensor;
+  Location loc = s.step.getLoc();
+  SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
+  SmallVector<OpFoldResult> origin(extent.size(), b.getIndexAttr(0)), unit(extent.size(), b.getIndexAttr(1));
+  extent[dim] = at.rows;
+  if (!isDecode(s)) {
+    int64_t lanes = s.schedule.getLanes();
+    Value vectors = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(lanes) * lanes, {at.rows});
+    extent[dim] = b.createOrFold<arith::MinSIOp>(loc, index(b, loc, getQueryTile(s)), vectors);
+  }
+  return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
+}
+
 /// The slice of `operand` under the current tile, transposed from the dimensions `from` to `to` with padded rows.
 Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value operand, AffineMap map,
                  ArrayRef<unsigned> from, ArrayRef<unsigned> to) {
@@ -165,6 +186,8 @@ Value attn::pack(OpBuilder &b, const TileShape &s, const TilePosition &at, Value
   Value target = isPadded ? emptyPaddedTile(b, s, to, type) : emptyTile(b, s, to, type);
   if (llvm::is_contained(to, s.keyPos()))
     target = sliceKeys(b, s, at, target, s.numBatch + (llvm::find(to, s.keyPos()) - to.begin()));
+  if (isDecode(s) && llvm::is_contained(to, s.queryPos()))
+    target = sliceQueries(b, s, at, target, s.numBatch + (llvm::find(to, s.queryPos()) - to.begin()));
   SmallVector<unsigned> kept = getPositions(s, from);
   auto packed =
       PackOp::create(b, loc, target.getType(), slice, target,
@@ -311,6 +334,9 @@ TileState attn::initState(OpBuilder &b, const TileShape &s, const TilePosition &
   Location loc = s.step.getLoc();
   Value acc = emptyTile(b, s, getAccDims(s), s.stateType), max = emptyTile(b, s, {s.queryPos()}, s.stateType),
         sum = emptyTile(b, s, {s.queryPos()}, s.stateType);
+  if (isDecode(s))
+    for (Value *part : {&acc, &max, &sum})
+      *part = sliceQueries(b, s, at, *part, s.numBatch);
   auto tiled = InitStateOp::create(b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()}, acc, max, sum,
                                    b.getAffineMapArrayAttr(getTileStateMaps(s)));
   if (withStart)

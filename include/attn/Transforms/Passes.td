@@ -342,6 +342,38 @@ def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncOp"> {
+  let summary = "branch on a dynamic number of queries: one, few or many";
+  let description = [{
+    One query and few of them have another kind of kernel than many (`#attn.decode`). Where the number of queries is
+    dynamic, this pass makes three of an `attn.sdpa` of a CPU, in an `scf.if` on that number. In the first it is
+    static, 1. The second has a decode schedule, whose tiles have as many rows as there are queries. The third, for more
+    queries, is as before. Which numbers are few follows from the cycles of both kinds. Few keys are left to the third.
+
+    An `attn.sdpa` stays as it is where it has a schedule, where the number of queries is static, and where there is no
+    decode kernel: packed sequences, additive scores. int8 keys have no branch of few queries. An unknown target is an
+    error.
+
+    ```mlir
+    %r = attn.sdpa ins(%q, %k, %v : tensor<2x8x?x64xf32>, …
+    // becomes
+    %n = tensor.dim %q, %c2 : tensor<2x8x?x64xf32>
+    %is_one = arith.cmpi eq, %n, %c1 : index
+    %r = scf.if %is_one -> (tensor<2x8x?x64xf32>) {
+      attn.sdpa ins(%q1, %k, %v : tensor<2x8x1x64xf32>, …
+    } else {
+      %is_few = …  // %n <= 23, and more keys than a prefill tile has
+      scf.if %is_few -> (tensor<2x8x?x64xf32>) {
+        attn.sdpa … {schedule = #attn.decode<…>}
+      } else {
+        attn.sdpa …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{

@@ -58,6 +58,16 @@ mlir::FailureOr<ScheduleAttr> selectGpuBackwardSchedule(SdpaBackwardOp op, const
 /// That of the decode kernel of so many queries, where `op` can have one.
 std::optional<DecodeAttr> selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target);
 
+/// Up to which number of queries a kernel of a dynamic number is a decode kernel, and the schedule of more than one.
+struct FewQueries {
+  int64_t maxQueries;
+  ScheduleAttr schedule;
+};
+/// None where `op` has no decode kernel, or its number of queries is static.
+std::optional<FewQueries> selectFewQueries(SdpaOp op, const TargetInfo &target);
+/// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel; false where it has one kind.
+bool specializeQueries(mlir::RewriterBase &rewriter, SdpaOp op, const TargetInfo &target);
+
 /// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
 bool hasHeadsSideBySide(SdpaOp op);
 

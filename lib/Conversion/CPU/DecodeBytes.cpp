@@ -357,7 +357,7 @@ void attn::cpu::emitByteOutput(const DecodeTile &t, Value peak) {
     {
       OpBuilder::InsertionGuard guard(vb.b);
       vb.b.setInsertionPointToStart(branch.thenBlock());
-      vb.loop(t.rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+      t.rows.forEach({}, [&](Value row, ValueRange) {
         emitResiduals(t, row);
         emitWeightDigits(t, row);
         return Values();

@@ -54,7 +54,7 @@ DecodeTile::DecodeTile(VectorBuilder &vb, OnlineStepOp step)
     values.push_back({value, maps[2]});
   numKeys = multiply(vb, getDomainSizes(b, step)[getNumBatchDims(step) + 1], keys.size());
   // The last block of keys may write up to one vector of scores beyond the last key.
-  int64_t count = rows.getCount();
+  int64_t count = rows.getMaxCount();
   int64_t pitch = llvm::alignTo(getMaxTileKeys(step) * keys.size(), vb.lanes);
   scores = weights = vb.stackBuffer({count, pitch});
   if (usesPairs(*this))
@@ -71,7 +71,7 @@ static void emitStep(const DecodeTile &t, LaneCode &laneCode) {
   emitScores(t);
   Value nothing = vb.splat(-std::numeric_limits<double>::infinity());
   // The peak is carried as a vector as well, since addresses occupy the scalar registers.
-  Values results = vb.loop(t.rows.getCount(), 1, {nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
+  Values results = t.rows.forEach({nothing, vb.splat(0)}, [&](Value row, ValueRange carried) {
     Value best = vb.max(emitSoftmax(t, laneCode, row), carried[0]);
     return Values{best, usesBytes(t) ? vb.max(emitWeightDigits(t, row), carried[1]) : carried[1]};
   });
@@ -95,7 +95,7 @@ Value attn::cpu::getKeyCount(const DecodeTile &t) {
   return getValueOrCreateConstantIndexOp(t.vb.b, t.vb.loc, t.numKeys);
 }
 
-int64_t attn::cpu::getKeyBlock(const DecodeTile &t) { return t.schedule.getKeyBlock(t.rows.getCount()); }
+int64_t attn::cpu::getKeyBlock(const DecodeTile &t) { return t.schedule.getKeyBlock(t.rows.getMaxCount()); }
 
 int64_t attn::cpu::getOutputBlock(const DecodeTile &t) {
   // A register holds the weights of one key, or of a pair.
@@ -130,7 +130,20 @@ Value attn::cpu::getScore(const DecodeTile &t, Value row, int64_t segment) {
 
 void attn::cpu::forEachRowBlock(const DecodeTile &t, function_ref<void(Value, int64_t)> body) {
   VectorBuilder &vb = t.vb;
-  int64_t count = t.rows.getCount(), first = std::min(count, t.schedule.getBlockQueries());
+  int64_t count = t.rows.getMaxCount(), first = std::min(count, t.schedule.getBlockQueries());
+  if (!t.rows.isStatic()) {
+    // Blocks of fewer and fewer rows, powers of two.
+    Value from = vb.index(0), total = t.rows.getCount();
+    for (int64_t block = t.schedule.getBlockQueries(); block > 0; block /= 2) {
+      Value to = block == 1 ? total : vb.multiply(vb.divide(total, block), block);
+      vb.loop(from, to, block, {}, [&](Value row, ValueRange) {
+        body(row, block);
+        return Values();
+      });
+      from = to;
+    }
+    return;
+  }
   body(vb.index(0), first);
   if (count > first)
     forEachBlock(vb, vb.b.getIndexAttr(count - first), first, {}, [&](Value row, int64_t some, ValueRange) {
@@ -179,9 +192,14 @@ static bool isDense(const Operand &rows) {
 void attn::cpu::prefetch(const DecodeTile &t, Contraction product, Value row, int64_t block, Value firstTileRow,
                          Value round, int64_t rounds) {
   VectorBuilder &vb = t.vb;
-  int64_t rowBlock = t.schedule.getBlockQueries(), passes = llvm::divideCeil(t.rows.getCount(), rowBlock);
+  int64_t rowBlock = t.schedule.getBlockQueries(), passes = llvm::divideCeil(t.rows.getMaxCount(), rowBlock);
   for (PrefetchTile tile : t.prefetches.get(product)) {
-    Value part = vb.add(vb.multiply(vb.divide(firstTileRow, rowBlock), rounds), round);
+    // Each pass requests its share of the lines; one of a dynamic number of passes requests all of them.
+    Value part = round;
+    if (t.rows.isStatic())
+      part = vb.add(vb.multiply(vb.divide(firstTileRow, rowBlock), rounds), round);
+    else
+      passes = 1;
     tile.rows = block / getNumSegments(t);
     tile.firstRow = vb.add(tile.firstRow, row);
     // Rows that lie apart compete for few sets of the first-level cache.

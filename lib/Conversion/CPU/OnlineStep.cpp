@@ -16,6 +16,7 @@
 #include "attn/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/bit.h"
 #include <limits>
 
 using namespace mlir;
@@ -27,6 +28,8 @@ namespace {
 const double kMinusInf = -std::numeric_limits<double>::infinity();
 /// Vectors of rows of a tile whose products of one key are too few to hide how long each takes.
 constexpr int64_t kFewVectors = 2;
+/// Rows of K or columns of V of a block of fewer vectors than the schedule's, at most: the last block may have few.
+constexpr int64_t kMaxBlockRows = 8;
 
 class OnlineStepLowering {
 public:
@@ -41,7 +44,8 @@ public:
     rowMax = {step.getRowMax(), maps[maps.size() - 2]};
     rowSum = {step.getRowSum(), maps[maps.size() - 1]};
     SmallVector<int64_t> domain = getStaticDomain(step);
-    numLanes = domain[numBatch];
+    numLanes = ShapedType::isDynamic(domain[numBatch]) ? schedule.getQueryTile() : domain[numBatch];
+    endLane = getDomainSizes(b, step)[numBatch];
     numKeys = getDomainSizes(b, step)[numBatch + 1];
     keyCount = getValueOrCreateConstantIndexOp(b, loc, numKeys);
     maxKeys = getMaxTileKeys(step);
@@ -69,33 +73,67 @@ public:
     if (usesTiles)
       emitTileProduct(vb, getMatrix(vb, key, numBatch + 1, numBatch + 2), getPairMatrix(vb, queryPairs), scores,
                       /*isAdded=*/false);
-    forEachLaneBlock([&](Value lane) {
-      Values starts;
-      for (int64_t v = 0; v < vectors; ++v)
-        starts.push_back(vb.add(lane, v * vb.lanes));
-      laneCode.prepare(starts);
-      Values oldMax = loadRow(rowMax, lane);
-      Values newMax = emitScores(lane, oldMax);
-      emitSoftmax(lane, oldMax, newMax);
+    forEachBlockSize([&](Value first, Value end) {
+      forEachLaneBlock(first, end, [&](Value lane) {
+        Values starts;
+        for (int64_t v = 0; v < vectors; ++v)
+          starts.push_back(vb.add(lane, v * vb.lanes));
+        laneCode.prepare(starts);
+        Values oldMax = loadRow(rowMax, lane);
+        Values newMax = emitScores(lane, oldMax);
+        emitSoftmax(lane, oldMax, newMax);
+      });
     });
-    forEachBlock(vb, b.getIndexAttr(valueSize), schedule.getBlockRows(), {},
-                 [&](Value column, int64_t rows, ValueRange) {
-                   forEachLaneBlock([&](Value lane) { emitOutput(column, rows, lane); });
-                   return Values();
-                 });
+    forEachBlockSize([&](Value first, Value end) {
+      forEachBlock(vb, b.getIndexAttr(valueSize), getBlockRows(), {}, [&](Value column, int64_t rows, ValueRange) {
+        forEachLaneBlock(first, end, [&](Value lane) { emitOutput(column, rows, lane); });
+        return Values();
+      });
+    });
     if (usesTiles)
       emitTileProduct(vb, getMatrix(vb, value, numBatch + 3, numBatch + 1), weightPairs,
                       getMatrix(vb, acc, numBatch + 3, numBatch), /*isAdded=*/true);
   }
 
 private:
-  /// body(first lane) over blocks of `vectors` vectors of lanes; the last block may have fewer than the others.
-  void forEachLaneBlock(function_ref<void(Value)> body) {
+  bool hasDynamicRows() const { return !getConstantIntValue(endLane); }
+
+  /// body(first, end) for the lanes that blocks of one size take: of a dynamic number of rows, smaller and smaller
+  /// blocks take what is left.
+  void forEachBlockSize(function_ref<void(Value, Value)> body) {
+    if (!hasDynamicRows())
+      return body({}, {});
+    Value first = vb.index(0), end = cast<Value>(endLane);
+    for (vectors = schedule.getBlockVectors(); vectors > 0; vectors = llvm::bit_floor(uint64_t(vectors - 1))) {
+      Value rest = vectors == 1 ? vb.index(0) : vb.remainder(vb.subtract(end, first), vectors * vb.lanes);
+      Value last = vb.subtract(end, rest);
+      body(first, last);
+      first = last;
+    }
+  }
+
+  /// body(first lane) over blocks of `vectors` vectors of lanes; the last block of a static number may have fewer.
+  void forEachLaneBlock(Value first, Value end, function_ref<void(Value)> body) {
+    if (first) {
+      vb.loop(first, end, vectors * vb.lanes, {}, [&](Value lane, ValueRange) {
+        body(lane);
+        return Values();
+      });
+      return;
+    }
     forEachBlock(vb, b.getIndexAttr(numLanes), blockLanes, {}, [&](Value lane, int64_t lanes, ValueRange) {
       vectors = lanes / vb.lanes;
       body(lane);
       return Values();
     });
+  }
+
+  /// Rows of K or columns of V of a block: of fewer vectors, more of them, so that as many products are under way.
+  int64_t getBlockRows() const {
+    int64_t rows = schedule.getBlockRows();
+    if (!hasDynamicRows() || vectors == schedule.getBlockVectors())
+      return rows;
+    return std::max(rows, std::min(kMaxBlockRows, rows * schedule.getBlockVectors() / vectors));
   }
 
   Values at(const Operand &operand, Value lane, Value keyIndex, Value head, Value column) {
@@ -119,9 +157,9 @@ private:
   Value twice(Value i) { return vb.multiply(i, 2); }
   /// The part beside `position` of `positions`, keys or columns, in a block of lanes.
   void prefetch(Contraction product, Value block, Value position, int64_t positions) {
-    int64_t blocks = llvm::divideCeil(numLanes, blockLanes);
+    int64_t blocks = hasDynamicRows() ? 1 : llvm::divideCeil(numLanes, blockLanes);
     for (const PrefetchTile &tile : prefetches.get(product))
-      emitPrefetchPart(vb, tile, vb.add(vb.multiply(block, positions), position), positions * blocks);
+      emitPrefetchPart(vb, tile, hasDynamicRows() ? position : vb.add(vb.multiply(block, positions), position), positions * blocks);
   }
   Value getBlock(Value lane) { return vb.divide(lane, blockLanes); }
 
@@ -167,7 +205,7 @@ private:
 
   /// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
   Values emitScores(Value lane, ValueRange oldMax) {
-    int64_t block = schedule.getBlockRows();
+    int64_t block = getBlockRows();
     auto emitBlock = [&](Value first, int64_t rows, ValueRange max, Value last) {
       Values keys;
       for (int64_t row = 0; row < rows; ++row) {
@@ -179,7 +217,8 @@ private:
     };
     // In a tile of few rows, a product of one key would wait for the one before it. The last block is a whole one
     // instead, in which the last key stands for those beyond it: its score is the same each time.
-    if (!getConstantIntValue(numKeys) && numLanes <= kFewVectors * vb.lanes)
+    int64_t atOnce = hasDynamicRows() ? vectors * vb.lanes : numLanes;
+    if (!getConstantIntValue(numKeys) && atOnce <= kFewVectors * vb.lanes)
       return vb.loop(vb.index(0), keyCount, block, oldMax, [&](Value first, ValueRange max) {
         return emitBlock(first, block, max, vb.subtract(keyCount, vb.index(1)));
       });
@@ -319,7 +358,7 @@ private:
   PrefillAttr schedule;
   StepPrefetches prefetches;
   Operand query, key, value, acc, rowMax, rowSum;
-  OpFoldResult numKeys;
+  OpFoldResult endLane, numKeys;
   Value keyCount;
   int64_t numLanes, maxKeys, headSize, valueSize, blockLanes;
   int64_t vectors; ///< of the block of lanes under way
@@ -363,8 +402,8 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   for (auto [position, size] : llvm::enumerate(domain))
-    if (ShapedType::isDynamic(size) && position != numBatch + 1)
-      return op.emitOpError("expected a tile of static size but for its keys; run attn-tile");
+    if (ShapedType::isDynamic(size) && position != numBatch + 1 && position != numBatch)
+      return op.emitOpError("expected a tile of static size but for its keys and queries; run attn-tile");
   if (!op.getMoreKeys().empty())
     return op.emitOpError("expected keys of one segment in a prefill tile, found ") << op.getMoreKeys().size() + 1;
   if (failed(verifyTileKeys(op)))
@@ -389,7 +428,7 @@ LogicalResult attn::cpu::lowerOnlineStep(RewriterBase &rewriter, OnlineStepOp op
     if (!(usesPairs && i == 0) && !(Operand{op->getOperand(i), maps[i]}.isInnermost(numBatch)))
       return op.emitOpError("expected query rows to be the innermost dimension of Q and the state; run attn-tile");
   int64_t lanes = schedule.getLanes();
-  if (domain[numBatch] % lanes != 0)
+  if (!ShapedType::isDynamic(domain[numBatch]) && domain[numBatch] % lanes != 0)
     return op.emitOpError("expected query rows to be a multiple of ") << lanes << ", found " << domain[numBatch];
 
   rewriter.setInsertionPoint(op);

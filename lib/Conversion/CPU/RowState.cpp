@@ -17,15 +17,16 @@ using namespace attn::cpu;
 
 static const double kMinusInf = -std::numeric_limits<double>::infinity();
 
-/// Batch dimensions but the heads of size 1, heads, query rows and columns static.
+/// Batch dimensions but the heads of size 1, heads and columns static.
 static LogicalResult verifyRows(Operation *op) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   for (unsigned i = 0; i + 1 < numBatch; ++i)
     if (domain[i] != 1)
       return op->emitOpError("expected a tile of one batch index, found ") << domain[i] << "; run attn-tile";
+  domain[numBatch] = 0; // of queries
   if (llvm::any_of(domain, ShapedType::isDynamic))
-    return op->emitOpError("expected static heads, query rows and columns of a decode tile; run attn-tile");
+    return op->emitOpError("expected static heads and columns of a decode tile; run attn-tile");
   return success();
 }
 
@@ -38,7 +39,7 @@ LogicalResult attn::cpu::lowerRowInit(RewriterBase &rewriter, InitStateOp op, co
   SmallVector<AffineMap> maps = getMaps(op);
   Operand acc{op.getAcc(), maps[0]}, max{op.getRowMax(), maps[1]}, sum{op.getRowSum(), maps[2]};
   TileRows rows(vb, op);
-  vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+  rows.forEach({}, [&](Value row, ValueRange) {
     forEachVector(vb, getStaticSize(op, DimKind::ValueSize), {}, [&](Value column, Value mask, ValueRange) {
       vb.storeMasked(vb.splat(0), acc.memref, acc.getIndices(vb, rows.getDomain(row, column)), mask);
       return Values();
@@ -75,7 +76,7 @@ LogicalResult attn::cpu::lowerMergeStates(RewriterBase &rewriter, MergeStatesOp 
   Operand otherAcc{op.getOtherAcc(), maps[0]}, otherMax{op.getOtherMax(), maps[1]}, otherSum{op.getOtherSum(), maps[2]},
       acc{op.getAcc(), maps[3]}, max{op.getRowMax(), maps[4]}, sum{op.getRowSum(), maps[5]};
   TileRows rows(vb, op);
-  vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+  rows.forEach({}, [&](Value row, ValueRange) {
     Values at = rows.getDomain(row, Value());
     Value mine = loadRowScalar(vb, max, at), other = loadRowScalar(vb, otherMax, at), both = vb.max(mine, other);
     // f = (m == -inf) ? 0 : 2^((m - n) log2 e)
@@ -114,7 +115,7 @@ LogicalResult attn::cpu::lowerRowFinalize(RewriterBase &rewriter, FinalizeOp op,
   Type outputType = getElementTypeOrSelf(output.memref.getType());
   bool isContiguous = output.isInnermost(getDomainPosition(op, DimKind::ValueSize));
   TileRows rows(vb, op);
-  vb.loop(rows.getCount(), 1, {}, [&](Value row, ValueRange) {
+  rows.forEach({}, [&](Value row, ValueRange) {
     Values at = rows.getDomain(row, Value());
     Value l = loadRowScalar(vb, sum, at), isEmpty = vb.isEqual(l, 0);
     forEachVector(vb, getStaticSize(op, DimKind::ValueSize), {}, [&](Value column, Value mask, ValueRange) {

@@ -17,17 +17,30 @@ TileRows::TileRows(VectorBuilder &vb, Operation *op) : vb(vb), numBatch(getNumBa
   queries = domain[numBatch];
   if (numBatch > 0)
     heads = domain[numBatch - 1];
+  if (!ShapedType::isDynamic(queries))
+    return;
+  count = vb.multiply(getValueOrCreateConstantIndexOp(vb.b, vb.loc, getDomainSizes(vb.b, op)[numBatch]), heads);
+  if (auto step = dyn_cast<OnlineStepOp>(op))
+    queries = step.getSchedule()->getQueryTile();
+}
+
+Values TileRows::forEach(ValueRange init, function_ref<Values(Value, ValueRange)> body) const {
+  return isStatic() ? vb.loop(getMaxCount(), 1, init, body) : vb.loop(vb.index(0), count, 1, init, body);
 }
 
 Value TileRows::getHead(Value row) const {
   if (heads == 1)
     return {};
+  if (!isStatic())
+    return vb.remainder(row, heads);
   return queries == 1 ? row : vb.divide(row, queries);
 }
 
 Value TileRows::getQuery(Value row) const {
   if (heads == 1)
     return row;
+  if (!isStatic())
+    return vb.divide(row, heads);
   return queries == 1 ? vb.index(0) : vb.remainder(row, queries);
 }
 
@@ -131,14 +144,18 @@ LogicalResult attn::cpu::verifyDecodeStep(OnlineStepOp op) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   for (auto [position, size] : llvm::enumerate(domain)) {
-    bool isKeys = position == numBatch + 1, isBatch = position + 1 < numBatch;
-    if ((ShapedType::isDynamic(size) && !isKeys) || (isBatch && size != 1))
-      return op.emitOpError(
-          "expected a decode tile of one batch index, of static size but for its keys; run attn-tile");
+    bool isKeys = position == numBatch + 1, isQueries = position == numBatch, isBatch = position + 1 < numBatch;
+    if ((ShapedType::isDynamic(size) && !isKeys && !isQueries) || (isBatch && size != 1))
+      return op.emitOpError("expected a decode tile of one batch index, of static size but for its keys and queries; "
+                            "run attn-tile");
   }
+  if (ShapedType::isDynamic(domain[numBatch]) && usesByteDot(op))
+    return op.emitOpError("expected a static number of queries for products of bytes, found a dynamic one; write "
+                          "instruction = fma");
   if (failed(verifyTileKeys(op)))
     return failure();
-  int64_t block = cast<DecodeAttr>(schedule).getKeyBlock(domain[numBatch] * (numBatch > 0 ? domain[numBatch - 1] : 1));
+  int64_t queries = ShapedType::isDynamic(domain[numBatch]) ? schedule.getQueryTile() : domain[numBatch];
+  int64_t block = cast<DecodeAttr>(schedule).getKeyBlock(queries * (numBatch > 0 ? domain[numBatch - 1] : 1));
   int64_t segments = op.getKeySegments().size(), rows = domain[numBatch + 1];
   if (segments > 1 && (segments != block || ShapedType::isDynamic(rows)))
     return op.emitOpError("expected keys of one segment, or of ")

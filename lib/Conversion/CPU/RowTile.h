@@ -14,12 +14,19 @@
 
 namespace attn::cpu {
 
-/// The rows of a tile, counted through its heads: row = head * queries + query.
+/// The rows of a tile, counted through its heads: row = head * queries + query. Where the number of queries is dynamic,
+/// row = query * heads + head, so that no row is divided by it.
 class TileRows {
 public:
-  /// `op` has the domain (batch…, query, …), with static heads and query rows.
+  /// `op` has the domain (batch…, query, …), with static heads; an online_step has static query rows, or at most those
+  /// of its schedule's tile.
   TileRows(VectorBuilder &vb, mlir::Operation *op);
-  int64_t getCount() const { return heads * queries; }
+  bool isStatic() const { return !count; }
+  /// Of all rows, at most; and as a value.
+  int64_t getMaxCount() const { return heads * queries; }
+  mlir::Value getCount() const { return count ? count : vb.index(getMaxCount()); }
+  /// Calls `body` for each row.
+  Values forEach(mlir::ValueRange init, llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body) const;
   /// The head of a row within the tile; null where there is one head.
   mlir::Value getHead(mlir::Value row) const;
   mlir::Value getQuery(mlir::Value row) const;
@@ -30,6 +37,7 @@ private:
   VectorBuilder &vb;
   unsigned numBatch;
   int64_t heads = 1, queries;
+  mlir::Value count; ///< null where it is static
 };
 
 /// for each vector of `columns` columns: body(column, mask, carried), the last with a mask where it is short.

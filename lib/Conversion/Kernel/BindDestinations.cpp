@@ -13,6 +13,7 @@
 #include "attn/IR/Attn.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -42,6 +43,40 @@ static OpOperand *getDestinationOperand(Value value) {
   return loop ? loop.getTiedLoopInit(cast<OpResult>(value)) : nullptr;
 }
 
+/// The value outside of `branch` in whose place both its regions compute their result of that number; null where there
+/// is none.
+static Value getBranchDestination(scf::IfOp branch, unsigned number) {
+  Value common;
+  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+    if (region->empty())
+      return {};
+    Value value = region->front().getTerminator()->getOperand(number);
+    while (value && region->isAncestor(value.getParentRegion())) {
+      Operation *op = value.getDefiningOp();
+      if (!op)
+        return {};
+      if (auto inner = dyn_cast<scf::IfOp>(op))
+        value = getBranchDestination(inner, cast<OpResult>(value).getResultNumber());
+      else if (auto castOp = dyn_cast<tensor::CastOp>(op))
+        value = castOp.getSource();
+      else if (OpOperand *destination = getDestinationOperand(value))
+        value = destination->get();
+      else
+        return {};
+    }
+    if (!value || (common && common != value))
+      return {};
+    common = value;
+  }
+  return common;
+}
+
+/// True where nothing outside of `branch` uses `tensor`, but for its sizes.
+static bool isUsedOnlyIn(scf::IfOp branch, Value tensor) {
+  return llvm::all_of(tensor.getUsers(),
+                      [&](Operation *user) { return isa<tensor::DimOp>(user) || branch->isProperAncestor(user); });
+}
+
 /// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
 /// would be that of another result.
 static bool isSlicedTile(Value tensor) {
@@ -54,15 +89,23 @@ static bool isSlicedTile(Value tensor) {
 /// is none, or where something else uses it.
 static tensor::EmptyOp findEmptyOfResult(Value result) {
   Value value = result;
-  while (value.getDefiningOp()) {
+  scf::IfOp branch;
+  while (value && value.getDefiningOp()) {
+    if (auto inner = value.getDefiningOp<scf::IfOp>()) {
+      branch = inner;
+      value = getBranchDestination(inner, cast<OpResult>(value).getResultNumber());
+      continue;
+    }
     OpOperand *destination = getDestinationOperand(value);
     if (!destination)
       break;
     value = destination->get();
   }
-  auto empty = value.getDefiningOp<tensor::EmptyOp>();
+  auto empty = value ? value.getDefiningOp<tensor::EmptyOp>() : tensor::EmptyOp();
   if (!empty || empty.getType() != result.getType())
     return nullptr;
+  if (branch)
+    return isUsedOnlyIn(branch, empty) ? empty : nullptr;
   return isSlicedTile(empty) || empty->hasOneUse() ? empty : nullptr;
 }
 
@@ -174,8 +217,13 @@ static void splitDestinations(OpBuilder &b, func::FuncOp function) {
 
 /// Writes `result` to `destination`, and computes it there where it is computed in an empty tensor of its own.
 static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
-  // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes nor at slices of one tensor.
-  bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp());
+  // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes and branches nor at slices of one
+  // tensor.
+  Value viewed = result;
+  while (viewed.getDefiningOp() && isView(viewed.getDefiningOp()))
+    viewed = viewed.getDefiningOp()->getOperand(0);
+  bool isMissed = isa_and_nonnull<tensor::CollapseShapeOp, tensor::InsertSliceOp>(result.getDefiningOp()) ||
+                  viewed.getDefiningOp<scf::IfOp>();
   if (tensor::EmptyOp empty = isMissed ? findEmptyOfResult(result) : nullptr) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(empty);

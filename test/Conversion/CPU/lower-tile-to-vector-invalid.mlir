@@ -65,7 +65,7 @@ func.func @rows(%q: memref<16x3xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
 // A tile is of static size, but for its keys.
 func.func @dynamic(%q: memref<?x4xf32>, %k: memref<6x?xf32>, %v: memref<6x8xf32>,
                    %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
-  // expected-error @below {{expected a tile of static size but for its keys; run attn-tile}}
+  // expected-error @below {{expected a tile of static size but for its keys and queries; run attn-tile}}
   attn.online_step ins(%q, %k, %v : memref<?x4xf32>, memref<6x?xf32>, memref<6x8xf32>)
       outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
       {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,

@@ -1,0 +1,129 @@
+//===- SpecializeQueries.cpp - attn-specialize-queries --------------------===//
+//
+// A kernel of a dynamic number of queries has a branch for each kind of kernel, which it takes at run time:
+//
+//   if (Sq == 1) sdpa of one query  else if (Sq <= few and Sk is not) sdpa, a decode kernel  else sdpa
+//
+// Before: sdpa without a schedule, masks analysed. After: a copy of it in each branch of an scf.if; that of few queries
+// has a schedule.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "attn/IR/Decompose.h"
+#include "attn/Target/PassTarget.h"
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace attn {
+#define GEN_PASS_DEF_SPECIALIZEQUERIESPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// With fewer keys, tiles of few rows (attn-tile) are faster than ranges of keys with states of their own.
+static constexpr int64_t kMinKeys = 65;
+
+/// The dimension of an operand that is this one of the domain; nullopt where it has none.
+static std::optional<unsigned> getDim(SdpaOp op, AffineMap map, DimKind kind) {
+  return map.getResultPosition(getAffineDimExpr(getDomainPosition(op, kind), op.getContext()));
+}
+
+/// A copy of `op` of one query, at the builder's position; returns its results in their types of before.
+static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
+  Location loc = op.getLoc();
+  auto resize = [&](RankedTensorType type, unsigned dim) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 1;
+    return type.clone(shape);
+  };
+  IRMapping mapping;
+  // What regions read as the number of queries.
+  std::optional<unsigned> queryDim = getDim(op, getMaps(op)[0], DimKind::Query);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (auto dim = operand.getDefiningOp<tensor::DimOp>();
+          dim && dim.getSource() == op.getQuery() && dim.getConstantIndex() == *queryDim)
+        mapping.map(operand, one);
+  });
+  SmallVector<Value> operands(op->getOperands());
+  for (auto [operand, map] : llvm::zip(operands, getMaps(op)))
+    if (std::optional<unsigned> dim = getDim(op, map, DimKind::Query))
+      operand =
+          tensor::CastOp::create(b, loc, resize(cast<RankedTensorType>(operand.getType()), *dim), operand).getResult();
+  Operation *copy = b.clone(*op, mapping);
+  copy->setOperands(operands);
+  SmallVector<Value> results;
+  for (auto [result, destination] :
+       llvm::zip_equal(copy->getResults(), cast<DestinationStyleOpInterface>(copy).getDpsInits())) {
+    Type type = result.getType();
+    result.setType(destination.getType());
+    results.push_back(tensor::CastOp::create(b, loc, type, result));
+  }
+  return results;
+}
+
+bool attn::specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
+  if (op.getSchedule() || !isa<RankedTensorType>(op.getOutput().getType()))
+    return false;
+  std::optional<FewQueries> few = selectFewQueries(op, target);
+  std::optional<unsigned> queryDim = getDim(op, getMaps(op)[0], DimKind::Query),
+                          keyDim = getDim(op, getMaps(op)[1], DimKind::Key);
+  if (!few || !queryDim || !keyDim)
+    return false;
+  Location loc = op.getLoc();
+  rewriter.setInsertionPoint(op);
+  // Each result has a destination of its own: that of all branches.
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (auto empty = init.get().getDefiningOp<tensor::EmptyOp>())
+      init.set(rewriter.clone(*empty)->getResult(0));
+  Value queries = rewriter.createOrFold<tensor::DimOp>(loc, op.getQuery(), *queryDim),
+        keys = rewriter.createOrFold<tensor::DimOp>(loc, op.getKey(), *keyDim);
+  auto compare = [&](Value size, arith::CmpIPredicate predicate, int64_t number) {
+    Value bound = arith::ConstantIndexOp::create(rewriter, loc, number);
+    return rewriter.createOrFold<arith::CmpIOp>(loc, predicate, size, bound);
+  };
+  auto clone = [&](ScheduleAttr schedule) {
+    auto copy = cast<SdpaOp>(rewriter.clone(*op));
+    if (schedule)
+      copy.setScheduleAttr(schedule);
+    return SmallVector<Value>(copy->getResults());
+  };
+  auto branchOnFew = [&] {
+    if (few->maxQueries == 1)
+      return clone({});
+    Value isFew =
+        rewriter.createOrFold<arith::AndIOp>(loc, compare(queries, arith::CmpIPredicate::sle, few->maxQueries),
+                                             compare(keys, arith::CmpIPredicate::sge, kMinKeys));
+    return createBranch(rewriter, loc, isFew, [&] { return clone(few->schedule); }, [&] { return clone({}); });
+  };
+  rewriter.replaceOp(op, createBranch(
+                             rewriter, loc, compare(queries, arith::CmpIPredicate::eq, 1),
+                             [&] { return cloneForOneQuery(rewriter, op); }, branchOnFew));
+  return true;
+}
+
+namespace {
+struct SpecializeQueriesPass : public attn::impl::SpecializeQueriesPassBase<SpecializeQueriesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
+      return signalPassFailure();
+    SmallVector<SdpaOp> ops;
+    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (SdpaOp op : ops)
+      specializeQueries(rewriter, op, *info);
+  }
+};
+} // namespace
