@@ -4,6 +4,7 @@
 // RUN: attnc run --kernel=group --check %s
 // RUN: attnc run --kernel=weights_before --check %s
 // RUN: attnc run --kernel=weights_in_values --check %s
+// RUN: attnc run --kernel=divided_again --check %s
 
 // A constant triangle of 0 and -inf is the word causal.
 // CHECK-LABEL: @causal_constant
@@ -165,4 +166,23 @@ func.func @weights_in_values(%q: tensor<2x6x8xf32>, %k: tensor<2x8x6xf32>, %v: t
   %w = linalg.batch_matmul ins(%t, %v : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
   %o = linalg.batch_matmul ins(%p, %w : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
   return %o : tensor<2x6x8xf32>
+}
+
+// -----
+
+// What divides the output of a softmax's product is no sum of it, and stays behind the attention.
+// CHECK-LABEL: @divided_again
+//       CHECK:   %[[O:.*]] = attn.sdpa
+//       CHECK:   linalg.div ins(%[[O]],
+func.func @divided_again(%q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<4x6xf32>
+  %zq = arith.constant dense<0.0> : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %eq = tensor.empty() : tensor<4x8xf32>
+  %s = linalg.matmul ins(%q, %k : tensor<4x8xf32>, tensor<8x6xf32>) outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = linalg.softmax dimension(1) ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%zq : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %b = linalg.broadcast ins(%l : tensor<4xf32>) outs(%eq : tensor<4x8xf32>) dimensions = [1]
+  %r = linalg.div ins(%o, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%eq : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
 }
