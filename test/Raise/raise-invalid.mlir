@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{fail-on-fallback=true}))' --split-input-file --verify-diagnostics
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{fail-on-fallback=true allow-unsafe-softmax=false}))' --split-input-file --verify-diagnostics
 
 // The softmax is over the queries.
 func.func @over_queries(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {

@@ -1,5 +1,5 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{allow-unsafe-softmax=true}))' \
-// RUN:     --remarks-filter-missed=attn --remark-format=emitRemark --verify-diagnostics
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise))' --remarks-filter-missed=attn \
+// RUN:     --remark-format=emitRemark --verify-diagnostics
 
 // What MatchAttention.cpp, Operands.cpp, Domain.cpp and CreateChain.cpp refuse of the two products and their operands.
 

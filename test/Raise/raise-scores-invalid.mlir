@@ -1,5 +1,5 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{allow-unsafe-softmax=true}))' \
-// RUN:     --remarks-filter-missed=attn --remark-format=emitRemark --verify-diagnostics
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise))' --remarks-filter-missed=attn \
+// RUN:     --remark-format=emitRemark --verify-diagnostics
 
 // What MatchScores.cpp, MatchMask.cpp and CreateChain.cpp refuse of scores, masks and biases.
 
