@@ -71,3 +71,15 @@ func.func @whole(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>
   attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
   return
 }
+
+// -----
+
+// Rows of gradients without a step, which would say how many a block has.
+func.func @alone(%o: memref<2x16x16xbf16>, %lse: memref<2x16xf32>, %delta: memref<2x16xf32>) {
+  // expected-error @below {{expected attention in this loop, or beside it; found none}}
+  scf.forall (%h) in (2) {
+    attn.row_delta ins(%o, %o, %lse : memref<2x16x16xbf16>, memref<2x16x16xbf16>, memref<2x16xf32>)
+        outs(%delta : memref<2x16xf32>)
+  }
+  return
+}
