@@ -96,6 +96,25 @@ func.func @order_of_head_dimensions(%q: tensor<4x2x4xf32>, %k: tensor<6x4x2xf32>
   return %o : !q
 }
 
+// The queries are a diagonal.
+func.func @diagonal(%q: tensor<4x4x8xf32>, %k: tensor<6x8xf32>, %v: !v) -> !q {
+  %z = arith.constant dense<0.0> : !s
+  %zq = arith.constant dense<0.0> : !q
+  %e = tensor.empty() : !s
+  %s = linalg.generic {indexing_maps = [affine_map<(i, j, d) -> (i, i, d)>, #k, #s],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<4x4x8xf32>, tensor<6x8xf32>) outs(%z : !s) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %n = arith.addf %c, %m : f32
+    linalg.yield %n : f32
+  } -> !s
+  %p = linalg.softmax dimension(1) ins(%s : !s) outs(%e : !s) -> !s
+  // expected-remark @below {{expected queries, keys, values and result whose dimensions are whole ones}}
+  %o = linalg.matmul ins(%p, %v : !s, !v) outs(%zq : !q) -> !q
+  return %o : !q
+}
+
 // A row of values is a matrix.
 func.func @two_value_dimensions(%q: !q, %k: !k, %v: tensor<6x2x4xf32>) -> tensor<4x2x4xf32> {
   %z = arith.constant dense<0.0> : !s

@@ -290,7 +290,7 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @pages(%cache: memref<3x8x2x16xbf16>, %table: memref<1x2xi32>, %n: memref<1xi32>,
                   %o: memref<1x2x16x16xbf16>) kernel attributes {attn.schedule = #schedule} {
-    // expected-error @below {{expected the tile of keys of an attn.online_step; run attn-tile}}
+    // expected-error @below {{expected the tile of keys of an attn.product; run attn-tile}}
     attn.gather_pages ins(%cache, %table : memref<3x8x2x16xbf16>, memref<1x2xi32>) lengths(%n : memref<1xi32>)
         outs(%o : memref<1x2x16x16xbf16>) {page_layout = #attn.page_layout<nhd>}
     gpu.return
