@@ -164,9 +164,10 @@ LogicalResult AttnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
              << "strings (\"" << printWordAttribute(Alignment::TopLeft) << "\"), and units for its operands, found "
              << value;
   } else if (attribute.getName() == kCudaEntryAttr) {
-    if (!isa<UnitAttr>(value) || !op->hasAttr(kArgumentsAttr))
-      return op->emitError("expected ") << kCudaEntryAttr << " to be a unit beside " << kArgumentsAttr << ", found "
-                                        << value;
+    if (!isa<UnitAttr>(value))
+      return op->emitError("expected ") << kCudaEntryAttr << " to be a unit, found " << value;
+    if (!op->hasAttr(kArgumentsAttr))
+      return op->emitError("expected ") << kArgumentsAttr << " beside " << kCudaEntryAttr << ", found none";
   } else if (attribute.getName() == kGradAttr) {
     auto names = dyn_cast<ArrayAttr>(value);
     if (!names || names.empty() || !llvm::all_of(names, llvm::IsaPred<StringAttr, IntegerAttr>) ||

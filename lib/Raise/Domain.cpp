@@ -245,6 +245,8 @@ FailureOr<Layout> Domain::getLayout(RankedTensorType type, ArrayRef<LinearIndex>
       layout.exprs.front() = expr;
       continue;
     }
+    if (llvm::is_contained(layout.exprs, expr))
+      return failure(); // a diagonal, which no map of attn ops has
     layout.viewDims.push_back(group);
     layout.exprs.push_back(expr);
   }

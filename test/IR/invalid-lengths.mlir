@@ -216,3 +216,140 @@ func.func @f(%s: tensor<4x8xf32>) {
       {causal = #attn.causal<top_left>, prefix = 0 : i64} -> tensor<4x8xf32>
   return
 }
+
+// -----
+
+// C17: a cache without heads.
+func.func @cache(%c: tensor<7x16x8xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
+  // expected-error @below {{C17: expected a cache of 4 dimensions in the order of page_layout, found 'tensor<7x16x8xf32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x16x8xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x48x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48x8xf32>
+  return
+}
+
+// -----
+
+// C17: pages are numbers of 32 bits.
+func.func @table(%c: tensor<7x16x2x8xf32>, %t: tensor<1x3xi64>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
+  // expected-error @below {{C17: expected block_table of two dimensions and lengths of one, of i32, found 'tensor<1x3xi64>' and 'tensor<1xi32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x16x2x8xf32>, tensor<1x3xi64>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x48x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48x8xf32>
+  return
+}
+
+// -----
+
+// C17: the position in a page is a remainder of the page size.
+func.func @dynamic_page(%c: tensor<7x?x2x8xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x48x8xf32>) {
+  // expected-error @below {{C17: expected a static page size, heads and head size, found 'tensor<7x?x2x8xf32>'}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x?x2x8xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x48x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x48x8xf32>
+  return
+}
+
+// -----
+
+// C17: pages of no rows.
+func.func @empty_page(%c: tensor<7x0x2x8xf32>, %t: tensor<1x3xi32>, %n: tensor<1xi32>, %o: tensor<1x2x0x8xf32>) {
+  // expected-error @below {{C17: expected a page size of at least 1, found 0}}
+  %r = attn.gather_pages ins(%c, %t : tensor<7x0x2x8xf32>, tensor<1x3xi32>) lengths(%n : tensor<1xi32>)
+      outs(%o : tensor<1x2x0x8xf32>) {page_layout = #attn.page_layout<nhd>} -> tensor<1x2x0x8xf32>
+  return
+}
+
+// -----
+
+// C2: sinks of nobody's heads.
+func.func @sink_without_heads(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %s: tensor<1xf32>,
+                              %o: tensor<4x8xf32>) {
+  // expected-error @below {{C2: expected sink to have one dimension, the query heads, found 'tensor<1xf32>'}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) sink(%s : tensor<1xf32>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C2: a weight for each column of Q and K.
+func.func @score_weight(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %w: tensor<8xf32>,
+                        %o: tensor<4x8xf32>) {
+  // expected-error @below {{C2: expected score_weight to have 16 elements, one a column of query and key, found 'tensor<8xf32>'}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) score_weight(%w : tensor<8xf32>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C18: two of the three tensors of projections.
+func.func @projections(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %w: tensor<16x8xf32>, %o: tensor<4x6xf32>) {
+  // expected-error @below {{weights w (D), or W_q (D, A), W_k (D, A) and w (A), of the type of query}}
+  %r = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>)
+      weights(%w, %w : tensor<16x8xf32>, tensor<16x8xf32>) outs(%o : tensor<4x6xf32>)
+      {kind = #attn.score_kind<additive>} -> tensor<4x6xf32>
+  return
+}
+
+// -----
+
+// Queries of a tile are bounds of it, first_query and end_query.
+func.func @key_ranges(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      key_ranges {
+    // expected-error @below {{expected first_query and end_query in key_ranges, found query}}
+    %i = attn.index query : index
+    attn.yield %i, %i, %i, %i : index, index, index, index
+  } -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @first_query(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      mask_mod {
+    // expected-error @below {{expected first_query in key_ranges; write attn.index query}}
+    %i = attn.index first_query : index
+    %j = attn.index key : index
+    %keep = arith.cmpi sle, %j, %i : index
+    attn.yield %keep : i1
+  } -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @first_key(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %o: tensor<4x8xf32>) {
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      key_ranges {
+    // expected-error @below {{expected first_query or end_query in key_ranges, or query or key elsewhere, found first_key, which bounds a key tile in query_ranges of attn.sdpa_backward}}
+    %i = attn.index first_key : index
+    attn.yield %i, %i, %i, %i : index, index, index, index
+  } -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C7: a bias of 4 rows that its map reads at row 0.
+func.func @broadcast(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %b: tensor<4x6xf32>,
+                     %o: tensor<4x8xf32>) {
+  // expected-error @below {{C7: expected dimension 0 of bias to have size 1, as its map broadcasts it, found 4}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) bias(%b : tensor<4x6xf32>)
+      outs(%o : tensor<4x8xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (i, d)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (0, j)>, affine_map<(i, j, d, e) -> (i, e)>]} -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// C15: sequences of rows without heads.
+func.func @sequences_without_heads(%q: tensor<8x16xf32>, %n: tensor<3xi32>) {
+  // expected-error @below {{C15: expected the batch dimensions (sequence, head) beside cu_seqlens, found 1}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
+      cu_seqlens(%n, %n : tensor<3xi32>, tensor<3xi32>) outs(%q : tensor<8x16xf32>)
+      {maps = [affine_map<(s, i, j, d, e) -> (i, d)>, affine_map<(s, i, j, d, e) -> (j, d)>,
+               affine_map<(s, i, j, d, e) -> (j, e)>, affine_map<(s, i, j, d, e) -> (i, e)>]} -> tensor<8x16xf32>
+  return
+}

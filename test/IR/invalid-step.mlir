@@ -193,3 +193,13 @@ func.func @c9_deferred(%n: tensor<4xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>
       -> tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>
   return %o#0 : tensor<4x8xf32>
 }
+
+// -----
+
+// C1: two maps of different domains.
+func.func @c1_copy(%k: memref<16x32xbf16>, %tile: memref<16x32xbf16>) {
+  // expected-error @below {{C1: expected a map for each operand, of one domain, (batch…, row, column), found}}
+  %t = attn.copy ins(%k : memref<16x32xbf16>) outs(%tile : memref<16x32xbf16>)
+      {maps = [affine_map<(i, d) -> (i, d)>, affine_map<(b, i, d) -> (i, d)>]} : !attn.token
+  return
+}

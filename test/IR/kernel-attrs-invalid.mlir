@@ -122,3 +122,14 @@ func.func private @argument(f32 {attn.name = 3})
 // The same for a result.
 // expected-error @+1 {{expected attn.name to be a string, found unit}}
 func.func private @result() -> (f32 {attn.name})
+
+// -----
+
+// An entry for a GPU of a function without arguments.
+// expected-error @+1 {{expected attn.arguments beside attn.cuda_entry, found none}}
+func.func private @cuda_entry() attributes {attn.cuda_entry}
+
+// -----
+
+// expected-error @+1 {{expected attn.cuda_entry to be a unit, found 3 : i64}}
+func.func private @cuda_entry_of_3() attributes {attn.cuda_entry = 3}

@@ -217,3 +217,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// Digits of Q are rows of a tile.
+func.func @query_bytes(%q: tensor<2x1x64xf32>, %k: tensor<1x64x64xi8>, %d: tensor<2x1x2x64xi8>, %s: tensor<2x1xf32>,
+                       %w: tensor<2x1xi32>, %a: tensor<2x1x64xf32>, %m: tensor<2x1xf32>) -> tensor<2x1x64xf32> {
+  // expected-error @below {{cannot be tiled: query_bytes are rows of a tile; tile before packing them}}
+  %r:3 = attn.online_step ins(%q, %k, %k : tensor<2x1x64xf32>, tensor<1x64x64xi8>, tensor<1x64x64xi8>)
+      query_bytes(%d, %s, %w : tensor<2x1x2x64xi8>, tensor<2x1xf32>, tensor<2x1xi32>)
+      outs(%a, %m, %m : tensor<2x1x64xf32>, tensor<2x1xf32>, tensor<2x1xf32>)
+      -> tensor<2x1x64xf32>, tensor<2x1xf32>, tensor<2x1xf32>
+  return %r#0 : tensor<2x1x64xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["attn.online_step"]} in %root : (!transform.any_op) -> !transform.any_op
+    transform.structured.tile_using_for %op tile_sizes [1] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

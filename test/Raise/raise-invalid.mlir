@@ -1,4 +1,4 @@
-// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{fail-on-fallback=true}))' --split-input-file --verify-diagnostics
+// RUN: attn-opt %s --pass-pipeline='builtin.module(func.func(attn-raise{fail-on-fallback=true allow-unsafe-softmax=false}))' --split-input-file --verify-diagnostics
 
 // The softmax is over the queries.
 func.func @over_queries(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -40,5 +40,23 @@ func.func @epsilon(%q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>
   %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<4x8xf32>) -> tensor<4x8xf32>
   // expected-error @+1 {{attention not raised: expected a denominator that is a sum over the keys}}
   %o = linalg.matmul ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%of : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
+}
+
+// -----
+
+// Without its maximum, large scores overflow: that is another function.
+func.func @no_maximum(%q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>) -> tensor<4x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<4x6xf32>
+  %zr = arith.constant dense<0.0> : tensor<4xf32>
+  %zq = arith.constant dense<0.0> : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %s = linalg.matmul ins(%q, %k : tensor<4x8xf32>, tensor<8x6xf32>) outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %x = linalg.exp ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %sum = linalg.reduce { arith.addf } ins(%x : tensor<4x6xf32>) outs(%zr : tensor<4xf32>) dimensions = [1]
+  %b = linalg.broadcast ins(%sum : tensor<4xf32>) outs(%e : tensor<4x6xf32>) dimensions = [1]
+  %p = linalg.div ins(%x, %b : tensor<4x6xf32>, tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-error @+1 {{attention not raised: expected exponentials of scores minus their maximum over the keys, found none; write allow-unsafe-softmax=true where overflow is no part of what is meant}}
+  %o = linalg.matmul ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%zq : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %o : tensor<4x8xf32>
 }

@@ -4,6 +4,8 @@
 // RUN: attnc run --kernel=group --check %s
 // RUN: attnc run --kernel=weights_before --check %s
 // RUN: attnc run --kernel=weights_in_values --check %s
+// RUN: attnc run --kernel=divided_again --check %s
+// RUN: attnc run --kernel=diagonal_mask --check %s
 
 // A constant triangle of 0 and -inf is the word causal.
 // CHECK-LABEL: @causal_constant
@@ -165,4 +167,52 @@ func.func @weights_in_values(%q: tensor<2x6x8xf32>, %k: tensor<2x8x6xf32>, %v: t
   %w = linalg.batch_matmul ins(%t, %v : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
   %o = linalg.batch_matmul ins(%p, %w : tensor<2x6x6xf32>, tensor<2x6x8xf32>) outs(%of : tensor<2x6x8xf32>) -> tensor<2x6x8xf32>
   return %o : tensor<2x6x8xf32>
+}
+
+// -----
+
+// What divides the output of a softmax's product is no sum of it, and stays behind the attention.
+// CHECK-LABEL: @divided_again
+//       CHECK:   %[[O:.*]] = attn.sdpa
+//       CHECK:   linalg.div ins(%[[O]],
+func.func @divided_again(%q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>, %l: tensor<4xf32>) -> tensor<4x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<4x6xf32>
+  %zq = arith.constant dense<0.0> : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x6xf32>
+  %eq = tensor.empty() : tensor<4x8xf32>
+  %s = linalg.matmul ins(%q, %k : tensor<4x8xf32>, tensor<8x6xf32>) outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %p = linalg.softmax dimension(1) ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%zq : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %b = linalg.broadcast ins(%l : tensor<4xf32>) outs(%eq : tensor<4x8xf32>) dimensions = [1]
+  %r = linalg.div ins(%o, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%eq : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// The diagonal of a mask is read by the predicate.
+// CHECK-LABEL: @diagonal_mask(
+//  CHECK-SAME:     %[[MASK:[a-z0-9]*]]: tensor<4x4x6xi1>
+//       CHECK:   attn.sdpa
+//       CHECK:     %[[I0:.*]] = attn.index query
+//       CHECK:     %[[I1:.*]] = attn.index query
+//       CHECK:     %[[J:.*]] = attn.index key
+//       CHECK:     tensor.extract %[[MASK]][%[[I0]], %[[I1]], %[[J]]]
+func.func @diagonal_mask(%mask: tensor<4x4x6xi1>, %q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor<6x8xf32>)
+    -> tensor<4x8xf32> {
+  %z = arith.constant dense<0.0> : tensor<4x6xf32>
+  %zq = arith.constant dense<0.0> : tensor<4x8xf32>
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<4x6xf32>
+  %s = linalg.matmul ins(%q, %k : tensor<4x8xf32>, tensor<8x6xf32>) outs(%z : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%s, %mask : tensor<4x6xf32>, tensor<4x4x6xi1>) outs(%e : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: i1, %c: f32):
+    %n = arith.select %b, %a, %lowest : f32
+    linalg.yield %n : f32
+  } -> tensor<4x6xf32>
+  %p = linalg.softmax dimension(1) ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %o = linalg.matmul ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%zq : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %o : tensor<4x8xf32>
 }

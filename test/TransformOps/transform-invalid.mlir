@@ -55,6 +55,22 @@ module attributes {transform.with_named_sequence} {
 
 // -----
 
+// A chain behind bufferisation.
+module attributes {transform.with_named_sequence} {
+  func.func @f(%p: memref<4x6xf32>, %v: memref<6x8xf32>, %o: memref<4x8xf32>) {
+    // expected-error @below {{chain not fused: attn.apply is on memrefs; run attn-memref-to-tensor}}
+    attn.apply ins(%p, %v : memref<4x6xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
+    return
+  }
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %apply = transform.structured.match ops{["attn.apply"]} in %root : (!transform.any_op) -> !transform.any_op
+    %sdpa = transform.attn.fuse %apply : (!transform.any_op) -> !transform.any_op
+    transform.yield
+  }
+}
+
+// -----
+
 // A handle to another op.
 module attributes {transform.with_named_sequence} {
   // expected-note @below {{when applied to this op}}

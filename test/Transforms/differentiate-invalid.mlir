@@ -154,3 +154,145 @@ func.func @shared(%q: tensor<2x2x4x8xf32>, %k: tensor<2x6x8xi8>, %v: tensor<2x6x
       {maps = [#map_q, #map_kv, #map_v, #map_o]} -> tensor<2x2x4x8xf32>
   return %o : tensor<2x2x4x8xf32>
 }
+
+// -----
+
+// expected-error @below {{cannot be differentiated: expected a function of one block}}
+func.func @blocks(%q: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {attn.grad = [0]} {
+  cf.br ^end
+^end:
+  return %q : tensor<4x16xf32>
+}
+
+// -----
+
+// Behind bufferisation it is too late.
+// expected-error @below {{expected attn.sdpa on tensors, found memrefs}}
+func.func @memrefs(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>, %o: memref<4x8xf32>)
+    attributes {attn.grad = [0]} {
+  attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
+  return
+}
+
+// -----
+
+// expected-error @below {{expected each result of attn.sdpa to be returned once, found one as results 0 and 1}}
+func.func @returned_twice(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  return %r, %r : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @below {{expected the output of attn.sdpa to be returned}}
+func.func @lse_alone(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>) -> tensor<4xf32>
+    attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %l = tensor.empty() : tensor<4xf32>
+  %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>)
+      outs(%o, %l : tensor<4x8xf32>, tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>
+  return %r#1 : tensor<4xf32>
+}
+
+// -----
+
+// Additive scores, fused.
+// expected-error @below {{expected scores that are products, found score_weight}}
+func.func @additive(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %w: tensor<16xf32>)
+    -> tensor<4x8xf32> attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) score_weight(%w : tensor<16xf32>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// -----
+
+// The same beside another op.
+// expected-error @below {{expected scores that are products, found score_weight}}
+func.func @additive_in_a_body(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %w: tensor<16xf32>)
+    -> tensor<4x8xf32> attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) score_weight(%w : tensor<16xf32>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = linalg.exp ins(%r : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @below {{expected gradients of floats, found that of 'i8' asked for; leave it out}}
+func.func @bytes(%q: tensor<2x4x8xf32>, %k: tensor<2x6x8xi8>, %v: tensor<2x6x8xi8>, %s: tensor<2xf32>)
+    -> tensor<2x4x8xf32> attributes {attn.grad = [1]} {
+  %e = tensor.empty() : tensor<2x4x8xf32>
+  %o = attn.sdpa ins(%q, %k, %v : tensor<2x4x8xf32>, tensor<2x6x8xi8>, tensor<2x6x8xi8>)
+      kv_scale(%s, %s : tensor<2xf32>, tensor<2xf32>) outs(%e : tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return %o : tensor<2x4x8xf32>
+}
+
+// -----
+
+// expected-error @below {{expected gradients of tensors of floats, found that of m asked for, of type 'tensor<4x6xi1>'}}
+func.func @booleans(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>,
+                    %m: tensor<4x6xi1> {attn.name = "m"}) -> tensor<4x8xf32> attributes {attn.grad = ["m"]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) mask(%m : tensor<4x6xi1>)
+      outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = linalg.exp ins(%r : tensor<4x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// The row maximum has no gradient.
+// expected-error @below {{expected no gradient through max and log_sum of attn.sdpa, which have none}}
+func.func @row_maximum(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4xf32>) attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %l = tensor.empty() : tensor<4xf32>
+  %r:2 = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      max(%l : tensor<4xf32>) -> tensor<4x8xf32>, tensor<4xf32>
+  %y = linalg.exp ins(%r#1 : tensor<4xf32>) outs(%l : tensor<4xf32>) -> tensor<4xf32>
+  return %r#0, %y : tensor<4x8xf32>, tensor<4xf32>
+}
+
+// -----
+
+// The diagonal of a tensor.
+// expected-error @below {{expected linalg ops whose maps are dimensions, each once, found linalg.generic with another, which has no rule}}
+func.func @diagonal(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x4xf32>) -> tensor<4xf32>
+    attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x4xf32>
+  %d = tensor.empty() : tensor<4xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x4xf32>) outs(%o : tensor<4x4xf32>)
+      -> tensor<4x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i, i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%r : tensor<4x4xf32>) outs(%d : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %x = arith.mulf %a, %a : f32
+    linalg.yield %x : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{expected linalg ops with one result, found linalg.generic with 2}}
+func.func @two_results(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) attributes {attn.grad = [0]} {
+  %o = tensor.empty() : tensor<4x8xf32>
+  %r = attn.sdpa ins(%q, %k, %v : tensor<4x16xf32>, tensor<6x16xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>)
+      -> tensor<4x8xf32>
+  %y:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%r : tensor<4x8xf32>) outs(%o, %o : tensor<4x8xf32>, tensor<4x8xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %x = arith.mulf %a, %a : f32
+    %z = math.exp %a : f32
+    linalg.yield %x, %z : f32, f32
+  } -> (tensor<4x8xf32>, tensor<4x8xf32>)
+  return %y#0, %y#1 : tensor<4x8xf32>, tensor<4x8xf32>
+}

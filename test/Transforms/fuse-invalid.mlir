@@ -273,3 +273,88 @@ func.func @wide_scores(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x
   %r = attn.apply ins(%p, %v : tensor<4x6xf64>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// Dropout counts its weights as (key, query).
+func.func @transposed_dropout(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<6x6xf32>, %o: tensor<6x8xf32>,
+                              %x: i64) -> tensor<6x8xf32> {
+  %s = attn.scores ins(%q, %q : tensor<6x16xf32>, tensor<6x16xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %p = attn.softmax ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %d = attn.dropout ins(%p : tensor<6x6xf32>) dropout(%x, %x : i64, i64) outs(%e : tensor<6x6xf32>)
+      {dropout_p = 0.5 : f64, maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (j, i)>]} -> tensor<6x6xf32>
+  // expected-remark @below {{chain not fused: attn.dropout is not in the layout (batch…, query, key), or in another block}}
+  %r = attn.apply ins(%d, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%o : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// sdpa holds one score_mod.
+func.func @two_modifications(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                             %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  %t = attn.modify ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) score_mod {
+  ^bb0(%x: f32):
+    %y = math.tanh %x : f32
+    attn.yield %y : f32
+  } -> tensor<4x6xf32>
+  %u = attn.modify ins(%t : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) score_mod {
+  ^bb0(%x: f32):
+    %y = math.absf %x : f32
+    attn.yield %y : f32
+  } -> tensor<4x6xf32>
+  %p = attn.softmax ins(%u : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: there are two attn.modify}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// The scale turns the scores around.
+func.func @transposed_scale(%q: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<6x6xf32>, %o: tensor<6x8xf32>)
+    -> tensor<6x8xf32> {
+  %s = attn.scores ins(%q, %q : tensor<6x16xf32>, tensor<6x16xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  %t = attn.scale ins(%s : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>)
+      {scale = 0.5 : f64, maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>]} -> tensor<6x6xf32>
+  %p = attn.softmax ins(%t : tensor<6x6xf32>) outs(%e : tensor<6x6xf32>) -> tensor<6x6xf32>
+  // expected-remark @below {{chain not fused: attn.scale is not in the layout (batch…, query, key)}}
+  %r = attn.apply ins(%p, %v : tensor<6x6xf32>, tensor<6x8xf32>) outs(%o : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %r : tensor<6x8xf32>
+}
+
+// Queries come through a projection of the general score.
+func.func @projections(%q: tensor<4x16xf32>, %k: tensor<6x16xf32>, %v: tensor<6x8xf32>, %e: tensor<4x6xf32>,
+                       %w: tensor<16x16xf32>, %o: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<4x16xf32>, tensor<6x16xf32>) weights(%w : tensor<16x16xf32>)
+      outs(%e : tensor<4x6xf32>) {kind = #attn.score_kind<general>} -> tensor<4x6xf32>
+  %p = attn.softmax ins(%s : tensor<4x6xf32>) outs(%e : tensor<4x6xf32>) -> tensor<4x6xf32>
+  // expected-remark @below {{chain not fused: the scores have projections; run attn-expand-layers}}
+  %r = attn.apply ins(%p, %v : tensor<4x6xf32>, tensor<6x8xf32>) outs(%o : tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}
+
+// Rows behind the length are empty: the sink of the chain has weight in them, that of sdpa has none.
+func.func @sink_without_lengths(%q: tensor<2x3x4x16xf32>, %k: tensor<2x3x6x16xf32>, %v: tensor<2x3x6x8xf32>,
+                                %e: tensor<2x3x4x6xf32>, %o: tensor<2x3x4x8xf32>, %sink: tensor<3xf32>,
+                                %n: tensor<2xi32>) -> tensor<2x3x4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<2x3x4x16xf32>, tensor<2x3x6x16xf32>) outs(%e : tensor<2x3x4x6xf32>)
+      -> tensor<2x3x4x6xf32>
+  %t = attn.mask ins(%s : tensor<2x3x4x6xf32>) q_lengths(%n : tensor<2xi32>) outs(%e : tensor<2x3x4x6xf32>)
+      -> tensor<2x3x4x6xf32>
+  %p = attn.softmax ins(%t : tensor<2x3x4x6xf32>) sink(%sink : tensor<3xf32>) outs(%e : tensor<2x3x4x6xf32>)
+      -> tensor<2x3x4x6xf32>
+  // expected-remark @below {{chain not fused: attn.mask has q_lengths and attn.softmax a sink without them}}
+  %r = attn.apply ins(%p, %v : tensor<2x3x4x6xf32>, tensor<2x3x6x8xf32>) outs(%o : tensor<2x3x4x8xf32>)
+      -> tensor<2x3x4x8xf32>
+  return %r : tensor<2x3x4x8xf32>
+}
+
+// The other way round, keys of rows behind the length have weight.
+func.func @lengths_of_the_sink(%q: tensor<2x3x4x16xf32>, %k: tensor<2x3x6x16xf32>, %v: tensor<2x3x6x8xf32>,
+                               %e: tensor<2x3x4x6xf32>, %o: tensor<2x3x4x8xf32>, %sink: tensor<3xf32>,
+                               %n: tensor<2xi32>) -> tensor<2x3x4x8xf32> {
+  %s = attn.scores ins(%q, %k : tensor<2x3x4x16xf32>, tensor<2x3x6x16xf32>) outs(%e : tensor<2x3x4x6xf32>)
+      -> tensor<2x3x4x6xf32>
+  %p = attn.softmax ins(%s : tensor<2x3x4x6xf32>) sink(%sink : tensor<3xf32>) q_lengths(%n : tensor<2xi32>)
+      outs(%e : tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  // expected-remark @below {{chain not fused: attn.softmax has a sink and q_lengths that no attn.mask has}}
+  %r = attn.apply ins(%p, %v : tensor<2x3x4x6xf32>, tensor<2x3x6x8xf32>) outs(%o : tensor<2x3x4x8xf32>)
+      -> tensor<2x3x4x8xf32>
+  return %r : tensor<2x3x4x8xf32>
+}

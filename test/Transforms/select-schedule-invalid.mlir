@@ -35,3 +35,17 @@ func.func @huge_head(%q: tensor<4x200000xf32>, %k: tensor<6x200000xf32>, %v: ten
       outs(%o : tensor<4x64xf32>) -> tensor<4x64xf32>
   return %r : tensor<4x64xf32>
 }
+
+// -----
+
+// Nor those of gradients.
+func.func @huge_head_of_gradients(%q: tensor<4x200000xf32>, %k: tensor<6x200000xf32>, %v: tensor<6x8xf32>,
+                                  %o: tensor<4x8xf32>, %l: tensor<4xf32>) -> tensor<4x200000xf32> {
+  // expected-error @below {{has no kernel: expected smaller head sizes: no tile of them fits a thread's stack; run attn-lower-to-reference}}
+  %r:3 = attn.sdpa_backward
+      ins(%q, %k, %v, %o, %l, %o : tensor<4x200000xf32>, tensor<6x200000xf32>, tensor<6x8xf32>, tensor<4x8xf32>,
+          tensor<4xf32>, tensor<4x8xf32>)
+      outs(%q, %k, %v : tensor<4x200000xf32>, tensor<6x200000xf32>, tensor<6x8xf32>)
+      -> tensor<4x200000xf32>, tensor<6x200000xf32>, tensor<6x8xf32>
+  return %r#0 : tensor<4x200000xf32>
+}

@@ -124,3 +124,74 @@ func.func @converted(%q: tensor<1x64x64xf16>, %k: tensor<1x64x64xi8>, %s: tensor
       {schedule = #attn.block<query_tile = 64, key_tile = 64, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>} -> tensor<1x64x64xf16>
   return %r : tensor<1x64x64xf16>
 }
+
+// -----
+
+// Keys are split among blocks that share the query rows.
+func.func @split(%q: tensor<16x64xf16>, %o: tensor<16x64xf16>) -> tensor<16x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<16x64xf16>, tensor<16x64xf16>, tensor<16x64xf16>) outs(%o : tensor<16x64xf16>)
+      // expected-error @below {{expected split_keys only with shared_keys, found it without; write split_keys = 0}}
+      {schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma, split_keys = 16>}
+      -> tensor<16x64xf16>
+  return %r : tensor<16x64xf16>
+}
+
+// -----
+
+// More rows than the warps have.
+func.func @tile(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      // expected-error @below {{expected query_tile to be at most warp_rows times warps, 16, found 32; write query_tile = 16}}
+      {schedule = #attn.block<query_tile = 32, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>}
+      -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+// Fewer rows than the warps have, and than there are.
+func.func @less(%q: tensor<64x64xf16>, %o: tensor<64x64xf16>) -> tensor<64x64xf16> {
+  // expected-error @below {{schedule: expected query_tile to be warp_rows times warps, 16, or all query rows, found 8; write query_tile = 16}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>) outs(%o : tensor<64x64xf16>)
+      {schedule = #attn.block<query_tile = 8, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>}
+      -> tensor<64x64xf16>
+  return %r : tensor<64x64xf16>
+}
+
+// -----
+
+// A block of 2,048 threads.
+func.func @warps(%q: tensor<1024x64xf16>, %o: tensor<1024x64xf16>) -> tensor<1024x64xf16> {
+  // expected-error @below {{schedule: expected warps from 1 to 16 on target sm_80, found 64; write warps = 4}}
+  %r = attn.sdpa ins(%q, %q, %q : tensor<1024x64xf16>, tensor<1024x64xf16>, tensor<1024x64xf16>)
+      outs(%o : tensor<1024x64xf16>)
+      {schedule = #attn.block<query_tile = 1024, key_tile = 16, warps = 64, warp_rows = 16, instruction = mma>}
+      -> tensor<1024x64xf16>
+  return %r : tensor<1024x64xf16>
+}
+
+// -----
+
+// A block of gradients has all of its rows.
+func.func @back(%q: tensor<64x64xf16>, %lse: tensor<64xf32>) -> tensor<64x64xf16> {
+  // expected-error @below {{schedule: expected query_tile to be warp_rows times warps, 16, without shared_keys, found 8; write query_tile = 16}}
+  %r:3 = attn.sdpa_backward ins(%q, %q, %q, %q, %lse, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>,
+      tensor<64x64xf16>, tensor<64xf32>, tensor<64x64xf16>)
+      outs(%q, %q, %q : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>)
+      {schedule = #attn.block<query_tile = 8, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>}
+      -> tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf16>
+  return %r#0 : tensor<64x64xf16>
+}
+
+// -----
+
+// Sums of 512 columns do not fit the registers.
+func.func @back_head(%q: tensor<64x512xf16>, %v: tensor<64x64xf16>, %lse: tensor<64xf32>) -> tensor<64x512xf16> {
+  // expected-error @below {{no GPU kernel for gradients of head size 512, expected at most 256; compile it for a CPU}}
+  %r:3 = attn.sdpa_backward ins(%q, %q, %v, %v, %lse, %v : tensor<64x512xf16>, tensor<64x512xf16>, tensor<64x64xf16>,
+      tensor<64x64xf16>, tensor<64xf32>, tensor<64x64xf16>)
+     
+      outs(%q, %q, %v : tensor<64x512xf16>, tensor<64x512xf16>, tensor<64x64xf16>)
+      -> tensor<64x512xf16>, tensor<64x512xf16>, tensor<64x64xf16>
+  return %r#0 : tensor<64x512xf16>
+}

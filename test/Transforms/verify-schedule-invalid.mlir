@@ -71,3 +71,50 @@ func.func @kind(%q: tensor<2x1x16xf32>, %k: tensor<2x64x16xf32>, %o: tensor<2x1x
       {schedule = #attn.decode<query_tile = 1, key_tile = 64, lanes = 8, block_queries = 8, instruction = mma>} -> tensor<2x1x16xf32>
   return %r : tensor<2x1x16xf32>
 }
+
+// -----
+
+// Four heads of Q share one of K.
+func.func @heads(%q: tensor<8x1x64xf32>, %k: tensor<2x60x64xf32>, %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
+  // expected-error @below {{schedule: expected heads to divide the 4 query heads that share a head of K, found 3; write heads = 0}}
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x1x64xf32>, tensor<2x60x64xf32>, tensor<2x60x64xf32>)
+      outs(%o : tensor<8x1x64xf32>)
+      {schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 8, block_queries = 1, heads = 3>}
+      -> tensor<8x1x64xf32>
+  return %r : tensor<8x1x64xf32>
+}
+
+// -----
+
+// A tile of two heads of K has all heads of Q that share them.
+func.func @both(%q: tensor<8x1x64xf32>, %k: tensor<2x60x64xf32>, %o: tensor<8x1x64xf32>) -> tensor<8x1x64xf32> {
+  %r = attn.sdpa ins(%q, %k, %k : tensor<8x1x64xf32>, tensor<2x60x64xf32>, tensor<2x60x64xf32>)
+      outs(%o : tensor<8x1x64xf32>)
+      // expected-error @below {{expected all heads of a group beside kv_heads greater than 1, found heads = 2; write heads = 0}}
+      {schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 8, block_queries = 1, heads = 2, kv_heads = 2>}
+      -> tensor<8x1x64xf32>
+  return %r : tensor<8x1x64xf32>
+}
+
+// -----
+
+// A tile holds whole rows.
+func.func @dyn(%q: tensor<8x?xf32>, %k: tensor<60x?xf32>, %v: tensor<60x8xf32>, %s: f32, %o: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error @below {{cannot be tiled: expected static head sizes, found dynamic ones}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<8x?xf32>, tensor<60x?xf32>, tensor<60x8xf32>) scale_value(%s : f32)
+      outs(%o : tensor<8x8xf32>)
+      {schedule = #attn.prefill<query_tile = 8, key_tile = 6, lanes = 8, block_rows = 4, block_vectors = 1>}
+      -> tensor<8x8xf32>
+  return %r : tensor<8x8xf32>
+}
+
+// -----
+
+// Values of no columns.
+func.func @none(%q: tensor<8x8xf32>, %k: tensor<60x8xf32>, %v: tensor<60x0xf32>, %o: tensor<8x0xf32>) -> tensor<8x0xf32> {
+  // expected-error @below {{cannot be tiled: expected at least one column of V, found none; run attn-lower-to-reference on the attn.sdpa}}
+  %r = attn.sdpa ins(%q, %k, %v : tensor<8x8xf32>, tensor<60x8xf32>, tensor<60x0xf32>) outs(%o : tensor<8x0xf32>)
+      {schedule = #attn.prefill<query_tile = 8, key_tile = 6, lanes = 8, block_rows = 4, block_vectors = 1>}
+      -> tensor<8x0xf32>
+  return %r : tensor<8x0xf32>
+}

@@ -109,7 +109,7 @@ void KernelLowering::eraseTokens() {
 LogicalResult KernelLowering::lowerGatherPages(GatherPagesOp op) {
   std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place || !op.getBatch())
-    return op.emitOpError("expected the tile of keys of an attn.online_step; run attn-tile");
+    return op.emitOpError("expected the tile of keys of an attn.product; run attn-tile");
   int64_t page = op.getPageSize();
   CacheDims dims = op.getCacheDims();
   GlobalView view(wb, op.getCache(), AffineMap::getMultiDimIdentityMap(4, op.getContext()));

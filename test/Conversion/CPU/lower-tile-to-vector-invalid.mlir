@@ -190,3 +190,57 @@ func.func @ipowi(%x: i32, %y: i32) -> i32 {
   %z = math.ipowi %x, %y : i32
   return %z : i32
 }
+
+// -----
+
+// attn-tile packs rows in the type of the state.
+func.func @narrow_query(%q: memref<16x4xbf16>, %k: memref<6x16xbf16>, %v: memref<6x8xbf16>,
+                        %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{no CPU kernel for inputs of type 'bf16' with a state of type 'f32'}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xbf16>, memref<6x16xbf16>, memref<6x8xbf16>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
+  return
+}
+
+// -----
+
+// So it does with keys.
+func.func @narrow_keys(%q: memref<16x4xf32>, %k: memref<6x16xbf16>, %v: memref<6x8xbf16>,
+                       %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected keys and values of type 'f32'; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<6x16xbf16>, memref<6x8xbf16>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
+  return
+}
+
+// -----
+
+// Segments are for decode.
+func.func @segments(%q: memref<16x4xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>,
+                    %a: memref<8x4xf32>, %m: memref<4xf32>, %l: memref<4xf32>) {
+  // expected-error @below {{expected keys of one segment in a prefill tile, found 2}}
+  attn.online_step ins(%q, %k, %v : memref<16x4xf32>, memref<6x16xf32>, memref<6x8xf32>)
+      segments keys(%k : memref<6x16xf32>) values(%v : memref<6x8xf32>)
+      outs(%a, %m, %l : memref<8x4xf32>, memref<4xf32>, memref<4xf32>)
+      {maps = [affine_map<(i, j, d, e) -> (d, i)>, affine_map<(i, j, d, e) -> (j, d)>, affine_map<(i, j, d, e) -> (j, e)>,
+               affine_map<(i, j, d, e) -> (e, i)>, affine_map<(i, j, d, e) -> (i)>, affine_map<(i, j, d, e) -> (i)>],
+       schedule = #attn.prefill<query_tile = 4, key_tile = 6, lanes = 4, block_rows = 4, block_vectors = 1>}
+  return
+}
+
+// -----
+
+// A prefetch beside the products of a step that is not there.
+func.func @prefetch(%k: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{expected a step behind it in its block, beside whose products it is to stand}}
+  attn.prefetch %k[%c0, %c0] {rows = 4 : i64, columns = 8 : i64, beside = #attn.contraction<scores>,
+      map = affine_map<(r, c) -> (r, c)>} : memref<4x8xf32>
+  return
+}

@@ -58,3 +58,15 @@ func.func @f(%x: memref<4xf32>, %s: f32) {
   }
   return
 }
+
+// -----
+
+// A token has no place in the struct that a body gets its values from.
+func.func @token(%x: memref<4xf32>, %s: f32, %t: !attn.token) {
+  // expected-error @below {{cannot pass a value of type '!attn.token' to the parallel body}}
+  scf.forall (%i) in (4) {
+    memref.store %s, %x[%i] : memref<4xf32>
+    attn.wait %t
+  }
+  return
+}

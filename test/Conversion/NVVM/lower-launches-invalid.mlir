@@ -38,3 +38,23 @@ module attributes {gpu.container_module} {
     return %zero : i32
   }
 }
+
+// -----
+
+// A launch of clusters, which the driver's entry for plain launches does not take.
+module attributes {gpu.container_module} {
+  gpu.module @f_gpu {
+    llvm.func @f_kernel(%n: i64) attributes {gpu.kernel, nvvm.kernel} {
+      llvm.return
+    }
+  }
+  func.func @f(%q: !llvm.ptr, %n: i64, %workspace: !llvm.ptr, %bytes: i64, %stream: !llvm.ptr) -> i32
+      attributes {attn.cuda_entry, attn.arguments = [{name = "q", output = true, type = tensor<4xf32>}]} {
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant 0 : i32
+    // expected-error @below {{expected a launch without clusters and tokens, which are not supported}}
+    gpu.launch_func @f_gpu::@f_kernel clusters in (%c1, %c1, %c1) blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%n : i64)
+    return %zero : i32
+  }
+}

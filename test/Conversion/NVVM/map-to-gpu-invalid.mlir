@@ -71,3 +71,71 @@ func.func @whole(%q: memref<4x16xf32>, %k: memref<6x16xf32>, %v: memref<6x8xf32>
   attn.sdpa ins(%q, %k, %v : memref<4x16xf32>, memref<6x16xf32>, memref<6x8xf32>) outs(%o : memref<4x8xf32>)
   return
 }
+
+// -----
+
+// Rows of gradients without a step, which would say how many a block has.
+func.func @alone(%o: memref<2x16x16xbf16>, %lse: memref<2x16xf32>, %delta: memref<2x16xf32>) {
+  // expected-error @below {{expected attention in this loop, or beside it; found none}}
+  scf.forall (%h) in (2) {
+    attn.row_delta ins(%o, %o, %lse : memref<2x16x16xbf16>, memref<2x16x16xbf16>, memref<2x16xf32>)
+        outs(%delta : memref<2x16xf32>)
+  }
+  return
+}
+
+// -----
+
+#q = affine_map<(i, j, d, n) -> (i, d)>
+#k = affine_map<(i, j, d, n) -> (j, d)>
+#v = affine_map<(i, j, d, n) -> (j, n)>
+#o = affine_map<(i, j, d, n) -> (i, n)>
+#r = affine_map<(i, j, d, n) -> (i)>
+!q = memref<16x32xbf16>
+!a = memref<16x32xf32>
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+// The packed Q of a tile is read by another loop as well.
+func.func @used_outside(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: memref<16xf32>, %out: !q) {
+  // expected-error @below {{expected a value that the tile alone uses}}
+  %packed = memref.alloca() : !q
+  attn.init_state outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+  attn.pack ins(%q : !q) outs(%packed : !q)
+  attn.online_step ins(%packed, %k, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  attn.finalize ins(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>) outs(%out : !q)
+  scf.forall (%h) in (2) {
+    attn.online_step ins(%packed, %k, %k : !q, !q, !q) outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  }
+  return
+}
+
+// -----
+
+#q = affine_map<(i, j, d, n) -> (i, d)>
+#k = affine_map<(i, j, d, n) -> (j, d)>
+#v = affine_map<(i, j, d, n) -> (j, n)>
+#o = affine_map<(i, j, d, n) -> (i, n)>
+#r = affine_map<(i, j, d, n) -> (i)>
+!q = memref<16x32xbf16>
+!a = memref<16x32xf32>
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+// A buffer between kernels whose size a kernel would read.
+func.func @size_of_memory(%q: !q, %k: !q, %acc: !a, %max: memref<16xf32>, %sum: memref<16xf32>,
+                          %sizes: memref<2xindex>, %out: !q) {
+  %c0 = arith.constant 0 : index
+  attn.init_state outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+  %n = memref.load %sizes[%c0] : memref<2xindex>
+  // expected-error @below {{expected sizes that do not depend on a tile}}
+  %buffer = memref.alloc(%n) : memref<?x32xbf16>
+  attn.online_step ins(%q, %buffer, %k : !q, memref<?x32xbf16>, !q)
+      outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+      {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  attn.finalize ins(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>) outs(%out : !q)
+  scf.forall (%h) in (2) {
+    attn.online_step ins(%q, %buffer, %k : !q, memref<?x32xbf16>, !q)
+        outs(%acc, %max, %sum : !a, memref<16xf32>, memref<16xf32>)
+        {maps = [#q, #k, #v, #o, #r, #r], schedule = #schedule}
+  }
+  return
+}

@@ -47,3 +47,26 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#schedule = #attn.block<query_tile = 16, key_tile = 16, warps = 1, warp_rows = 16, instruction = mma>
+
+// A block has one tile of Q.
+gpu.module @kernels {
+  gpu.func @two_queries(%k: memref<16x32xbf16>, %v: memref<16x32xbf16>, %s: memref<16x16xf32>, %a: memref<16x32xf32>)
+      kernel attributes {attn.schedule = #schedule} {
+    %q = memref.alloca() : memref<16x32xbf16>
+    %other = memref.alloca() : memref<16x32xbf16>
+    attn.product ins(%q, %k : memref<16x32xbf16>, memref<16x32xbf16>) outs(%s : memref<16x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    attn.product ins(%s, %v : memref<16x16xf32>, memref<16x32xbf16>) outs(%a : memref<16x32xf32>)
+        {accumulate, contraction = #attn.contraction<values>}
+    // expected-error @below {{expected the tile of Q that the other products of the kernel have}}
+    attn.product ins(%other, %k : memref<16x32xbf16>, memref<16x32xbf16>) outs(%s : memref<16x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    attn.product ins(%s, %v : memref<16x16xf32>, memref<16x32xbf16>) outs(%a : memref<16x32xf32>)
+        {accumulate, contraction = #attn.contraction<values>}
+    gpu.return
+  }
+}
