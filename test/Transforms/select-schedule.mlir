@@ -162,10 +162,10 @@ func.func @forty_queries(%q: tensor<40x64xf32>, %k: tensor<256x64xf32>, %v: tens
   return %r : tensor<40x64xf32>
 }
 
-// Of any number of queries, tiles as of many.
+// Of any number of queries, tiles as of many, but blocks of at least three vectors: the last tile may have few.
 // CHECK-LABEL: func @any_queries(
 //     V1:   query_tile = 64, {{.*}} lanes = 4, block_rows = 5, block_vectors = 2,
-//     V3:   query_tile = 64, {{.*}} lanes = 8, block_rows = 6, block_vectors = 2,
+//     V3:   query_tile = 48, {{.*}} lanes = 8, block_rows = 4, block_vectors = 3,
 //     V4:   query_tile = 64, {{.*}} lanes = 16, block_rows = 4, block_vectors = 4,
 func.func @any_queries(%q: tensor<?x64xf32>, %k: tensor<256x64xf32>, %v: tensor<256x64xf32>,
                        %o: tensor<?x64xf32>) -> tensor<?x64xf32> {

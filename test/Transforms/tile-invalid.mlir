@@ -146,23 +146,6 @@ func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf
 
 // -----
 
-// How many is not known.
-func.func @f(%q: tensor<4x?x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x?x16xf32>, %m: tensor<4x?xf32>, %l: tensor<4x?xf32>,
-             %o: tensor<4x?x16xf32>) -> tensor<4x?x16xf32> {
-  %i:3 = attn.init_state outs(%a, %m, %l : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
-      -> tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>
-  // expected-error @below {{schedule: expected query_tile to be the number of query rows, found a dynamic one; write #attn.prefill<…>}}
-  %s:3 = attn.online_step ins(%q, %k, %k : tensor<4x?x16xf32>, tensor<4x6x16xf32>, tensor<4x6x16xf32>)
-      outs(%i#0, %i#1, %i#2 : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>)
-      {schedule = #attn.decode<query_tile = 2, key_tile = 4, lanes = 4, block_queries = 4>}
-      -> tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>
-  %r = attn.finalize ins(%s#0, %s#1, %s#2 : tensor<4x?x16xf32>, tensor<4x?xf32>, tensor<4x?xf32>) outs(%o : tensor<4x?x16xf32>)
-      -> tensor<4x?x16xf32>
-  return %r : tensor<4x?x16xf32>
-}
-
-// -----
-
 // Scores of a tile are on the stack.
 func.func @f(%q: tensor<4x1x16xf32>, %k: tensor<4x6x16xf32>, %a: tensor<4x1x16xf32>, %m: tensor<4x1xf32>, %l: tensor<4x1xf32>,
              %o: tensor<4x1x16xf32>) -> tensor<4x1x16xf32> {

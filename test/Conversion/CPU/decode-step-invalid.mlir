@@ -8,10 +8,11 @@
 #schedule = #attn.decode<query_tile = 1, key_tile = 4, lanes = 16, block_queries = 1>
 
 // A tile has whole rows.
-func.func @dynamic_rows(%q: memref<1x?x16xf32>, %k: memref<1x4x16xf32>, %a: memref<1x?x16xf32>, %m: memref<1x?xf32>) {
-  // expected-error @below {{expected a decode tile of one batch index, of static size but for its keys; run attn-tile}}
-  attn.online_step ins(%q, %k, %k : memref<1x?x16xf32>, memref<1x4x16xf32>, memref<1x4x16xf32>)
-      outs(%a, %m, %m : memref<1x?x16xf32>, memref<1x?xf32>, memref<1x?xf32>)
+func.func @dynamic_columns(%q: memref<1x1x?xf32>, %k: memref<1x4x?xf32>, %v: memref<1x4x16xf32>,
+                           %a: memref<1x1x16xf32>, %m: memref<1x1xf32>) {
+  // expected-error @below {{expected a decode tile of one batch index, of static size but for its keys and queries; run attn-tile}}
+  attn.online_step ins(%q, %k, %v : memref<1x1x?xf32>, memref<1x4x?xf32>, memref<1x4x16xf32>)
+      outs(%a, %m, %m : memref<1x1x16xf32>, memref<1x1xf32>, memref<1x1xf32>)
       {maps = [#q, #k, #v, #acc, #row, #row], schedule = #schedule}
   return
 }

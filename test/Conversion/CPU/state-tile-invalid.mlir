@@ -1,9 +1,9 @@
 // RUN: attn-opt %s --attn-lower-tile-to-vector=target=znver5 --split-input-file --verify-diagnostics
 
-// Rows of a decode tile, columns innermost, are of static size.
-func.func @dynamic_state(%a: memref<?x16xf32>, %m: memref<?xf32>) {
-  // expected-error @below {{expected static heads, query rows and columns of a decode tile; run attn-tile}}
-  attn.init_state outs(%a, %m, %m : memref<?x16xf32>, memref<?xf32>, memref<?xf32>)
+// Rows of a decode tile, columns innermost, are of static size; how many there are may be dynamic.
+func.func @dynamic_state(%a: memref<4x?xf32>, %m: memref<4xf32>) {
+  // expected-error @below {{expected static heads and columns of a decode tile; run attn-tile}}
+  attn.init_state outs(%a, %m, %m : memref<4x?xf32>, memref<4xf32>, memref<4xf32>)
   return
 }
 
