@@ -1,5 +1,6 @@
-"""Runs the Python block of README.md on arrays of its names: readme.py README.md, in a folder that it may write to."""
+"""Runs the Python of README.md, a session and a block on arrays of its names, in a folder to write to: readme.py README.md."""
 
+import doctest
 import re
 import sys
 from pathlib import Path
@@ -47,6 +48,10 @@ names = {
     "seed": 42,
     "offset": 0,
 }
-for block in re.findall(r"^```python\n(.*?)^```", Path(sys.argv[1]).read_text(encoding="utf-8"), re.S | re.M):
+page = Path(sys.argv[1]).read_text(encoding="utf-8")
+session = doctest.DocTestParser().get_doctest(page.replace("```", "\n"), {}, "README.md", None, 0)
+found = doctest.DocTestRunner().run(session)
+print("session", found.attempted, "failed", found.failed)
+for block in re.findall(r"^```python\n(.*?)^```", page, re.S | re.M):
     exec(block, names)
 print("weights", names["weights"].shape, Path("weights.png").stat().st_size > 0)
