@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from attn import _chain, _checks, _forward, _trace, _words
+from attn import _checks, _trace, _words, reference
 from attn.torch._tape import Region, tanh_slope
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _kept(call: Call, scores: tuple[int, ...]) -> Tensor:
     sizes = _checks.qkv(call.q.shape, call.k.shape, call.v.shape)
     options = {name: x for name, x in call.options().items() if name in PREDICATE or name in _words.MASKS}
     on_host = {name: x.cpu().numpy() if isinstance(x, Tensor) else x for name, x in options.items()}
-    kept = torch.from_numpy(np.broadcast_to(_forward.predicate(sizes, **on_host), scores).copy()).to(call.q.device)
+    kept = torch.from_numpy(np.broadcast_to(reference.predicate(sizes, **on_host), scores).copy()).to(call.q.device)
     return kept if call.mask is None else kept & call.mask
 
 
@@ -121,7 +121,7 @@ def _dropout(call: Call, scores: tuple[int, ...], model: Tensor) -> Tensor | flo
     if call.dropout is None or call.seeds is None:
         return 1.0
     seed, offset = call.seeds.tolist()
-    factors = _chain.dropout(np.ones(scores), call.dropout, seed, offset)
+    factors = reference.dropout(np.ones(scores), call.dropout, seed, offset)
     return torch.from_numpy(factors).to(model)
 
 
