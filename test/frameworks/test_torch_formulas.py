@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import attn
-from attn import _trace
 from attn.torch import _formulas, _ops, _regions
 from attn.torch._ops import Call
 from attn.torch._tape import Region
@@ -78,14 +77,14 @@ def test_captured_tensors(has_mask):
         return (buckets[j] != 1) | (i % 2 == b)
 
     q, k, v = qkv()
-    text, captures = _regions.traced(score_mod, mask_mod if has_mask else None, (B, HQ, SQ, SK), torch.float64)
+    text, names, captures = _regions.traced(score_mod, mask_mod if has_mask else None, (B, HQ, SQ, SK), torch.float64)
     floats = [f"captures.{n}" for n, x in enumerate(captures) if x.is_floating_point()]
     assert len(floats) == 2
-    compare(Call(q, k, v, captures, regions=text, words=words(softcap=3.0)), ("q", "k", "v", *floats))
+    compare(Call(q, k, v, captures, regions=text, captured=names, words=words(softcap=3.0)), ("q", "k", "v", *floats))
 
 
 def test_regions_without_captured_tensors():
-    text, _ = _regions.traced(lambda s, b, h, i, j: s * np.inf, None, (B, HQ, SQ, SK), torch.float64)
+    text, *_ = _regions.traced(lambda s, b, h, i, j: s * np.inf, None, (B, HQ, SQ, SK), torch.float64)
     score = torch.ones(B, HQ, SQ, SK, dtype=torch.float64)
     indices = tuple(torch.zeros(1, 1, 1, 1, dtype=torch.int64) for _ in range(4))
     assert Region(_formulas._bodies(text)[0], {}, indices, score).value.isinf().all()
@@ -108,17 +107,16 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_of_each_function(name):
     function, table, score = FUNCTIONS[name], draw(HQ, SK), draw(B, HQ, SQ, SK).requires_grad_()
-    text, captures = _regions.traced(
+    text, names, captures = _regions.traced(
         lambda s, b, h, i, j: function(attn, s, table[h, j]), None, score.shape, torch.float64
     )
     ranges = [torch.arange(n) for n in score.shape]
     indices = tuple(x.view([-1 if n == dim else 1 for n in range(4)]) for dim, x in enumerate(ranges))
-    names = _trace.names(text)
-    region = Region(_formulas._bodies(text)[0], dict(zip(names, captures, strict=True)), indices, score.detach())
+    region = Region(_formulas._bodies(text)[0], dict(zip([names], captures, strict=True)), indices, score.detach())
     read = table.clone().requires_grad_()
     value = function(torch, score, read[None, :, None].expand(score.shape))
     d = draw(*score.shape)
     torch.testing.assert_close(region.value, value.detach())
     expected = torch.autograd.grad(value, (score, read), d)
     of_score, of_reads = region.backward(d)
-    torch.testing.assert_close((of_score, of_reads[names[0]]), expected)
+    torch.testing.assert_close((of_score, of_reads[names]), expected)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from attn import _checks, _trace, _words, reference
+from attn import _checks, _words, reference
 from attn.torch._tape import Region, tanh_slope
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def gradients(
     scores = (*q.shape[:3], k.shape[2])
     ranges = [torch.arange(n, device=q.device) for n in scores]
     indices = tuple(x.view([-1 if n == dim else 1 for n in range(4)]) for dim, x in enumerate(ranges))
-    captures = dict(zip(_trace.names(call.regions), call.captures, strict=True))
+    captures = dict(zip(call.functions().names, call.captures, strict=True))
     of_scores, of_masks = _bodies(call.regions)
     kept = _kept(call, scores)
     if of_masks:
