@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 import attn
 from attn import _trace, _words
-from attn.torch import _context, _formulas, _place
+from attn.torch import _context, _place
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -141,10 +141,8 @@ def _run_backward(
 ) -> list[torch.Tensor]:
     call, wanted = Call.of(arguments), grad.split(",")
     options = _place.options(call.tensors(), call.options())
-    if "target" in options and _formulas.needs_formulas(wanted):
-        made = _formulas.gradients(call, dout, out, row_max, log_sum, dlse, wanted)
-        return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
     names = argument_names(call, wanted)
+    _place.check_gradients(names, options)
     found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]

@@ -43,7 +43,7 @@ def sdpa(
     It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast, inference mode and
     torch.func.vmap. out and lse have gradients of first order. Tensors are on the CPU, or all on one CUDA device; there
     kernels are compiled for its compute capability and start on PyTorch's current stream. Gradients of other inputs
-    than query, key and value have no kernels on GPUs: PyTorch's operators compute them, with a RuntimeWarning.
+    than query, key and value have no kernels on GPUs: a backward pass that needs one is an error.
 
     Args:
       query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type. Batches (…) broadcast,
