@@ -14,10 +14,12 @@ ninja -C build/release attn_python
 # A project of the package alone, whose native part is built already.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/project/python/attn/torch"
+mkdir -p "$work/project/python/attn/"{reference,torch}
 cp pyproject.toml LICENSE "$work/project"
 cp python/attn/*.py python/attn/py.typed "$work/project/python/attn"
-cp python/attn/torch/*.py "$work/project/python/attn/torch"
+for folder in reference torch; do
+  cp python/attn/$folder/*.py "$work/project/python/attn/$folder"
+done
 # Also the licences of what is linked in and lies beside it, as the Debian packages of these files have them.
 openmp=$(ldd build/release/wheel/lib/libattn.so | awk '$1 == "libomp.so.5" { print $3 }')
 sed -i 's|^license-files = .*|license-files = ["LICENSE", "licences/*"]|' "$work/project/pyproject.toml"

@@ -15,7 +15,7 @@ launcher=${LAUNCHER:-$root/build/release/lib/libattn_runtime.a}
 
 mkdir -p "$folder/kernels"
 rm -f "$folder"/kernels/*
-cp "$here"/*.py "$root/python/attn/_philox.py" "$folder"
+cp "$here"/*.py "$root/python/attn/reference/_philox.py" "$folder"
 number=0
 while IFS='#' read -r line label; do
   line=$(xargs <<<"$line")

@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 # Helpers of these packages are called as they are: they hold no arrays of the user.
 LIBRARIES = ("attn", "numpy", "torch", "math", "functools", "builtins")
 ARRAY = "array"  # the kind of the symbol that stands for a whole captured array
-# While a function is differentiated (attn._dual): what makes of a captured array and a key the value that is read.
+# While a function is differentiated (attn.reference): what makes of a captured array and a key the value that is read.
 READER: ContextVar[Callable[[Captured, Any], Any] | None] = ContextVar("READER", default=None)
 # While a function is traced for a graph of gradients (attn.torch): the tensors that require one, by their place; None
 # for other arrays, MIXED for memory that is both.

@@ -26,8 +26,8 @@ this library uses at the moment (PyTorch, CuPy), or on the legacy default stream
 waits for the device, so a call can be part of a CUDA graph of PyTorch; its first call loads the code, and is better
 made before.
 
-Refused: weights as results, `multi_head`, gradients of bias, sink, scale and captured arrays (`attn.torch` has those by
-formulas), quantised k and v in gradients, and a `target` below 8.0.
+Refused: weights as results, `multi_head`, gradients of bias, sink, scale and captured arrays, quantised k and v in
+gradients, and a `target` below 8.0.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
@@ -182,9 +181,9 @@ def _kernel_of(
 ) -> tuple[_kernel.Kernel, list[Any]]:
     problem = dataclasses.replace(call.problem, lse="dlse" in results, grad=names)
     views = [] if _cuda.is_target(call.target) else [*results.values()]
-    source, captured = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
-    _check_names(names, options, _captured(source))
-    return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *captured, *results.values()]
+    source, functions = call._replace(problem=problem, inputs=[*call.inputs, *views]).traced(**traced)
+    _check_names(names, options, functions.regions.names)
+    return api.compiled(source, call.target, "sdpa_backward"), [*call.inputs, *functions.arrays, *results.values()]
 
 
 def _rows(call: api.Call) -> tuple[int, ...]:
@@ -198,8 +197,8 @@ def with_sums(call: api.Call, saved: dict[str, Any], **traced: Any) -> dict[str,
 
     def forward() -> tuple[Any, Any]:
         problem = dataclasses.replace(call.problem, lse=False, weights=False, max=True, log_sum=True)
-        source, captured = call._replace(problem=problem).traced(**traced)
-        row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *captured], None)[1:]
+        source, functions = call._replace(problem=problem).traced(**traced)
+        row_max, log_sum = api.compiled(source, call.target).run([*call.inputs, *functions.arrays], None)[1:]
         return row_max, log_sum
 
     if saved["log_sum"].any():
@@ -359,12 +358,6 @@ def _vjp(
         return backward(*arrays, out, terms, dout, *sums, dlse=dlse, grad=grad, **options)
 
     return ((out, rest[0]) if with_lse else out), pullback
-
-
-def _captured(source: str) -> tuple[str, ...]:
-    """The names of the arrays that the functions of a problem read."""
-    line = source.partition("\n")[2].partition("\n")[0]
-    return tuple(re.findall(r"%(\w+) :", line)) if line.startswith("captures(") else ()
 
 
 def _check_names(names: tuple[str, ...], options: dict[str, Any], captured: tuple[str, ...] = ()) -> None:

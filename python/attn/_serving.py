@@ -156,8 +156,8 @@ def varlen_sdpa(
     options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
     options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
     call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
-    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target).run([*call.inputs, *captured], q)
+    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
 
 
 def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> api.Call:
@@ -376,8 +376,8 @@ def paged_sdpa(
     call = paged(q, k_cache, v_cache, block_table, kv_lengths, target, page_layout, **options)
     if dynamic:
         _check_dynamic(call.problem)
-    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return api.compiled(source, target).run([*call.inputs, *captured], q)
+    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
 
 
 def paged(

@@ -35,16 +35,20 @@ SIZE = re.compile(r"\$([bij_])(\d+)")
 TEMPORARY = re.compile(r"t\d+")
 
 
-class Traced(NamedTuple):
-    """The regions of a call: what follows the problem line, and the captured arrays in the order of the arguments.
+class Regions(NamedTuple):
+    """The functions of a call without the values that they read.
 
     Attributes:
-      places: `_capture.place` of each array as the function has it.
+      text: what follows the problem line.
+      names: of the captured arrays, in the order of the arguments.
+      differentiable: those of them that score_mod reads and that are of floats.
+      indices: those of "bhij" that functions read.
     """
 
     text: str = ""
-    arrays: tuple[Any, ...] = ()
-    places: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
+    differentiable: tuple[str, ...] = ()
+    indices: str = ""
 
     @property
     def form(self) -> str:
@@ -54,6 +58,18 @@ class Traced(NamedTuple):
     def fill(self, opened: str) -> str:
         """The regions of a kernel: "?" where it leaves sizes open, as `opened` says of "bij"."""
         return SIZE.sub(lambda x: "?" if x[1] in opened or (x[1] == ANY and opened) else x[2], self.text)
+
+
+class Traced(NamedTuple):
+    """The regions of a call, and the captured arrays in the order of the arguments.
+
+    Attributes:
+      places: `_capture.place` of each array as the function has it.
+    """
+
+    regions: Regions = Regions()
+    arrays: tuple[Any, ...] = ()
+    places: tuple[Any, ...] = ()
 
 
 def trace(
@@ -76,7 +92,7 @@ def trace(
       open_indices: for a kernel that serves other sizes too, which of "bhij" run below a size that is open; None where
         all sizes are static.
       is_form: the kernel is chosen later: the text says of each size of an array which index runs below it, and
-        `Traced.fill` makes it that of a kernel.
+        `Regions.fill` makes it that of a kernel.
       is_on_device: the captured arrays are tensors on a device: those that `Traced.arrays` then has. None where the
         caller checks it.
 
@@ -112,14 +128,10 @@ def trace(
     regions = [printer.region(*region) for region in results]
     captures = [f"%{name} : {kind}" for name, kind, _ in printer.captures.values()]
     head = [f"captures({', '.join(captures)})"] if captures else []
+    names = tuple(name for name, _, _ in printer.captures.values())
     arrays = tuple(_where(name, array, is_on_device) for name, _, array in printer.captures.values())
-    return Traced("\n".join(head + regions), arrays, tuple(printer.captures))
-
-
-def names(text: str) -> list[str]:
-    """The names of what the regions of this text read, in the order of the arguments."""
-    head = text.partition("\n")[0]
-    return re.findall(r"%(\w+) :", head) if head.startswith("captures(") else []
+    text = "\n".join(head + regions)
+    return Traced(Regions(text, names, tuple(printer.differentiable), printer.indices), arrays, tuple(printer.captures))
 
 
 def _where(name: str, array: Array, is_on_device: bool | None) -> Any:
@@ -176,6 +188,9 @@ class _Printer:
         self._label: dict[tuple[Any, int], str] = {}
         # Where the array lies → its name, its MLIR type, itself as the kernel takes it.
         self.captures: dict[Any, tuple[str, str, Array]] = {}
+        # The names of arrays of floats that the score is made of.
+        self.differentiable: dict[str, None] = {}
+        self.indices = ""
 
     def capture(self, result: Symbol) -> None:
         """Learns how the result indexes arrays.
@@ -204,11 +219,16 @@ class _Printer:
         lines = []
         for symbol in _operands_first(result):
             if symbol.kind == _capture.ARRAY:
-                names[symbol] = "%" + self._captured(symbol)[0]
+                name = self._captured(symbol)[0]
+                names[symbol] = f"%{name}"
+                if kind != "i1" and symbol.constant.dtype.kind not in "biu":
+                    self.differentiable[name] = None
                 continue
             if not symbol.template:
                 names[symbol] = f"%{symbol.label}"
                 continue
+            if symbol.label in INDICES and symbol.label not in self.indices:
+                self.indices += symbol.label
             operation = self._operation(symbol, [names[x] for x in symbol.operands])
             if operation not in printed:
                 printed[operation] = f"%{symbol.label or f't{len(printed)}'}"

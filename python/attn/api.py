@@ -241,8 +241,8 @@ def prepared(
 ) -> tuple[_kernel.Kernel, list[Any]]:
     """The kernel of a call of `sdpa`, and what it takes."""
     call = dense(q, k, v, target, **options)
-    source, captured = call.traced(score_mod, mask_mod, dynamic=dynamic)
-    return compiled(source, target), [*call.inputs, *captured]
+    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return compiled(source, target), [*call.inputs, *traced.arrays]
 
 
 def _plain_inputs(target: str, given: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
@@ -309,8 +309,8 @@ class Call(NamedTuple):
     inputs: list[Any]
     target: str
 
-    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool | None) -> tuple[str, tuple[Any, ...]]:
-        """The source of the kernel with its functions traced, and the arrays that they captured.
+    def traced(self, score_mod: Any, mask_mod: Any, *, dynamic: bool | None) -> tuple[str, _trace.Traced]:
+        """The source of the kernel, and its functions, traced.
 
         Args:
           score_mod, mask_mod: as in `sdpa`; or both together, traced before.
@@ -323,9 +323,9 @@ class Call(NamedTuple):
         if problem.sizes.b == 0 or (dynamic is not None and _checks.flag("dynamic", dynamic)):
             problem = problem.with_dynamic_sizes()  # no kernel is compiled for an empty batch alone
         elif dynamic is None:
-            problem = _lengths.seen.serve(problem, self.target, score_mod.form if is_traced else "")
+            problem = _lengths.seen.serve(problem, self.target, score_mod.regions.form if is_traced else "")
         if is_traced:
-            return problem.text(score_mod.fill(problem.open_sizes())), score_mod.arrays
+            return problem.text(score_mod.regions.fill(problem.open_sizes())), score_mod
         result = _trace.trace(
             score_mod,
             mask_mod,
@@ -334,7 +334,7 @@ class Call(NamedTuple):
             open_indices=problem.open_indices(),
             is_on_device=_cuda.is_target(self.target),
         )
-        return problem.text(result.text), result.arrays
+        return problem.text(result.regions.text), result
 
 
 def dense(q: Any, k: Any, v: Any, target: str, **options: Any) -> Call:

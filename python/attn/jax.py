@@ -41,23 +41,18 @@ class _Call(NamedTuple):
     """All of a call but its arrays.
 
     Attributes:
-      names: of the tensors; behind them stands what functions read, `captured`.
+      names: of the tensors; behind them stands what functions read, of `regions.names`.
     """
 
     names: tuple[str, ...]
     options: tuple[tuple[str, Any], ...]
-    regions: str = ""
+    regions: _trace.Regions = _trace.Regions()
     grad: tuple[str, ...] = ()
     has_dlse: bool = False
 
     def named(self, arrays: tuple[Any, ...]) -> dict[str, Any]:
         """The tensors by name, without those that functions read."""
         return dict(zip(self.names, arrays, strict=False))
-
-    @property
-    def captured(self) -> tuple[str, ...]:
-        """The names of what functions read."""
-        return tuple(_trace.names(self.regions))
 
 
 def sdpa(
@@ -198,12 +193,12 @@ def _apply(
 ) -> Any:
     """What a call returns; `scores` are below what the indices of its functions run."""
     _register()
-    regions = _trace.Traced()
+    traced = _trace.Traced()
     if score_mod is not None or mask_mod is not None:
         element = "f64" if tensors["q"].dtype == np.float64 else "f32"
-        regions = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
-    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), regions.text)
-    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *regions.arrays))
+        traced = _traced(score_mod, mask_mod, scores, element, is_form="cu_seqlens_q" not in tensors)
+    call = _Call(tuple(tensors), tuple((n, x) for n, x in options.items() if x is not None), traced.regions)
+    out, lse, row_max, _ = _differentiable(call, (*tensors.values(), *traced.arrays))
     rows = [lse] if _checks.flag("return_lse", return_lse) else []
     rows += [jax.lax.stop_gradient(row_max)] if _checks.flag("return_max", return_max) else []
     return (out, *rows) if rows else out
@@ -229,11 +224,11 @@ def _traced(score_mod: Any, mask_mod: Any, scores: tuple[int, ...], element: str
 
     token = _capture.STAND_INS.set(stand_in)
     try:
-        regions = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None, is_form=is_form)
+        traced = _trace.trace(score_mod, mask_mod, scores, element, is_on_device=None, is_form=is_form)
     finally:
         _capture.STAND_INS.reset(token)
-    arrays = tuple(_operand(x, element) if _tensor.is_tracer(x) else _constant(x) for x in regions.arrays)
-    return regions._replace(arrays=arrays)
+    arrays = tuple(_operand(x, element) if _tensor.is_tracer(x) else _constant(x) for x in traced.arrays)
+    return traced._replace(arrays=arrays)
 
 
 def _operand(array: Any, element: str) -> Any:
@@ -262,8 +257,8 @@ def _differentiable(call: _Call, arrays: tuple[Any, ...]) -> Any:
 
 def _forward(call: _Call, arrays: tuple[Any, ...]) -> Any:
     values = tuple(x.value for x in arrays)
-    names = (*call.names, *call.captured)
-    known = (*DIFFERENTIABLE, *_read_in_scores(call, values))
+    names = (*call.names, *call.regions.names)
+    known = (*DIFFERENTIABLE, *call.regions.differentiable)
     wanted = {name: () for name, x in zip(names, arrays, strict=True) if name in known and x.perturbed}
     results = _differentiable(call, values)  # another order of gradient comes to its own error
     return results, (values, results, wanted)
@@ -276,7 +271,7 @@ def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
     if isinstance(dout, jax.custom_derivatives.SymbolicZero):
         dout = jnp.zeros_like(out)
     # In the order of the arguments, whatever order a dictionary has.
-    order = (*call.names, *call.captured)
+    order = (*call.names, *call.regions.names)
     names = tuple(name for name in order if name in wanted)
     grads: dict[str, Any] = {}
     if names:
@@ -284,14 +279,6 @@ def _backward(call: _Call, saved: Any, cotangents: Any) -> Any:
         found = _first_order(back, (*values, out, row_max, log_sum, dout, *([dlse] if has_dlse else [])))
         grads = dict(zip(names, found, strict=True))
     return (tuple(grads.get(name) for name in order),)
-
-
-def _read_in_scores(call: _Call, values: tuple[Any, ...]) -> list[str]:
-    """What score_mod reads, of floats; the derivative by what mask_mod compares is 0."""
-    of_scores, _, _ = call.regions.partition("\nmask_mod {")
-    captured = zip(call.captured, values[len(call.names) :], strict=True)
-    is_read = {name: f"tensor.extract %{name}[" in of_scores for name in call.captured}
-    return [name for name, x in captured if is_read[name] and jnp.issubdtype(x.dtype, jnp.floating)]
 
 
 _differentiable.defvjp(_forward, _backward, symbolic_zeros=True)
@@ -339,15 +326,11 @@ def _fold(call: _Call, size: int, is_batched: list[bool], arrays: tuple[Any, ...
     """The arrays with the new dimension, which is their first, in their batch; None where that is not the same call."""
     named, batched = call.named(arrays), call.named(tuple(is_batched))
     is_packed = "cu_seqlens_q" in named
-    if (
-        is_packed
-        or "attn.index batch" in call.regions
-        or any(batched.get(name) or name in call.grad for name in UNBATCHED)
-    ):
+    if is_packed or "b" in call.regions.indices or any(batched.get(name) or name in call.grad for name in UNBATCHED):
         return None
-    captures = len(call.captured)
+    captures = len(call.regions.names)
     is_captured_batched = any(is_batched[len(call.names) : len(call.names) + captures])
-    if is_captured_batched or any(name in call.grad for name in call.captured):
+    if is_captured_batched or any(name in call.grad for name in call.regions.names):
         return None
     batch = named["q"].shape[1 if batched["q"] else 0]
     result = []

@@ -173,7 +173,7 @@ def test_tensors_of_one_call_are_on_one_device():
 
 @pytest.mark.parametrize("name", ["bias", "sink", "captured"])
 def test_gradients_that_gpus_have_no_kernels_for(device, name):
-    """By formulas on the device, with a warning: those of the same call on the CPU."""
+    """The backward pass refuses them, and what the error says to write gives the others."""
     q, k, v = qkv()
     other = torch.randn((1, 1, SQ, SK) if name == "bias" else HQ).requires_grad_()
 
@@ -182,12 +182,23 @@ def test_gradients_that_gpus_have_no_kernels_for(device, name):
         return at.sdpa(q, k, v, enable_gqa=True, causal="bottom_right", **options)
 
     given = other.detach().half().requires_grad_() if name == "bias" else other
-    out = call(q, k, v, given)
-    with pytest.warns(RuntimeWarning, match="attn.torch: gradients of .* have no kernel for GPUs; all gradients of"):
-        found = gradients(out, (q, k, v, given))
-    same = doubles(q, k, v, given)
-    for x, y in zip(found, gradients(call(*same), same), strict=True):
-        close(x, y, x.dtype, of=torch.float16)
+    out, called = call(q, k, v, given), "x" if name == "captured" else name
+    message = rf"expected gradients of query, key and value on a GPU, found {called} to .*, or write {called}\.detach"
+    with pytest.raises(RuntimeError, match=message):
+        gradients(out, (q, k, v, given))
+    same = doubles(q, k, v)
+    found = gradients(call(q, k, v, given.detach()), (q, k, v))
+    for x, y in zip(found, gradients(call(*same, given.detach().double()), same), strict=True):
+        close(x, y, x.dtype)
+
+
+def test_gradients_of_packed_sequences_that_gpus_have_no_kernels_for(device):
+    q, k, v = (draw(SQ, heads, D) for heads in (HQ, HKV, HKV))
+    rows, sink = torch.tensor([0, 5, SQ], dtype=torch.int32), torch.randn(HQ).requires_grad_()
+    out = at.varlen_sdpa(q, k, v, rows, rows, sink=sink)
+    with pytest.raises(RuntimeError, match=r"found sink to require one, .* write sink\.detach"):
+        gradients(out, (q, sink))
+    assert gradients(at.varlen_sdpa(q, k, v, rows, rows, sink=sink.detach()), (q,))[0].isfinite().all()
 
 
 @pytest.fixture

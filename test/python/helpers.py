@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 
 import attn
-from attn import _backward, _chain, _forward
+from attn.reference import _backward, _chain, _forward
 
 BF16, F16 = ml_dtypes.bfloat16, np.float16
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}

@@ -66,7 +66,7 @@ def problem(group, dtype="f32", line="", grad="q,k,v", target="host", **options)
     mod, tables = GROUPS[group](rng, np.dtype(TYPES[element]))
     traced = _trace.trace(mod, None, (B, HQ, SQ, SK), element)
     names = (*grad.split(","), *tables)
-    text = f"{LINE} {dtype} {line} grad={','.join(names)}\n{traced.text}"
+    text = f"{LINE} {dtype} {line} grad={','.join(names)}\n{traced.regions.text}"
     kernel = attn.compile(text, target, name="sdpa_backward", fail_on_fallback=True, cache=False)
     shapes = ((B, HQ, SQ, D), (B, HKV, SK, D), (B, HKV, SK, DV), (B, HQ, SQ, DV))
     q, k, v, dout = (rng.standard_normal(shape).astype(TYPES[dtype]) for shape in shapes)
@@ -177,7 +177,7 @@ score_mod {
 
 def open_problem(mod, sizes, names):
     """A kernel for all batches, heads and lengths, and the text that it is compiled from."""
-    traced = _trace.trace(mod, None, sizes, "f32", open_indices="bhij").text
+    traced = _trace.trace(mod, None, sizes, "f32", open_indices="bhij").regions.text
     traced = re.sub(r"(%buckets(?:\[%\w+\])? : tensor<)\?", r"\g<1>17", traced)
     text = f"b? hq? hkv? sq? sk? d16 f32 grad=q,{','.join(names)}\n{traced}"
     return attn.compile(text, name="sdpa_backward", fail_on_fallback=True, cache=False), traced

@@ -14,7 +14,7 @@ import pytest
 
 import attn
 import processor
-from attn import _forward
+from attn.reference import _forward
 from helpers import assert_within
 from paths import ATTNC
 

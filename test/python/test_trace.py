@@ -25,7 +25,7 @@ LEARNED = np.array(1.5)
 def test_the_text_is_what_the_contract_says():
     traced = _trace.trace(lambda s, b, h, i, j: s - SLOPES[h] * (i - j), lambda b, h, i, j: i >= j, SCORES)
     assert (
-        traced.text
+        traced.regions.text
         == """captures(%SLOPES : tensor<4xf32>)
 score_mod {
 ^bb0(%score: f32):
@@ -51,7 +51,18 @@ mask_mod {
 
 
 def test_nothing_to_trace_is_no_text():
-    assert _trace.trace(None, None, SCORES) == ("", (), ())
+    assert _trace.trace(None, None, SCORES) == (("", (), (), ""), (), ())
+
+
+def test_what_functions_read():
+    """Floats that score_mod reads have a gradient: neither integers nor what the mask compares have."""
+    limits, buckets = np.arange(4.0), np.arange(13)
+    regions = _trace.trace(
+        lambda s, b, h, i, j: s + TABLE[h, buckets[j]] - SLOPES[h], lambda b, h, i, j: limits[h] + SLOPES[h] < j, SCORES
+    ).regions
+    assert regions.names == ("TABLE", "buckets", "SLOPES", "limits")
+    assert regions.differentiable == ("TABLE", "SLOPES")
+    assert sorted(regions.indices) == ["h", "j"]
 
 
 def helper(x, h):
@@ -106,7 +117,7 @@ MASK_MODS = {
 def test_score_mods_mean_what_they_say(rng, name):
     score = rng.standard_normal(SCORES)
     traced = _trace.trace(SCORE_MODS[name], None, SCORES, "f64")
-    found = region.run(traced.text, traced.arrays, SCORES, score)["score_mod"]
+    found = region.run(traced.regions.text, traced.arrays, SCORES, score)["score_mod"]
     expected = SCORE_MODS[name](score, *INDICES)
     np.testing.assert_allclose(
         np.broadcast_to(found, SCORES), np.broadcast_to(expected, SCORES), rtol=1e-12, atol=1e-12
@@ -116,22 +127,22 @@ def test_score_mods_mean_what_they_say(rng, name):
 @pytest.mark.parametrize("name", MASK_MODS)
 def test_mask_mods_mean_what_they_say(name):
     traced = _trace.trace(None, MASK_MODS[name], SCORES)
-    found = region.run(traced.text, traced.arrays, SCORES)["mask_mod"]
+    found = region.run(traced.regions.text, traced.arrays, SCORES)["mask_mod"]
     np.testing.assert_array_equal(np.broadcast_to(found, SCORES), np.broadcast_to(MASK_MODS[name](*INDICES), SCORES))
 
 
 def test_values_of_arrays_are_not_part_of_the_text():
     def text(table):
-        return _trace.trace(None, lambda b, h, i, j: table[b, i] % 2 == table[b, j], SCORES).text
+        return _trace.trace(None, lambda b, h, i, j: table[b, i] % 2 == table[b, j], SCORES).regions.text
 
     assert text(DOCUMENTS) == text(DOCUMENTS - 5)
     assert text(DOCUMENTS) != text(DOCUMENTS.astype(np.int32))
 
 
 def test_remainders_of_what_may_be_negative_are_floored():
-    assert "remsi" in _trace.trace(None, lambda b, h, i, j: i % 4 == 0, SCORES).text
-    assert "remsi" not in _trace.trace(None, lambda b, h, i, j: (i - j) % 4 == 0, SCORES).text
-    assert "remsi" not in _trace.trace(None, lambda b, h, i, j: DOCUMENTS[b, j] % 4 == 0, SCORES).text
+    assert "remsi" in _trace.trace(None, lambda b, h, i, j: i % 4 == 0, SCORES).regions.text
+    assert "remsi" not in _trace.trace(None, lambda b, h, i, j: (i - j) % 4 == 0, SCORES).regions.text
+    assert "remsi" not in _trace.trace(None, lambda b, h, i, j: DOCUMENTS[b, j] % 4 == 0, SCORES).regions.text
 
 
 def test_constants_in_the_syntax_of_mlir():
@@ -157,7 +168,7 @@ def test_captured_arrays_become_what_kernels_take():
     }  # fmt: skip
     for table, element, dtype in arrays.values():
         traced = _trace.trace(lambda s, b, h, i, j, table=table: s + table[h], None, SCORES)
-        assert traced.text.startswith(f"captures(%table : tensor<4x{element}>)")
+        assert traced.regions.text.startswith(f"captures(%table : tensor<4x{element}>)")
         assert traced.arrays[0].dtype == dtype
         assert type(traced.arrays[0]) is np.ndarray
     assert np.shares_memory(_trace.trace(lambda s, b, h, i, j: s + TABLE[h, i], None, SCORES).arrays[0], TABLE)
@@ -174,7 +185,7 @@ def test_one_array_is_one_argument_and_names_are_free():
     mask = q = t1 = SLOPES  # names that a kernel has already
     other = SLOPES.copy()
     traced = _trace.trace(lambda s, b, h, i, j: s + mask[h] + q[h] + t1[h] + other[h], None, SCORES)
-    captures, _ = region.split(traced.text)
+    captures, _ = region.split(traced.regions.text)
     assert list(captures) == ["captured_mask", "other"]
 
     def make(n):
@@ -183,12 +194,13 @@ def test_one_array_is_one_argument_and_names_are_free():
 
     first, second = make(1), make(2)
     traced = _trace.trace(lambda s, b, h, i, j: first(s, h) + second(s, h), None, SCORES)
-    assert list(region.split(traced.text)[0]) == ["table", "table_2"]
+    assert list(region.split(traced.regions.text)[0]) == ["table", "table_2"]
 
 
 def test_sizes_of_arrays_are_open_in_dynamic_problems():
     def sizes(function, open_indices="bhij"):
-        return re.findall("tensor<(.*?)x[if]", _trace.trace(None, function, SCORES, open_indices=open_indices).text)[0]
+        text = _trace.trace(None, function, SCORES, open_indices=open_indices).regions.text
+        return re.findall("tensor<(.*?)x[if]", text)[0]
 
     assert sizes(lambda b, h, i, j: DOCUMENTS[b, j] == 0) == "?x?"
     assert sizes(lambda b, h, i, j: DOCUMENTS[b, j] == 0, None) == "2x13"
@@ -200,12 +212,12 @@ def test_sizes_of_arrays_are_open_in_dynamic_problems():
 
 def test_dlpack_objects_and_hidden_arrays():
     exporter = Exporter(SLOPES)
-    assert "%exporter" in _trace.trace(lambda s, b, h, i, j: s * exporter[h], None, SCORES).text
+    assert "%exporter" in _trace.trace(lambda s, b, h, i, j: s * exporter[h], None, SCORES).regions.text
     config = types.SimpleNamespace(slopes=SLOPES)
     with pytest.raises(TypeError, match=r"attn.capture\(array\)\[...\] for an array that the tracer"):
         _trace.trace(lambda s, b, h, i, j: s * config.slopes[h], None, SCORES)
     config.slopes = attn.capture(SLOPES, "slopes")
-    text = _trace.trace(lambda s, b, h, i, j: s * config.slopes[h], None, SCORES).text
+    text = _trace.trace(lambda s, b, h, i, j: s * config.slopes[h], None, SCORES).regions.text
     assert text.startswith("captures(%slopes : tensor<4xf32>)")
     np.testing.assert_array_equal(config.slopes[INDICES[1]], SLOPES[INDICES[1]])
 
@@ -223,13 +235,13 @@ class Model:
 
 
 def test_methods_callables_and_recursion():
-    expected = _trace.trace(lambda s, b, h, i, j: s + SLOPES[h], None, SCORES).text
-    assert _trace.trace(Model(), None, SCORES).text == expected
+    expected = _trace.trace(lambda s, b, h, i, j: s + SLOPES[h], None, SCORES).regions.text
+    assert _trace.trace(Model(), None, SCORES).regions.text == expected
 
     def repeat(x, h, n):
         return x if n == 0 else repeat(x * SLOPES[h], h, n - 1)
 
-    assert _trace.trace(lambda s, b, h, i, j: repeat(s, h, 3), None, SCORES).text.count("arith.mulf") == 3
+    assert _trace.trace(lambda s, b, h, i, j: repeat(s, h, 3), None, SCORES).regions.text.count("arith.mulf") == 3
 
 
 def test_the_function_itself_is_left_as_it_was():
@@ -247,7 +259,7 @@ def test_deep_expressions_need_no_recursion():
             s = s + n
         return s
 
-    assert _trace.trace(mod, None, SCORES).text.count("arith.addf") == 3000
+    assert _trace.trace(mod, None, SCORES).regions.text.count("arith.addf") == 3000
 
 
 NO_TRUTH = "expected no truth value .* write &, [|], ~ and attn.where"
@@ -287,6 +299,6 @@ def test_what_cannot_be_traced_says_what_to_write(name):
 def test_positions_that_a_clip_holds_inside_are_fine():
     traced = _trace.trace(lambda s, b, h, i, j: s + TABLE[h, attn.clip(i - j, 0, 20)], None, SCORES)
     score = np.zeros(SCORES)
-    found = region.run(traced.text, traced.arrays, SCORES, score)["score_mod"]
+    found = region.run(traced.regions.text, traced.arrays, SCORES, score)["score_mod"]
     expected = TABLE[INDICES[1], np.clip(INDICES[2] - INDICES[3], 0, 20)]
     np.testing.assert_array_equal(found, np.broadcast_to(expected, SCORES))

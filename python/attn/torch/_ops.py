@@ -1,7 +1,7 @@
 """The operators `attn::sdpa` and `attn::sdpa_backward` of PyTorch: what they run, and all that PyTorch asks of one.
 
 Their arguments are tensors and constants alone, so that graphs of torch.compile and torch.export hold them as they are:
-functions are there as the text of their regions and the arrays that these read.
+functions are there as the text of their regions, and the names and tensors of what these read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 
 import attn
 from attn import _trace, _words
-from attn.torch import _context, _formulas, _place
+from attn.torch import _context, _place
 
 KINDS = {"Bounds": "int[]?", "Integer": "int?", "Positive": "float?"}
 # Of the tensors, those that have a gradient; the names are those of `attn.sdpa_backward`.
@@ -29,7 +29,11 @@ CAPTURE = "captures."  # and a number: one of the tensors that functions of scor
 
 
 class Call(NamedTuple):
-    """The arguments of a call, in the order of the schema."""
+    """The arguments of a call, in the order of the schema.
+
+    Attributes:
+      captured: the names of the captures, with "," between.
+    """
 
     q: torch.Tensor
     k: torch.Tensor
@@ -47,6 +51,7 @@ class Call(NamedTuple):
     align: str | None = None
     dropout: float | None = None
     regions: str = ""
+    captured: str = ""
     dynamic: bool | None = None
     words: tuple[Any, ...] = ()
 
@@ -73,7 +78,11 @@ class Call(NamedTuple):
     def tensors(self) -> dict[str, torch.Tensor]:
         """The tensors by name; those that functions read by that of the function's argument."""
         found = {name: x for name, x in zip(self._fields, self, strict=True) if isinstance(x, torch.Tensor)}
-        return found | dict(zip(_trace.names(self.regions), self.captures, strict=True))
+        return found | dict(zip(self.functions().names, self.captures, strict=True))
+
+    def functions(self) -> _trace.Regions:
+        """The functions of the call."""
+        return _trace.Regions(self.regions, tuple(self.captured.split(",")) if self.captured else ())
 
     def options(self) -> dict[str, Any]:
         """The keywords of `attn.sdpa` beside q, k and v."""
@@ -89,7 +98,7 @@ class Call(NamedTuple):
             seed, offset = self.seeds.tolist()
             named["dropout"] = (self.dropout, seed, offset)
         if self.regions:
-            named["score_mod"] = _trace.Traced(self.regions, tuple(x.detach() for x in self.captures))
+            named["score_mod"] = _trace.Traced(self.functions(), tuple(x.detach() for x in self.captures))
         return {name: x for name, x in {**named, **words}.items() if x is not None} | {"dynamic": self.dynamic}
 
 
@@ -97,7 +106,7 @@ RESULTS = "Tensor dout, Tensor out, Tensor max, Tensor log_sum"
 TENSORS = "Tensor q, Tensor k, Tensor v, Tensor[] captures"
 INPUTS = "Tensor? bias=None, Tensor? mask=None, Tensor? sink=None, Tensor? q_lengths=None, Tensor? kv_lengths=None, "
 INPUTS += "Tensor? offsets=None, Tensor? seeds=None, float? scale=None, str? causal=None, "
-INPUTS += 'str? align=None, float? dropout=None, str regions="", bool? dynamic=None'
+INPUTS += 'str? align=None, float? dropout=None, str regions="", str captured="", bool? dynamic=None'
 INPUTS += "".join(f", {KINDS[form]} {name}=None" for name, form in _words.FORMS.items())
 
 
@@ -132,10 +141,8 @@ def _run_backward(
 ) -> list[torch.Tensor]:
     call, wanted = Call.of(arguments), grad.split(",")
     options = _place.options(call.tensors(), call.options())
-    if "target" in options and _formulas.needs_formulas(wanted):
-        made = _formulas.gradients(call, dout, out, row_max, log_sum, dlse, wanted)
-        return [x.to(call.input(name).dtype).contiguous() for name, x in zip(wanted, made, strict=True)]
     names = argument_names(call, wanted)
+    _place.check_gradients(names, options)
     found = attn.sdpa_backward(call.q, call.k, call.v, out, (row_max, log_sum), dout, dlse=dlse, grad=names, **options)
     # of a sink attn has float32
     return [found[name].to(call.input(x).dtype) for name, x in zip(names, wanted, strict=True)]
@@ -143,7 +150,7 @@ def _run_backward(
 
 def argument_names(call: Call, wanted: list[str]) -> tuple[str, ...]:
     """What `attn.sdpa_backward` calls the inputs of these names."""
-    captured = _trace.names(call.regions)
+    captured = call.functions().names
     return tuple(captured[int(x.removeprefix(CAPTURE))] if x.startswith(CAPTURE) else x for x in wanted)
 
 

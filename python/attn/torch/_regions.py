@@ -16,15 +16,15 @@ from attn.torch import _pieces
 Shape = tuple[int, ...]
 
 
-class Regions(NamedTuple):
-    """The text of both functions, and what it reads in the order of the kernel's arguments.
+class Functions(NamedTuple):
+    """Both functions, traced, and what they read in the order of the kernel's arguments.
 
     Attributes:
       wanted: which of the tensors have a gradient.
       numbers: of those that are in the graph of torch.compile, which they are in its list; −1 for others.
     """
 
-    text: str
+    regions: _trace.Regions
     tensors: list[Any]
     wanted: list[bool]
     numbers: list[int]
@@ -41,8 +41,8 @@ class _Reads(TorchFunctionMode):
         return function(*arguments, **(keywords or {}))
 
 
-def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, list[torch.Tensor]]:
-    """The regions of both functions and the tensors that they capture, in the order of the kernel's arguments.
+def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> tuple[str, str, list[torch.Tensor]]:
+    """The text of both functions, the names of what they capture, with "," between, and these tensors, in this order.
 
     A tensor that requires a gradient is itself in the graph, others are views of their memory. torch.compile traces the
     functions once, while it traces, and has the result as constants; the functions are then among what it guards.
@@ -61,12 +61,13 @@ def traced(score_mod: Any, mask_mod: Any, scores: Shape, dtype: torch.dtype) -> 
         leaves: list[Any] = []
         forms = (_pieces.take(score_mod, given, leaves), _pieces.take(mask_mod, given, leaves))
         found = (forms, scores, element, *leaves)
-        text, wanted, numbers = _text(*found), _wanted(*found), _numbers(*found)
+        text, names, wanted, numbers = _text(*found), _names(*found), _wanted(*found), _numbers(*found)
         tensors = [given[n] if n >= 0 else _tensor(place, *found) for place, n in enumerate(numbers)]
     else:
-        text, tensors, wanted, numbers = _traced(score_mod, mask_mod, scores, element)
+        regions, tensors, wanted, numbers = _traced(score_mod, mask_mod, scores, element)
+        text, names = regions.text, ",".join(regions.names)
     sums = torch.float64 if element == "f64" else torch.float32
-    return text, [_as_read(x, y, n >= 0, sums) for x, y, n in zip(tensors, wanted, numbers, strict=True)]
+    return text, names, [_as_read(x, y, n >= 0, sums) for x, y, n in zip(tensors, wanted, numbers, strict=True)]
 
 
 def _as_read(x: torch.Tensor, is_wanted: bool, is_of_graph: bool, sums: torch.dtype) -> torch.Tensor:
@@ -81,7 +82,12 @@ def _as_read(x: torch.Tensor, is_wanted: bool, is_of_graph: bool, sums: torch.dt
 
 @torch.compiler.assume_constant_result
 def _text(*pieces: Any) -> str:
-    return _of_pieces(*pieces).text
+    return _of_pieces(*pieces).regions.text
+
+
+@torch.compiler.assume_constant_result
+def _names(*pieces: Any) -> str:
+    return ",".join(_of_pieces(*pieces).regions.names)
 
 
 @torch.compiler.assume_constant_result
@@ -99,7 +105,7 @@ def _tensor(place: int, *pieces: Any) -> torch.Tensor:
     return _of_pieces(*pieces).tensors[place]
 
 
-def _of_pieces(forms: tuple[_pieces.Node, _pieces.Node], scores: Shape, element: str, *leaves: Any) -> Regions:
+def _of_pieces(forms: tuple[_pieces.Node, _pieces.Node], scores: Shape, element: str, *leaves: Any) -> Functions:
     slots: dict[Any, _pieces.Slot] = {}
     score_mod, mask_mod = (_pieces.put(x, leaves, slots) for x in forms)
     return _traced(score_mod, mask_mod, scores, element, slots)
@@ -114,7 +120,7 @@ def _as_tensor(array: Any) -> torch.Tensor:
 
 def _traced(
     score_mod: Any, mask_mod: Any, scores: Shape, element: str, slots: dict[Any, _pieces.Slot] | None = None
-) -> Regions:
+) -> Functions:
     slots = {} if slots is None else slots
     tensors: dict[Any, Any] = {}
     # Transforms of torch.func take gradients of arguments alone: attn refuses captured tensors that require one.
@@ -127,9 +133,8 @@ def _traced(
             found = [None if place in slots else _as_tensor(x) for x, place in read]
     finally:
         _capture.TENSORS.reset(token)
-    of_scores = result.text.partition("\nmask_mod {")[0] if score_mod is not None else ""
     wanted, numbers = [], []
-    for n, (name, place) in enumerate(zip(_trace.names(result.text), result.places, strict=True)):
+    for n, (name, place) in enumerate(zip(result.regions.names, result.places, strict=True)):
         slot, given = slots.get(place), tensors.get(place)
         if given is _capture.MIXED:
             raise TypeError(
@@ -137,7 +142,7 @@ def _traced(
                 "write x.detach().clone() for the latter"
             )
         is_wanted = given is not None if slot is None else is_recorded and slot.requires_grad
-        if is_wanted and f"tensor.extract %{name}[" not in of_scores:
+        if is_wanted and name not in result.regions.differentiable:
             raise TypeError(
                 f"expected mask_mod to read tensors that require no gradient, found {name}, which does and has none; "
                 f"write {name}.detach()"
@@ -154,4 +159,4 @@ def _traced(
                 "expected score_mod to read a captured tensor that requires a gradient by position, found a view of it "
                 "(.T, reshape, slices), which has no gradient; make it outside of score_mod"
             )
-    return Regions(result.text, found, wanted, numbers)
+    return Functions(result.regions, found, wanted, numbers)

@@ -43,7 +43,7 @@ def sdpa(
     It runs in eager mode, under torch.compile without graph breaks, torch.export, autocast, inference mode and
     torch.func.vmap. out and lse have gradients of first order. Tensors are on the CPU, or all on one CUDA device; there
     kernels are compiled for its compute capability and start on PyTorch's current stream. Gradients of other inputs
-    than query, key and value have no kernels on GPUs: PyTorch's operators compute them, with a RuntimeWarning.
+    than query, key and value have no kernels on GPUs: a backward pass that needs one is an error.
 
     Args:
       query, key, value: (…, Hq, Sq, D), (…, Hkv, Sk, D), (…, Hkv, Sk, Dv), of one float type. Batches (…) broadcast,
@@ -114,9 +114,9 @@ def sdpa(
             raise ValueError("expected one of bias and an attn_mask of floats, found both; add them")
     causal = "top_left" if is_causal else causal
     offsets = next((x for x in (causal, align) if x is not None and not isinstance(x, str)), None)
-    regions, captures = "", []
+    regions, captured, captures = "", "", []
     if score_mod is not None or mask_mod is not None:
-        regions, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
+        regions, captured, captures = _regions.traced(score_mod, mask_mod, (*q.shape[:3], k.shape[2]), q.dtype)
     call = Call(
         q,
         k,
@@ -134,6 +134,7 @@ def sdpa(
         align=_alignment(align),
         dropout=dropout_p if dropout_p else None,
         regions=regions,
+        captured=captured,
         dynamic=dynamic,
         words=tuple([_word(form, words.get(name)) for name, form in _words.FORMS.items()]) if words else NO_WORDS,
     )

@@ -1,6 +1,6 @@
-"""The gradients of the textbook chain, one function a step, in float64: the chain rule of `attn._chain`.
+"""The gradients of the textbook chain, one function a step, in float64: the chain rule of `_chain`.
 
-`attn._backward` composes them for the whole; `attn.reference` re-exports them. Shapes are those of the forward. A
+`_backward` composes them for the whole; `attn.reference` re-exports them. Shapes are those of the forward. A
 gradient of exactly 0 passes nothing on, so that what stands at a removed key, NaN included, reaches nothing.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _chain
-from attn._dual import tanh_slope, times
+from attn.reference import _chain
+from attn.reference._dual import tanh_slope, times
 
 Array = npt.NDArray[Any]
 

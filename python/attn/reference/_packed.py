@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _capture, _checks
-from attn._backward import of_shape, sdpa_backward
-from attn._forward import sdpa
+from attn.reference._backward import of_shape, sdpa_backward
+from attn.reference._forward import sdpa
 
 Array = npt.NDArray[Any]
 

@@ -1,7 +1,7 @@
 """The backward of docs/Semantics.md, "Gradients", in NumPy and float64: `sdpa_backward`.
 
 `attn.reference` re-exports it. The formulas are those of FlashAttention-2 (Dao, arXiv:2307.08691), with dlse in Δ as in
-FlashAttention-4, and the chain rule of each step of the forward, which come from `attn._forward.steps`. A key that is
+FlashAttention-4, and the chain rule of each step of the forward, which come from `_forward.steps`. A key that is
 removed is removed by selection here too: nothing of it, NaN included, reaches a gradient.
 """
 
@@ -13,10 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _chain, _checks, _dual, _forward
-from attn._chain import apply
-from attn._chain_backward import apply_backward, fold, mask_backward, scale_backward, scores_backward, softcap_backward
-from attn._dual import times
+from attn import _capture, _checks
+from attn.reference import _chain, _dual, _forward
+from attn.reference._chain import apply
+from attn.reference._chain_backward import (
+    apply_backward,
+    fold,
+    mask_backward,
+    scale_backward,
+    scores_backward,
+    softcap_backward,
+)
+from attn.reference._dual import times
 
 Array = npt.NDArray[Any]
 

@@ -2,9 +2,9 @@
 
 It is written to be read, not to be fast: the score matrix is materialised. Where it differs from that page, it is
 wrong.
-`sdpa` is the whole forward; `scores … apply` (from `attn._chain`) are its steps; `init_state, online_step,
+`sdpa` is the whole forward; `scores … apply` (from `_chain`) are its steps; `init_state, online_step,
 merge_states, finalize` are the same mathematics over ranges of keys. `sdpa_backward` has the gradients,
-`apply_backward … scores_backward` (from `attn._chain_backward`) those of the steps. `varlen_sdpa` and its backward are
+`apply_backward … scores_backward` (from `_chain_backward`) those of the steps. `varlen_sdpa` and its backward are
 the same over packed sequences. Below: attention on paged caches, and with projections.
 """
 
@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from attn import _checks
-from attn._backward import of_shape, sdpa_backward
-from attn._chain import apply, dropout, mask, scale, scores, softcap, softmax
-from attn._chain_backward import (
+from attn._types import Integers
+from attn.reference._backward import of_shape, sdpa_backward
+from attn.reference._chain import apply, dropout, mask, scale, scores, softcap, softmax
+from attn.reference._chain_backward import (
     apply_backward,
     mask_backward,
     scale_backward,
@@ -27,11 +28,10 @@ from attn._chain_backward import (
     softcap_backward,
     softmax_backward,
 )
-from attn._forward import predicate, sdpa
-from attn._online import State, finalize, init_state, merge_states, online_step
-from attn._packed import varlen_sdpa, varlen_sdpa_backward
-from attn._philox import random_bits
-from attn._types import Integers
+from attn.reference._forward import predicate, sdpa
+from attn.reference._online import State, finalize, init_state, merge_states, online_step
+from attn.reference._packed import varlen_sdpa, varlen_sdpa_backward
+from attn.reference._philox import random_bits
 
 __all__ = [
     "State",

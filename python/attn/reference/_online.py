@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _chain
-from attn._chain import apply
+from attn.reference import _chain
+from attn.reference._chain import apply
 
 Array = npt.NDArray[Any]
 

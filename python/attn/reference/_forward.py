@@ -1,6 +1,6 @@
 """The whole forward of docs/Semantics.md in NumPy and float64: `sdpa`, and `predicate`, which keys a query keeps.
 
-`attn.reference` re-exports both. `steps` is what `sdpa` and its backward (attn._backward) share: all up to the softmax.
+`attn.reference` re-exports both. `steps` is what `sdpa` and its backward (_backward) share: all up to the softmax.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from attn import _capture, _chain, _checks, _tensor
-from attn._chain import apply, scores, softmax_terms
+from attn import _capture, _checks, _tensor
 from attn._types import Alignment, Integers, MaskMod, ScoreMod
+from attn.reference import _chain
+from attn.reference._chain import apply, scores, softmax_terms
 
 Array = npt.NDArray[Any]
 
