@@ -178,7 +178,9 @@ def test_merge(dtype):
     whole = attn.sdpa(q, k, v, bias=bias, return_max=True, return_log_sum=True)
     tolerance = 1e-5 if dtype == "float32" else 3e-3
     np.testing.assert_allclose(out.astype(np.float32), whole[0].astype(np.float32), atol=tolerance)
-    np.testing.assert_array_equal(row_max, whole[1])
+    np.testing.assert_array_equal(row_max, np.maximum(parts[0][1], parts[1][1]))
+    # The kernels of fewer keys may add up the products of a score in another order.
+    np.testing.assert_allclose(row_max, whole[1], rtol=1e-6)
     np.testing.assert_allclose(log_sum, whole[2], atol=1e-5)
     reference, terms = attn.reference.merge(parts[0][0], parts[0][1:], parts[1][0], parts[1][1:])
     np.testing.assert_allclose(out.astype(np.float64), reference, atol=tolerance)
