@@ -19,6 +19,39 @@ static constexpr int64_t kLineBytes = 64;
 /// Columns that attn.pack moves in whole vectors of every target.
 static constexpr int64_t kPackedColumns = 16;
 
+BackwardShape::BackwardShape(OpBuilder &b, BackwardStepOp step)
+    : step(step), loc(step.getLoc()), domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
+      type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))), rowType(type) {
+  if (step.getSchedule()->getInfo().takesNarrow)
+    rowType = cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()));
+  for (auto [map, spec] : llvm::zip(getMaps(step), getOperandSpecs(step)))
+    maps[spec.name] = map;
+  for (AffineExpr expr : maps["dkey"].getResults())
+    if (numBatch > 0 && expr.isFunctionOfDim(numBatch - 1)) {
+      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
+      groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
+    }
+}
+
+BackwardStepOp attn::createBackwardTile(OpBuilder &b, const BackwardShape &s, const OperandTiles &tiles,
+                                        ValueRange dcaptures, ValueRange transposed) {
+  auto get = [&](StringRef name) { return tiles.lookup(name).value; };
+  SmallVector<AffineMap> maps;
+  for (const OperandSpec &spec : getOperandSpecs(s.step))
+    if (AffineMap map = tiles.lookup(spec.name).map)
+      maps.push_back(map);
+  SmallVector<Type> types;
+  for (StringRef name : {"dquery", "dkey", "dvalue", "dbias"})
+    if (Value sum = get(name))
+      types.push_back(sum.getType());
+  llvm::append_range(types, dcaptures.getTypes());
+  return BackwardStepOp::create(b, s.loc, types, get("query"), get("key"), get("value"), get("lse"), get("dout"),
+                                get("delta"), get("log_sum"), get("bias"), get("mask"), get("dquery"), get("dkey"),
+                                get("dvalue"), get("dbias"), dcaptures,
+                                /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), s.step.getScaleValue(), transposed,
+                                s.step.getScaleAttr(), b.getAffineMapArrayAttr(maps), s.step.getScheduleAttr());
+}
+
 BackwardOperands::BackwardOperands(RewriterBase &b, BackwardStepOp step)
     : b(b), loc(step.getLoc()), step(step), schedule(cast<BackwardAttr>(*step.getSchedule())),
       sizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),

@@ -18,6 +18,33 @@ namespace attn {
 
 using Position = llvm::SmallVector<mlir::OpFoldResult>;
 
+/// What all tiles of a backward_step have in common.
+struct BackwardShape {
+  BackwardShape(mlir::OpBuilder &b, BackwardStepOp step);
+  unsigned queryPos() const { return numBatch; }
+  unsigned keyPos() const { return numBatch + 1; }
+  unsigned headPos() const { return numBatch + 2; }
+  unsigned valuePos() const { return numBatch + 3; }
+
+  mutable BackwardStepOp step;
+  mlir::Location loc;
+  llvm::SmallVector<mlir::OpFoldResult> domainSizes;
+  unsigned numBatch;
+  int64_t groupSize = 0;         ///< heads of Q that share one of K; 0 for all of them
+  mlir::FloatType type, rowType; ///< of the sums; of rows where products read them
+  llvm::StringMap<mlir::AffineMap> maps;
+};
+
+/// What a tile has of an operand, or adds to, and its map.
+struct OperandTile {
+  mlir::Value value;
+  mlir::AffineMap map;
+};
+using OperandTiles = llvm::StringMap<OperandTile>;
+/// The step of a tile, without regions; `tiles` are its operands by their names, without captures.
+BackwardStepOp createBackwardTile(mlir::OpBuilder &b, const BackwardShape &s, const OperandTiles &tiles,
+                                  mlir::ValueRange dcaptures = {}, mlir::ValueRange transposed = {});
+
 /// The part of an operand in a tile, without batch dimensions, and its map over (query, key, head, value).
 struct Part {
   mlir::Value source, value;

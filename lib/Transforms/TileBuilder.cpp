@@ -98,6 +98,10 @@ Value attn::toValue(OpBuilder &b, Location loc, OpFoldResult value) {
 
 Value attn::add(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
 
+Value attn::max(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
+
+Value attn::min(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
+
 /// min(max(upper - lower, 0), largest)
 Value attn::clampedDifference(OpBuilder &b, Location loc, Value upper, Value lower, int64_t largest) {
   Value difference = b.createOrFold<arith::SubIOp>(loc, upper, lower);
@@ -259,13 +263,8 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
                         auto slice = [&](AffineMap map) {
                           return [&, position = *map.getResultPosition(b.getAffineDimExpr(s.keyPos()))](
                                      Value segment) -> Value {
-                            Slice part;
-                            part.sizes = tensor::getMixedSizes(b, loc, segment);
-                            part.offsets.assign(part.sizes.size(), b.getIndexAttr(0));
-                            part.strides.assign(part.sizes.size(), b.getIndexAttr(1));
-                            part.offsets[position] = row;
-                            part.sizes[position] = b.getIndexAttr(tileRows);
-                            return createSlice(b, loc, segment, part);
+                            return createSlice(b, loc, segment,
+                                               getDimSlice(b, loc, segment, position, row, b.getIndexAttr(tileRows)));
                           };
                         };
                         return createStepOfSegments(b, s, at, llvm::map_to_vector(keys, slice(stepMaps[1])),
@@ -294,13 +293,7 @@ TileState attn::createStep(OpBuilder &b, const TileShape &s, TilePosition at, Va
         at.offsets[s.numBatch - 1] =
             affine::makeComposedFoldedAffineApply(b, loc, first + group, {OpFoldResult(kvHead), firstHead});
         auto getPart = [&](Value whole) {
-          Slice slice;
-          slice.sizes = tensor::getMixedSizes(b, loc, whole);
-          slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
-          slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
-          slice.offsets[s.numBatch - 1] = inTile;
-          slice.sizes[s.numBatch - 1] = b.getIndexAttr(s.headsPerStep);
-          return slice;
+          return getDimSlice(b, loc, whole, s.numBatch - 1, inTile, b.getIndexAttr(s.headsPerStep));
         };
         auto slicePart = [&](Value whole) { return createSlice(b, loc, whole, getPart(whole)); };
         TileState parts = llvm::map_to_vector(carried, slicePart), next(carried);

@@ -1,7 +1,8 @@
-//===- TileBuilder.h - the body of the flash loop ---------------*- C++ -*-===//
+//===- TileBuilder.h - tiles of attention -----------------------*- C++ -*-===//
 //
 // A TileShape is what all tiles of an online_step have in common. A TilePosition is
 // where one of them lies. Neither changes. Functions build at the builder's position.
+// Tiles of gradients share the DomainTile, its operands and the loops over columns.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,12 +38,19 @@ struct TileShape {
   mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
 };
 
-struct TilePosition {
-  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes; ///< in the domain of the step
-  mlir::OpFoldResult rows;                              ///< of queries
+/// Where a tile of any step lies in the domain (batch…, query, key, head, value). Of packed sequences, queries and keys
+/// count in their sequence.
+struct DomainTile {
+  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
+  mlir::Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
+  unsigned queryPos() const { return offsets.size() - 4; }
+  unsigned keyPos() const { return offsets.size() - 3; }
+};
+
+struct TilePosition : DomainTile {
+  mlir::OpFoldResult rows; ///< of queries
   mlir::Value tile, firstQuery, endQuery;
-  mlir::Value queryStart, keyStart; ///< of a packed sequence; null for others
-  mlir::Value lower, upper;         ///< the range of keys that is split off; null for all
+  mlir::Value lower, upper; ///< the range of keys that is split off; null for all
 };
 
 /// A block map: the kinds of all tiles (attn.classify_tile), if key ranges cannot express them.
@@ -120,8 +128,14 @@ TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, ml
 llvm::SmallVector<unsigned> getPositions(const TileShape &s, llvm::ArrayRef<unsigned> named);
 mlir::AffineMap getTileMap(const TileShape &s, llvm::ArrayRef<unsigned> named);
 llvm::SmallVector<unsigned, 2> getAccDims(const TileShape &s);
-/// The part of an operand that the tile covers; `map` is over the domain of the step.
-Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::AffineMap map);
+/// The part of an operand that a tile covers; `map` is over the domain of the step.
+Slice getSlice(mlir::OpBuilder &b, mlir::Location loc, const DomainTile &at, mlir::AffineMap map);
+inline Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const DomainTile &at, mlir::AffineMap map) {
+  return getSlice(b, s.step.getLoc(), at, map);
+}
+/// [offset, offset + size) of dimension `dim`, and all of the others.
+Slice getDimSlice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, unsigned dim, mlir::OpFoldResult offset,
+                  mlir::OpFoldResult size);
 mlir::Value emptyTile(mlir::OpBuilder &b, const TileShape &s, llvm::ArrayRef<unsigned> dims, mlir::Type type);
 mlir::Value sliceKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tile, unsigned keyDim,
                       int64_t perIndex = 1);
@@ -140,23 +154,56 @@ void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at,
 void cloneTileRegion(mlir::OpBuilder &b, mlir::Region &from, mlir::Region &to, mlir::Operation *before,
                      mlir::Operation *step, llvm::ArrayRef<mlir::OpFoldResult> offsets, IndexKind row,
                      llvm::function_ref<mlir::Value()> getEndRow);
+/// A bound, the batch index or the head of a tile of `step`, as a region of ranges reads it.
+mlir::Value evaluateIndex(mlir::OpBuilder &b, mlir::Operation *step, const DomainTile &at, IndexOp op);
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);
 ScheduleAttr packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
                        mlir::AffineMap &map, mlir::OpFoldResult count);
 
-//===----------------------------------------------------------------------===//
-// Loops and branches (KeyLoops.cpp)
-//===----------------------------------------------------------------------===//
-
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);
+
+//===----------------------------------------------------------------------===//
+// Loops and branches (ColumnLoops.cpp). Columns are the keys of a tile of queries, or the queries of a tile of keys.
+//===----------------------------------------------------------------------===//
+
 TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
                      TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body);
 /// The state of one of two branches.
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
+
+/// Accumulates `count` columns from `first` on.
+using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldResult count, TileState state)>;
+/// A step for each tile of `size` columns from `lower` to `upper`; the last one may be short.
+TileState createLoopOfTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
+                            TileState state, ColumnStep step);
+/// The same, with the short one behind the loop where both bounds are constants: all steps then have constant sizes.
+TileState createTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
+                      TileState state, ColumnStep step);
+
+/// Columns that a tile visits, [lower, upper), and those of them that all of its rows keep.
+struct ColumnRanges {
+  /// `bounds` are what a region of ranges yields, of which only columns in [first, end) are visited.
+  ColumnRanges(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> bounds, mlir::Value first,
+               mlir::Value end);
+  mlir::Value lower, upper, fullLower, fullUpper;
+  bool startsPartial, endsPartial; ///< columns in front of the full ones, and behind them, may be visited
+  bool isNeverFull;
+  int64_t startMultiple = 1; ///< full tiles begin a multiple of so many columns behind `lower`
+};
+/// Accumulates the tiles of [lower, upper).
+using ColumnTiles =
+    llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, bool isPartial, TileState state)>;
+/// The same of full tiles that start in [lower, upper), and sets where they end.
+using FullColumnTiles =
+    llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, TileState state, mlir::Value &end)>;
+/// Partial tiles, which evaluate the predicate, up to the first column that all rows keep; full tiles, which do not;
+/// then partial tiles again.
+TileState createColumnTiles(mlir::OpBuilder &b, mlir::Location loc, const ColumnRanges &ranges, TileState state,
+                            ColumnTiles tiles, FullColumnTiles fullTiles);
 
 /// Results of attn.classify_tile.
 enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
@@ -169,6 +216,8 @@ mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, T
 mlir::Value index(mlir::OpBuilder &b, mlir::Location loc, int64_t value);
 mlir::Value toValue(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult value);
 mlir::Value add(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value max(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 /// min(max(upper - lower, 0), largest)
 mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
                               int64_t largest);
