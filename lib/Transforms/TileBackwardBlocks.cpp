@@ -45,16 +45,6 @@ struct KernelShape : BackwardShape {
   bool hasQueryRows() const { return columns == RangeAxis::Keys; }
   unsigned rowPos() const { return hasQueryRows() ? queryPos() : keyPos(); }
   unsigned columnPos() const { return hasQueryRows() ? keyPos() : queryPos(); }
-  /// The dimension of the columns of an operand.
-  unsigned getWidth(StringRef name) const {
-    return name == "value" || name == "dout" || name == "dvalue" ? valuePos() : headPos();
-  }
-  Value getOperand(StringRef name) const {
-    return name == "query"   ? step.getQuery()
-           : name == "key"   ? step.getKey()
-           : name == "value" ? step.getValue()
-                             : step.getDout();
-  }
 
   BlockAttr schedule;
   RangeAxis columns; ///< that a block goes through
@@ -73,14 +63,14 @@ struct BlockTile : DomainTile {
 // Operands
 //===----------------------------------------------------------------------===//
 
-static Value slice(OpBuilder &b, const KernelShape &s, const BlockTile &at, Value operand, StringRef name) {
-  return createSlice(b, s.loc, operand, getSlice(b, s.loc, at, s.maps.lookup(name)));
+static Value slice(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name) {
+  return createSlice(b, s.loc, s.getOperand(name), getSlice(b, s.loc, at, s.getMap(name)));
 }
 
 /// The map of a tile's operand over (batch…, row, column), of which it has one batch index and head.
 static AffineMap getRowMap(Builder &b, const KernelShape &s, StringRef name, unsigned row) {
   SmallVector<AffineExpr> exprs;
-  for (AffineExpr expr : s.maps.lookup(name).getResults()) {
+  for (AffineExpr expr : s.getMap(name).getResults()) {
     AffineExpr position = b.getAffineConstantExpr(0);
     for (unsigned i = 0; i < s.numBatch; ++i)
       if (expr.isFunctionOfDim(i))
@@ -94,7 +84,7 @@ static AffineMap getRowMap(Builder &b, const KernelShape &s, StringRef name, uns
 
 static Value createSpace(OpBuilder &b, const KernelShape &s, int64_t tileRows, StringRef name, Type elementType) {
   SmallVector<int64_t> shape(s.numBatch, 1);
-  shape.append({tileRows, *getConstantIntValue(s.domainSizes[s.getWidth(name)])});
+  shape.append({tileRows, s.getColumns(s.getWidth(name))});
   auto tileType = RankedTensorType::get(shape, elementType);
   // No tensor.empty: CSE makes one of two, and bufferisation then one tile of two kernels, or copies of sums.
   return bufferization::AllocTensorOp::create(b, s.loc, tileType, /*dynamicSizes=*/ValueRange());
@@ -109,7 +99,7 @@ static Value sliceRows(OpBuilder &b, const KernelShape &s, Value tile, OpFoldRes
 /// `asFew`, as many as there are.
 static Value packRows(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, unsigned row,
                       int64_t tileRows, bool asFew) {
-  Value rows = slice(b, s, at, s.getOperand(name), name), tile = createSpace(b, s, tileRows, name, s.rowType);
+  Value rows = slice(b, s, at, name), tile = createSpace(b, s, tileRows, name, s.rowType);
   if (asFew)
     tile = sliceRows(b, s, tile, at.sizes[row]);
   ArrayAttr maps = b.getAffineMapArrayAttr({getRowMap(b, s, name, row), b.getMultiDimIdentityMap(s.numBatch + 2)});
@@ -125,29 +115,24 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
                             Value column, OpFoldResult count, bool isPartial, ValueRange sums) {
   at.offsets[s.columnPos()] = column;
   at.sizes[s.columnPos()] = count;
-  OperandTiles tiles;
+  Operands tiles;
   auto addTile = [&](StringRef name, Value tile) {
     bool isOfQueries = name == "query" || name == "dout" || name == "dquery";
     SmallVector<unsigned> dims = llvm::to_vector(llvm::seq<unsigned>(0, s.numBatch));
     dims.append({isOfQueries ? s.queryPos() : s.keyPos(), s.getWidth(name)});
     tiles[name] = {tile, AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), dims, b.getContext())};
   };
-  auto addSlice = [&](StringRef name, Value operand) {
-    if (operand)
-      tiles[name] = {slice(b, s, at, operand, name), s.maps.lookup(name)};
-  };
+  auto addSlice = [&](StringRef name) { tiles[name] = {slice(b, s, at, name), s.getMap(name)}; };
   for (StringRef name : {"query", "key", "value", "dout"})
     if (Value tile = rows.lookup(name))
       addTile(name, tile);
     else if (name == "value" && !s.hasQueryRows())
-      addSlice(name, s.step.getValue()); // of P alone, which does not read it
+      addSlice(name); // of P alone, which does not read it
     else
       addTile(name, packRows(b, s, at, name, s.columnPos(), s.schedule.getKeyTile(), /*asFew=*/true));
-  addSlice("lse", s.step.getLse());
-  addSlice("delta", s.step.getDelta());
-  addSlice("log_sum", s.step.getLogSum());
-  addSlice("bias", s.step.getBias());
-  addSlice("mask", s.step.getMask());
+  for (StringRef name : {"lse", "delta", "log_sum", "bias", "mask"})
+    if (s.getOperand(name))
+      addSlice(name);
   for (auto [name, sum] : llvm::zip(s.gradients, sums))
     addTile(name, sum);
   BackwardStepOp tiled = createBackwardTile(b, s, tiles);
@@ -248,13 +233,7 @@ static std::pair<Value, Value> getSequence(OpBuilder &b, const KernelShape &s, V
 
 static BlockTile getTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> batch, Value tile) {
   Location loc = s.loc;
-  BlockTile at;
-  at.offsets.assign(s.domainSizes.size(), b.getIndexAttr(0));
-  at.sizes = s.domainSizes;
-  for (unsigned i = 0; i < s.numBatch; ++i) {
-    at.offsets[i] = batch[i];
-    at.sizes[i] = b.getIndexAttr(1);
-  }
+  BlockTile at{{b, s.domainSizes, batch}, {}, {}, {}};
   AffineExpr dim = b.getAffineDimExpr(0);
   if (s.numBatch > 0 && !s.hasQueryRows()) // the first of the heads that share a head of K
     at.offsets[s.numBatch - 1] =
@@ -272,11 +251,8 @@ static BlockTile getTile(OpBuilder &b, const KernelShape &s, ArrayRef<Value> bat
     at.offsets[0] = min(b, loc, batch[0], arith::SubIOp::create(b, loc, last, index(b, loc, 1)));
   }
   Value first = affine::makeComposedAffineApply(b, loc, dim * s.tileRows, {OpFoldResult(tile)});
-  Value size = s.hasQueryRows() ? at.numQueries : at.numKeys;
-  std::optional<int64_t> constant = getConstantIntValue(size);
   at.offsets[s.rowPos()] = first;
-  at.sizes[s.rowPos()] = constant && *constant % s.tileRows == 0 ? OpFoldResult(b.getIndexAttr(s.tileRows))
-                                                                 : clampedDifference(b, loc, size, first, s.tileRows);
+  at.sizes[s.rowPos()] = getTileRows(b, loc, first, s.hasQueryRows() ? at.numQueries : at.numKeys, s.tileRows);
   return at;
 }
 
@@ -287,7 +263,7 @@ static std::pair<Value, Value> getDestinationAndResult(const KernelShape &s, Str
   if (result.hasOneUse())
     if (auto round = dyn_cast<linalg::GenericOp>(*result.user_begin()); round && isRounding(round))
       return {round.getDpsInits()[0], round.getResult(0)};
-  Value init = name == "dquery" ? s.step.getDquery() : name == "dkey" ? s.step.getDkey() : s.step.getDvalue();
+  Value init = s.getOperand(name);
   if (auto zeros = init.getDefiningOp<linalg::FillOp>())
     init = zeros.getOutputs()[0];
   return {init, result};
@@ -296,15 +272,13 @@ static std::pair<Value, Value> getDestinationAndResult(const KernelShape &s, Str
 /// Rounds the rows of `sum` that there are to their place.
 static void store(OpBuilder &b, const KernelShape &s, const BlockTile &at, StringRef name, Value sum, Value whole,
                   scf::ForallOp forall) {
-  Slice where = getSlice(b, s.loc, at, s.maps.lookup(name));
+  Slice where = getSlice(b, s.loc, at, s.getMap(name));
   Value part = createSlice(b, s.loc, whole, where);
   Value rows = sliceRows(b, s, sum, at.sizes[s.rowPos()]);
   ArrayAttr maps =
       b.getAffineMapArrayAttr({b.getMultiDimIdentityMap(s.numBatch + 2), getRowMap(b, s, name, s.rowPos())});
   Value stored = PackOp::create(b, s.loc, part.getType(), rows, part, maps)->getResult(0);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, s.loc, stored, whole, where.offsets, where.sizes, where.strides);
+  insertInParallel(b, forall, stored, whole, where);
 }
 
 /// Blocks whose results replace those of the step, or of what rounds them.
@@ -322,10 +296,8 @@ static void createKernel(RewriterBase &b, const BackwardShape &shape, RangeAxis 
   }
   AffineExpr dim = b.getAffineDimExpr(0);
   SmallVector<OpFoldResult> bounds(ArrayRef(s.domainSizes).take_front(s.numBatch));
-  if (s.numBatch > 0 && !s.hasQueryRows())
-    bounds.back() = s.groupSize == 0
-                        ? OpFoldResult(b.getIndexAttr(1))
-                        : affine::makeComposedFoldedAffineApply(b, s.loc, dim.floorDiv(s.groupSize), {bounds.back()});
+  if (!s.hasQueryRows())
+    bounds = getBatchOfKeys(b, s);
   if (s.step.getCuSeqlensQ()) // and the rows behind the last sequence
     bounds.front() = affine::makeComposedFoldedAffineApply(b, s.loc, dim + 1, {bounds.front()});
   bounds.push_back(
@@ -363,9 +335,7 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
   rewriter.setInsertionPoint(step);
   BackwardShape s(rewriter, step);
   createKernel(rewriter, s, RangeAxis::Keys, {"dquery"});
-  int64_t sumColumns =
-      *getConstantIntValue(s.domainSizes[s.headPos()]) + *getConstantIntValue(s.domainSizes[s.valuePos()]);
-  if (sumColumns <= kMaxSumColumns) {
+  if (s.getColumns(s.headPos()) + s.getColumns(s.valuePos()) <= kMaxSumColumns) {
     createKernel(rewriter, s, RangeAxis::Queries, {"dkey", "dvalue"});
   } else {
     createKernel(rewriter, s, RangeAxis::Queries, {"dkey"});

@@ -97,9 +97,16 @@ Value attn::toValue(OpBuilder &b, Location loc, OpFoldResult value) {
 }
 
 Value attn::add(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
-
+Value attn::subtract(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
+Value attn::multiply(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+Value attn::divide(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::DivSIOp>(loc, x, y); }
+Value attn::divideUp(OpBuilder &b, Location loc, Value x, Value y) {
+  return b.createOrFold<arith::CeilDivSIOp>(loc, x, y);
+}
+Value attn::remainder(OpBuilder &b, Location loc, Value x, Value y) {
+  return b.createOrFold<arith::RemSIOp>(loc, x, y);
+}
 Value attn::max(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
-
 Value attn::min(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
 
 /// min(max(upper - lower, 0), largest)
@@ -107,6 +114,13 @@ Value attn::clampedDifference(OpBuilder &b, Location loc, Value upper, Value low
   Value difference = b.createOrFold<arith::SubIOp>(loc, upper, lower);
   difference = b.createOrFold<arith::MaxSIOp>(loc, difference, index(b, loc, 0));
   return b.createOrFold<arith::MinSIOp>(loc, difference, index(b, loc, largest));
+}
+
+OpFoldResult attn::getTileRows(OpBuilder &b, Location loc, Value first, OpFoldResult numRows, int64_t tileRows) {
+  std::optional<int64_t> all = getConstantIntValue(numRows);
+  if (all && *all % tileRows == 0)
+    return b.getIndexAttr(tileRows);
+  return clampedDifference(b, loc, toValue(b, loc, numRows), first, tileRows);
 }
 
 Value attn::getSequenceStart(OpBuilder &b, Location loc, Value sequences, Value batch) {
@@ -157,16 +171,14 @@ OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
 
 TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value tile) {
   Location loc = s.step.getLoc();
-  TilePosition at;
+  TilePosition at{{b, s.domainSizes, batch}, {}, {}, {}, {}, {}, {}};
   at.tile = tile;
   at.firstQuery =
       affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * getQueryTile(s), {OpFoldResult(at.tile)});
   at.rows = getRows(b, s, at.firstQuery, batch.empty() ? Value() : batch[0]);
   at.endQuery = arith::AddIOp::create(b, loc, at.firstQuery, toValue(b, loc, at.rows));
-  at.offsets.assign(batch.begin(), batch.end());
-  at.sizes.assign(s.numBatch, b.getIndexAttr(1));
-  at.offsets.append({OpFoldResult(at.firstQuery), b.getIndexAttr(0), b.getIndexAttr(0), b.getIndexAttr(0)});
-  at.sizes.append({at.rows, s.domainSizes[s.keyPos()], s.domainSizes[s.headPos()], s.domainSizes[s.valuePos()]});
+  at.offsets[s.queryPos()] = at.firstQuery;
+  at.sizes[s.queryPos()] = at.rows;
   if (s.step.getCuSeqlensQ()) {
     at.queryStart = getSequenceStart(b, loc, s.step.getCuSeqlensQ(), batch[0]);
     at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);

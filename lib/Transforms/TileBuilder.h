@@ -14,6 +14,7 @@
 #include "attn/Analysis/KeyRanges.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 
@@ -41,6 +42,9 @@ struct TileShape {
 /// Where a tile of any step lies in the domain (batch…, query, key, head, value). Of packed sequences, queries and keys
 /// count in their sequence.
 struct DomainTile {
+  DomainTile() = default;
+  /// All queries and keys of the batch indices `batch`.
+  DomainTile(mlir::OpBuilder &b, llvm::ArrayRef<mlir::OpFoldResult> domainSizes, mlir::ValueRange batch);
   llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
   mlir::Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
   unsigned queryPos() const { return offsets.size() - 4; }
@@ -136,6 +140,9 @@ inline Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const DomainTile &
 /// [offset, offset + size) of dimension `dim`, and all of the others.
 Slice getDimSlice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, unsigned dim, mlir::OpFoldResult offset,
                   mlir::OpFoldResult size);
+/// Writes `value` into its slice of `output`, a result of `forall` so far.
+void insertInParallel(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value value, mlir::Value output,
+                      const Slice &slice);
 mlir::Value emptyTile(mlir::OpBuilder &b, const TileShape &s, llvm::ArrayRef<unsigned> dims, mlir::Type type);
 mlir::Value sliceKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tile, unsigned keyDim,
                       int64_t perIndex = 1);
@@ -216,11 +223,20 @@ mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, T
 mlir::Value index(mlir::OpBuilder &b, mlir::Location loc, int64_t value);
 mlir::Value toValue(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult value);
 mlir::Value add(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value subtract(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value multiply(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value divide(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value divideUp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value remainder(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value max(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 /// min(max(upper - lower, 0), largest)
 mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
                               int64_t largest);
+
+/// How many rows the tile from `first` on has: `tileRows`, or what is left of `numRows`.
+mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value first, mlir::OpFoldResult numRows,
+                               int64_t tileRows);
 
 /// The first row of packed sequence `batch`, and how many rows it has.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);

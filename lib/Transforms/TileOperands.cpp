@@ -43,6 +43,18 @@ SmallVector<AffineMap> attn::getTileStateMaps(const TileShape &s) {
   return {restrictDomain(getTileMap(s, getAccDims(s)), kept), row, row};
 }
 
+DomainTile::DomainTile(OpBuilder &b, ArrayRef<OpFoldResult> domainSizes, ValueRange batch)
+    : offsets(batch.begin(), batch.end()), sizes(batch.size(), b.getIndexAttr(1)) {
+  offsets.append(domainSizes.size() - batch.size(), b.getIndexAttr(0));
+  llvm::append_range(sizes, domainSizes.drop_front(batch.size()));
+}
+
+void attn::insertInParallel(OpBuilder &b, scf::ForallOp forall, Value value, Value output, const Slice &slice) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, forall.getLoc(), value, output, slice.offsets, slice.sizes, slice.strides);
+}
+
 Slice attn::getSlice(OpBuilder &b, Location loc, const DomainTile &at, AffineMap map) {
   Slice slice = getOperandSlice(b, loc, map, at.offsets, at.sizes);
   if (!at.queryStart)
