@@ -42,21 +42,15 @@ static bool readsHead(Region &maskMod, unsigned numBatch) {
       .wasInterrupted();
 }
 
-static RangesSummary buildMaskRanges(OpBuilder &b, BackwardStepOp step, RangeAxis axis, Region &ranges) {
-  OpBuilder::InsertionGuard guard(b);
-  return buildRanges(b, step.getLoc(), step.getMaskMod(), axis, getStaticSize(step, DimKind::Query),
-                     getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges);
-}
-
-TaskShape::TaskShape(OpBuilder &b, BackwardStepOp step)
-    : BackwardShape(b, step), schedule(cast<BackwardAttr>(*step.getSchedule())), captures(b, step) {
+TaskShape::TaskShape(OpBuilder &b, BackwardStepOp step) : BackwardShape(b, step), captures(b, step) {
   for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dquery", "dkey", "dvalue"}, step->getResults()))
     if (!result.use_empty())
       gradients.push_back(name);
   if (step.getDbias())
     gradients.push_back("dbias");
   Region ranges;
-  testsTiles = !step.getMaskMod().empty() && buildMaskRanges(b, step, RangeAxis::Queries, ranges).numTested > 0;
+  testsTiles = !step.getMaskMod().empty() &&
+               buildMaskRanges(b, step, RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
 }
 
 /// The keys that a query of `queries` visits: no others are read.
@@ -66,7 +60,7 @@ static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task
   if (s.step.getMaskMod().empty())
     return {lower, upper};
   Region ranges;
-  buildMaskRanges(b, s.step, RangeAxis::Keys, ranges);
+  buildMaskRanges(b, s.step, RangeAxis::Keys, /*isDense=*/false, ranges);
   auto getRange = [&](const DomainTile &at) -> PositionRange {
     SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstQuery)
@@ -122,7 +116,12 @@ static void buildPanelRanges(OpBuilder &b, const TaskShape &s, const DomainTile 
     return;
   cloneRegion(b, s, at, ranges, tiled.getQueryRanges(), tiled);
   OpBuilder::InsertionGuard guard(b);
-  Value firstQuery = toValue(b, s.loc, at.offsets[s.queryPos()]);
+  Value firstKey = toValue(b, s.loc, at.offsets[s.keyPos()]), firstQuery = toValue(b, s.loc, at.offsets[s.queryPos()]);
+  for (IndexOp op : tiled.getQueryRanges().getOps<IndexOp>()) {
+    b.setInsertionPointAfter(op);
+    auto shifted = arith::AddIOp::create(b, s.loc, op, firstKey);
+    op.getResult().replaceAllUsesExcept(shifted, shifted);
+  }
   Operation *yield = tiled.getQueryRanges().front().getTerminator();
   b.setInsertionPoint(yield);
   for (OpOperand &bound : yield->getOpOperands())
@@ -239,7 +238,7 @@ static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
     return copyRows(b, s, rows, 1, column, s.schedule.getKeyTile(), count);
   };
   at.key = copy(key, 2);
-  if (getElementTypeOrSelf(value.value.getType()) != s.type) // as K: they have one type
+  if (getElementTypeOrSelf(value.value.getType()) != s.stateType) // as K: they have one type
     at.value = copy(value, 3);
   at.transposed = {transposeRows(b, s, key, 2), transposeRows(b, s, value, 3)};
 }
@@ -261,8 +260,8 @@ static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at,
       *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
     } else {
       OpFoldResult columns = b.getIndexAttr(s.getColumns(width));
-      Value space = createSpace(b, loc, {s.getColumns(width), s.schedule.getKeyTile()}, {columns, count}, s.type);
-      *sum = linalg::FillOp::create(b, loc, createFloatConstant(b, loc, s.type, 0), space).getResult(0);
+      Value space = createSpace(b, loc, {s.getColumns(width), s.schedule.getKeyTile()}, {columns, count}, s.stateType);
+      *sum = linalg::FillOp::create(b, loc, createFloatConstant(b, loc, s.stateType, 0), space).getResult(0);
     }
   }
   auto accumulateHead = [&](Value head, TileState carried) {

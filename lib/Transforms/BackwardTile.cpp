@@ -24,17 +24,17 @@ static constexpr int64_t kLineBytes = 64;
 static constexpr int64_t kPackedColumns = 16;
 
 BackwardShape::BackwardShape(OpBuilder &b, BackwardStepOp step)
-    : step(step), loc(step.getLoc()), domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
-      type(cast<FloatType>(getElementTypeOrSelf(step.getDelta().getType()))), rowType(type) {
-  if (step.getSchedule()->getInfo().takesNarrow)
-    rowType = cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()));
+    : StepShape(b, step, *step.getSchedule(), step.getQuery(), step.getDelta()), step(step) {
   for (auto [spec, operand, map] : llvm::zip(getOperandSpecs(step), step->getOperands(), getMaps(step)))
     operands[spec.name] = {operand, map};
-  for (AffineExpr expr : getMap("dkey").getResults())
-    if (numBatch > 0 && expr.isFunctionOfDim(numBatch - 1)) {
-      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
-      groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
-    }
+  if (numBatch > 0)
+    groupSize = getSharingHeads(getMap("dkey"), numBatch - 1);
+}
+
+RangesSummary attn::buildMaskRanges(OpBuilder &b, BackwardStepOp step, RangeAxis axis, bool isDense, Region &ranges) {
+  OpBuilder::InsertionGuard guard(b);
+  return buildRanges(b, step.getLoc(), step.getMaskMod(), axis, getStaticSize(step, DimKind::Query),
+                     getStaticSize(step, DimKind::Key), isDense, ranges);
 }
 
 SmallVector<OpFoldResult> attn::getBatchOfKeys(OpBuilder &b, const BackwardShape &s) {
@@ -149,7 +149,7 @@ static Value packRows(OpBuilder &b, Value rows, AffineMap map, Value space, Arra
 
 Value attn::transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column) {
   int64_t columns = s.getColumns(s.numBatch + column), keys = s.schedule.getKeyTile();
-  Value space = createSpace(b, s.loc, {columns, keys}, {b.getIndexAttr(columns), b.getIndexAttr(keys)}, s.type);
+  Value space = createSpace(b, s.loc, {columns, keys}, {b.getIndexAttr(columns), b.getIndexAttr(keys)}, s.stateType);
   return packRows(b, rows.value, restrictToRows(b, rows.map, 1, column), space,
                   {b.getAffineDimExpr(1), b.getAffineDimExpr(0)});
 }
@@ -175,7 +175,8 @@ Value attn::writeRows(OpBuilder &b, const TaskShape &s, Value sums, const Part &
   AffineExpr row = b.getAffineDimExpr(0), other = b.getAffineDimExpr(1);
   int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(0);
   if (columns % kPackedColumns == 0 && part.map.getResults().back() == b.getAffineDimExpr(column) &&
-      getElementTypeOrSelf(part.source.getType()) == s.type) // columns are the rows of attn.pack: whole vectors of them
+      getElementTypeOrSelf(part.source.getType()) ==
+          s.stateType) // columns are the rows of attn.pack: whole vectors of them
     return insert(b, s.loc, part, packRows(b, sums, b.getMultiDimIdentityMap(2), part.value, {other, row}));
   SmallVector<AffineMap> copyMaps = {AffineMap::get(2, 0, {other, row}, b.getContext()),
                                      restrictToRows(b, part.map, 1, column)};
@@ -192,19 +193,13 @@ void attn::cloneRegion(OpBuilder &b, const TaskShape &s, const DomainTile &at, R
   IRMapping mapping;
   from.cloneInto(&to, mapping);
   OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(before);
   SmallVector<IndexOp> indices;
   to.walk([&](IndexOp op) { indices.push_back(op); });
-  for (IndexOp op : indices) {
-    b.setInsertionPoint(before);
-    bool isKey = llvm::is_contained({IndexKind::Key, IndexKind::FirstKey, IndexKind::EndKey}, op.getKind());
-    if (!isKey && op.getKind() != IndexKind::Query) {
+  for (IndexOp op : indices)
+    if (llvm::is_contained({IndexKind::Batch, IndexKind::Head, IndexKind::KvHead}, op.getKind())) {
       op.getResult().replaceAllUsesWith(evaluateIndex(b, s.step, at, op));
       op.erase();
-      continue;
     }
-    Value offset = toValue(b, s.loc, at.offsets[isKey ? s.keyPos() : s.queryPos()]);
-    b.setInsertionPointAfter(op);
-    auto shifted = arith::AddIOp::create(b, s.loc, op, offset);
-    op.getResult().replaceAllUsesExcept(shifted, shifted);
-  }
+  shiftIndex(b, to, at.offsets, s.step);
 }

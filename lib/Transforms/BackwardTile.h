@@ -25,12 +25,8 @@ struct Operand {
 using Operands = llvm::StringMap<Operand>;
 
 /// What all tiles of a backward_step have in common.
-struct BackwardShape {
+struct BackwardShape : StepShape {
   BackwardShape(mlir::OpBuilder &b, BackwardStepOp step);
-  unsigned queryPos() const { return numBatch; }
-  unsigned keyPos() const { return numBatch + 1; }
-  unsigned headPos() const { return numBatch + 2; }
-  unsigned valuePos() const { return numBatch + 3; }
   /// The dimension of the columns of an operand, and how many they are.
   unsigned getWidth(llvm::StringRef name) const {
     return name == "value" || name == "dout" || name == "dvalue" ? valuePos() : headPos();
@@ -40,13 +36,13 @@ struct BackwardShape {
   mlir::AffineMap getMap(llvm::StringRef name) const { return operands.lookup(name).map; }
 
   mutable BackwardStepOp step;
-  mlir::Location loc;
-  llvm::SmallVector<mlir::OpFoldResult> domainSizes;
-  unsigned numBatch;
-  int64_t groupSize = 0;         ///< heads of Q that share one of K; 0 for all of them
-  mlir::FloatType type, rowType; ///< of the sums; of rows where products read them
   Operands operands;
+  int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
 };
+
+/// The ranges of `axis` that follow from the predicate of the step.
+RangesSummary buildMaskRanges(mlir::OpBuilder &b, BackwardStepOp step, RangeAxis axis, bool isDense,
+                              mlir::Region &ranges);
 
 /// The sizes of the batch dimensions, the last of which counts heads of K.
 llvm::SmallVector<mlir::OpFoldResult> getBatchOfKeys(mlir::OpBuilder &b, const BackwardShape &s);
@@ -62,7 +58,6 @@ BackwardStepOp createBackwardTile(mlir::OpBuilder &b, const BackwardShape &s, co
 struct TaskShape : BackwardShape {
   TaskShape(mlir::OpBuilder &b, BackwardStepOp step);
 
-  BackwardAttr schedule;
   mutable CaptureSums captures;
   /// That something reads, in the order of the step's results, in front of those of captures: the names of the sums.
   llvm::SmallVector<llvm::StringRef> gradients;

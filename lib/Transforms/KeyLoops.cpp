@@ -29,10 +29,6 @@ static bool needsAlignedTiles(const TileShape &s) {
   return liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
 }
 
-static Value getLength(OpBuilder &b, Location loc, Value lower, Value upper) {
-  return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(b, loc, 0));
-}
-
 /// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,
 /// so each load walks through memory without a gap; if heads lie side by side, they are parts of the tile. Segments of
 /// pages are the next pages.
@@ -43,40 +39,36 @@ static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const Ti
   auto apply = [&](AffineExpr expr) {
     return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, {length}));
   };
+  /// Steps of `rows` keys from each of the segments that `getFirst` gives.
+  auto createSteps = [&](Value from, Value to, int64_t by, int64_t rows, int64_t numSegments,
+                         function_ref<Value(int64_t, Value)> getFirst) {
+    state = createLoop(b, loc, from, to, by, state, [&](Value position, TileState carried) {
+      SmallVector<Value> firstKeys;
+      for (int64_t segment = 0; segment < numSegments; ++segment)
+        firstKeys.push_back(getFirst(segment, position));
+      return createStep(b, s, at, query, firstKeys, b.getIndexAttr(rows), /*isPartial=*/false, carried);
+    });
+    return state;
+  };
+  auto getNext = [&](int64_t rows) {
+    return [&, rows](int64_t segment, Value key) { return add(b, loc, key, index(b, loc, segment * rows)); };
+  };
   bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]);
+  int64_t keyTile = getKeyTile(s), roundKeys = s.numSegments * keyTile;
   if (!isPaged && getHeadsPerTile(s) > s.headsPerStep)
-    return createLoop(b, loc, lower, add(b, loc, lower, apply(dim)), getKeyTile(s), state,
-                      [&](Value key, TileState carried) {
-                        SmallVector<Value> firstKeys;
-                        for (int64_t segment = 0; segment < s.numSegments; ++segment)
-                          firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getSegmentRows(s))));
-                        return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)),
-                                          /*isPartial=*/false, carried);
-                      });
+    return createSteps(lower, add(b, loc, lower, apply(dim)), keyTile, getSegmentRows(s), s.numSegments,
+                       getNext(getSegmentRows(s)));
   if (!isPaged) {
     Value perSegment = apply(dim.floorDiv(s.numSegments));
     SmallVector<Value> starts;
     for (int64_t segment = 0; segment < s.numSegments; ++segment)
       starts.push_back(add(b, loc, lower, apply(dim.floorDiv(s.numSegments) * segment)));
-    return createLoop(
-        b, loc, index(b, loc, 0), perSegment, getSegmentRows(s), state, [&](Value row, TileState carried) {
-          auto firstKeys = llvm::map_to_vector(starts, [&](Value start) { return add(b, loc, start, row); });
-          return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)), /*isPartial=*/false,
-                            carried);
-        });
+    return createSteps(index(b, loc, 0), perSegment, getSegmentRows(s), getSegmentRows(s), s.numSegments,
+                       [&](int64_t segment, Value row) { return add(b, loc, starts[segment], row); });
   }
-  int64_t roundKeys = s.numSegments * getKeyTile(s);
   Value end = add(b, loc, lower, apply(dim.floorDiv(roundKeys) * roundKeys));
-  state = createLoop(b, loc, lower, end, roundKeys, state, [&](Value key, TileState carried) {
-    SmallVector<Value> firstKeys;
-    for (int64_t segment = 0; segment < s.numSegments; ++segment)
-      firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getKeyTile(s))));
-    return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
-  });
-  return createLoop(
-      b, loc, end, add(b, loc, lower, apply(dim)), getKeyTile(s), state, [&](Value key, TileState carried) {
-        return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
-      });
+  createSteps(lower, end, roundKeys, keyTile, s.numSegments, getNext(keyTile));
+  return createSteps(end, add(b, loc, lower, apply(dim)), keyTile, keyTile, /*numSegments=*/1, getNext(keyTile));
 }
 
 /// Whole tiles from `lower` on; `end` is where they end.
@@ -92,7 +84,8 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
       return state;
     whole = b.getIndexAttr(length);
   } else {
-    Value length = getLength(b, loc, lower, upper);
+    Value length = subtract(b, loc, upper, lower);
+    length = max(b, loc, length, index(b, loc, 0));
     AffineExpr count = b.getAffineDimExpr(0);
     whole =
         affine::makeComposedAffineApply(b, loc, count.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(length)})
@@ -245,9 +238,7 @@ BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
                                        ValueRange{index(b, loc, 0), index(b, loc, 0), index(b, loc, 0), keyTileIndex});
           scf::YieldOp::create(b, loc, next);
         });
-    b.setInsertionPointToStart(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), forall.getRegionIterArgs()[0], origin, extent,
-                                          unit);
+    insertInParallel(b, forall, loop.getResult(0), forall.getRegionIterArgs()[0], {origin, extent, unit});
   }
   blockMap.kinds = forall.getResult(0);
   return blockMap;

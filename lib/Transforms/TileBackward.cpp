@@ -115,7 +115,8 @@ static SmallVector<Value> createTurns(OpBuilder &b, const TaskShape &s, ArrayRef
 static SmallVector<Value> createChunks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds,
                                        ValueRange inits) {
   Location loc = s.loc;
-  Value numQueries = toValue(b, loc, s.domainSizes[s.queryPos()]), all = index(b, loc, s.schedule.getChunks());
+  int64_t number = cast<BackwardAttr>(s.schedule).getChunks();
+  Value numQueries = toValue(b, loc, s.domainSizes[s.queryPos()]), all = index(b, loc, number);
   auto getChunk = [&](Value count, int64_t tile) {
     Value chunk = divideUp(b, loc, count, all), size = index(b, loc, tile);
     return multiply(b, loc, divideUp(b, loc, chunk, size), size);
@@ -123,7 +124,7 @@ static SmallVector<Value> createChunks(OpBuilder &b, const TaskShape &s, ArrayRe
   Value queryChunk = getChunk(numQueries, s.schedule.getQueryTile());
   Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]), keyChunk = getChunk(numKeys, s.schedule.getKeyTile());
   SmallVector<OpFoldResult> tasks(bounds);
-  tasks.push_back(b.getIndexAttr(s.schedule.getChunks()));
+  tasks.push_back(b.getIndexAttr(number));
   return createLoop(b, loc, index(b, loc, 0), all, 1, TileState(inits), [&](Value phase, TileState carried) {
     return createTasks(b, s, tasks, carried, [&](ValueRange ivs) {
       Value chunk = ivs.back(), other = remainder(b, loc, subtract(b, loc, add(b, loc, phase, all), chunk), all);
@@ -144,7 +145,7 @@ static SmallVector<Value> createAllTasks(OpBuilder &b, const TaskShape &s) {
     inits.push_back(s.getOperand(name));
   if (sharesBiasGradient(s.step))
     return createTurns(b, s, bounds, inits);
-  if (s.schedule.getChunks() > 1)
+  if (cast<BackwardAttr>(s.schedule).getChunks() > 1)
     return createChunks(b, s, bounds, inits);
   s.captures.createParts(bounds, inits);
   return createTasks(b, s, bounds, inits, [&](ValueRange ivs) { return getTask(b, s, ivs); });

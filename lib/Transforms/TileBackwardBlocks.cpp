@@ -36,9 +36,9 @@ namespace {
 /// What all blocks of a kernel have in common: rows are those of the gradients that it sums up.
 struct KernelShape : BackwardShape {
   KernelShape(const BackwardShape &s, RangeAxis columns, ArrayRef<StringRef> gradients)
-      : BackwardShape(s), schedule(cast<BlockAttr>(*step.getSchedule())), columns(columns), gradients(gradients) {
+      : BackwardShape(s), columns(columns), gradients(gradients) {
     std::optional<int64_t> all = getConstantIntValue(domainSizes[rowPos()]);
-    tileRows = schedule.getBlockRows();
+    tileRows = cast<BlockAttr>(schedule).getBlockRows();
     if (all && !step.getCuSeqlensQ()) // or all where there are fewer
       tileRows = std::min(tileRows, std::max<int64_t>(1, *all));
   }
@@ -46,7 +46,6 @@ struct KernelShape : BackwardShape {
   unsigned rowPos() const { return hasQueryRows() ? queryPos() : keyPos(); }
   unsigned columnPos() const { return hasQueryRows() ? keyPos() : queryPos(); }
 
-  BlockAttr schedule;
   RangeAxis columns; ///< that a block goes through
   ArrayRef<StringRef> gradients;
   int64_t tileRows;
@@ -118,9 +117,7 @@ static TileState createStep(OpBuilder &b, const KernelShape &s, BlockTile at, co
   Operands tiles;
   auto addTile = [&](StringRef name, Value tile) {
     bool isOfQueries = name == "query" || name == "dout" || name == "dquery";
-    SmallVector<unsigned> dims = llvm::to_vector(llvm::seq<unsigned>(0, s.numBatch));
-    dims.append({isOfQueries ? s.queryPos() : s.keyPos(), s.getWidth(name)});
-    tiles[name] = {tile, AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), dims, b.getContext())};
+    tiles[name] = {tile, getTileMap(s, {isOfQueries ? s.queryPos() : s.keyPos(), s.getWidth(name)})};
   };
   auto addSlice = [&](StringRef name) { tiles[name] = {slice(b, s, at, name), s.getMap(name)}; };
   for (StringRef name : {"query", "key", "value", "dout"})
@@ -160,8 +157,7 @@ static TileState accumulateColumns(OpBuilder &b, const KernelShape &s, const Blo
   Region built, *known = &s.step.getQueryRanges();
   if (s.hasQueryRows() || known->empty()) {
     known = &built;
-    buildRanges(b, loc, s.step.getMaskMod(), s.columns, getStaticSize(s.step, DimKind::Query),
-                getStaticSize(s.step, DimKind::Key), /*isDense=*/s.step.getBias() || s.step.getMask(), built);
+    buildMaskRanges(b, s.step, s.columns, /*isDense=*/s.step.getBias() || s.step.getMask(), built);
   }
   SmallVector<Value> bounds = inlineRegion(b, *known, {}, [&](IndexOp op) { return evaluateIndex(b, s.step, at, op); });
   Value zero = index(b, loc, 0);
@@ -203,8 +199,8 @@ static TileState createBlock(OpBuilder &b, const KernelShape &s, const BlockTile
     rows[name] = packRows(b, s, at, name, s.rowPos(), s.tileRows, /*asFew=*/false);
   TileState sums;
   for (StringRef name : s.gradients) {
-    Value space = createSpace(b, s, s.tileRows, name, s.type);
-    sums.push_back(linalg::FillOp::create(b, s.loc, createFloatConstant(b, s.loc, s.type, 0), space).getResult(0));
+    Value space = createSpace(b, s, s.tileRows, name, s.stateType);
+    sums.push_back(linalg::FillOp::create(b, s.loc, createFloatConstant(b, s.loc, s.stateType, 0), space).getResult(0));
   }
   if (s.numBatch == 0 || s.hasQueryRows() || s.groupSize == 1)
     return accumulateColumns(b, s, at, rows, sums);

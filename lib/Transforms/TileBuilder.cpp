@@ -19,8 +19,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Query heads that share a head of the operand of `map`; 0 where all of them do.
-static int64_t getSharingHeads(AffineMap map, unsigned head) {
+int64_t attn::getSharingHeads(AffineMap map, unsigned head) {
   for (AffineExpr expr : map.getResults())
     if (expr.isFunctionOfDim(head)) {
       auto group = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -70,11 +69,13 @@ int64_t attn::getSegmentRows(const TileShape &s) {
   return tileKeys / s.numSegments;
 }
 
+StepShape::StepShape(OpBuilder &b, Operation *step, ScheduleAttr schedule, Value query, Value sums)
+    : loc(step->getLoc()), schedule(schedule), domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
+      stateType(cast<FloatType>(getElementTypeOrSelf(sums.getType()))),
+      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(query.getType())) : stateType) {}
+
 TileShape::TileShape(OpBuilder &b, OnlineStepOp step)
-    : step(step), schedule(*step.getSchedule()), maps(getMaps(step)), domainSizes(getDomainSizes(b, step)),
-      numBatch(getNumBatchDims(step)), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                                             : stateType) {
+    : StepShape(b, step, *step.getSchedule(), step.getQuery(), step.getAcc()), step(step), maps(getMaps(step)) {
   if (isDecode(*this) && numBatch > 0)
     headsPerStep = getHeadsPerStep(*this);
   if (auto decode = dyn_cast<DecodeAttr>(schedule))

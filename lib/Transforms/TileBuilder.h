@@ -21,26 +21,32 @@ namespace attn {
 /// acc, row max, row sum.
 using TileState = llvm::SmallVector<mlir::Value>;
 
-struct TileShape {
-  TileShape(mlir::OpBuilder &b, OnlineStepOp step);
+/// What all tiles of any step have in common. Its domain is (batch…, query, key, head, value).
+struct StepShape {
+  StepShape(mlir::OpBuilder &b, mlir::Operation *step, ScheduleAttr schedule, mlir::Value query, mlir::Value sums);
   unsigned queryPos() const { return numBatch; }
   unsigned keyPos() const { return numBatch + 1; }
   unsigned headPos() const { return numBatch + 2; }
   unsigned valuePos() const { return numBatch + 3; }
 
-  mutable OnlineStepOp step;
+  mlir::Location loc;
   ScheduleAttr schedule;
-  llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch;
-  int64_t headsPerStep = 1;           ///< query heads that share one of K, in a decode tile
-  bool hasFewKeys = false;            ///< too few for tiles that are known to be full
-  int64_t numSegments = 1;            ///< that tiles whose keys may come in any order take them from
-  mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
+  mlir::FloatType stateType, rowType; ///< of the state, or sums; of rows where the products read them
 };
 
-/// Where a tile of any step lies in the domain (batch…, query, key, head, value). Of packed sequences, queries and keys
-/// count in their sequence.
+struct TileShape : StepShape {
+  TileShape(mlir::OpBuilder &b, OnlineStepOp step);
+
+  mutable OnlineStepOp step;
+  llvm::SmallVector<mlir::AffineMap> maps;
+  int64_t headsPerStep = 1; ///< query heads that share one of K, in a decode tile
+  bool hasFewKeys = false;  ///< too few for tiles that are known to be full
+  int64_t numSegments = 1;  ///< that tiles whose keys may come in any order take them from
+};
+
+/// Where a tile of any step lies in the domain. Of packed sequences, queries and keys count in their sequence.
 struct DomainTile {
   DomainTile() = default;
   /// All queries and keys of the batch indices `batch`.
@@ -80,6 +86,8 @@ bool usesPairs(const TileShape &s);
 // A tile (TileBuilder.cpp)
 //===----------------------------------------------------------------------===//
 
+/// Query heads that share a head of the operand of `map`; 0 where all of them do.
+int64_t getSharingHeads(mlir::AffineMap map, unsigned head);
 /// The number of query tiles of a batch index, at most; built in front of the parallel loop.
 mlir::OpFoldResult getNumQueryTiles(mlir::OpBuilder &b, const TileShape &s);
 BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
@@ -129,8 +137,8 @@ TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, ml
 // Its operands (TileOperands.cpp, TilePairs.cpp)
 //===----------------------------------------------------------------------===//
 
-llvm::SmallVector<unsigned> getPositions(const TileShape &s, llvm::ArrayRef<unsigned> named);
-mlir::AffineMap getTileMap(const TileShape &s, llvm::ArrayRef<unsigned> named);
+llvm::SmallVector<unsigned> getPositions(const StepShape &s, llvm::ArrayRef<unsigned> named);
+mlir::AffineMap getTileMap(const StepShape &s, llvm::ArrayRef<unsigned> named);
 llvm::SmallVector<unsigned, 2> getAccDims(const TileShape &s);
 /// The part of an operand that a tile covers; `map` is over the domain of the step.
 Slice getSlice(mlir::OpBuilder &b, mlir::Location loc, const DomainTile &at, mlir::AffineMap map);

@@ -22,14 +22,14 @@ static constexpr int64_t kAliasBytes = 256, kLineBytes = 64;
 static constexpr int64_t kByteDepth = 4;
 
 /// Positions of the batch dimensions, then of `named`.
-SmallVector<unsigned> attn::getPositions(const TileShape &s, ArrayRef<unsigned> named) {
+SmallVector<unsigned> attn::getPositions(const StepShape &s, ArrayRef<unsigned> named) {
   SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, s.numBatch));
   positions.append(named.begin(), named.end());
   return positions;
 }
 
-AffineMap attn::getTileMap(const TileShape &s, ArrayRef<unsigned> named) {
-  return AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), getPositions(s, named), s.step.getContext());
+AffineMap attn::getTileMap(const StepShape &s, ArrayRef<unsigned> named) {
+  return AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), getPositions(s, named), s.loc.getContext());
 }
 
 SmallVector<unsigned, 2> attn::getAccDims(const TileShape &s) {
