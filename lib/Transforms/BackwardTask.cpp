@@ -179,15 +179,8 @@ static TileState createTestedStep(OpBuilder &b, const TaskShape &s, const KeyTil
                                          toValue(b, s.loc, at.sizes[s.keyPos()]), queryTile,
                                          std::gcd(queryTile, s.schedule.getLanes()));
   cloneRegion(b, s, at, s.step.getMaskMod(), classify.getMaskMod(), classify);
-  auto partial = [&] { return createStep(b, s, at, /*isPartial=*/true, sums); };
-  auto visit = [&] {
-    if (s.step.getBias() || s.step.getMask())
-      return partial();
-    return createBranch(
-        b, s.loc, isOfKind(b, s.loc, classify, TileKind::Full),
-        [&] { return createStep(b, s, at, /*isPartial=*/false, sums); }, partial);
-  };
-  return createBranch(b, s.loc, isOfKind(b, s.loc, classify, TileKind::Empty), [&] { return sums; }, visit);
+  return createStepOfKind(b, s.loc, classify, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
+                          [&](bool isPartial) { return createStep(b, s, at, isPartial, sums); });
 }
 
 /// The query tiles that the key tile visits.
@@ -224,23 +217,32 @@ static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTi
 // Key tiles
 //===----------------------------------------------------------------------===//
 
+/// Rows of K or V as (column, key) in a whole key tile, or in pairs of columns, (column floordiv 2, key, column mod 2).
+static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, bool inPairs) {
+  int64_t columns = s.getColumns(s.numBatch + column), keys = s.schedule.getKeyTile();
+  AffineExpr key = b.getAffineDimExpr(0), paired = b.getAffineDimExpr(1);
+  if (!inPairs)
+    return packRows(b, s, rows, column, {columns, keys}, {paired, key}, s.stateType);
+  return packRows(b, s, rows, column, {columns / 2, keys, 2}, {paired.floorDiv(2), key, paired % 2}, s.rowType);
+}
+
 /// The tile's operands of K and V, as the products read them.
 static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
   Part key = getPart(b, s, at, s.step.getKey(), "key"), value = getPart(b, s, at, s.step.getValue(), "value");
   OpFoldResult count = at.sizes[s.keyPos()];
-  at.key = key;
-  at.value = value;
-  if (s.schedule.getInfo().depth == 2) {
-    at.transposed = {transposePairs(b, s, key, 2), transposePairs(b, s, value, 3), pairRows(b, s, key, 2, count)};
+  int64_t keys = s.schedule.getKeyTile();
+  bool inPairs = s.schedule.getInfo().depth == 2;
+  at.key = inPairs ? key : copyRows(b, s, key, 1, 2, keys, count);
+  bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
+  at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
+  at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
+  if (!inPairs)
     return;
-  }
-  auto copy = [&](const Part &rows, unsigned column) {
-    return copyRows(b, s, rows, 1, column, s.schedule.getKeyTile(), count);
-  };
-  at.key = copy(key, 2);
-  if (getElementTypeOrSelf(value.value.getType()) != s.stateType) // as K: they have one type
-    at.value = copy(value, 3);
-  at.transposed = {transposeRows(b, s, key, 2), transposeRows(b, s, value, 3)};
+  // In pairs of keys, (key floordiv 2, column, key mod 2).
+  AffineExpr paired = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
+  OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, s.loc, paired.ceilDiv(2), {count});
+  at.transposed.push_back(packRows(b, s, key, 2, {int64_t(llvm::divideCeil(keys, 2)), s.getColumns(s.headPos()), 2},
+                                   {paired.floorDiv(2), column, paired % 2}, s.rowType, pairs));
 }
 
 static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at, TileState whole) {
@@ -256,7 +258,7 @@ static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at,
     unsigned width = s.getWidth(name);
     // From 0, or from what other chunks of queries have added.
     if (at.task.queries) {
-      Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch);
+      Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*inPairs=*/false);
       *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
     } else {
       OpFoldResult columns = b.getIndexAttr(s.getColumns(width));

@@ -141,34 +141,19 @@ Operand attn::copyRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsig
   return {copy.getResult(0), AffineMap::get(4, 0, exprs, b.getContext())};
 }
 
-/// attn.pack of `rows` into `space`, which has (row, column) at `target`.
-static Value packRows(OpBuilder &b, Value rows, AffineMap map, Value space, ArrayRef<AffineExpr> target) {
-  ArrayAttr maps = b.getAffineMapArrayAttr({map, AffineMap::get(2, 0, target, b.getContext())});
-  return PackOp::create(b, space.getLoc(), space.getType(), rows, space, maps)->getResult(0);
+static Value createPack(OpBuilder &b, Location loc, Value source, AffineMap map, Value target,
+                        ArrayRef<AffineExpr> exprs) {
+  ArrayAttr maps = b.getAffineMapArrayAttr({map, AffineMap::get(2, 0, exprs, b.getContext())});
+  return PackOp::create(b, loc, target.getType(), source, target, maps)->getResult(0);
 }
 
-Value attn::transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column) {
-  int64_t columns = s.getColumns(s.numBatch + column), keys = s.schedule.getKeyTile();
-  Value space = createSpace(b, s.loc, {columns, keys}, {b.getIndexAttr(columns), b.getIndexAttr(keys)}, s.stateType);
-  return packRows(b, rows.value, restrictToRows(b, rows.map, 1, column), space,
-                  {b.getAffineDimExpr(1), b.getAffineDimExpr(0)});
-}
-
-Value attn::transposePairs(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column) {
-  int64_t pairs = s.getColumns(s.numBatch + column) / 2, keys = s.schedule.getKeyTile();
-  Value space = createSpace(b, s.loc, {pairs, keys, 2},
-                            {b.getIndexAttr(pairs), b.getIndexAttr(keys), b.getIndexAttr(2)}, s.rowType);
-  AffineExpr row = b.getAffineDimExpr(0), paired = b.getAffineDimExpr(1);
-  return packRows(b, rows.value, restrictToRows(b, rows.map, 1, column), space, {paired.floorDiv(2), row, paired % 2});
-}
-
-Value attn::pairRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, OpFoldResult count) {
-  int64_t columns = s.getColumns(s.numBatch + column), pairs = llvm::divideCeil(s.schedule.getKeyTile(), 2);
-  AffineExpr row = b.getAffineDimExpr(0), other = b.getAffineDimExpr(1);
-  OpFoldResult usedPairs = affine::makeComposedFoldedAffineApply(b, s.loc, row.ceilDiv(2), {count});
-  Value space =
-      createSpace(b, s.loc, {pairs, columns, 2}, {usedPairs, b.getIndexAttr(columns), b.getIndexAttr(2)}, s.rowType);
-  return packRows(b, rows.value, restrictToRows(b, rows.map, 1, column), space, {row.floorDiv(2), other, row % 2});
+Value attn::packRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, ArrayRef<int64_t> shape,
+                     ArrayRef<AffineExpr> target, Type elementType, OpFoldResult used) {
+  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(b.getContext(), shape);
+  if (used)
+    sizes.front() = used;
+  Value space = createSpace(b, s.loc, shape, sizes, elementType);
+  return createPack(b, s.loc, rows.value, restrictToRows(b, rows.map, 1, column), space, target);
 }
 
 Value attn::writeRows(OpBuilder &b, const TaskShape &s, Value sums, const Part &part, unsigned column) {
@@ -177,7 +162,7 @@ Value attn::writeRows(OpBuilder &b, const TaskShape &s, Value sums, const Part &
   if (columns % kPackedColumns == 0 && part.map.getResults().back() == b.getAffineDimExpr(column) &&
       getElementTypeOrSelf(part.source.getType()) ==
           s.stateType) // columns are the rows of attn.pack: whole vectors of them
-    return insert(b, s.loc, part, packRows(b, sums, b.getMultiDimIdentityMap(2), part.value, {other, row}));
+    return insert(b, s.loc, part, createPack(b, s.loc, sums, b.getMultiDimIdentityMap(2), part.value, {other, row}));
   SmallVector<AffineMap> copyMaps = {AffineMap::get(2, 0, {other, row}, b.getContext()),
                                      restrictToRows(b, part.map, 1, column)};
   SmallVector<utils::IteratorType> parallel(2, utils::IteratorType::parallel);

@@ -98,13 +98,11 @@ mlir::Value createSpace(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<i
 /// is -inf: what a row without keys holds reaches no sum.
 Operand copyRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned row, unsigned column,
                  int64_t tileRows, mlir::OpFoldResult count, mlir::Value lse = {});
-/// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
-mlir::Value transposeRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column);
-/// The same in pairs of columns, (column floordiv 2, key, column mod 2).
-mlir::Value transposePairs(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column);
-/// Rows of K in pairs of `count` keys, (key floordiv 2, column, key mod 2).
-mlir::Value pairRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column,
-                     mlir::OpFoldResult count);
+/// Rows of a tile in a space of `shape`, which has (row, column) at `target`: in all of it, with 0 behind the last row,
+/// or in its first `used`.
+mlir::Value packRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column,
+                     llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<mlir::AffineExpr> target, mlir::Type elementType,
+                     mlir::OpFoldResult used = {});
 /// `sums` of a key tile, (column, key), into their place, `part`.
 mlir::Value writeRows(mlir::OpBuilder &b, const TaskShape &s, mlir::Value sums, const Part &part, unsigned column);
 /// A region in the positions of a tile, which has no batch dimensions.

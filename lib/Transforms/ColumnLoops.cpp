@@ -38,9 +38,26 @@ TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, functi
   return TileState(scf::IfOp::create(b, loc, condition, build(then), build(otherwise)).getResults());
 }
 
-Value attn::isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
+/// Results of attn.classify_tile.
+enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
+
+static Value isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
   Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(static_cast<int8_t>(expected)));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, kind, constant);
+}
+
+TileState attn::createStepOfKind(OpBuilder &b, Location loc, Value kind, bool isDense, TileState state,
+                                 function_ref<TileState(bool)> step, function_ref<Value()> canBeFull) {
+  auto visit = [&] {
+    if (isDense)
+      return step(/*isPartial=*/true);
+    Value isWhole = canBeFull ? canBeFull() : Value(), isFull = isOfKind(b, loc, kind, TileKind::Full);
+    if (isWhole)
+      isFull = arith::AndIOp::create(b, loc, isFull, isWhole);
+    return createBranch(
+        b, loc, isFull, [&] { return step(/*isPartial=*/false); }, [&] { return step(/*isPartial=*/true); });
+  };
+  return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return state; }, visit);
 }
 
 TileState attn::createLoopOfTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,

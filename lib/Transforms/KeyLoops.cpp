@@ -127,18 +127,13 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
     Value kind = tensor::ExtractOp::create(b, loc, blockMap.kinds, ValueRange{batch, head, at.tile, keyTileIndex});
     Value count =
         arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
-    auto partial = [&] { return createStep(b, s, at, query, key, count, /*isPartial=*/true, carried); };
-    auto visit = [&] {
-      if (isDense(s))
-        return partial();
-      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, index(b, loc, getKeyTile(s)));
-      Value isFull = arith::AndIOp::create(b, loc, isOfKind(b, loc, kind, TileKind::Full), isWhole);
-      return createBranch(
-          b, loc, isFull,
-          [&] { return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried); },
-          partial);
+    auto step = [&](bool isPartial) {
+      OpFoldResult whole = b.getIndexAttr(getKeyTile(s));
+      return createStep(b, s, at, query, key, isPartial ? OpFoldResult(count) : whole, isPartial, carried);
     };
-    return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return carried; }, visit);
+    return createStepOfKind(b, loc, kind, isDense(s), carried, step, [&]() -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, index(b, loc, getKeyTile(s)));
+    });
   });
 }
 

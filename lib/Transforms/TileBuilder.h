@@ -220,9 +220,11 @@ using FullColumnTiles =
 TileState createColumnTiles(mlir::OpBuilder &b, mlir::Location loc, const ColumnRanges &ranges, TileState state,
                             ColumnTiles tiles, FullColumnTiles fullTiles);
 
-/// Results of attn.classify_tile.
-enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
-mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, TileKind expected);
+/// `step` of a tile of `kind`, as attn.classify_tile tells it: none of an empty one, a full one where also `canBeFull`
+/// holds. With `isDense`, none is full.
+TileState createStepOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, bool isDense, TileState state,
+                           llvm::function_ref<TileState(bool isPartial)> step,
+                           llvm::function_ref<mlir::Value()> canBeFull = {});
 
 //===----------------------------------------------------------------------===//
 // Values
