@@ -1,5 +1,9 @@
 //===- BackwardTask.cpp - the gradients of one task -----------------------===//
 //
+// Key tiles, in them the heads of Q that share the head of K, in them query tiles:
+// each is a backward_step on operands without batch dimensions. The sums of K and V
+// of a key tile are (column, key) from its first step to its last one.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
@@ -50,7 +54,7 @@ TaskShape::TaskShape(OpBuilder &b, BackwardStepOp step) : BackwardShape(b, step)
     gradients.push_back("dbias");
   Region ranges;
   testsTiles = !step.getMaskMod().empty() &&
-               buildMaskRanges(b, step, RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
+               buildMaskRanges(b, step, step.getMaskMod(), RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
 }
 
 /// The keys that a query of `queries` visits: no others are read.
@@ -60,7 +64,7 @@ static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task
   if (s.step.getMaskMod().empty())
     return {lower, upper};
   Region ranges;
-  buildMaskRanges(b, s.step, RangeAxis::Keys, /*isDense=*/false, ranges);
+  buildMaskRanges(b, s.step, s.step.getMaskMod(), RangeAxis::Keys, /*isDense=*/false, ranges);
   auto getRange = [&](const DomainTile &at) -> PositionRange {
     SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstQuery)
@@ -117,7 +121,7 @@ static void buildPanelRanges(OpBuilder &b, const TaskShape &s, const DomainTile 
   cloneRegion(b, s, at, ranges, tiled.getQueryRanges(), tiled);
   OpBuilder::InsertionGuard guard(b);
   Value firstKey = toValue(b, s.loc, at.offsets[s.keyPos()]), firstQuery = toValue(b, s.loc, at.offsets[s.queryPos()]);
-  for (IndexOp op : tiled.getQueryRanges().getOps<IndexOp>()) {
+  for (IndexOp op : tiled.getQueryRanges().getOps<IndexOp>()) { // first_key and end_key, of a panel in the tile
     b.setInsertionPointAfter(op);
     auto shifted = arith::AddIOp::create(b, s.loc, op, firstKey);
     op.getResult().replaceAllUsesExcept(shifted, shifted);

@@ -31,12 +31,6 @@ BackwardShape::BackwardShape(OpBuilder &b, BackwardStepOp step)
     groupSize = getSharingHeads(getMap("dkey"), numBatch - 1);
 }
 
-RangesSummary attn::buildMaskRanges(OpBuilder &b, BackwardStepOp step, RangeAxis axis, bool isDense, Region &ranges) {
-  OpBuilder::InsertionGuard guard(b);
-  return buildRanges(b, step.getLoc(), step.getMaskMod(), axis, getStaticSize(step, DimKind::Query),
-                     getStaticSize(step, DimKind::Key), isDense, ranges);
-}
-
 SmallVector<OpFoldResult> attn::getBatchOfKeys(OpBuilder &b, const BackwardShape &s) {
   SmallVector<OpFoldResult> sizes(ArrayRef(s.domainSizes).take_front(s.numBatch));
   if (s.numBatch > 0)

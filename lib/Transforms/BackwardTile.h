@@ -40,10 +40,6 @@ struct BackwardShape : StepShape {
   int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
 };
 
-/// The ranges of `axis` that follow from the predicate of the step.
-RangesSummary buildMaskRanges(mlir::OpBuilder &b, BackwardStepOp step, RangeAxis axis, bool isDense,
-                              mlir::Region &ranges);
-
 /// The sizes of the batch dimensions, the last of which counts heads of K.
 llvm::SmallVector<mlir::OpFoldResult> getBatchOfKeys(mlir::OpBuilder &b, const BackwardShape &s);
 

@@ -80,6 +80,13 @@ TileState attn::createTiles(OpBuilder &b, Location loc, int64_t size, Value lowe
   return length > whole ? step(index(b, loc, *first + whole), b.getIndexAttr(length - whole), state) : state;
 }
 
+RangesSummary attn::buildMaskRanges(OpBuilder &b, Operation *step, Region &maskMod, RangeAxis axis, bool isDense,
+                                    Region &ranges) {
+  OpBuilder::InsertionGuard guard(b);
+  return buildRanges(b, step->getLoc(), maskMod, axis, getStaticSize(step, DimKind::Query),
+                     getStaticSize(step, DimKind::Key), isDense, ranges);
+}
+
 ColumnRanges::ColumnRanges(OpBuilder &b, Location loc, ArrayRef<Value> bounds, Value first, Value end)
     : fullLower(bounds[2]), fullUpper(bounds[3]), startsPartial(getConstantIntValue(fullLower) != 0),
       endsPartial(getConstantIntValue(fullUpper) != kNoBound), isNeverFull(getConstantIntValue(fullUpper) == 0) {

@@ -143,9 +143,7 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
   Region built;
   Region &known = s.step.getKeyRanges();
   if (known.empty())
-    buildRanges(b, loc, s.step.getMaskMod(), RangeAxis::Keys,
-                getConstantIntValue(s.domainSizes[s.queryPos()]).value_or(ShapedType::kDynamic),
-                getConstantIntValue(s.domainSizes[s.keyPos()]).value_or(ShapedType::kDynamic), isDense(s), built);
+    buildMaskRanges(b, s.step, s.step.getMaskMod(), RangeAxis::Keys, isDense(s), built);
   SmallVector<Value> bounds = getKeyBounds(b, s, at, known.empty() ? built : known);
   ColumnRanges ranges(b, loc, bounds, index(b, loc, 0), toValue(b, loc, s.domainSizes[s.keyPos()]));
   Value &lower = ranges.lower, &upper = ranges.upper;

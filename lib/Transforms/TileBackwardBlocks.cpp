@@ -157,7 +157,7 @@ static TileState accumulateColumns(OpBuilder &b, const KernelShape &s, const Blo
   Region built, *known = &s.step.getQueryRanges();
   if (s.hasQueryRows() || known->empty()) {
     known = &built;
-    buildMaskRanges(b, s.step, s.columns, /*isDense=*/s.step.getBias() || s.step.getMask(), built);
+    buildMaskRanges(b, s.step, s.step.getMaskMod(), s.columns, /*isDense=*/s.step.getBias() || s.step.getMask(), built);
   }
   SmallVector<Value> bounds = inlineRegion(b, *known, {}, [&](IndexOp op) { return evaluateIndex(b, s.step, at, op); });
   Value zero = index(b, loc, 0);

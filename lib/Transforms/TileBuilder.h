@@ -199,6 +199,9 @@ TileState createLoopOfTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size
 TileState createTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
                       TileState state, ColumnStep step);
 
+/// The ranges of `axis` that follow from the predicate `maskMod` of `step`; with `isDense`, nothing is full.
+RangesSummary buildMaskRanges(mlir::OpBuilder &b, mlir::Operation *step, mlir::Region &maskMod, RangeAxis axis,
+                              bool isDense, mlir::Region &ranges);
 /// Columns that a tile visits, [lower, upper), and those of them that all of its rows keep.
 struct ColumnRanges {
   /// `bounds` are what a region of ranges yields, of which only columns in [first, end) are visited.
