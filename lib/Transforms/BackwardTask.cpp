@@ -1,10 +1,14 @@
 //===- BackwardTask.cpp - the gradients of one task -----------------------===//
 //
+// Key tiles, in them the heads of Q that share the head of K, in them query tiles:
+// each is a backward_step on operands without batch dimensions. The sums of K and V
+// of a key tile are (column, key) from its first step to its last one.
+//
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "BackwardTask.h"
+#include "BackwardTile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -12,15 +16,23 @@
 using namespace mlir;
 using namespace attn;
 
-BackwardTask::BackwardTask(RewriterBase &b, BackwardStepOp step)
-    : BackwardOperands(b, step), captures(b, step), testsTiles(hasTestedConjuncts()) {
-  if (numBatch == 0)
-    return;
-  for (AffineExpr expr : maps["dkey"].getResults())
-    if (expr.isFunctionOfDim(numBatch - 1)) {
-      auto group = dyn_cast<AffineBinaryOpExpr>(expr);
-      groupSize = group ? cast<AffineConstantExpr>(group.getRHS()).getValue() : 1;
-    }
+namespace {
+
+/// A key tile of a task, and what its steps read of it. Its sums of K and V are (column, key).
+struct KeyTile : DomainTile {
+  KeyTile(const Task &task) : DomainTile(task), task(task) {}
+  const Task &task;
+  Value head; ///< in the task; null for the one of K
+  Operand key, value;
+  SmallVector<Value> transposed;
+};
+
+} // namespace
+
+/// One of `sums`; null where nothing reads it.
+static Value *find(const TaskShape &s, TileState &sums, StringRef name) {
+  auto found = llvm::find(s.gradients, name);
+  return found == s.gradients.end() ? nullptr : &sums[found - s.gradients.begin()];
 }
 
 /// True where the keys that a query keeps may depend on its head.
@@ -34,305 +46,276 @@ static bool readsHead(Region &maskMod, unsigned numBatch) {
       .wasInterrupted();
 }
 
-PositionRange BackwardTask::getVisitedKeys(PositionRange queries) {
-  Value lower = index(b, loc, 0), upper = toIndex(sizes[numBatch + 1]);
-  if (step.getMaskMod().empty())
+TaskShape::TaskShape(OpBuilder &b, BackwardStepOp step) : BackwardShape(b, step), captures(b, step) {
+  for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dquery", "dkey", "dvalue"}, step->getResults()))
+    if (!result.use_empty())
+      gradients.push_back(name);
+  if (step.getDbias())
+    gradients.push_back("dbias");
+  Region ranges;
+  testsTiles = !step.getMaskMod().empty() &&
+               buildMaskRanges(b, step, step.getMaskMod(), RangeAxis::Queries, /*isDense=*/false, ranges).numTested > 0;
+}
+
+/// The keys that a query of `queries` visits: no others are read.
+static PositionRange getVisitedKeys(OpBuilder &b, const TaskShape &s, const Task &task, PositionRange queries) {
+  Location loc = s.loc;
+  Value lower = index(b, loc, 0), upper = toValue(b, loc, task.numKeys);
+  if (s.step.getMaskMod().empty())
     return {lower, upper};
   Region ranges;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    buildRanges(b, loc, step.getMaskMod(), RangeAxis::Keys, getStaticSize(step, DimKind::Query),
-                getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges);
-  }
-  auto getRange = [&](const Position &at) -> PositionRange {
+  buildMaskRanges(b, s.step, s.step.getMaskMod(), RangeAxis::Keys, /*isDense=*/false, ranges);
+  auto getRange = [&](const DomainTile &at) -> PositionRange {
     SmallVector<Value> visited = inlineRegion(b, ranges, {}, [&](IndexOp op) -> Value {
       if (op.getKind() == IndexKind::FirstQuery)
         return queries.first;
-      return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(op, at);
+      return op.getKind() == IndexKind::EndQuery ? queries.end : evaluateIndex(b, s.step, at, op);
     });
-    Value first = max(visited[0], lower);
-    return {first, max(first, min(visited[1], upper))};
+    Value first = max(b, loc, visited[0], lower);
+    return {first, max(b, loc, first, min(b, loc, visited[1], upper))};
   };
-  if (groupSize == 1 || numBatch == 0 || !readsHead(ranges, numBatch))
+  if (s.groupSize == 1 || s.numBatch == 0 || !readsHead(ranges, s.numBatch))
     return getRange(task);
   // The hull of what the heads of the group visit; one that visits nothing adds nothing to it.
-  SmallVector<Value> hull =
-      createLoop(lower, toIndex(taskSizes[numBatch - 1]), 1, {upper, lower}, [&](Value inGroup, ValueRange carried) {
-        Position at = task;
-        at[numBatch - 1] = add(b, loc, toIndex(task[numBatch - 1]), inGroup);
-        auto [first, end] = getRange(at);
-        Value isEmpty = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, first, end);
-        first = b.createOrFold<arith::SelectOp>(loc, isEmpty, upper, first);
-        end = b.createOrFold<arith::SelectOp>(loc, isEmpty, lower, end);
-        return SmallVector<Value>{min(carried[0], first), max(carried[1], end)};
-      });
-  return {hull[0], max(hull[0], hull[1])};
-}
-
-SmallVector<Value> BackwardTask::createLoop(Value lower, Value upper, int64_t by, ValueRange state,
-                                            function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-  return attn::createLoop(b, loc, lower, upper, by, TileState(state),
-                          [&](Value at, TileState carried) { return TileState(body(at, carried)); });
-}
-
-Sums BackwardTask::buildKeyTiles(Sums sums) {
-  auto [lower, upper] = getVisitedKeys({index(b, loc, 0), toIndex(sizes[numBatch])});
-  int64_t keyTile = schedule.getKeyTile();
-  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
-  bool isWhole = first && last && (*last - *first) % keyTile == 0 && (!keyPart || *first % keyTile == 0);
-  if (keyPart) {
-    lower = max(lower, keyPart->first);
-    upper = min(upper, keyPart->end);
-  }
-  if (queryPart && !step.getMaskMod().empty()) {
-    // Of the tiles, those that the task's queries visit.
-    PositionRange visited = getVisitedKeys(*queryPart);
-    Value zero = index(b, loc, 0), size = index(b, loc, keyTile);
-    Value end = add(b, loc, lower, multiply(divideUp(max(subtract(visited.end, lower), zero), keyTile), size));
-    upper = min(upper, end);
-    lower = add(b, loc, lower, multiply(divide(max(subtract(visited.first, lower), zero), size), size));
-  }
-  return sums.with(createLoop(lower, upper, keyTile, sums.getAll(), [&, upper = upper](Value key, ValueRange carried) {
-    Sums whole = sums.with(carried);
-    OpFoldResult count = b.getIndexAttr(keyTile);
-    if (!isWhole)
-      count = min(index(b, loc, keyTile), b.createOrFold<arith::SubIOp>(loc, upper, key));
-    return buildKeyTile(key, count, whole).getAll();
-  }));
-}
-
-Sums BackwardTask::buildKeyTile(Value firstKey, OpFoldResult count, Sums whole) {
-  Position at = task, tileSizes(sizes.size(), b.getIndexAttr(1));
-  std::copy(sizes.begin() + numBatch, sizes.end(), tileSizes.begin() + numBatch);
-  at[numBatch + 1] = firstKey;
-  tileSizes[numBatch + 1] = count;
-  headSize = *getConstantIntValue(sizes[numBatch + 2]);
-  valueSize = *getConstantIntValue(sizes[numBatch + 3]);
-  int64_t keyTile = schedule.getKeyTile();
-  Position keyAt = inRows(at);
-  Part key = getPart(step.getKey(), "key", keyAt, tileSizes),
-       value = getPart(step.getValue(), "value", keyAt, tileSizes);
-  keyRows = key;
-  valueRows = value;
-  if (usesPairs()) {
-    transposed = {transposePairs(key, 2, headSize), transposePairs(value, 3, valueSize),
-                  pairRows(key, 2, headSize, count)};
-  } else {
-    copyKeys(keyRows, 2, headSize, count);
-    if (getElementTypeOrSelf(value.value.getType()) != type) // as K: they have one type
-      copyKeys(valueRows, 3, valueSize, count);
-    transposed = {transposeRows(key, 2, headSize), transposeRows(value, 3, valueSize)};
-  }
-  // In the task's part of the gradients: one head of K.
-  Position inTask(sizes.size(), b.getIndexAttr(0));
-  inTask[numBatch + 1] = getInPart(keyPart, firstKey);
-  // From 0, or from what other chunks of queries have added.
-  auto createSums = [&](Value gradient, StringRef name, unsigned column, int64_t columns) -> Value {
-    if (queryPart)
-      return readRows(gradient, name, column, columns, inTask, tileSizes);
-    return linalg::FillOp::create(b, loc, createFloatConstant(b, loc, type, 0),
-                                  createSpace(columns, keyTile, b.getIndexAttr(columns), count))
-        .getResult(0);
-  };
-  Sums sums = whole;
-  if (whole.key)
-    sums.key = createSums(whole.key, "dkey", 2, headSize);
-  if (whole.value)
-    sums.value = createSums(whole.value, "dvalue", 3, valueSize);
-  auto buildHead = [&](Value inTask, Sums carried) {
-    head = inTask;
-    if (numBatch > 0)
-      at[numBatch - 1] = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1),
-                                                               {task[numBatch - 1], OpFoldResult(inTask)});
-    return buildQueryTiles(at, tileSizes, count, carried);
-  };
-  Value zeroIndex = index(b, loc, 0);
-  if (numBatch == 0 || groupSize == 1)
-    sums = buildHead(zeroIndex, sums);
-  else
-    sums = sums.with(
-        createLoop(zeroIndex, toIndex(taskSizes[numBatch - 1]), 1, sums.getAll(),
-                   [&](Value inTask, ValueRange carried) { return buildHead(inTask, sums.with(carried)).getAll(); }));
-  whole.query = sums.query;
-  whole.others = sums.others;
-  if (whole.key)
-    whole.key = writeRows(sums.key, whole.key, "dkey", 2, inTask, tileSizes);
-  if (whole.value)
-    whole.value = writeRows(sums.value, whole.value, "dvalue", 3, inTask, tileSizes);
-  return whole;
-}
-
-void BackwardTask::copyKeys(Part &rows, unsigned column, int64_t columns, OpFoldResult count) {
-  rows.value =
-      copyRows(rows, 1, column, createSpace(schedule.getKeyTile(), columns, count, b.getIndexAttr(columns), rowType));
-  rows.map = AffineMap::get(4, 0, {b.getAffineDimExpr(1), b.getAffineDimExpr(column)}, b.getContext());
-}
-
-Sums BackwardTask::buildQueryTiles(Position at, Position tileSizes, OpFoldResult count, Sums sums) {
-  PositionRange all{index(b, loc, 0), toIndex(sizes[numBatch])};
-  if (queryPart)
-    all = *queryPart;
-  if (step.getQueryRanges().empty())
-    return buildTiles(at, tileSizes, all.first, all.end, hasFunctions(), sums);
-  Value firstKey = toIndex(at[numBatch + 1]), endKey = add(b, loc, firstKey, toIndex(count));
-  SmallVector<Value> bounds = inlineRegion(b, step.getQueryRanges(), {}, [&](IndexOp op) -> Value {
-    if (op.getKind() == IndexKind::FirstKey)
-      return firstKey;
-    return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(op, at);
+  Value heads = toValue(b, loc, task.sizes[s.numBatch - 1]);
+  TileState hull = createLoop(b, loc, lower, heads, 1, {upper, lower}, [&](Value inGroup, TileState carried) {
+    DomainTile at = task;
+    at.offsets[s.numBatch - 1] = add(b, loc, toValue(b, loc, task.offsets[s.numBatch - 1]), inGroup);
+    auto [first, end] = getRange(at);
+    Value isEmpty = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, first, end);
+    first = b.createOrFold<arith::SelectOp>(loc, isEmpty, upper, first);
+    end = b.createOrFold<arith::SelectOp>(loc, isEmpty, lower, end);
+    return TileState{min(b, loc, carried[0], first), max(b, loc, carried[1], end)};
   });
-  auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
-  Value lower = isConstant(bounds[0], 0) ? all.first : max(bounds[0], all.first);
-  Value upper = isConstant(bounds[1], kNoBound) ? all.end : min(bounds[1], all.end);
-  if (isConstant(bounds[3], 0))
-    return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/true, sums);
-  if (!isConstant(bounds[2], 0)) {
-    Value full = min(max(bounds[2], lower), max(lower, upper));
-    sums = buildTiles(at, tileSizes, lower, full, /*isPartial=*/true, sums);
-    lower = full;
-  }
-  if (isConstant(bounds[3], kNoBound))
-    return buildTiles(at, tileSizes, lower, upper, /*isPartial=*/false, sums);
-  Value end = max(lower, min(bounds[3], upper));
-  sums = buildTiles(at, tileSizes, lower, end, /*isPartial=*/false, sums);
-  return buildTiles(at, tileSizes, end, upper, /*isPartial=*/true, sums);
+  return {hull[0], max(b, loc, hull[0], hull[1])};
 }
 
-OpFoldResult BackwardTask::getInPart(const std::optional<PositionRange> &part, OpFoldResult position) {
-  return part ? OpFoldResult(subtract(toIndex(position), part->first)) : position;
-}
+//===----------------------------------------------------------------------===//
+// Query tiles
+//===----------------------------------------------------------------------===//
 
-bool BackwardTask::hasTestedConjuncts() {
-  if (step.getMaskMod().empty())
-    return false;
-  Region ranges;
-  OpBuilder::InsertionGuard guard(b);
-  return buildRanges(b, loc, step.getMaskMod(), RangeAxis::Queries, getStaticSize(step, DimKind::Query),
-                     getStaticSize(step, DimKind::Key), /*isDense=*/false, ranges)
-             .numTested > 0;
-}
-
-bool BackwardTask::hasFunctions() { return !step.getMaskMod().empty() || step.getBias() || step.getMask(); }
-
-Sums BackwardTask::buildTiles(const Position &at, const Position &tileSizes, Value lower, Value upper, bool isPartial,
-                              Sums sums) {
-  int64_t queryTile = schedule.getQueryTile();
-  return sums.with(createLoop(lower, upper, queryTile, sums.getAll(), [&](Value query, ValueRange carried) {
-    Position tileAt = at, partSizes = tileSizes;
-    tileAt[numBatch] = query;
-    partSizes[numBatch] = min(index(b, loc, queryTile), b.createOrFold<arith::SubIOp>(loc, upper, query));
-    return (isPartial && testsTiles ? buildTestedTile(tileAt, partSizes, sums.with(carried))
-                                    : buildStep(tileAt, partSizes, isPartial, sums.with(carried)))
-        .getAll();
-  }));
-}
-
-Sums BackwardTask::buildTestedTile(const Position &at, const Position &tileSizes, Sums sums) {
-  int64_t queryTile = schedule.getQueryTile();
-  auto classify =
-      ClassifyTileOp::create(b, loc, b.getI8Type(), toIndex(tileSizes[numBatch]), toIndex(tileSizes[numBatch + 1]),
-                             queryTile, std::gcd(queryTile, schedule.getLanes()));
-  cloneRegion(step.getMaskMod(), classify.getMaskMod(), at, classify);
-  auto visit = [&](bool isPartial) { return buildStep(at, tileSizes, isPartial, sums).getAll(); };
-  auto visitAny = [&] {
-    if (step.getBias() || step.getMask())
-      return visit(/*isPartial=*/true);
-    return createBranch(
-        b, loc, isOfKind(b, loc, classify, TileKind::Full), [&] { return visit(/*isPartial=*/false); },
-        [&] { return visit(/*isPartial=*/true); });
+/// Where the gradients of a tile are in the task's part of them.
+static DomainTile getInTask(OpBuilder &b, const TaskShape &s, const KeyTile &at) {
+  DomainTile inTask;
+  inTask.sizes = at.sizes;
+  inTask.offsets.assign(at.offsets.size(), b.getIndexAttr(0));
+  auto set = [&](unsigned position, const std::optional<PositionRange> &part) {
+    OpFoldResult offset = at.offsets[position];
+    inTask.offsets[position] = part ? OpFoldResult(subtract(b, s.loc, toValue(b, s.loc, offset), part->first)) : offset;
   };
-  return sums.with(
-      createBranch(b, loc, isOfKind(b, loc, classify, TileKind::Empty), [&] { return sums.getAll(); }, visitAny));
+  set(s.queryPos(), at.task.queries);
+  set(s.keyPos(), at.task.keys);
+  if (at.head && s.numBatch > 0)
+    inTask.offsets[s.numBatch - 1] = at.head;
+  return inTask;
 }
 
-Sums BackwardTask::buildStep(const Position &at, const Position &tileSizes, bool isPartial, Sums sums) {
-  OpFoldResult rows = tileSizes[numBatch];
-  int64_t queryTile = schedule.getQueryTile();
-  Position rowAt = inRows(at);
-  Part query = getPart(step.getQuery(), "query", rowAt, tileSizes),
-       dout = getPart(step.getDout(), "dout", rowAt, tileSizes), lse = getPart(step.getLse(), "lse", rowAt, tileSizes),
-       delta = getPart(step.getDelta(), "delta", rowAt, tileSizes), logSum;
-  auto createRows = [&](const Part &part, unsigned column, int64_t columns) {
-    return copyRows(part, 0, column, createSpace(queryTile, columns, rows, b.getIndexAttr(columns), rowType),
-                    lse.value);
-  };
-  Value queryRows = createRows(query, 2, headSize), doutRows = createRows(dout, 3, valueSize);
-  // In the task's part of the gradients.
-  Position inTask(sizes.size(), b.getIndexAttr(0));
-  inTask[numBatch] = getInPart(queryPart, at[numBatch]);
-  inTask[numBatch + 1] = getInPart(keyPart, at[numBatch + 1]);
-  if (numBatch > 0)
-    inTask[numBatch - 1] = head;
-  Part dquery, bias, mask, dbias;
-  auto getMap = [&](std::initializer_list<unsigned> dims) {
-    return AffineMap::get(4, 0, llvm::map_to_vector(dims, [&](unsigned d) { return b.getAffineDimExpr(d); }),
-                          b.getContext());
-  };
-  SmallVector<AffineMap> stepMaps = {getMap({0, 2}), keyRows.map, valueRows.map, lse.map, getMap({0, 3}), delta.map};
-  if (step.getLogSum()) {
-    logSum = getPart(step.getLogSum(), "log_sum", rowAt, tileSizes);
-    stepMaps.push_back(logSum.map);
-  }
-  if (step.getBias()) {
-    bias = getPart(step.getBias(), "bias", at, tileSizes);
-    stepMaps.push_back(bias.map);
-  }
-  if (step.getMask()) {
-    mask = getPart(step.getMask(), "mask", at, tileSizes);
-    stepMaps.push_back(mask.map);
-  }
-  SmallVector<Value> inits;
-  auto addGradient = [&](Value init, AffineMap map) {
-    inits.push_back(init);
-    stepMaps.push_back(map);
-  };
-  if (sums.query) {
-    dquery = getPart(sums.query, "dquery", inTask, tileSizes);
-    addGradient(dquery.value, dquery.map);
-  }
-  if (sums.key)
-    addGradient(sums.key, getMap({2, 1}));
-  if (sums.value)
-    addGradient(sums.value, getMap({3, 1}));
-  ValueRange dcaptures = ValueRange(sums.others).drop_front(step.getDbias() ? 1 : 0);
-  if (step.getDbias()) {
-    dbias = getPart(sums.others.front(), "dbias", inTask, tileSizes);
-    addGradient(dbias.value, dbias.map);
-  }
-  llvm::append_range(inits, dcaptures);
-  auto tiled =
-      BackwardStepOp::create(b, loc, llvm::to_vector(ValueRange(inits).getTypes()), queryRows, keyRows.value,
-                             valueRows.value, lse.value, doutRows, delta.value, logSum.value, bias.value, mask.value,
-                             dquery.value, sums.key, sums.value, dbias.value, dcaptures,
-                             /*cu_seqlens_q=*/Value(), /*cu_seqlens_k=*/Value(), step.getScaleValue(), transposed,
-                             step.getScaleAttr(), b.getAffineMapArrayAttr(stepMaps), step.getScheduleAttr());
-  if (isPartial) {
-    cloneRegion(step.getMaskMod(), tiled.getMaskMod(), at, tiled);
-    buildPanelRanges(tiled, at);
-  }
-  cloneRegion(step.getScoreMod(), tiled.getScoreMod(), at, tiled);
-  cloneRegion(step.getScoreGrad(), tiled.getScoreGrad(), at, tiled);
-  captures.redirect(tiled, head);
-  cloneRegion(step.getWeightMod(), tiled.getWeightMod(), at, tiled);
-  sums = sums.with(tiled->getResults());
-  if (sums.query)
-    sums.query = insert(dquery, sums.query);
-  if (step.getDbias())
-    sums.others.front() = insert(dbias, sums.others.front());
-  return sums;
-}
-
-void BackwardTask::buildPanelRanges(BackwardStepOp tiled, const Position &at) {
-  Region &ranges = step.getQueryRanges();
+/// The ranges in rows of the tile, for its panels of keys; none where every row visits every key.
+static void buildPanelRanges(OpBuilder &b, const TaskShape &s, const DomainTile &at, BackwardStepOp tiled) {
+  Region &ranges = s.step.getQueryRanges();
   if (ranges.empty())
     return;
   auto yielded = cast<YieldOp>(ranges.front().getTerminator()).getValues();
   if (getConstantIntValue(yielded[0]) == 0 && getConstantIntValue(yielded[1]) == kNoBound)
     return;
-  cloneRegion(ranges, tiled.getQueryRanges(), at, tiled);
+  cloneRegion(b, s, at, ranges, tiled.getQueryRanges(), tiled);
   OpBuilder::InsertionGuard guard(b);
-  Value firstQuery = toIndex(at[numBatch]);
+  Value firstKey = toValue(b, s.loc, at.offsets[s.keyPos()]), firstQuery = toValue(b, s.loc, at.offsets[s.queryPos()]);
+  for (IndexOp op : tiled.getQueryRanges().getOps<IndexOp>()) { // first_key and end_key, of a panel in the tile
+    b.setInsertionPointAfter(op);
+    auto shifted = arith::AddIOp::create(b, s.loc, op, firstKey);
+    op.getResult().replaceAllUsesExcept(shifted, shifted);
+  }
   Operation *yield = tiled.getQueryRanges().front().getTerminator();
   b.setInsertionPoint(yield);
   for (OpOperand &bound : yield->getOpOperands())
-    bound.set(arith::SubIOp::create(b, loc, bound.get(), firstQuery));
+    bound.set(arith::SubIOp::create(b, s.loc, bound.get(), firstQuery));
+}
+
+static TileState createStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, bool isPartial, TileState sums) {
+  Operands tiles;
+  tiles["key"] = at.key;
+  tiles["value"] = at.value;
+  auto getOwn = [&](StringRef name) { return getPart(b, s, at, s.getOperand(name), name); };
+  Part query = getOwn("query"), dout = getOwn("dout");
+  for (StringRef name : {"lse", "delta"})
+    tiles[name] = getOwn(name);
+  auto addRows = [&](StringRef name, const Part &rows) {
+    tiles[name] = copyRows(b, s, rows, 0, s.getWidth(name) - s.numBatch, s.schedule.getQueryTile(),
+                           at.sizes[s.queryPos()], tiles["lse"].value);
+  };
+  addRows("query", query);
+  addRows("dout", dout);
+  DomainTile inTask = getInTask(b, s, at);
+  for (StringRef name : {"log_sum", "bias", "mask"})
+    if (s.getOperand(name))
+      tiles[name] = getOwn(name);
+  SmallVector<std::pair<Value *, Part>> written;
+  AffineExpr key = b.getAffineDimExpr(1);
+  for (auto [name, sum] : llvm::zip(s.gradients, sums)) {
+    if (name == "dkey" || name == "dvalue") {
+      AffineExpr column = b.getAffineDimExpr(s.getWidth(name) - s.numBatch);
+      tiles[name] = {sum, AffineMap::get(4, 0, {column, key}, b.getContext())};
+      continue;
+    }
+    written.push_back({&sum, getPart(b, s, inTask, sum, name)});
+    tiles[name] = written.back().second;
+  }
+  BackwardStepOp tiled = createBackwardTile(b, s, tiles, ArrayRef(sums).drop_front(s.gradients.size()), at.transposed);
+  if (isPartial) {
+    cloneRegion(b, s, at, s.step.getMaskMod(), tiled.getMaskMod(), tiled);
+    buildPanelRanges(b, s, at, tiled);
+  }
+  cloneRegion(b, s, at, s.step.getScoreMod(), tiled.getScoreMod(), tiled);
+  cloneRegion(b, s, at, s.step.getScoreGrad(), tiled.getScoreGrad(), tiled);
+  s.captures.redirect(tiled, at.head);
+  cloneRegion(b, s, at, s.step.getWeightMod(), tiled.getWeightMod(), tiled);
+  llvm::copy(tiled->getResults(), sums.begin());
+  for (auto &[sum, part] : written)
+    *sum = insert(b, s.loc, part, *sum);
+  return sums;
+}
+
+/// A tile that is visited only if its predicate keeps a key, which is evaluated first; one that keeps all is full.
+static TileState createTestedStep(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
+  int64_t queryTile = s.schedule.getQueryTile();
+  auto classify = ClassifyTileOp::create(b, s.loc, b.getI8Type(), toValue(b, s.loc, at.sizes[s.queryPos()]),
+                                         toValue(b, s.loc, at.sizes[s.keyPos()]), queryTile,
+                                         std::gcd(queryTile, s.schedule.getLanes()));
+  cloneRegion(b, s, at, s.step.getMaskMod(), classify.getMaskMod(), classify);
+  return createStepOfKind(b, s.loc, classify, /*isDense=*/s.step.getBias() || s.step.getMask(), sums,
+                          [&](bool isPartial) { return createStep(b, s, at, isPartial, sums); });
+}
+
+/// The query tiles that the key tile visits.
+static TileState accumulateQueries(OpBuilder &b, const TaskShape &s, const KeyTile &at, TileState sums) {
+  Location loc = s.loc;
+  auto tiles = [&](Value lower, Value upper, bool isPartial, TileState state) {
+    return createLoopOfTiles(b, loc, s.schedule.getQueryTile(), lower, upper, state,
+                             [&](Value query, OpFoldResult count, TileState carried) {
+                               KeyTile tile = at;
+                               tile.offsets[s.queryPos()] = query;
+                               tile.sizes[s.queryPos()] = count;
+                               return isPartial && s.testsTiles ? createTestedStep(b, s, tile, carried)
+                                                                : createStep(b, s, tile, isPartial, carried);
+                             });
+  };
+  PositionRange all{index(b, loc, 0), toValue(b, loc, at.task.numQueries)};
+  if (at.task.queries)
+    all = *at.task.queries;
+  if (s.step.getQueryRanges().empty())
+    return tiles(all.first, all.end, !s.step.getMaskMod().empty() || s.step.getBias() || s.step.getMask(), sums);
+  Value firstKey = toValue(b, loc, at.offsets[s.keyPos()]),
+        endKey = add(b, loc, firstKey, toValue(b, loc, at.sizes[s.keyPos()]));
+  SmallVector<Value> bounds = inlineRegion(b, s.step.getQueryRanges(), {}, [&](IndexOp op) {
+    return op.getKind() == IndexKind::EndKey ? endKey : evaluateIndex(b, s.step, at, op);
+  });
+  ColumnRanges ranges(b, loc, bounds, all.first, all.end);
+  return createColumnTiles(b, loc, ranges, sums, tiles, [&](Value lower, Value upper, TileState state, Value &end) {
+    end = ranges.endsPartial ? max(b, loc, lower, upper) : upper;
+    return tiles(lower, end, /*isPartial=*/false, state);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Key tiles
+//===----------------------------------------------------------------------===//
+
+/// Rows of K or V as (column, key) in a whole key tile, or in pairs of columns, (column floordiv 2, key, column mod 2).
+static Value transposeRows(OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column, bool inPairs) {
+  int64_t columns = s.getColumns(s.numBatch + column), keys = s.schedule.getKeyTile();
+  AffineExpr key = b.getAffineDimExpr(0), paired = b.getAffineDimExpr(1);
+  if (!inPairs)
+    return packRows(b, s, rows, column, {columns, keys}, {paired, key}, s.stateType);
+  return packRows(b, s, rows, column, {columns / 2, keys, 2}, {paired.floorDiv(2), key, paired % 2}, s.rowType);
+}
+
+/// The tile's operands of K and V, as the products read them.
+static void packKeys(OpBuilder &b, const TaskShape &s, KeyTile &at) {
+  Part key = getPart(b, s, at, s.step.getKey(), "key"), value = getPart(b, s, at, s.step.getValue(), "value");
+  OpFoldResult count = at.sizes[s.keyPos()];
+  int64_t keys = s.schedule.getKeyTile();
+  bool inPairs = s.schedule.getInfo().depth == 2;
+  at.key = inPairs ? key : copyRows(b, s, key, 1, 2, keys, count);
+  bool isCopied = !inPairs && getElementTypeOrSelf(value.value.getType()) != s.stateType; // as K: they have one type
+  at.value = isCopied ? copyRows(b, s, value, 1, 3, keys, count) : value;
+  at.transposed = {transposeRows(b, s, key, 2, inPairs), transposeRows(b, s, value, 3, inPairs)};
+  if (!inPairs)
+    return;
+  // In pairs of keys, (key floordiv 2, column, key mod 2).
+  AffineExpr paired = b.getAffineDimExpr(0), column = b.getAffineDimExpr(1);
+  OpFoldResult pairs = affine::makeComposedFoldedAffineApply(b, s.loc, paired.ceilDiv(2), {count});
+  at.transposed.push_back(packRows(b, s, key, 2, {int64_t(llvm::divideCeil(keys, 2)), s.getColumns(s.headPos()), 2},
+                                   {paired.floorDiv(2), column, paired % 2}, s.rowType, pairs));
+}
+
+static TileState accumulateKeyTile(OpBuilder &b, const TaskShape &s, KeyTile at, TileState whole) {
+  Location loc = s.loc;
+  packKeys(b, s, at);
+  DomainTile inTask = getInTask(b, s, at);
+  TileState sums = whole;
+  OpFoldResult count = at.sizes[s.keyPos()];
+  for (StringRef name : {"dkey", "dvalue"}) {
+    Value *sum = find(s, sums, name);
+    if (!sum)
+      continue;
+    unsigned width = s.getWidth(name);
+    // From 0, or from what other chunks of queries have added.
+    if (at.task.queries) {
+      Value read = transposeRows(b, s, getPart(b, s, inTask, *sum, name), width - s.numBatch, /*inPairs=*/false);
+      *sum = createSlice(b, loc, read, getDimSlice(b, loc, read, 1, b.getIndexAttr(0), count));
+    } else {
+      OpFoldResult columns = b.getIndexAttr(s.getColumns(width));
+      Value space = createSpace(b, loc, {s.getColumns(width), s.schedule.getKeyTile()}, {columns, count}, s.stateType);
+      *sum = linalg::FillOp::create(b, loc, createFloatConstant(b, loc, s.stateType, 0), space).getResult(0);
+    }
+  }
+  auto accumulateHead = [&](Value head, TileState carried) {
+    at.head = head;
+    if (s.numBatch > 0)
+      at.offsets[s.numBatch - 1] = affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0) + b.getAffineDimExpr(1), {at.task.offsets[s.numBatch - 1], OpFoldResult(head)});
+    return accumulateQueries(b, s, at, carried);
+  };
+  Value zero = index(b, loc, 0);
+  if (s.numBatch == 0 || s.groupSize == 1)
+    sums = accumulateHead(zero, sums);
+  else
+    sums = createLoop(b, loc, zero, toValue(b, loc, at.task.sizes[s.numBatch - 1]), 1, sums, accumulateHead);
+  for (StringRef name : {"dkey", "dvalue"})
+    if (Value *sum = find(s, sums, name))
+      *sum = writeRows(b, s, *sum, getPart(b, s, inTask, *find(s, whole, name), name), s.getWidth(name) - s.numBatch);
+  return sums;
+}
+
+TileState attn::accumulateTask(OpBuilder &b, const TaskShape &s, const Task &task, TileState sums) {
+  Location loc = s.loc;
+  auto [lower, upper] = getVisitedKeys(b, s, task, {index(b, loc, 0), toValue(b, loc, task.numQueries)});
+  int64_t keyTile = s.schedule.getKeyTile();
+  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  bool isWhole = first && last && (*last - *first) % keyTile == 0 && (!task.keys || *first % keyTile == 0);
+  if (task.keys) {
+    lower = max(b, loc, lower, task.keys->first);
+    upper = min(b, loc, upper, task.keys->end);
+  }
+  if (task.queries && !s.step.getMaskMod().empty()) {
+    // Of the tiles, those that the task's queries visit.
+    PositionRange visited = getVisitedKeys(b, s, task, *task.queries);
+    Value zero = index(b, loc, 0), size = index(b, loc, keyTile);
+    auto getLength = [&](Value end) { return max(b, loc, subtract(b, loc, end, lower), zero); };
+    Value end = add(b, loc, lower, multiply(b, loc, divideUp(b, loc, getLength(visited.end), size), size));
+    upper = min(b, loc, upper, end);
+    lower = add(b, loc, lower, multiply(b, loc, divide(b, loc, getLength(visited.first), size), size));
+  }
+  auto accumulate = [&](Value key, OpFoldResult count, TileState carried) {
+    KeyTile at(task);
+    std::fill_n(at.sizes.begin(), s.numBatch, OpFoldResult(b.getIndexAttr(1)));
+    at.offsets[s.keyPos()] = key;
+    at.sizes[s.keyPos()] = count;
+    return accumulateKeyTile(b, s, at, carried);
+  };
+  if (!isWhole)
+    return createLoopOfTiles(b, loc, keyTile, lower, upper, sums, accumulate);
+  return createLoop(b, loc, lower, upper, keyTile, sums,
+                    [&](Value key, TileState carried) { return accumulate(key, b.getIndexAttr(keyTile), carried); });
 }

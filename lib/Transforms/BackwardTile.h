@@ -1,9 +1,8 @@
-//===- BackwardTile.h - the operands of a tile of gradients -----*- C++ -*-===//
+//===- BackwardTile.h - tiles of gradients ----------------------*- C++ -*-===//
 //
-// What attn-tile of a backward_step reads and writes of a tile: slices of the
-// operands, copies of rows in the order and type of the register kernel, regions
-// whose indices are positions of the tile. Functions build at the builder's
-// position.
+// A BackwardShape is what all tiles of a backward_step have in common, on a CPU and
+// a GPU. On a CPU, a Task is what a thread does alone. Functions build at the
+// builder's position.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,75 +11,99 @@
 #ifndef ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
 #define ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
 
+#include "CaptureSums.h"
 #include "TileBuilder.h"
 
 namespace attn {
 
-using Position = llvm::SmallVector<mlir::OpFoldResult>;
+/// What a step reads, or adds to, and its map.
+struct Operand {
+  mlir::Value value;
+  mlir::AffineMap map;
+};
+/// Those of a step by their names, without captures.
+using Operands = llvm::StringMap<Operand>;
+
+/// What all tiles of a backward_step have in common.
+struct BackwardShape : StepShape {
+  BackwardShape(mlir::OpBuilder &b, BackwardStepOp step);
+  /// The dimension of the columns of an operand, and how many they are.
+  unsigned getWidth(llvm::StringRef name) const {
+    return name == "value" || name == "dout" || name == "dvalue" ? valuePos() : headPos();
+  }
+  int64_t getColumns(unsigned dim) const { return *mlir::getConstantIntValue(domainSizes[dim]); }
+  mlir::Value getOperand(llvm::StringRef name) const { return operands.lookup(name).value; }
+  mlir::AffineMap getMap(llvm::StringRef name) const { return operands.lookup(name).map; }
+
+  mutable BackwardStepOp step;
+  Operands operands;
+  int64_t groupSize = 0; ///< heads of Q that share one of K; 0 for all of them
+};
+
+/// The sizes of the batch dimensions, the last of which counts heads of K.
+llvm::SmallVector<mlir::OpFoldResult> getBatchOfKeys(mlir::OpBuilder &b, const BackwardShape &s);
+
+/// The step of a tile, without regions.
+BackwardStepOp createBackwardTile(mlir::OpBuilder &b, const BackwardShape &s, const Operands &operands,
+                                  mlir::ValueRange dcaptures = {}, mlir::ValueRange transposed = {});
+
+//===----------------------------------------------------------------------===//
+// A task of a CPU (BackwardTask.cpp)
+//===----------------------------------------------------------------------===//
+
+struct TaskShape : BackwardShape {
+  TaskShape(mlir::OpBuilder &b, BackwardStepOp step);
+
+  mutable CaptureSums captures;
+  /// That something reads, in the order of the step's results, in front of those of captures: the names of the sums.
+  llvm::SmallVector<llvm::StringRef> gradients;
+  bool testsTiles; ///< partial ones: the predicate has conjuncts of which no ranges tell where they hold
+};
+
+/// Positions [first, end) of queries or keys.
+struct PositionRange {
+  mlir::Value first, end;
+};
+
+/// A batch index and the heads of Q that share a head of K.
+struct Task : DomainTile {
+  mlir::OpFoldResult numQueries, numKeys;     ///< of the sequence, or all
+  std::optional<PositionRange> queries, keys; ///< the part of them that the task has; none for all
+};
+
+/// The key tiles of a task, in them its heads, in them the query tiles. `sums` are its parts of the gradients.
+TileState accumulateTask(mlir::OpBuilder &b, const TaskShape &s, const Task &task, TileState sums);
+
+//===----------------------------------------------------------------------===//
+// Operands of a CPU (BackwardTile.cpp)
+//===----------------------------------------------------------------------===//
 
 /// The part of an operand in a tile, without batch dimensions, and its map over (query, key, head, value).
-struct Part {
-  mlir::Value source, value;
-  mlir::AffineMap map;
+struct Part : Operand {
+  mlir::Value source;
   Slice slice;
 };
-
-class BackwardOperands {
-public:
-  BackwardOperands(mlir::RewriterBase &b, BackwardStepOp step);
-
-  /// Positions in the packed rows of a sequence whose own are `at`; the same without packed sequences.
-  Position inRows(Position at);
-  /// `operand`, or the task's part of it, at `offsets` of it.
-  Part getPart(mlir::Value operand, llvm::StringRef name, llvm::ArrayRef<mlir::OpFoldResult> offsets,
-               llvm::ArrayRef<mlir::OpFoldResult> partSizes);
-  mlir::Value insert(const Part &part, mlir::Value value);
-  /// Space of rows x columns, of which rows are a line apart from each other, and its first `size` rows or columns; of
-  /// the type of the sums, or of `elementType`.
-  mlir::Value createSpace(int64_t rows, int64_t columns, mlir::OpFoldResult usedRows, mlir::OpFoldResult usedColumns,
-                          mlir::Type elementType = {});
-  /// Rows of a tile in the type of products, one after the other; 0 where `lse`, one of each row, is -inf: what a row
-  /// without keys holds reaches no sum.
-  mlir::Value copyRows(const Part &rows, unsigned row, unsigned column, mlir::Value space, mlir::Value lse = {});
-  /// Rows of K or V as (column, key) in a whole key tile, 0 behind the last key.
-  mlir::Value transposeRows(const Part &rows, unsigned column, int64_t columns);
-  /// The same in pairs of columns, (column floordiv 2, key, column mod 2).
-  mlir::Value transposePairs(const Part &rows, unsigned column, int64_t columns);
-  /// Rows of K in pairs of `count` keys, (key floordiv 2, column, key mod 2).
-  mlir::Value pairRows(const Part &rows, unsigned column, int64_t columns, mlir::OpFoldResult count);
-  /// The gradient of a key tile as (column, key), from its place.
-  mlir::Value readRows(mlir::Value whole, llvm::StringRef name, unsigned column, int64_t columns, const Position &at,
-                       llvm::ArrayRef<mlir::OpFoldResult> tileSizes);
-  /// The gradient of a key tile, (column, key), into its place.
-  mlir::Value writeRows(mlir::Value sums, mlir::Value whole, llvm::StringRef name, unsigned column, const Position &at,
-                        llvm::ArrayRef<mlir::OpFoldResult> tileSizes);
-  /// The indices of `region` in the positions of a tile.
-  void cloneRegion(mlir::Region &from, mlir::Region &to, const Position &at, mlir::Operation *before);
-  /// The batch index or head of a tile.
-  mlir::Value evaluateIndex(IndexOp index, const Position &at);
-
-protected:
-  mlir::Value toIndex(mlir::OpFoldResult value) { return toValue(b, loc, value); }
-
-  mlir::RewriterBase &b;
-  mlir::Location loc;
-  BackwardStepOp step;
-  BackwardAttr schedule;
-  Position sizes;                   ///< of the step's domain; of packed sequences, those of the task's
-  mlir::Value queryStart, keyStart; ///< of the task's sequence in the packed rows; null for others
-  unsigned numBatch;
-  mlir::FloatType type, rowType; ///< of the sums; of what is multiplied
-  llvm::StringMap<mlir::AffineMap> maps;
-
-  bool usesPairs() { return schedule.getInfo().depth == 2; }
-
-private:
-  /// Space of (pair, other, 2), of which pairs are a line apart from each other.
-  mlir::Value createPairs(int64_t pairs, int64_t others, mlir::OpFoldResult usedPairs);
-  mlir::AffineMap getRowMap();
-  /// From a map over (query, key, head, value) to one over (row, column).
-  mlir::AffineMap getRowMap(mlir::AffineMap map, unsigned row, unsigned column);
-};
+/// `operand`, or the task's part of it, at `at`.
+Part getPart(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, mlir::Value operand, llvm::StringRef name);
+mlir::Value insert(mlir::OpBuilder &b, mlir::Location loc, const Part &part, mlir::Value value);
+/// Space of `shape`, (row, column) or (pair, column, 2), of which rows are a line apart from each other, and the
+/// first `used` of it.
+mlir::Value createSpace(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<int64_t> shape,
+                        llvm::ArrayRef<mlir::OpFoldResult> used, mlir::Type elementType);
+/// `count` rows of a tile of `tileRows` in the type of products, one after the other; 0 where `lse`, one of each row,
+/// is -inf: what a row without keys holds reaches no sum.
+Operand copyRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned row, unsigned column,
+                 int64_t tileRows, mlir::OpFoldResult count, mlir::Value lse = {});
+/// Rows of a tile in a space of `shape`, which has (row, column) at `target`: in all of it, with 0 behind the last row,
+/// or in its first `used`.
+mlir::Value packRows(mlir::OpBuilder &b, const TaskShape &s, const Part &rows, unsigned column,
+                     llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<mlir::AffineExpr> target, mlir::Type elementType,
+                     mlir::OpFoldResult used = {});
+/// `sums` of a key tile, (column, key), into their place, `part`.
+mlir::Value writeRows(mlir::OpBuilder &b, const TaskShape &s, mlir::Value sums, const Part &part, unsigned column);
+/// A region in the positions of a tile, which has no batch dimensions.
+void cloneRegion(mlir::OpBuilder &b, const TaskShape &s, const DomainTile &at, mlir::Region &from, mlir::Region &to,
+                 mlir::Operation *before);
 
 } // namespace attn
 

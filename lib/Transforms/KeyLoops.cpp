@@ -1,9 +1,7 @@
 //===- KeyLoops.cpp - which keys a tile of queries visits -----------------===//
 //
-// The loops follow from key_ranges alone: partial tiles, which evaluate the
-// predicate, up to the first key that all rows keep; full tiles, which do not; then
-// partial tiles again. No key outside of the visited range is read. If ranges cannot
-// express it, a block map tells the kind of each tile.
+// The loops follow from key_ranges alone. No key outside of the visited range is
+// read. If ranges cannot express it, a block map tells the kind of each tile.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,64 +16,17 @@
 using namespace mlir;
 using namespace attn;
 
-static Value evaluateIndex(OpBuilder &b, const TileShape &s, const TilePosition &at, IndexOp op) {
-  Location loc = s.step.getLoc();
-  switch (op.getKind()) {
-  case IndexKind::FirstQuery: return at.firstQuery;
-  case IndexKind::EndQuery: return at.endQuery;
-  case IndexKind::Batch: return toValue(b, loc, at.offsets[0]);
-  case IndexKind::Head: return toValue(b, loc, at.offsets[s.numBatch - 1]);
-  case IndexKind::KvHead:
-    return affine::makeComposedAffineApply(b, loc, getKvHeadMap(s.step), {at.offsets[s.numBatch - 1]});
-  case IndexKind::Query:
-  case IndexKind::Key:
-  case IndexKind::FirstKey:
-  case IndexKind::EndKey: break;
-  }
-  llvm_unreachable("refused by the verifier");
-}
-
 /// visited lower and upper, full lower and upper, as the region of the ranges has them.
 static SmallVector<Value> getKeyBounds(OpBuilder &b, const TileShape &s, const TilePosition &at, Region &ranges) {
-  return inlineRegion(b, ranges, {}, [&](IndexOp op) { return evaluateIndex(b, s, at, op); });
+  return inlineRegion(b, ranges, {}, [&](IndexOp op) {
+    if (op.getKind() == IndexKind::FirstQuery)
+      return at.firstQuery;
+    return op.getKind() == IndexKind::EndQuery ? at.endQuery : evaluateIndex(b, s.step, at, op);
+  });
 }
 
 static bool needsAlignedTiles(const TileShape &s) {
   return liesInPages(s, s.step.getKey(), s.maps[1]) || liesInPages(s, s.step.getValue(), s.maps[2]);
-}
-
-TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper, int64_t step, TileState state,
-                           function_ref<TileState(Value, TileState)> body) {
-  auto loop = scf::ForOp::create(b, loc, lower, upper, index(b, loc, step), state,
-                                 [&](OpBuilder &nested, Location, Value key, ValueRange carried) {
-                                   OpBuilder::InsertionGuard guard(b);
-                                   b.setInsertionPointToEnd(nested.getInsertionBlock());
-                                   TileState next = body(key, TileState(carried));
-                                   scf::YieldOp::create(b, loc, next);
-                                 });
-  return TileState(loop.getResults());
-}
-
-TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, function_ref<TileState()> then,
-                             function_ref<TileState()> otherwise) {
-  // The types of the results are known once a branch is built.
-  auto build = [&](function_ref<TileState()> body) {
-    return [&, body](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(nested.getInsertionBlock());
-      scf::YieldOp::create(b, loc, body());
-    };
-  };
-  return TileState(scf::IfOp::create(b, loc, condition, build(then), build(otherwise)).getResults());
-}
-
-Value attn::isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
-  Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(static_cast<int8_t>(expected)));
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, kind, constant);
-}
-
-static Value getLength(OpBuilder &b, Location loc, Value lower, Value upper) {
-  return b.createOrFold<arith::MaxSIOp>(loc, b.createOrFold<arith::SubIOp>(loc, upper, lower), index(b, loc, 0));
 }
 
 /// Whole tiles of `length` keys from `lower` on, each from several segments. Segments of a dense range are parts of it,
@@ -88,40 +39,36 @@ static TileState createSegmentedTiles(OpBuilder &b, const TileShape &s, const Ti
   auto apply = [&](AffineExpr expr) {
     return toValue(b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, {length}));
   };
+  /// Steps of `rows` keys from each of the segments that `getFirst` gives.
+  auto createSteps = [&](Value from, Value to, int64_t by, int64_t rows, int64_t numSegments,
+                         function_ref<Value(int64_t, Value)> getFirst) {
+    state = createLoop(b, loc, from, to, by, state, [&](Value position, TileState carried) {
+      SmallVector<Value> firstKeys;
+      for (int64_t segment = 0; segment < numSegments; ++segment)
+        firstKeys.push_back(getFirst(segment, position));
+      return createStep(b, s, at, query, firstKeys, b.getIndexAttr(rows), /*isPartial=*/false, carried);
+    });
+    return state;
+  };
+  auto getNext = [&](int64_t rows) {
+    return [&, rows](int64_t segment, Value key) { return add(b, loc, key, index(b, loc, segment * rows)); };
+  };
   bool isPaged = liesInPages(s, s.step.getKey(), s.maps[1]);
+  int64_t keyTile = getKeyTile(s), roundKeys = s.numSegments * keyTile;
   if (!isPaged && getHeadsPerTile(s) > s.headsPerStep)
-    return createLoop(b, loc, lower, add(b, loc, lower, apply(dim)), getKeyTile(s), state,
-                      [&](Value key, TileState carried) {
-                        SmallVector<Value> firstKeys;
-                        for (int64_t segment = 0; segment < s.numSegments; ++segment)
-                          firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getSegmentRows(s))));
-                        return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)),
-                                          /*isPartial=*/false, carried);
-                      });
+    return createSteps(lower, add(b, loc, lower, apply(dim)), keyTile, getSegmentRows(s), s.numSegments,
+                       getNext(getSegmentRows(s)));
   if (!isPaged) {
     Value perSegment = apply(dim.floorDiv(s.numSegments));
     SmallVector<Value> starts;
     for (int64_t segment = 0; segment < s.numSegments; ++segment)
       starts.push_back(add(b, loc, lower, apply(dim.floorDiv(s.numSegments) * segment)));
-    return createLoop(
-        b, loc, index(b, loc, 0), perSegment, getSegmentRows(s), state, [&](Value row, TileState carried) {
-          auto firstKeys = llvm::map_to_vector(starts, [&](Value start) { return add(b, loc, start, row); });
-          return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getSegmentRows(s)), /*isPartial=*/false,
-                            carried);
-        });
+    return createSteps(index(b, loc, 0), perSegment, getSegmentRows(s), getSegmentRows(s), s.numSegments,
+                       [&](int64_t segment, Value row) { return add(b, loc, starts[segment], row); });
   }
-  int64_t roundKeys = s.numSegments * getKeyTile(s);
   Value end = add(b, loc, lower, apply(dim.floorDiv(roundKeys) * roundKeys));
-  state = createLoop(b, loc, lower, end, roundKeys, state, [&](Value key, TileState carried) {
-    SmallVector<Value> firstKeys;
-    for (int64_t segment = 0; segment < s.numSegments; ++segment)
-      firstKeys.push_back(add(b, loc, key, index(b, loc, segment * getKeyTile(s))));
-    return createStep(b, s, at, query, firstKeys, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
-  });
-  return createLoop(
-      b, loc, end, add(b, loc, lower, apply(dim)), getKeyTile(s), state, [&](Value key, TileState carried) {
-        return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried);
-      });
+  createSteps(lower, end, roundKeys, keyTile, s.numSegments, getNext(keyTile));
+  return createSteps(end, add(b, loc, lower, apply(dim)), keyTile, keyTile, /*numSegments=*/1, getNext(keyTile));
 }
 
 /// Whole tiles from `lower` on; `end` is where they end.
@@ -137,7 +84,8 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
       return state;
     whole = b.getIndexAttr(length);
   } else {
-    Value length = getLength(b, loc, lower, upper);
+    Value length = subtract(b, loc, upper, lower);
+    length = max(b, loc, length, index(b, loc, 0));
     AffineExpr count = b.getAffineDimExpr(0);
     whole =
         affine::makeComposedAffineApply(b, loc, count.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(length)})
@@ -152,8 +100,8 @@ static TileState createWholeTiles(OpBuilder &b, const TileShape &s, const TilePo
 }
 
 /// Tiles from `lower` to `upper`; the last one may be short.
-static TileState createTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query, Value lower,
-                             Value upper, bool isPartial, TileState state) {
+static TileState createKeyTiles(OpBuilder &b, const TileShape &s, const TilePosition &at, ValueRange query, Value lower,
+                                Value upper, bool isPartial, TileState state) {
   Location loc = s.step.getLoc();
   std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
   if ((!first || !last) && isPartial && s.schedule.getInfo().keyMultiple > 1) {
@@ -161,22 +109,9 @@ static TileState createTiles(OpBuilder &b, const TileShape &s, const TilePositio
     state = createWholeTiles(b, s, at, query, lower, upper, isPartial, state, end);
     lower = end;
   }
-  if (!first || !last)
-    return createLoop(b, loc, lower, upper, getKeyTile(s), state, [&](Value key, TileState carried) {
-      Value count =
-          arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
-      return createStep(b, s, at, query, key, count, isPartial, carried);
-    });
-  int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / getKeyTile(s) * getKeyTile(s);
-  if (whole > 0)
-    state = createLoop(b, loc, lower, index(b, loc, *first + whole), getKeyTile(s), state,
-                       [&](Value key, TileState carried) {
-                         return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), isPartial, carried);
-                       });
-  if (length > whole)
-    state =
-        createStep(b, s, at, query, index(b, loc, *first + whole), b.getIndexAttr(length - whole), isPartial, state);
-  return state;
+  return createTiles(b, loc, getKeyTile(s), lower, upper, state, [&](Value key, OpFoldResult count, TileState carried) {
+    return createStep(b, s, at, query, key, count, isPartial, carried);
+  });
 }
 
 /// Tiles at multiples of the key tile; the block map says whether each is skipped, full or partial.
@@ -192,18 +127,13 @@ static TileState createMappedTiles(OpBuilder &b, const TileShape &s, const TileP
     Value kind = tensor::ExtractOp::create(b, loc, blockMap.kinds, ValueRange{batch, head, at.tile, keyTileIndex});
     Value count =
         arith::MinSIOp::create(b, loc, index(b, loc, getKeyTile(s)), arith::SubIOp::create(b, loc, upper, key));
-    auto partial = [&] { return createStep(b, s, at, query, key, count, /*isPartial=*/true, carried); };
-    auto visit = [&] {
-      if (isDense(s))
-        return partial();
-      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, index(b, loc, getKeyTile(s)));
-      Value isFull = arith::AndIOp::create(b, loc, isOfKind(b, loc, kind, TileKind::Full), isWhole);
-      return createBranch(
-          b, loc, isFull,
-          [&] { return createStep(b, s, at, query, key, b.getIndexAttr(getKeyTile(s)), /*isPartial=*/false, carried); },
-          partial);
+    auto step = [&](bool isPartial) {
+      OpFoldResult whole = b.getIndexAttr(getKeyTile(s));
+      return createStep(b, s, at, query, key, isPartial ? OpFoldResult(count) : whole, isPartial, carried);
     };
-    return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return carried; }, visit);
+    return createStepOfKind(b, loc, kind, isDense(s), carried, step, [&]() -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count, index(b, loc, getKeyTile(s)));
+    });
   });
 }
 
@@ -213,55 +143,39 @@ TileState attn::foldKeys(OpBuilder &b, const TileShape &s, const TilePosition &a
   Region built;
   Region &known = s.step.getKeyRanges();
   if (known.empty())
-    buildRanges(b, loc, s.step.getMaskMod(), RangeAxis::Keys,
-                getConstantIntValue(s.domainSizes[s.queryPos()]).value_or(ShapedType::kDynamic),
-                getConstantIntValue(s.domainSizes[s.keyPos()]).value_or(ShapedType::kDynamic), isDense(s), built);
+    buildMaskRanges(b, s.step, s.step.getMaskMod(), RangeAxis::Keys, isDense(s), built);
   SmallVector<Value> bounds = getKeyBounds(b, s, at, known.empty() ? built : known);
-  auto max = [&](Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); };
-  auto min = [&](Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); };
-  auto isConstant = [](Value value, int64_t constant) { return getConstantIntValue(value) == constant; };
-  auto [visitedLower, visitedUpper, fullLower, fullUpper] = std::tuple(bounds[0], bounds[1], bounds[2], bounds[3]);
-  bool startsPartial = !isConstant(fullLower, 0), endsPartial = !isConstant(fullUpper, kNoBound);
-  bool neverFull = isConstant(fullUpper, 0);
-
-  Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]);
-  Value lower = isConstant(visitedLower, 0) ? visitedLower : max(visitedLower, index(b, loc, 0));
-  Value upper = isConstant(visitedUpper, kNoBound) ? numKeys : min(visitedUpper, numKeys);
+  ColumnRanges ranges(b, loc, bounds, index(b, loc, 0), toValue(b, loc, s.domainSizes[s.keyPos()]));
+  Value &lower = ranges.lower, &upper = ranges.upper;
   if (isGpu(s) && getPackedSequences(s.step))
     upper = arith::SelectOp::create(
         b, loc, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, at.firstQuery, at.endQuery), upper, lower);
   if (at.lower) {
-    lower = max(lower, at.lower);
-    upper = min(upper, at.upper);
+    lower = max(b, loc, lower, at.lower);
+    upper = min(b, loc, upper, at.upper);
   }
   if (blockMap.kinds && !s.hasFewKeys)
     return createMappedTiles(b, s, at, blockMap, query, lower, upper, state);
   // A tile of a page lies in that page alone.
-  bool isAligned = needsAlignedTiles(s);
-  AffineExpr dim = b.getAffineDimExpr(0);
-  if (isAligned && !isConstant(lower, 0))
-    lower = affine::makeComposedAffineApply(b, loc, dim.floorDiv(getKeyTile(s)) * getKeyTile(s), {OpFoldResult(lower)});
-  if (neverFull || s.hasFewKeys)
-    return createTiles(b, s, at, query, lower, upper, /*isPartial=*/true, state);
-  if (startsPartial) {
-    if (isAligned)
-      fullLower = affine::makeComposedAffineApply(b, loc, dim.ceilDiv(getKeyTile(s)) * getKeyTile(s),
-                                                  {OpFoldResult(fullLower)});
-    fullLower = min(max(fullLower, lower), max(lower, upper));
-    // Copies run ahead by whole tiles.
-    if (auto block = dyn_cast<BlockAttr>(s.schedule); block && block.getStages() > 1) {
-      AffineExpr first = b.getAffineDimExpr(1);
-      fullLower = affine::makeComposedAffineApply(b, loc, first + (dim - first).ceilDiv(getKeyTile(s)) * getKeyTile(s),
-                                                  {OpFoldResult(fullLower), OpFoldResult(lower)});
-      fullLower = min(fullLower, max(lower, upper));
-    }
-    state = createTiles(b, s, at, query, lower, fullLower, /*isPartial=*/true, state);
-    lower = fullLower;
-  }
-  Value end;
-  state = createWholeTiles(b, s, at, query, lower, endsPartial ? min(fullUpper, upper) : upper, /*isPartial=*/false,
-                           state, end);
-  return createTiles(b, s, at, query, end, upper, endsPartial, state);
+  AffineExpr tile = b.getAffineDimExpr(0);
+  auto align = [&](Value &bound, AffineExpr aligned) {
+    if (needsAlignedTiles(s) && getConstantIntValue(bound) != 0)
+      bound = affine::makeComposedAffineApply(b, loc, aligned * getKeyTile(s), {OpFoldResult(bound)});
+  };
+  align(lower, tile.floorDiv(getKeyTile(s)));
+  align(ranges.fullLower, tile.ceilDiv(getKeyTile(s)));
+  ranges.isNeverFull |= s.hasFewKeys;
+  // Copies run ahead by whole tiles.
+  if (auto block = dyn_cast<BlockAttr>(s.schedule); block && block.getStages() > 1)
+    ranges.startMultiple = getKeyTile(s);
+  return createColumnTiles(
+      b, loc, ranges, state,
+      [&](Value first, Value last, bool isPartial, TileState carried) {
+        return createKeyTiles(b, s, at, query, first, last, isPartial, carried);
+      },
+      [&](Value first, Value last, TileState carried, Value &end) {
+        return createWholeTiles(b, s, at, query, first, last, /*isPartial=*/false, carried, end);
+      });
 }
 
 BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
@@ -317,9 +231,7 @@ BlockMap attn::createBlockMap(OpBuilder &b, const TileShape &s) {
                                        ValueRange{index(b, loc, 0), index(b, loc, 0), index(b, loc, 0), keyTileIndex});
           scf::YieldOp::create(b, loc, next);
         });
-    b.setInsertionPointToStart(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(b, loc, loop.getResult(0), forall.getRegionIterArgs()[0], origin, extent,
-                                          unit);
+    insertInParallel(b, forall, loop.getResult(0), forall.getRegionIterArgs()[0], {origin, extent, unit});
   }
   blockMap.kinds = forall.getResult(0);
   return blockMap;

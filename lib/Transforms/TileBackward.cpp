@@ -13,7 +13,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "BackwardTask.h"
+#include "BackwardTile.h"
 #include "attn/Transforms/Transforms.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -26,167 +26,130 @@
 using namespace mlir;
 using namespace attn;
 
-namespace {
+/// Part `number` of `count` positions.
+static PositionRange getNthPart(OpBuilder &b, Location loc, Value number, Value size, Value count) {
+  Value first = min(b, loc, multiply(b, loc, number, size), count);
+  return {first, min(b, loc, add(b, loc, first, size), count)};
+}
 
-/// A batch index and a head of K, with all queries and keys where no part is given.
-struct Task {
-  SmallVector<Value> batch;
-  std::optional<PositionRange> queries, keys;
-};
-
-class BackwardTiles : BackwardTask {
-public:
-  using BackwardTask::BackwardTask;
-
-  /// A value for each gradient, null for those that nothing reads.
-  SmallVector<Value> build() {
-    Position bounds(ArrayRef(sizes).take_front(numBatch));
-    if (numBatch > 0) // without a head of its own, a task has all of them
-      bounds.back() = groupSize ? affine::makeComposedFoldedAffineApply(
-                                      b, loc, b.getAffineDimExpr(0).floorDiv(groupSize), {sizes[numBatch - 1]})
-                                : OpFoldResult(b.getIndexAttr(1));
-    else
-      bounds.push_back(b.getIndexAttr(1));
-    Value *sums[] = {&wanted.query, &wanted.key, &wanted.value},
-          inits[] = {step.getDquery(), step.getDkey(), step.getDvalue()};
-    for (auto [sum, result, init] : llvm::zip(sums, step->getResults(), inits))
-      *sum = result.use_empty() ? Value() : init;
-    if (step.getDbias())
-      wanted.others.push_back(step.getDbias());
-    Sums made = wanted.with(buildAll(bounds));
-    SmallVector<Value> results = {made.query, made.key, made.value};
-    llvm::append_range(results, made.others);
-    return results;
+/// All queries and keys of batch index `batch`, whose last one counts heads of K, or `queries` and `keys` of them.
+static Task getTask(OpBuilder &b, const TaskShape &s, ValueRange batch, std::optional<PositionRange> queries = {},
+                    std::optional<PositionRange> keys = {}) {
+  Location loc = s.loc;
+  Task task{{b, s.domainSizes, batch.take_front(s.numBatch)}, {}, {}, queries, keys};
+  if (Value sequences = s.step.getCuSeqlensQ()) {
+    Value others = s.step.getCuSeqlensK();
+    task.queryStart = getSequenceStart(b, loc, sequences, batch[0]);
+    task.keyStart = getSequenceStart(b, loc, others, batch[0]);
+    task.sizes[s.queryPos()] = getSequenceLength(b, loc, sequences, batch[0]);
+    task.sizes[s.keyPos()] = getSequenceLength(b, loc, others, batch[0]);
   }
-
-private:
-  SmallVector<Value> buildAll(ArrayRef<OpFoldResult> bounds) {
-    SmallVector<Value> inits = wanted.getAll();
-    if (sharesBiasGradient(step))
-      return buildTurns(bounds, inits);
-    if (schedule.getChunks() > 1)
-      return buildChunks(bounds, inits);
-    captures.createParts(bounds, inits);
-    return buildTasks(bounds, inits, [](ValueRange indices) { return Task{SmallVector<Value>(indices), {}, {}}; });
+  task.numQueries = task.sizes[s.queryPos()];
+  task.numKeys = task.sizes[s.keyPos()];
+  if (s.numBatch > 0) {
+    OpFoldResult &head = task.offsets[s.numBatch - 1];
+    head = affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * s.groupSize, {head});
+    task.sizes[s.numBatch - 1] =
+        s.groupSize ? OpFoldResult(b.getIndexAttr(s.groupSize)) : s.domainSizes[s.numBatch - 1];
   }
-
-  /// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
-  /// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
-  SmallVector<Value> buildTurns(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
-    Value one = index(b, loc, 1), count = one, numKeys = toIndex(sizes[numBatch + 1]);
-    SmallVector<Value> sides;
-    for (OpFoldResult bound : bounds) {
-      sides.push_back(toIndex(bound));
-      count = multiply(count, sides.back());
+  for (auto [position, part] : {std::pair(s.queryPos(), queries), {s.keyPos(), keys}})
+    if (part) {
+      task.offsets[position] = part->first;
+      task.sizes[position] = subtract(b, loc, part->end, part->first);
     }
-    Value tiles = max(divideUp(numKeys, schedule.getKeyTile()), one);
-    Value phases = multiply(tiles, b.createOrFold<arith::CeilDivSIOp>(loc, count, tiles));
-    return createLoop(index(b, loc, 0), phases, 1, inits, [&](Value phase, ValueRange carried) {
-      Value first = multiply(divide(phase, tiles), tiles);
-      OpFoldResult together = min(tiles, subtract(count, first));
-      return buildTasks(together, carried, [&](ValueRange indices) {
-        Value rest = add(b, loc, first, indices[0]);
-        Task task{SmallVector<Value>(sides.size()), {}, {}};
-        task.keys =
-            getPart(remainder(add(b, loc, indices[0], phase), tiles), index(b, loc, schedule.getKeyTile()), numKeys);
-        for (unsigned i = sides.size(); i-- > 0; rest = divide(rest, sides[i]))
-          task.batch[i] = remainder(rest, sides[i]);
-        return task;
-      });
+  return task;
+}
+
+/// Tasks that may run at the same time.
+static SmallVector<Value> createTasks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds, ValueRange inits,
+                                      function_ref<Task(ValueRange)> createTask) {
+  OpBuilder::InsertionGuard guard(b);
+  auto forall = scf::ForallOp::create(b, s.loc, bounds, inits, std::nullopt);
+  b.setInsertionPointToStart(forall.getBody());
+  Task task = createTask(forall.getInductionVars());
+  SmallVector<Slice> slices;
+  SmallVector<Value> parts;
+  for (auto [name, whole] : llvm::zip(s.gradients, forall.getRegionIterArgs())) {
+    slices.push_back(getSlice(b, s.loc, task, s.getMap(name)));
+    parts.push_back(createSlice(b, s.loc, whole, slices.back()));
+  }
+  s.captures.addSlices(forall, task.offsets, task.sizes, slices, parts);
+  TileState results = accumulateTask(b, s, task, parts);
+  for (auto [result, whole, slice] : llvm::zip(results, forall.getRegionIterArgs(), slices))
+    insertInParallel(b, forall, result, whole, slice);
+  b.setInsertionPointAfter(forall);
+  return s.captures.sumParts(forall.getResults());
+}
+
+/// One after the other, phases in which no two tasks have the same key tile: task i has tile (i + phase) mod N of N.
+/// So a tile of the gradient of the bias is added to by one task at a time, and in one order. Rounds of N tasks.
+static SmallVector<Value> createTurns(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds,
+                                      ValueRange inits) {
+  Location loc = s.loc;
+  Value one = index(b, loc, 1), count = one, numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]);
+  SmallVector<Value> sides;
+  for (OpFoldResult bound : bounds) {
+    sides.push_back(toValue(b, loc, bound));
+    count = multiply(b, loc, count, sides.back());
+  }
+  Value keyTile = index(b, loc, s.schedule.getKeyTile());
+  Value tiles = max(b, loc, divideUp(b, loc, numKeys, keyTile), one);
+  Value phases = multiply(b, loc, tiles, divideUp(b, loc, count, tiles));
+  return createLoop(b, loc, index(b, loc, 0), phases, 1, TileState(inits), [&](Value phase, TileState carried) {
+    Value first = multiply(b, loc, divide(b, loc, phase, tiles), tiles);
+    OpFoldResult together = min(b, loc, tiles, subtract(b, loc, count, first));
+    return createTasks(b, s, together, carried, [&](ValueRange ivs) {
+      Value rest = add(b, loc, first, ivs[0]);
+      PositionRange keys = getNthPart(b, loc, remainder(b, loc, add(b, loc, ivs[0], phase), tiles), keyTile, numKeys);
+      SmallVector<Value> batch(sides.size());
+      for (unsigned i = sides.size(); i-- > 0; rest = divide(b, loc, rest, sides[i]))
+        batch[i] = remainder(b, loc, rest, sides[i]);
+      return getTask(b, s, batch, /*queries=*/{}, keys);
     });
-  }
+  });
+}
 
-  /// A Latin square of chunks: in phase f, chunk c of the keys meets chunk (f - c) mod N of the queries. So the tasks
-  /// of a phase add to rows of their own, in an order that the phases fix. Under a causal mask, where half of the pairs
-  /// are empty, all phases have equal work.
-  SmallVector<Value> buildChunks(ArrayRef<OpFoldResult> bounds, ValueRange inits) {
-    int64_t number = schedule.getChunks();
-    auto getChunk = [&](unsigned position, int64_t tile) {
-      return multiply(divideUp(divideUp(toIndex(sizes[position]), number), tile), tile);
-    };
-    Value queryChunk = getChunk(numBatch, schedule.getQueryTile()), all = index(b, loc, number),
-          keyChunk = getChunk(numBatch + 1, schedule.getKeyTile());
-    SmallVector<OpFoldResult> tasks(bounds);
-    tasks.push_back(b.getIndexAttr(number));
-    return createLoop(index(b, loc, 0), all, 1, inits, [&](Value phase, ValueRange carried) {
-      return buildTasks(tasks, carried, [&](ValueRange indices) {
-        Value chunk = indices.back(), other = remainder(subtract(add(b, loc, phase, all), chunk), all);
-        Task task{SmallVector<Value>(indices.drop_back()), {}, {}};
-        task.queries = getPart(other, queryChunk, toIndex(sizes[numBatch]));
-        task.keys = getPart(chunk, keyChunk, toIndex(sizes[numBatch + 1]));
-        return task;
-      });
+/// A Latin square of chunks: in phase f, chunk c of the keys meets chunk (f - c) mod N of the queries. So the tasks
+/// of a phase add to rows of their own, in an order that the phases fix. Under a causal mask, where half of the pairs
+/// are empty, all phases have equal work.
+static SmallVector<Value> createChunks(OpBuilder &b, const TaskShape &s, ArrayRef<OpFoldResult> bounds,
+                                       ValueRange inits) {
+  Location loc = s.loc;
+  int64_t number = cast<BackwardAttr>(s.schedule).getChunks();
+  Value numQueries = toValue(b, loc, s.domainSizes[s.queryPos()]), all = index(b, loc, number);
+  auto getChunk = [&](Value count, int64_t tile) {
+    Value chunk = divideUp(b, loc, count, all), size = index(b, loc, tile);
+    return multiply(b, loc, divideUp(b, loc, chunk, size), size);
+  };
+  Value queryChunk = getChunk(numQueries, s.schedule.getQueryTile());
+  Value numKeys = toValue(b, loc, s.domainSizes[s.keyPos()]), keyChunk = getChunk(numKeys, s.schedule.getKeyTile());
+  SmallVector<OpFoldResult> tasks(bounds);
+  tasks.push_back(b.getIndexAttr(number));
+  return createLoop(b, loc, index(b, loc, 0), all, 1, TileState(inits), [&](Value phase, TileState carried) {
+    return createTasks(b, s, tasks, carried, [&](ValueRange ivs) {
+      Value chunk = ivs.back(), other = remainder(b, loc, subtract(b, loc, add(b, loc, phase, all), chunk), all);
+      PositionRange queries = getNthPart(b, loc, other, queryChunk, numQueries),
+                    keys = getNthPart(b, loc, chunk, keyChunk, numKeys);
+      return getTask(b, s, ivs.drop_back(), queries, keys);
     });
-  }
+  });
+}
 
-  /// Part `number` of `count` positions.
-  PositionRange getPart(Value number, Value size, Value count) {
-    Value first = min(multiply(number, size), count);
-    return {first, min(add(b, loc, first, size), count)};
-  }
-  using BackwardOperands::getPart;
-
-  /// Tasks that may run at the same time.
-  SmallVector<Value> buildTasks(ArrayRef<OpFoldResult> bounds, ValueRange inits,
-                                function_ref<Task(ValueRange)> getTask) {
-    OpBuilder::InsertionGuard guard(b);
-    auto forall = scf::ForallOp::create(b, loc, bounds, inits, std::nullopt);
-    b.setInsertionPointToStart(forall.getBody());
-    Task one = getTask(forall.getInductionVars());
-    task.assign(sizes.size(), b.getIndexAttr(0));
-    if (step.getCuSeqlensQ())
-      enterSequence(forall.getInductionVars()[0]);
-    taskSizes = sizes;
-    for (unsigned i = 0; i < numBatch; ++i) {
-      task[i] = one.batch[i];
-      taskSizes[i] = b.getIndexAttr(1);
-    }
-    if (numBatch > 0) {
-      task[numBatch - 1] =
-          affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0) * groupSize, {task[numBatch - 1]});
-      taskSizes[numBatch - 1] = groupSize ? OpFoldResult(b.getIndexAttr(groupSize)) : sizes[numBatch - 1];
-    }
-    queryPart = one.queries;
-    keyPart = one.keys;
-    for (auto [position, part] : {std::pair(numBatch, queryPart), std::pair(numBatch + 1, keyPart)})
-      if (part) {
-        task[position] = part->first;
-        taskSizes[position] = subtract(part->end, part->first);
-      }
-    SmallVector<Slice> slices;
-    SmallVector<Value> parts;
-    SmallVector<StringRef> names;
-    for (auto [name, sum] : {std::pair("dquery", wanted.query), {"dkey", wanted.key}, {"dvalue", wanted.value}})
-      if (sum)
-        names.push_back(name);
-    if (step.getDbias())
-      names.push_back("dbias");
-    for (auto [name, whole] :
-         llvm::zip_equal(names, forall.getRegionIterArgs().drop_back(step.getDcaptures().size()))) {
-      slices.push_back(getOperandSlice(b, loc, maps[name], inRows(task), taskSizes));
-      parts.push_back(createSlice(b, loc, whole, slices.back()));
-    }
-    captures.addSlices(forall, task, taskSizes, slices, parts);
-    SmallVector<Value> results = buildKeyTiles(wanted.with(parts)).getAll();
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    for (auto [result, whole, slice] : llvm::zip(results, forall.getRegionIterArgs(), slices))
-      tensor::ParallelInsertSliceOp::create(b, loc, result, whole, slice.offsets, slice.sizes, slice.strides);
-    b.setInsertionPointAfter(forall);
-    return captures.sumParts(forall.getResults());
-  }
-
-  /// The rows of the task are those of sequence `batch`.
-  void enterSequence(Value batch) {
-    queryStart = getSequenceStart(b, loc, step.getCuSeqlensQ(), batch);
-    keyStart = getSequenceStart(b, loc, step.getCuSeqlensK(), batch);
-    sizes[numBatch] = getSequenceLength(b, loc, step.getCuSeqlensQ(), batch);
-    sizes[numBatch + 1] = getSequenceLength(b, loc, step.getCuSeqlensK(), batch);
-  }
-
-  Sums wanted; ///< the destinations of the step, of those that something reads
-};
-
-} // namespace
+/// The sums of s.gradients and of captures.
+static SmallVector<Value> createAllTasks(OpBuilder &b, const TaskShape &s) {
+  SmallVector<OpFoldResult> bounds = getBatchOfKeys(b, s);
+  if (bounds.empty())
+    bounds.push_back(b.getIndexAttr(1));
+  SmallVector<Value> inits;
+  for (StringRef name : s.gradients)
+    inits.push_back(s.getOperand(name));
+  if (sharesBiasGradient(s.step))
+    return createTurns(b, s, bounds, inits);
+  if (cast<BackwardAttr>(s.schedule).getChunks() > 1)
+    return createChunks(b, s, bounds, inits);
+  s.captures.createParts(bounds, inits);
+  return createTasks(b, s, bounds, inits, [&](ValueRange ivs) { return getTask(b, s, ivs); });
+}
 
 /// What rounds a gradient that nothing reads.
 static void eraseDeadUsers(RewriterBase &rewriter, BackwardStepOp step) {
@@ -226,13 +189,16 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
                        step.getSchedule()->getKeyTile())
              .str();
   eraseDeadUsers(rewriter, step);
-  // Nothing is added to.
-  bool isEmpty = llvm::is_contained(ArrayRef(getStaticDomain(step)), 0) || step->use_empty();
-  SmallVector<Value> results = isEmpty ? SmallVector<Value>(cast<DestinationStyleOpInterface>(*step).getDpsInits())
-                                       : BackwardTiles(rewriter, step).build();
-  for (auto [old, result] : llvm::zip_equal(step->getResults(), results))
-    if (result)
-      rewriter.replaceAllUsesWith(old, result);
+  if (step->use_empty() || llvm::is_contained(ArrayRef(getStaticDomain(step)), 0)) { // nothing is added to
+    rewriter.replaceOp(step, cast<DestinationStyleOpInterface>(*step).getDpsInits());
+    return success();
+  }
+  TaskShape s(rewriter, step);
+  SmallVector<Value> sums = createAllTasks(rewriter, s);
+  SmallVector<OpResult> results = llvm::filter_to_vector(
+      step->getResults(), [&](OpResult result) { return result.getResultNumber() > 2 || !result.use_empty(); });
+  for (auto [result, sum] : llvm::zip_equal(results, sums))
+    rewriter.replaceAllUsesWith(result, sum);
   rewriter.eraseOp(step);
   return success();
 }

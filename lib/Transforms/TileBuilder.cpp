@@ -19,8 +19,7 @@
 using namespace mlir;
 using namespace attn;
 
-/// Query heads that share a head of the operand of `map`; 0 where all of them do.
-static int64_t getSharingHeads(AffineMap map, unsigned head) {
+int64_t attn::getSharingHeads(AffineMap map, unsigned head) {
   for (AffineExpr expr : map.getResults())
     if (expr.isFunctionOfDim(head)) {
       auto group = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -70,11 +69,13 @@ int64_t attn::getSegmentRows(const TileShape &s) {
   return tileKeys / s.numSegments;
 }
 
+StepShape::StepShape(OpBuilder &b, Operation *step, ScheduleAttr schedule, Value query, Value sums)
+    : loc(step->getLoc()), schedule(schedule), domainSizes(getDomainSizes(b, step)), numBatch(getNumBatchDims(step)),
+      stateType(cast<FloatType>(getElementTypeOrSelf(sums.getType()))),
+      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(query.getType())) : stateType) {}
+
 TileShape::TileShape(OpBuilder &b, OnlineStepOp step)
-    : step(step), schedule(*step.getSchedule()), maps(getMaps(step)), domainSizes(getDomainSizes(b, step)),
-      numBatch(getNumBatchDims(step)), stateType(cast<FloatType>(getElementTypeOrSelf(step.getAcc().getType()))),
-      rowType(schedule.getInfo().takesNarrow ? cast<FloatType>(getElementTypeOrSelf(step.getQuery().getType()))
-                                             : stateType) {
+    : StepShape(b, step, *step.getSchedule(), step.getQuery(), step.getAcc()), step(step), maps(getMaps(step)) {
   if (isDecode(*this) && numBatch > 0)
     headsPerStep = getHeadsPerStep(*this);
   if (auto decode = dyn_cast<DecodeAttr>(schedule))
@@ -97,12 +98,30 @@ Value attn::toValue(OpBuilder &b, Location loc, OpFoldResult value) {
 }
 
 Value attn::add(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::AddIOp>(loc, x, y); }
+Value attn::subtract(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::SubIOp>(loc, x, y); }
+Value attn::multiply(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MulIOp>(loc, x, y); }
+Value attn::divide(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::DivSIOp>(loc, x, y); }
+Value attn::divideUp(OpBuilder &b, Location loc, Value x, Value y) {
+  return b.createOrFold<arith::CeilDivSIOp>(loc, x, y);
+}
+Value attn::remainder(OpBuilder &b, Location loc, Value x, Value y) {
+  return b.createOrFold<arith::RemSIOp>(loc, x, y);
+}
+Value attn::max(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MaxSIOp>(loc, x, y); }
+Value attn::min(OpBuilder &b, Location loc, Value x, Value y) { return b.createOrFold<arith::MinSIOp>(loc, x, y); }
 
 /// min(max(upper - lower, 0), largest)
 Value attn::clampedDifference(OpBuilder &b, Location loc, Value upper, Value lower, int64_t largest) {
   Value difference = b.createOrFold<arith::SubIOp>(loc, upper, lower);
   difference = b.createOrFold<arith::MaxSIOp>(loc, difference, index(b, loc, 0));
   return b.createOrFold<arith::MinSIOp>(loc, difference, index(b, loc, largest));
+}
+
+OpFoldResult attn::getTileRows(OpBuilder &b, Location loc, Value first, OpFoldResult numRows, int64_t tileRows) {
+  std::optional<int64_t> all = getConstantIntValue(numRows);
+  if (all && *all % tileRows == 0)
+    return b.getIndexAttr(tileRows);
+  return clampedDifference(b, loc, toValue(b, loc, numRows), first, tileRows);
 }
 
 Value attn::getSequenceStart(OpBuilder &b, Location loc, Value sequences, Value batch) {
@@ -153,16 +172,14 @@ OpFoldResult attn::getNumQueryTiles(OpBuilder &b, const TileShape &s) {
 
 TilePosition attn::getPrefillTile(OpBuilder &b, const TileShape &s, ValueRange batch, Value tile) {
   Location loc = s.step.getLoc();
-  TilePosition at;
+  TilePosition at{{b, s.domainSizes, batch}, {}, {}, {}, {}, {}, {}};
   at.tile = tile;
   at.firstQuery =
       affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * getQueryTile(s), {OpFoldResult(at.tile)});
   at.rows = getRows(b, s, at.firstQuery, batch.empty() ? Value() : batch[0]);
   at.endQuery = arith::AddIOp::create(b, loc, at.firstQuery, toValue(b, loc, at.rows));
-  at.offsets.assign(batch.begin(), batch.end());
-  at.sizes.assign(s.numBatch, b.getIndexAttr(1));
-  at.offsets.append({OpFoldResult(at.firstQuery), b.getIndexAttr(0), b.getIndexAttr(0), b.getIndexAttr(0)});
-  at.sizes.append({at.rows, s.domainSizes[s.keyPos()], s.domainSizes[s.headPos()], s.domainSizes[s.valuePos()]});
+  at.offsets[s.queryPos()] = at.firstQuery;
+  at.sizes[s.queryPos()] = at.rows;
   if (s.step.getCuSeqlensQ()) {
     at.queryStart = getSequenceStart(b, loc, s.step.getCuSeqlensQ(), batch[0]);
     at.keyStart = getSequenceStart(b, loc, s.step.getCuSeqlensK(), batch[0]);
@@ -270,13 +287,8 @@ static TileState createStepOfHeads(OpBuilder &b, const TileShape &s, TilePositio
                         auto slice = [&](AffineMap map) {
                           return [&, position = *map.getResultPosition(b.getAffineDimExpr(s.keyPos()))](
                                      Value segment) -> Value {
-                            Slice part;
-                            part.sizes = tensor::getMixedSizes(b, loc, segment);
-                            part.offsets.assign(part.sizes.size(), b.getIndexAttr(0));
-                            part.strides.assign(part.sizes.size(), b.getIndexAttr(1));
-                            part.offsets[position] = row;
-                            part.sizes[position] = b.getIndexAttr(tileRows);
-                            return createSlice(b, loc, segment, part);
+                            return createSlice(b, loc, segment,
+                                               getDimSlice(b, loc, segment, position, row, b.getIndexAttr(tileRows)));
                           };
                         };
                         return createStepOfSegments(b, s, at, llvm::map_to_vector(keys, slice(stepMaps[1])),
@@ -324,13 +336,7 @@ TileState attn::createStep(OpBuilder &b, const TileShape &s, TilePosition at, Va
         at.offsets[s.numBatch - 1] =
             affine::makeComposedFoldedAffineApply(b, loc, first + group, {OpFoldResult(kvHead), firstHead});
         auto getPart = [&](Value whole) {
-          Slice slice;
-          slice.sizes = tensor::getMixedSizes(b, loc, whole);
-          slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
-          slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
-          slice.offsets[s.numBatch - 1] = inTile;
-          slice.sizes[s.numBatch - 1] = b.getIndexAttr(s.headsPerStep);
-          return slice;
+          return getDimSlice(b, loc, whole, s.numBatch - 1, inTile, b.getIndexAttr(s.headsPerStep));
         };
         auto slicePart = [&](Value whole) { return createSlice(b, loc, whole, getPart(whole)); };
         TileState parts = llvm::map_to_vector(carried, slicePart), next(carried);

@@ -1,7 +1,8 @@
-//===- TileBuilder.h - the body of the flash loop ---------------*- C++ -*-===//
+//===- TileBuilder.h - tiles of attention -----------------------*- C++ -*-===//
 //
 // A TileShape is what all tiles of an online_step have in common. A TilePosition is
 // where one of them lies. Neither changes. Functions build at the builder's position.
+// Tiles of gradients share the DomainTile, its operands and the loops over columns.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,36 +14,53 @@
 #include "attn/Analysis/KeyRanges.h"
 #include "attn/IR/Decompose.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace attn {
 
 /// acc, row max, row sum.
 using TileState = llvm::SmallVector<mlir::Value>;
 
-struct TileShape {
-  TileShape(mlir::OpBuilder &b, OnlineStepOp step);
+/// What all tiles of any step have in common. Its domain is (batch…, query, key, head, value).
+struct StepShape {
+  StepShape(mlir::OpBuilder &b, mlir::Operation *step, ScheduleAttr schedule, mlir::Value query, mlir::Value sums);
   unsigned queryPos() const { return numBatch; }
   unsigned keyPos() const { return numBatch + 1; }
   unsigned headPos() const { return numBatch + 2; }
   unsigned valuePos() const { return numBatch + 3; }
 
-  mutable OnlineStepOp step;
+  mlir::Location loc;
   ScheduleAttr schedule;
-  llvm::SmallVector<mlir::AffineMap> maps;
   llvm::SmallVector<mlir::OpFoldResult> domainSizes;
   unsigned numBatch;
-  int64_t headsPerStep = 1;           ///< query heads that share one of K, in a decode tile
-  bool hasFewKeys = false;            ///< too few for tiles that are known to be full
-  int64_t numSegments = 1;            ///< that tiles whose keys may come in any order take them from
-  mlir::FloatType stateType, rowType; ///< of the state; of K and V (on a GPU also Q) where the products read them
+  mlir::FloatType stateType, rowType; ///< of the state, or sums; of rows where the products read them
 };
 
-struct TilePosition {
-  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes; ///< in the domain of the step
-  mlir::OpFoldResult rows;                              ///< of queries
+struct TileShape : StepShape {
+  TileShape(mlir::OpBuilder &b, OnlineStepOp step);
+
+  mutable OnlineStepOp step;
+  llvm::SmallVector<mlir::AffineMap> maps;
+  int64_t headsPerStep = 1; ///< query heads that share one of K, in a decode tile
+  bool hasFewKeys = false;  ///< too few for tiles that are known to be full
+  int64_t numSegments = 1;  ///< that tiles whose keys may come in any order take them from
+};
+
+/// Where a tile of any step lies in the domain. Of packed sequences, queries and keys count in their sequence.
+struct DomainTile {
+  DomainTile() = default;
+  /// All queries and keys of the batch indices `batch`.
+  DomainTile(mlir::OpBuilder &b, llvm::ArrayRef<mlir::OpFoldResult> domainSizes, mlir::ValueRange batch);
+  llvm::SmallVector<mlir::OpFoldResult> offsets, sizes;
+  mlir::Value queryStart, keyStart; ///< of the sequence in the packed rows; null for others
+  unsigned queryPos() const { return offsets.size() - 4; }
+  unsigned keyPos() const { return offsets.size() - 3; }
+};
+
+struct TilePosition : DomainTile {
+  mlir::OpFoldResult rows; ///< of queries
   mlir::Value tile, firstQuery, endQuery;
-  mlir::Value queryStart, keyStart; ///< of a packed sequence; null for others
-  mlir::Value lower, upper;         ///< the range of keys that is split off; null for all
+  mlir::Value lower, upper; ///< the range of keys that is split off; null for all
 };
 
 /// A block map: the kinds of all tiles (attn.classify_tile), if key ranges cannot express them.
@@ -68,6 +86,8 @@ bool usesPairs(const TileShape &s);
 // A tile (TileBuilder.cpp)
 //===----------------------------------------------------------------------===//
 
+/// Query heads that share a head of the operand of `map`; 0 where all of them do.
+int64_t getSharingHeads(mlir::AffineMap map, unsigned head);
 /// The number of query tiles of a batch index, at most; built in front of the parallel loop.
 mlir::OpFoldResult getNumQueryTiles(mlir::OpBuilder &b, const TileShape &s);
 BlockMap createBlockMap(mlir::OpBuilder &b, const TileShape &s);
@@ -123,11 +143,20 @@ TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, ml
 // Its operands (TileOperands.cpp, TilePairs.cpp)
 //===----------------------------------------------------------------------===//
 
-llvm::SmallVector<unsigned> getPositions(const TileShape &s, llvm::ArrayRef<unsigned> named);
-mlir::AffineMap getTileMap(const TileShape &s, llvm::ArrayRef<unsigned> named);
+llvm::SmallVector<unsigned> getPositions(const StepShape &s, llvm::ArrayRef<unsigned> named);
+mlir::AffineMap getTileMap(const StepShape &s, llvm::ArrayRef<unsigned> named);
 llvm::SmallVector<unsigned, 2> getAccDims(const TileShape &s);
-/// The part of an operand that the tile covers; `map` is over the domain of the step.
-Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::AffineMap map);
+/// The part of an operand that a tile covers; `map` is over the domain of the step.
+Slice getSlice(mlir::OpBuilder &b, mlir::Location loc, const DomainTile &at, mlir::AffineMap map);
+inline Slice getSlice(mlir::OpBuilder &b, const TileShape &s, const DomainTile &at, mlir::AffineMap map) {
+  return getSlice(b, s.step.getLoc(), at, map);
+}
+/// [offset, offset + size) of dimension `dim`, and all of the others.
+Slice getDimSlice(mlir::OpBuilder &b, mlir::Location loc, mlir::Value whole, unsigned dim, mlir::OpFoldResult offset,
+                  mlir::OpFoldResult size);
+/// Writes `value` into its slice of `output`, a result of `forall` so far.
+void insertInParallel(mlir::OpBuilder &b, mlir::scf::ForallOp forall, mlir::Value value, mlir::Value output,
+                      const Slice &slice);
 mlir::Value emptyTile(mlir::OpBuilder &b, const TileShape &s, llvm::ArrayRef<unsigned> dims, mlir::Type type);
 mlir::Value sliceKeys(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value tile, unsigned keyDim,
                       int64_t perIndex = 1);
@@ -146,27 +175,65 @@ void cloneRegion(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at,
 void cloneTileRegion(mlir::OpBuilder &b, mlir::Region &from, mlir::Region &to, mlir::Operation *before,
                      mlir::Operation *step, llvm::ArrayRef<mlir::OpFoldResult> offsets, IndexKind row,
                      llvm::function_ref<mlir::Value()> getEndRow);
+/// A bound, the batch index or the head of a tile of `step`, as a region of ranges reads it.
+mlir::Value evaluateIndex(mlir::OpBuilder &b, mlir::Operation *step, const DomainTile &at, IndexOp op);
 mlir::AffineMap getPairMap(const TileShape &s, unsigned numDims, unsigned paired, unsigned other);
 mlir::Value packPairs(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value rows,
                       mlir::AffineMap map, unsigned paired, unsigned other);
 ScheduleAttr packValue(mlir::OpBuilder &b, const TileShape &s, const TilePosition &at, mlir::Value &value,
                        mlir::AffineMap &map, mlir::OpFoldResult count);
 
-//===----------------------------------------------------------------------===//
-// Loops and branches (KeyLoops.cpp)
-//===----------------------------------------------------------------------===//
-
 /// Rows of each segment that a step takes.
 int64_t getSegmentRows(const TileShape &s);
+
+//===----------------------------------------------------------------------===//
+// Loops and branches (ColumnLoops.cpp). Columns are the keys of a tile of queries, or the queries of a tile of keys.
+//===----------------------------------------------------------------------===//
+
 TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, mlir::Value upper, int64_t step,
                      TileState state, llvm::function_ref<TileState(mlir::Value, TileState)> body);
 /// The state of one of two branches.
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
 
-/// Results of attn.classify_tile.
-enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
-mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, TileKind expected);
+/// Accumulates `count` columns from `first` on.
+using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldResult count, TileState state)>;
+/// A step for each tile of `size` columns from `lower` to `upper`; the last one may be short.
+TileState createLoopOfTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
+                            TileState state, ColumnStep step);
+/// The same, with the short one behind the loop where both bounds are constants: all steps then have constant sizes.
+TileState createTiles(mlir::OpBuilder &b, mlir::Location loc, int64_t size, mlir::Value lower, mlir::Value upper,
+                      TileState state, ColumnStep step);
+
+/// The ranges of `axis` that follow from the predicate `maskMod` of `step`; with `isDense`, nothing is full.
+RangesSummary buildMaskRanges(mlir::OpBuilder &b, mlir::Operation *step, mlir::Region &maskMod, RangeAxis axis,
+                              bool isDense, mlir::Region &ranges);
+/// Columns that a tile visits, [lower, upper), and those of them that all of its rows keep.
+struct ColumnRanges {
+  /// `bounds` are what a region of ranges yields, of which only columns in [first, end) are visited.
+  ColumnRanges(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> bounds, mlir::Value first,
+               mlir::Value end);
+  mlir::Value lower, upper, fullLower, fullUpper;
+  bool startsPartial, endsPartial; ///< columns in front of the full ones, and behind them, may be visited
+  bool isNeverFull;
+  int64_t startMultiple = 1; ///< full tiles begin a multiple of so many columns behind `lower`
+};
+/// Accumulates the tiles of [lower, upper).
+using ColumnTiles =
+    llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, bool isPartial, TileState state)>;
+/// The same of full tiles that start in [lower, upper), and sets where they end.
+using FullColumnTiles =
+    llvm::function_ref<TileState(mlir::Value lower, mlir::Value upper, TileState state, mlir::Value &end)>;
+/// Partial tiles, which evaluate the predicate, up to the first column that all rows keep; full tiles, which do not;
+/// then partial tiles again.
+TileState createColumnTiles(mlir::OpBuilder &b, mlir::Location loc, const ColumnRanges &ranges, TileState state,
+                            ColumnTiles tiles, FullColumnTiles fullTiles);
+
+/// `step` of a tile of `kind`, as attn.classify_tile tells it: none of an empty one, a full one where also `canBeFull`
+/// holds. With `isDense`, none is full.
+TileState createStepOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, bool isDense, TileState state,
+                           llvm::function_ref<TileState(bool isPartial)> step,
+                           llvm::function_ref<mlir::Value()> canBeFull = {});
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -175,9 +242,20 @@ mlir::Value isOfKind(mlir::OpBuilder &b, mlir::Location loc, mlir::Value kind, T
 mlir::Value index(mlir::OpBuilder &b, mlir::Location loc, int64_t value);
 mlir::Value toValue(mlir::OpBuilder &b, mlir::Location loc, mlir::OpFoldResult value);
 mlir::Value add(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value subtract(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value multiply(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value divide(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value divideUp(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value remainder(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value max(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
+mlir::Value min(mlir::OpBuilder &b, mlir::Location loc, mlir::Value x, mlir::Value y);
 /// min(max(upper - lower, 0), largest)
 mlir::Value clampedDifference(mlir::OpBuilder &b, mlir::Location loc, mlir::Value upper, mlir::Value lower,
                               int64_t largest);
+
+/// How many rows the tile from `first` on has: `tileRows`, or what is left of `numRows`.
+mlir::OpFoldResult getTileRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value first, mlir::OpFoldResult numRows,
+                               int64_t tileRows);
 
 /// The first row of packed sequence `batch`, and how many rows it has.
 mlir::Value getSequenceStart(mlir::OpBuilder &b, mlir::Location loc, mlir::Value sequences, mlir::Value batch);

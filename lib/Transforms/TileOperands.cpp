@@ -22,14 +22,14 @@ static constexpr int64_t kAliasBytes = 256, kLineBytes = 64;
 static constexpr int64_t kByteDepth = 4;
 
 /// Positions of the batch dimensions, then of `named`.
-SmallVector<unsigned> attn::getPositions(const TileShape &s, ArrayRef<unsigned> named) {
+SmallVector<unsigned> attn::getPositions(const StepShape &s, ArrayRef<unsigned> named) {
   SmallVector<unsigned> positions = llvm::to_vector(llvm::seq<unsigned>(0, s.numBatch));
   positions.append(named.begin(), named.end());
   return positions;
 }
 
-AffineMap attn::getTileMap(const TileShape &s, ArrayRef<unsigned> named) {
-  return AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), getPositions(s, named), s.step.getContext());
+AffineMap attn::getTileMap(const StepShape &s, ArrayRef<unsigned> named) {
+  return AffineMap::getMultiDimMapWithTargets(s.domainSizes.size(), getPositions(s, named), s.loc.getContext());
 }
 
 SmallVector<unsigned, 2> attn::getAccDims(const TileShape &s) {
@@ -43,18 +43,39 @@ SmallVector<AffineMap> attn::getTileStateMaps(const TileShape &s) {
   return {restrictDomain(getTileMap(s, getAccDims(s)), kept), row, row};
 }
 
-Slice attn::getSlice(OpBuilder &b, const TileShape &s, const TilePosition &at, AffineMap map) {
-  Location loc = s.step.getLoc();
+DomainTile::DomainTile(OpBuilder &b, ArrayRef<OpFoldResult> domainSizes, ValueRange batch)
+    : offsets(batch.begin(), batch.end()), sizes(batch.size(), b.getIndexAttr(1)) {
+  offsets.append(domainSizes.size() - batch.size(), b.getIndexAttr(0));
+  llvm::append_range(sizes, domainSizes.drop_front(batch.size()));
+}
+
+void attn::insertInParallel(OpBuilder &b, scf::ForallOp forall, Value value, Value output, const Slice &slice) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, forall.getLoc(), value, output, slice.offsets, slice.sizes, slice.strides);
+}
+
+Slice attn::getSlice(OpBuilder &b, Location loc, const DomainTile &at, AffineMap map) {
   Slice slice = getOperandSlice(b, loc, map, at.offsets, at.sizes);
   if (!at.queryStart)
     return slice;
   for (auto [expr, offset] : llvm::zip_equal(map.getResults(), slice.offsets)) {
-    Value start = expr == b.getAffineDimExpr(s.queryPos()) ? at.queryStart
-                  : expr == b.getAffineDimExpr(s.keyPos()) ? at.keyStart
-                                                           : Value();
+    Value start = expr == b.getAffineDimExpr(at.queryPos()) ? at.queryStart
+                  : expr == b.getAffineDimExpr(at.keyPos()) ? at.keyStart
+                                                            : Value();
     if (start)
       offset = add(b, loc, start, toValue(b, loc, offset));
   }
+  return slice;
+}
+
+Slice attn::getDimSlice(OpBuilder &b, Location loc, Value whole, unsigned dim, OpFoldResult offset, OpFoldResult size) {
+  Slice slice;
+  slice.sizes = tensor::getMixedSizes(b, loc, whole);
+  slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
+  slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
+  slice.offsets[dim] = offset;
+  slice.sizes[dim] = size;
   return slice;
 }
 
@@ -127,24 +148,17 @@ static Value emptyPaddedTile(OpBuilder &b, const TileShape &s, ArrayRef<unsigned
   shape.back() += kLineBytes / elementBytes;
   tile.getDefiningOp()->erase();
   Value padded = tensor::EmptyOp::create(b, loc, shape, type);
-  SmallVector<OpFoldResult> origin(shape.size(), b.getIndexAttr(0)), unit(shape.size(), b.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(b, loc, padded, origin,
-                                        getAsIndexOpFoldResult(b.getContext(), tileType.getShape()), unit);
+  OpFoldResult columns = b.getIndexAttr(tileType.getShape().back());
+  return createSlice(b, loc, padded, getDimSlice(b, loc, padded, shape.size() - 1, b.getIndexAttr(0), columns));
 }
 
 /// The first keys of a tile, as many as the current step has; `perIndex` of them lie under an index of `keyDim`.
 Value attn::sliceKeys(OpBuilder &b, const TileShape &s, const TilePosition &at, Value tileTensor, unsigned keyDim,
                       int64_t perIndex) {
   Location loc = s.step.getLoc();
-  auto type = cast<RankedTensorType>(tileTensor.getType());
   OpFoldResult size =
       affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(perIndex), {at.sizes[s.keyPos()]});
-  if (isConstantIntValue(size, type.getDimSize(keyDim)))
-    return tileTensor;
-  SmallVector<OpFoldResult> extent = tensor::getMixedSizes(b, loc, tileTensor);
-  SmallVector<OpFoldResult> origin(extent.size(), b.getIndexAttr(0)), unit(extent.size(), b.getIndexAttr(1));
-  extent[keyDim] = size;
-  return tensor::ExtractSliceOp::create(b, loc, tileTensor, origin, extent, unit);
+  return createSlice(b, loc, tileTensor, getDimSlice(b, loc, tileTensor, keyDim, b.getIndexAttr(0), size));
 }
 
 bool attn::takesDynamicRows(const TileShape &s) {
@@ -385,4 +399,23 @@ void attn::cloneRegion(OpBuilder &b, const TileShape &s, const TilePosition &at,
   bool isWhole = isConstantIntValue(at.rows, getTileSize(s, s.queryPos()));
   cloneTileRegion(b, from, to, before, s.step, at.offsets, IndexKind::Query,
                   isWhole ? function_ref<Value()>() : function_ref<Value()>(getEndRow));
+}
+
+Value attn::evaluateIndex(OpBuilder &b, Operation *step, const DomainTile &at, IndexOp op) {
+  Location loc = step->getLoc();
+  auto first = [&](unsigned position) { return toValue(b, loc, at.offsets[position]); };
+  auto end = [&](unsigned position) { return add(b, loc, first(position), toValue(b, loc, at.sizes[position])); };
+  switch (op.getKind()) {
+  case IndexKind::FirstQuery: return first(at.queryPos());
+  case IndexKind::EndQuery: return end(at.queryPos());
+  case IndexKind::FirstKey: return first(at.keyPos());
+  case IndexKind::EndKey: return end(at.keyPos());
+  case IndexKind::Batch: return first(0);
+  case IndexKind::Head: return first(at.queryPos() - 1);
+  case IndexKind::KvHead:
+    return affine::makeComposedAffineApply(b, loc, getKvHeadMap(step), {at.offsets[at.queryPos() - 1]});
+  case IndexKind::Query:
+  case IndexKind::Key: break;
+  }
+  llvm_unreachable("refused by the verifier");
 }

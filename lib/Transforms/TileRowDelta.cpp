@@ -24,33 +24,20 @@ void attn::tileRowDelta(RewriterBase &b, RowDeltaOp row, int64_t tileRows) {
       affine::makeComposedFoldedAffineApply(b, loc, b.getAffineDimExpr(0).ceilDiv(tileRows), {sizes[numBatch]}));
   auto forall = scf::ForallOp::create(b, loc, bounds, row.getDelta(), std::nullopt);
   b.setInsertionPointToStart(forall.getBody());
-  SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
-  SmallVector<OpFoldResult> tileSizes = sizes;
   SmallVector<Value> ivs = forall.getInductionVars();
-  for (unsigned i = 0; i < numBatch; ++i) {
-    offsets[i] = ivs[i];
-    tileSizes[i] = b.getIndexAttr(1);
-  }
+  DomainTile at(b, sizes, ArrayRef(ivs).drop_back());
   Value first = affine::makeComposedAffineApply(b, loc, b.getAffineDimExpr(0) * tileRows, {OpFoldResult(ivs.back())});
-  offsets[numBatch] = first;
-  std::optional<int64_t> all = getConstantIntValue(sizes[numBatch]);
-  tileSizes[numBatch] =
-      all && *all % tileRows == 0
-          ? OpFoldResult(b.getIndexAttr(tileRows))
-          : OpFoldResult(clampedDifference(b, loc, toValue(b, loc, sizes[numBatch]), first, tileRows));
+  at.offsets[numBatch] = first;
+  at.sizes[numBatch] = getTileRows(b, loc, first, sizes[numBatch], tileRows);
   SmallVector<Value> parts;
   Slice output;
   for (auto [operand, map] : llvm::zip(SmallVector<Value>(row->getOperands()), maps)) {
     bool isOutput = operand == row.getDelta();
-    Slice slice = getOperandSlice(b, loc, map, offsets, tileSizes);
-    parts.push_back(createSlice(b, loc, isOutput ? Value(forall.getRegionIterArgs()[0]) : operand, slice));
-    if (isOutput)
-      output = slice;
+    output = getOperandSlice(b, loc, map, at.offsets, at.sizes);
+    parts.push_back(createSlice(b, loc, isOutput ? Value(forall.getRegionIterArgs()[0]) : operand, output));
   }
   auto tiled = RowDeltaOp::create(b, loc, parts.back().getType(), parts[0], parts[1], parts[2],
                                   row.getDlse() ? parts[3] : Value(), parts.back(), b.getAffineMapArrayAttr(maps));
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, loc, tiled->getResult(0), forall.getRegionIterArgs()[0], output.offsets,
-                                        output.sizes, output.strides);
+  insertInParallel(b, forall, tiled->getResult(0), forall.getRegionIterArgs()[0], output);
   b.replaceOp(row, forall.getResults());
 }

@@ -1,0 +1,117 @@
+//===- ColumnLoops.cpp - loops over the columns that a tile visits --------===//
+//
+// Columns are the keys of a tile of queries, or the queries of a tile of keys.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace attn;
+
+TileState attn::createLoop(OpBuilder &b, Location loc, Value lower, Value upper, int64_t step, TileState state,
+                           function_ref<TileState(Value, TileState)> body) {
+  auto loop = scf::ForOp::create(b, loc, lower, upper, index(b, loc, step), state,
+                                 [&](OpBuilder &nested, Location, Value key, ValueRange carried) {
+                                   OpBuilder::InsertionGuard guard(b);
+                                   b.setInsertionPointToEnd(nested.getInsertionBlock());
+                                   TileState next = body(key, TileState(carried));
+                                   scf::YieldOp::create(b, loc, next);
+                                 });
+  return TileState(loop.getResults());
+}
+
+TileState attn::createBranch(OpBuilder &b, Location loc, Value condition, function_ref<TileState()> then,
+                             function_ref<TileState()> otherwise) {
+  // The types of the results are known once a branch is built.
+  auto build = [&](function_ref<TileState()> body) {
+    return [&, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToEnd(nested.getInsertionBlock());
+      scf::YieldOp::create(b, loc, body());
+    };
+  };
+  return TileState(scf::IfOp::create(b, loc, condition, build(then), build(otherwise)).getResults());
+}
+
+/// Results of attn.classify_tile.
+enum class TileKind { Empty = 0, Partial = 1, Full = 2 };
+
+static Value isOfKind(OpBuilder &b, Location loc, Value kind, TileKind expected) {
+  Value constant = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(static_cast<int8_t>(expected)));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, kind, constant);
+}
+
+TileState attn::createStepOfKind(OpBuilder &b, Location loc, Value kind, bool isDense, TileState state,
+                                 function_ref<TileState(bool)> step, function_ref<Value()> canBeFull) {
+  auto visit = [&] {
+    if (isDense)
+      return step(/*isPartial=*/true);
+    Value isWhole = canBeFull ? canBeFull() : Value(), isFull = isOfKind(b, loc, kind, TileKind::Full);
+    if (isWhole)
+      isFull = arith::AndIOp::create(b, loc, isFull, isWhole);
+    return createBranch(
+        b, loc, isFull, [&] { return step(/*isPartial=*/false); }, [&] { return step(/*isPartial=*/true); });
+  };
+  return createBranch(b, loc, isOfKind(b, loc, kind, TileKind::Empty), [&] { return state; }, visit);
+}
+
+TileState attn::createLoopOfTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,
+                                  ColumnStep step) {
+  return createLoop(b, loc, lower, upper, size, state, [&](Value column, TileState carried) {
+    Value count = arith::MinSIOp::create(b, loc, index(b, loc, size), arith::SubIOp::create(b, loc, upper, column));
+    return step(column, count, carried);
+  });
+}
+
+TileState attn::createTiles(OpBuilder &b, Location loc, int64_t size, Value lower, Value upper, TileState state,
+                            ColumnStep step) {
+  std::optional<int64_t> first = getConstantIntValue(lower), last = getConstantIntValue(upper);
+  if (!first || !last)
+    return createLoopOfTiles(b, loc, size, lower, upper, state, step);
+  int64_t length = std::max<int64_t>(*last - *first, 0), whole = length / size * size;
+  if (whole > 0)
+    state = createLoop(b, loc, lower, index(b, loc, *first + whole), size, state,
+                       [&](Value column, TileState carried) { return step(column, b.getIndexAttr(size), carried); });
+  return length > whole ? step(index(b, loc, *first + whole), b.getIndexAttr(length - whole), state) : state;
+}
+
+RangesSummary attn::buildMaskRanges(OpBuilder &b, Operation *step, Region &maskMod, RangeAxis axis, bool isDense,
+                                    Region &ranges) {
+  OpBuilder::InsertionGuard guard(b);
+  return buildRanges(b, step->getLoc(), maskMod, axis, getStaticSize(step, DimKind::Query),
+                     getStaticSize(step, DimKind::Key), isDense, ranges);
+}
+
+ColumnRanges::ColumnRanges(OpBuilder &b, Location loc, ArrayRef<Value> bounds, Value first, Value end)
+    : fullLower(bounds[2]), fullUpper(bounds[3]), startsPartial(getConstantIntValue(fullLower) != 0),
+      endsPartial(getConstantIntValue(fullUpper) != kNoBound), isNeverFull(getConstantIntValue(fullUpper) == 0) {
+  lower = getConstantIntValue(bounds[0]) == 0 ? first : max(b, loc, bounds[0], first);
+  upper = getConstantIntValue(bounds[1]) == kNoBound ? end : min(b, loc, bounds[1], end);
+}
+
+TileState attn::createColumnTiles(OpBuilder &b, Location loc, const ColumnRanges &ranges, TileState state,
+                                  ColumnTiles tiles, FullColumnTiles fullTiles) {
+  Value lower = ranges.lower, upper = ranges.upper;
+  if (ranges.isNeverFull)
+    return tiles(lower, upper, /*isPartial=*/true, state);
+  if (ranges.startsPartial) {
+    Value full = min(b, loc, max(b, loc, ranges.fullLower, lower), max(b, loc, lower, upper));
+    if (ranges.startMultiple > 1) {
+      AffineExpr start = b.getAffineDimExpr(0), first = b.getAffineDimExpr(1);
+      int64_t multiple = ranges.startMultiple;
+      full = affine::makeComposedAffineApply(b, loc, first + (start - first).ceilDiv(multiple) * multiple,
+                                             {OpFoldResult(full), OpFoldResult(lower)});
+      full = min(b, loc, full, max(b, loc, lower, upper));
+    }
+    state = tiles(lower, full, /*isPartial=*/true, state);
+    lower = full;
+  }
+  Value end;
+  state = fullTiles(lower, ranges.endsPartial ? min(b, loc, ranges.fullUpper, upper) : upper, state, end);
+  return end == upper && !ranges.endsPartial ? state : tiles(end, upper, ranges.endsPartial, state);
+}
