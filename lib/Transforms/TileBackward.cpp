@@ -177,6 +177,7 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
     return step.emitOpError("expected a schedule; run attn-select-schedule or write schedule = #attn.backward<…>");
   if (failed(step.getSchedule()->verifyFor(step, /*target=*/nullptr)))
     return failure();
+  eraseDeadUsers(rewriter, step);
   if (isa<BlockAttr>(*step.getSchedule())) {
     tileBackwardBlocks(rewriter, step);
     return success();
@@ -188,7 +189,6 @@ LogicalResult attn::tileBackwardStep(RewriterBase &rewriter, BackwardStepOp step
       << llvm::formatv("gradients in tiles of {0} queries and {1} keys", step.getSchedule()->getQueryTile(),
                        step.getSchedule()->getKeyTile())
              .str();
-  eraseDeadUsers(rewriter, step);
   if (step->use_empty() || llvm::is_contained(ArrayRef(getStaticDomain(step)), 0)) { // nothing is added to
     rewriter.replaceOp(step, cast<DestinationStyleOpInterface>(*step).getDpsInits());
     return success();

@@ -330,12 +330,17 @@ void attn::tileBackwardBlocks(RewriterBase &rewriter, BackwardStepOp step) {
     tileRowDelta(rewriter, row, blockRows);
   rewriter.setInsertionPoint(step);
   BackwardShape s(rewriter, step);
-  createKernel(rewriter, s, RangeAxis::Keys, {"dquery"});
-  if (s.getColumns(s.headPos()) + s.getColumns(s.valuePos()) <= kMaxSumColumns) {
-    createKernel(rewriter, s, RangeAxis::Queries, {"dkey", "dvalue"});
-  } else {
-    createKernel(rewriter, s, RangeAxis::Queries, {"dkey"});
-    createKernel(rewriter, s, RangeAxis::Queries, {"dvalue"});
-  }
+  // One that nothing reads is not computed.
+  SmallVector<StringRef> ofKeys;
+  for (auto [name, result] : llvm::zip(ArrayRef<StringRef>{"dkey", "dvalue"}, step->getResults().drop_front()))
+    if (!result.use_empty())
+      ofKeys.push_back(name);
+  if (!step->getResult(0).use_empty())
+    createKernel(rewriter, s, RangeAxis::Keys, {"dquery"});
+  if (s.getColumns(s.headPos()) + s.getColumns(s.valuePos()) <= kMaxSumColumns && !ofKeys.empty())
+    createKernel(rewriter, s, RangeAxis::Queries, ofKeys);
+  else
+    for (StringRef name : ofKeys)
+      createKernel(rewriter, s, RangeAxis::Queries, name);
   rewriter.eraseOp(step);
 }

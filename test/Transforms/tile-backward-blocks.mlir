@@ -3,6 +3,8 @@
 // RUN: attnc --problem="b1 hq4 hkv2 sq128 sk128 d64 bf16 grad=q,k,v" --target=sm_80 --stop-after=tile -o - | FileCheck %s
 // RUN: attnc --problem="b1 hq1 sq128 sk128 d256 bf16 grad=q,k,v" --target=sm_80 --stop-after=tile -o - \
 // RUN:   | FileCheck %s --check-prefix=LARGE
+// RUN: attnc --problem="b1 hq1 sq128 sk128 d64 bf16 grad=v" --target=sm_80 --stop-after=tile -o - \
+// RUN:   | FileCheck %s --check-prefix=VALUE
 // RUN: not attnc --problem="b1 hq1 sq64 sk64 d64 bf16 bias=1,1,64,64 grad=q,bias" --target=sm_80 -o %t.o 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=BIAS
 
@@ -22,5 +24,12 @@
 //   LARGE-NOT: dvalue(
 //  LARGE-SAME: dkey(
 //       LARGE: attn.backward_step {{.*}} dvalue(
+
+// A gradient that nothing reads is not computed.
+// VALUE-LABEL: func.func @sdpa_backward
+//   VALUE-NOT: dquery(
+//   VALUE-NOT: dkey(
+//       VALUE: attn.backward_step {{.*}} dvalue(
+//   VALUE-NOT: attn.backward_step
 
 // BIAS: error: 'attn.sdpa_backward' op no GPU kernel for these gradients: found a gradient of the bias, expected those of Q, K and V
