@@ -157,9 +157,11 @@ private:
   Value twice(Value i) { return vb.multiply(i, 2); }
   /// The part beside `position` of `positions`, keys or columns, in a block of lanes.
   void prefetch(Contraction product, Value block, Value position, int64_t positions) {
+    // Of a dynamic number of blocks, each requests all lines.
     int64_t blocks = hasDynamicRows() ? 1 : llvm::divideCeil(numLanes, blockLanes);
+    Value part = hasDynamicRows() ? position : vb.add(vb.multiply(block, positions), position);
     for (const PrefetchTile &tile : prefetches.get(product))
-      emitPrefetchPart(vb, tile, hasDynamicRows() ? position : vb.add(vb.multiply(block, positions), position), positions * blocks);
+      emitPrefetchPart(vb, tile, part, positions * blocks);
   }
   Value getBlock(Value lane) { return vb.divide(lane, blockLanes); }
 

@@ -1,4 +1,4 @@
-"""Runs the Python of README.md, a session and a block on arrays of its names, in a folder to write to: readme.py README.md."""
+"""Runs a session and a block of Python of README.md, on arrays of its names: readme.py README.md, in a folder to write to."""
 
 import doctest
 import re
