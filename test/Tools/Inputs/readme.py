@@ -1,4 +1,4 @@
-"""Runs a session and a block of Python of README.md, on arrays of its names: readme.py README.md, in a folder to write to."""
+"""Runs the Python of README.md, a session and a block, on arrays of its names: readme.py README.md, in a new folder."""
 
 import doctest
 import re
