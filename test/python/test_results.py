@@ -77,7 +77,7 @@ def test_a_row_is_a_line_of_the_file():
 def test_the_short_table_has_each_line_of_both_tables():
     table = tables.short_table().splitlines()
     assert len(table) == 2 + len(tables.SHORT)
-    assert table[2].startswith("| full 1k, D 64 | ")
+    assert table[2].startswith(f"| {tables.SHORT[0]} | ")
 
 
 def test_a_page_keeps_what_stands_around_its_region(tmp_path):
