@@ -71,14 +71,15 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   return results;
 }
 
-bool attn::specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
+/// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel, where it has more than one.
+static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   if (op.getSchedule() || !isa<RankedTensorType>(op.getOutput().getType()))
-    return false;
+    return;
   std::optional<FewQueries> few = selectFewQueries(op, target);
   std::optional<unsigned> queryDim = getDim(op, getMaps(op)[0], DimKind::Query),
                           keyDim = getDim(op, getMaps(op)[1], DimKind::Key);
   if (!few || !queryDim || !keyDim)
-    return false;
+    return;
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
   // Each result has a destination of its own: that of all branches.
@@ -108,7 +109,6 @@ bool attn::specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo
   rewriter.replaceOp(op, createBranch(
                              rewriter, loc, compare(queries, arith::CmpIPredicate::eq, 1),
                              [&] { return cloneForOneQuery(rewriter, op); }, branchOnFew));
-  return true;
 }
 
 namespace {

@@ -65,8 +65,6 @@ struct FewQueries {
 };
 /// None where `op` has no decode kernel, or its number of queries is static.
 std::optional<FewQueries> selectFewQueries(SdpaOp op, const TargetInfo &target);
-/// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel; false where it has one kind.
-bool specializeQueries(mlir::RewriterBase &rewriter, SdpaOp op, const TargetInfo &target);
 
 /// True where the rows of all heads of a key lie between those of one head: (…, key, head, column), or pages of it.
 bool hasHeadsSideBySide(SdpaOp op);
