@@ -166,3 +166,25 @@ const attn_cuda_driver *attn_cuda_get_driver(void) {
   pthread_mutex_unlock(&lock);
   return driver;
 }
+
+int32_t attn_cuda_use_device(int32_t device) {
+  const attn_cuda_driver *driver = attn_cuda_get_driver();
+  if (!driver)
+    return ATTN_CUDA_NO_DRIVER;
+  CUcontext context = NULL;
+  int handle = 0, result = driver->cuCtxGetCurrent(&context);
+  if (result == 0 && context)
+    return 0;
+  if (!driver->cuDeviceGet || !driver->cuDevicePrimaryCtxRetain || !driver->cuCtxSetCurrent)
+    return attn_cuda_refuse(ATTN_CUDA_NO_CONTEXT, "expected a current CUDA context on this thread, found none, and a "
+                                                  "driver without primary contexts; call cuCtxSetCurrent before");
+  if (result == 0)
+    result = driver->cuDeviceGet(&handle, device);
+  if (result == 0)
+    result = driver->cuDevicePrimaryCtxRetain(&context, handle);
+  if (result == 0)
+    result = driver->cuCtxSetCurrent(context);
+  return result == 0 ? 0
+                     : attn_cuda_refuse_result(ATTN_CUDA_NO_CONTEXT, driver, result,
+                                               "the primary context of the device cannot be made current");
+}

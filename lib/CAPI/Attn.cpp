@@ -195,6 +195,9 @@ int32_t attn_module_call_cuda(const attn_module *module, const char *kernel, con
   int32_t code;
   if (!findEntries(module, kernel, /*isGpu=*/true, entries, code, message, size))
     return code;
+  // What this refuses, the entry explains: arguments that are no tensors of a device, or no driver.
+  if (arguments && count > 0 && arguments[0] && arguments[0]->device.device_type == kDLCUDA)
+    attn_cuda_use_device(arguments[0]->device.device_id);
   return reinterpret_cast<CudaEntry>(entries.checked)(arguments, count, workspace, workspaceBytes, stream, message,
                                                       static_cast<int64_t>(size));
 }

@@ -53,7 +53,7 @@ def widened(array: Array, what: str = "an array") -> Array:
     return array
 
 
-class Wide(Array):
+class Wide(np.ndarray[Any, np.dtype[Any]]):  # from NumPy 2.5 on, NDArray is an alias that has no subclasses
     """An array whose arithmetic is that of traced functions."""
 
     def __getitem__(self, key: Any) -> Any:

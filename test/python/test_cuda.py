@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -62,6 +63,19 @@ def test_bias_on_the_device(driver):
     bias = np.linspace(-1, 1, 40 * 72, dtype=np.float16).reshape(1, 1, 40, 72)
     out = attn.sdpa(*on(driver, *arrays), bias=on(driver, bias)[0], target=TARGET)
     np.testing.assert_allclose(out.numpy(), expected(*arrays, bias=bias.astype(np.float64)), atol=4e-3)
+
+
+def test_a_thread_without_a_context_of_cuda(driver):
+    """As those of PyTorch's backward passes: it gets the primary one of the arrays' device."""
+    arrays, found = on(driver, *qkv()), []
+
+    def run():
+        found.append(attn.sdpa(*arrays, target=TARGET).numpy())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    np.testing.assert_array_equal(found, [attn.sdpa(*arrays, target=TARGET).numpy()])
 
 
 def test_given_output_is_returned(driver):
@@ -165,11 +179,12 @@ def test_cupy_has_streams_and_devices_of_its_own(driver, monkeypatch):
         Device=lambda number: Entered("device", number),
         ExternalStream=lambda handle: Entered("stream", handle),
     )
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda, empty=lambda *x, dtype: (*x, dtype)))
     (model,) = on(driver, np.zeros(3, np.float32))
     model.__class__ = type("ndarray", (FakeArray,), {"__module__": "cupy"})
     device = _device.of(model)
     assert device.stream() == 5
+    assert device.empty([2, 3], "float16") == ((2, 3), "float16")
     for stream in (5, 7, _device.LEGACY_STREAM):
         with device.guard(stream):
             pass

@@ -1,6 +1,8 @@
 """The specification in NumPy and the product: neither knows the inside of the other."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import attn
@@ -32,3 +34,21 @@ def test_the_reference_uses_what_both_share():
     others = [(x.name, name) for x in files for name in imports(x) if name.split(".")[1] not in SHARED]
     assert files
     assert others == []
+
+
+# As NumPy 2.5 has it from Python 3.12 on: an alias, which is no class.
+WITH_ALIAS = """
+import importlib, pkgutil, typing
+import numpy as np, numpy.typing as npt, typing_extensions
+T = typing.TypeVar("T", bound=np.generic)
+npt.NDArray = typing_extensions.TypeAliasType("NDArray", np.ndarray[typing.Any, np.dtype[T]], type_params=(T,))
+import attn
+for module in pkgutil.walk_packages(attn.__path__, "attn."):
+    if module.name.split(".")[1] not in ("__main__", "torch", "jax"):
+        importlib.import_module(module.name)
+"""
+
+
+def test_arrays_may_have_an_alias_as_their_type():
+    done = subprocess.run([sys.executable, "-c", WITH_ALIAS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -161,6 +161,22 @@ TEST_F(CudaLaunch, usesTheStreamsContextWhereNoneIsCurrent) {
   EXPECT_EQ(current, nullptr);
 }
 
+TEST_F(CudaLaunch, usesTheDevicesPrimaryContextWhereNoneIsCurrent) {
+  driver->cuCtxSetCurrent(nullptr);
+  EXPECT_EQ(attn_cuda_use_device(0), 0) << attn_cuda_message();
+  EXPECT_EQ(launch(), 0) << attn_cuda_message();
+  CUcontext current, same;
+  driver->cuCtxGetCurrent(&current);
+  EXPECT_EQ(attn_cuda_use_device(1), 0) << attn_cuda_message(); // the current one stays
+  driver->cuCtxGetCurrent(&same);
+  EXPECT_EQ(current, same);
+}
+
+TEST_F(CudaLaunch, refusesADeviceThatIsNotThere) {
+  driver->cuCtxSetCurrent(nullptr);
+  expectRefusal(attn_cuda_use_device(7), ATTN_CUDA_NO_CONTEXT, "the primary context of the device cannot be made current");
+}
+
 TEST_F(CudaLaunch, refusesNoContext) {
   driver->cuCtxSetCurrent(nullptr);
   expectRefusal(launch(), ATTN_CUDA_NO_CONTEXT, "expected a current CUDA context on this thread, found none");
