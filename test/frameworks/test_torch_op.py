@@ -1,6 +1,7 @@
 """attn.torch as an operator of PyTorch: opcheck, gradcheck, compile, export, vmap, autocast, and what it refuses."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 
 import attn.torch as at
 from attn import _gradients
+from attn.torch import _ops
 from attn.torch._ops import Call, sdpa, sdpa_backward
 
 B, HQ, HKV, SQ, SK, D, DV = 2, 4, 2, 5, 7, 3, 6
@@ -271,6 +273,25 @@ def test_only_what_is_asked_for_is_computed(monkeypatch):
     at.sdpa(q, k.requires_grad_(), v, enable_gqa=True).sum().backward()
     assert asked == [("k",)]
     assert q.grad is None
+
+
+def test_arguments_that_are_not_passed_on_have_no_gradient():
+    """PyTorch leaves out those behind the last one that is not its default; before 2.12 it counts the gradients."""
+    q, k, v = qkv()
+    call, dout = Call(q, k, v, []), torch.ones(B, HQ, SQ, DV, dtype=q.dtype)
+    inputs = call.flat()
+    results = _ops.Results(*sdpa(*inputs))
+    needs = (True, False, False, [], False)
+    ctx = SimpleNamespace(
+        saved_tensors=(results.out, results.max, results.log_sum, q, k, v),
+        names=["q", "k", "v"],
+        constants=call._replace(captures=[], q=None, k=None, v=None),
+        captures=0,
+        needs_input_grad=needs,
+    )
+    found = _ops.differentiate(ctx, dout, None, None, None)
+    assert [x is None for x in found] == [False, True, True, False, True]
+    assert found[Call._fields.index("captures")] == []
 
 
 def test_second_order_is_refused_with_the_reason():

@@ -227,7 +227,8 @@ def differentiate(
     grads = dict(zip(wanted, found, strict=True))
     result = [grads.get(name) for name in Call._fields[:-1]]
     result[Call._fields.index("captures")] = [grads.get(f"{CAPTURE}{n}") for n in range(ctx.captures)]
-    return (*result, *[None] * len(_words.FORMS))
+    # Arguments at their defaults are not passed on, and before PyTorch 2.12 had to have no gradient here.
+    return (*result, *[None] * len(_words.FORMS))[: len(ctx.needs_input_grad)]
 
 
 def refuse_second_order(ctx: Any, *grads: Any) -> None:

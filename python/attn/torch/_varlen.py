@@ -147,7 +147,8 @@ def _differentiate(ctx: Any, dout: Tensor | None, dlse: Tensor | None, _dmax: No
     saved = (dout, out, row_max, log_sum, dlse)
     found = _operator_backward(*saved, ",".join(wanted), *call.flat()) if wanted else []
     grads = dict(zip(wanted, found, strict=True))
-    return (*[grads.get(name) for name in Call._fields[:-1]], *[None] * len(_words.FORMS))
+    result = (*[grads.get(name) for name in Call._fields[:-1]], *[None] * len(_words.FORMS))
+    return result[: len(ctx.needs_input_grad)]
 
 
 def _refuse_second_order(ctx: Any, *grads: Any) -> None:
