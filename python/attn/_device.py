@@ -12,11 +12,13 @@ import functools
 import math
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from attn import _library, _tensor
+from attn._plan import DevicePlan
 
 TYPE_NAMES = {
     (0, 8): "int8",
@@ -70,19 +72,22 @@ def borrowed(
     address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], number: int, owner: Any
 ) -> Borrowed:
     """A tensor at an address on the device of this number; strides count elements."""
+    tensor = _described(address, dtype, shape, strides, number)
+    return Borrowed(ctypes.pointer(tensor), tensor, owner)
+
+
+def form_of(dtype: str, shape: tuple[int, ...], number: int) -> _library.DLTensor:
+    """A contiguous tensor on the device of this number, whose address is still to be written."""
+    return _described(0, dtype, shape, tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape))), number)
+
+
+def _described(
+    address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], number: int
+) -> _library.DLTensor:
     code, bits = TYPE_CODES[dtype]
     sizes = ctypes.c_int64 * max(len(shape), 1)
-    given, steps = sizes(*shape), sizes(*strides)
-    tensor = _library.DLTensor(
-        address,
-        _library.DLDevice(_library.DEVICE_CUDA, number),
-        len(shape),
-        _library.DLDataType(code, bits, 1),
-        given,
-        steps,
-        0,
-    )
-    return Borrowed(ctypes.pointer(tensor), tensor, given, steps, owner)
+    place, kind = _library.DLDevice(_library.DEVICE_CUDA, number), _library.DLDataType(code, bits, 1)
+    return _library.DLTensor(address, place, len(shape), kind, sizes(*shape), sizes(*strides), 0)  # which keeps both
 
 
 class Device:
@@ -132,7 +137,9 @@ class Device:
         Raises:
           TypeError: the library has not the array API standard.
         """
-        model = self._model
+        model, library = self._model, self._library()
+        if library is not None:
+            return library.empty(tuple(shape), dtype=dtype)
         if not hasattr(model, "__array_namespace__"):
             raise TypeError(
                 f"expected out= for inputs of {type(model).__name__}, whose library makes no arrays; found none"
@@ -191,6 +198,27 @@ class TorchDevice(Device):
     def is_capturing(self) -> bool:
         """Whether the current stream records a graph."""
         return bool(self._torch.cuda.is_current_stream_capturing())
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is the thread's own device."""
+        return bool(self._torch._C._cuda_getDevice() == self.number)
+
+    def start(self, plan: DevicePlan, inputs: Sequence[Any], addresses: list[int], results: Sequence[Any]) -> None:
+        """Starts a kernel on the current stream of the device, which is the thread's own.
+
+        Args:
+          plan: of the kernel.
+          inputs, addresses: its tensors, and where they lie.
+          results: what it writes.
+        """
+        stream = self._torch._C._cuda_getCurrentRawStream(self.number) or LEGACY_STREAM
+        addresses = [*addresses, *[x.data_ptr() for x in results]]
+        needed, workspace, address = plan.workspace_bytes(addresses), None, None
+        if needed:  # kept until the kernel is on the stream
+            workspace = self._torch.empty(needed, dtype=self._torch.uint8, device=self._device)
+            address = workspace.data_ptr()
+        plan(addresses, address, needed, stream)
 
     def stream(self) -> int:
         """PyTorch's current stream of the device."""

@@ -168,11 +168,12 @@ def prepared(
     *,
     dynamic: bool | None,
     score_mod: Any = None,
+    target: str = "host",
     **options: Any,
 ) -> tuple[_kernel.Kernel, list[Any]]:
-    """The kernel of a call of `sdpa_backward` on the CPU with both terms of lse, and what it takes."""
-    call = api.dense(q, k, v, "host", **options)
-    saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=False)
+    """The kernel of a call of `sdpa_backward` with both terms of lse, and what it takes."""
+    call = api.dense(q, k, v, target, **options)
+    saved = _Saved(out, row_max, log_sum, dout, dlse).checked(is_on_device=_cuda.is_target(target))
     return _kernel_of(call, saved, names, options, score_mod=score_mod, mask_mod=None, dynamic=dynamic)
 
 

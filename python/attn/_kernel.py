@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _background, _checks, _cuda, _disk_cache, _library, _plan, _tensor
+from attn import _background, _checks, _cuda, _device, _disk_cache, _library, _plan, _tensor
 from attn._inspect import Source
 from attn._types import Tensor
 from attn.errors import CompileError
@@ -219,6 +219,18 @@ class Kernel:
         is_scratch = [name in self._names[1] and name not in kept for name in self._entry_names]
         scratch = [named[name].nbytes * is_read for name, is_read in zip(self._entry_names, is_scratch, strict=True)]
         return _plan.Plan(self, (self._module, self._name), forms, given, scratch), copied
+
+    def device_plan(
+        self, inputs: list[Any], device: _device.Device, order: Sequence[str]
+    ) -> tuple[_plan.DevicePlan, list[int]]:
+        """`plan` of a kernel for a GPU, whose inputs are tensors of PyTorch; all results are given, in this order."""
+        copied = [n for n, x in enumerate(inputs) if not x.is_contiguous()]
+        shapes = [*[tuple(x.shape) for x in inputs], *map(tuple, self.new_shapes(inputs))]
+        named = dict(zip(itertools.chain(*self._names), shapes, strict=True))
+        dtypes = {x["name"]: x["dtype"] for x in (*self.inputs, *self.outputs)}
+        forms = [_device.form_of(dtypes[name], named[name], device.number) for name in self._entry_names]
+        given = [self._entry_names.index(name) for name in (*self._names[0], *order)]
+        return _plan.DevicePlan(self, (self._module, self._name), forms, given), copied
 
     def new_shapes(self, inputs: list[Any]) -> list[list[int]]:
         """The shapes of outputs that are made new, by those of the inputs; the checked entry compares the inputs.

@@ -236,6 +236,14 @@ def module_call() -> Any:
     return form(("attn_module_call", load()))
 
 
+@functools.cache
+def module_call_cuda() -> Any:
+    """attn_module_call_cuda, likewise."""
+    address, size = ctypes.c_void_p, ctypes.c_int64
+    arguments = (address, address, address, size, address, size, address, address, ctypes.c_size_t)
+    return ctypes.CFUNCTYPE(ctypes.c_int32, *arguments)(("attn_module_call_cuda", load()))
+
+
 def _why_not_loaded(path: Path, error: str) -> str:
     """What dlopen found, and what to install where it is a library of another package."""
     missing, _, reason = error.partition(": ")

@@ -1,4 +1,4 @@
-"""The C call of a CPU kernel without what all calls share: its entry is bound, and its tensors are described, once."""
+"""The C call of a kernel without what all calls share: its entry is bound, and its tensors are described, once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Frame(NamedTuple):
 
     Attributes:
       words: what the call writes.
-      run: the call; returns its status.
+      run: the call; returns its status. That of a GPU takes the workspace, its bytes, and the stream.
       message: explains a refusal.
       memory: all else that `run` has addresses of.
     """
 
     words: Any
-    run: Callable[[], int]
+    run: Callable[..., int]
     message: Any
     memory: tuple[Any, ...]
 
@@ -38,8 +38,23 @@ def frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any) -> 
     return Frame(words, run, message, (kernel, pointers, *memory))
 
 
+def device_frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any) -> Frame:
+    """The same of a kernel for a GPU."""
+    kernel, message = ctypes.create_string_buffer(name), _library.Message()
+    name_at, first, message_at = [ctypes.addressof(x) for x in (kernel, pointers, message)]
+    call, count, size = _library.module_call_cuda(), len(pointers), _library.MESSAGE_SIZE
+
+    def run(workspace: int | None, needed: int, stream: int) -> int:
+        status: int = call(module, name_at, first, count, workspace, needed, stream, message_at, size)
+        return status
+
+    return Frame(words, run, message, (kernel, pointers, *memory))
+
+
 class Plan:
     """Calls a kernel with tensors of fixed shapes, types and strides; from any thread."""
+
+    _new_frame = staticmethod(frame)
 
     def __init__(
         self,
@@ -64,8 +79,12 @@ class Plan:
         self._scratch = scratch
         self._idle: list[Frame] = []
 
-    def __call__(self, addresses: Sequence[int]) -> None:
+    def __call__(self, addresses: Sequence[int], *place: Any) -> None:
         """Runs the kernel on memory at these addresses, none of which is 0.
+
+        Args:
+          addresses: of the tensors that are given.
+          place: of a kernel for a GPU, the address of its workspace (None if it needs none), its bytes and the stream.
 
         Raises:
           TypeError, ValueError, RuntimeError: the entry refused them.
@@ -75,9 +94,9 @@ class Plan:
         except IndexError:  # the first call, or others are running
             frame = self._frame()
         words = frame[0]
-        for place, address in zip(self._given, addresses, strict=True):
-            words[place] = address
-        status = frame[1]()
+        for position, address in zip(self._given, addresses, strict=True):
+            words[position] = address
+        status = frame[1](*place)
         if status != _library.OK:
             text = frame.message.value.decode(errors="replace")
             raise _library.error(status, f"{self._entry[1].decode()}: {text}")
@@ -92,4 +111,37 @@ class Plan:
         for tensor, buffer in zip(tensors, scratch, strict=True):
             tensor.data = ctypes.addressof(buffer)
         words = (ctypes.c_uint64 * (WORDS * count)).from_buffer(tensors)
-        return frame(*self._entry, words, pointers, tensors, scratch)
+        return self._new_frame(*self._entry, words, pointers, tensors, scratch)
+
+
+class DevicePlan(Plan):
+    """Starts a kernel on a GPU, whose results all lie where a call says."""
+
+    _new_frame = staticmethod(device_frame)
+
+    def __init__(
+        self, owner: Any, entry: tuple[int, bytes], forms: Sequence[_library.DLTensor], given: Sequence[int]
+    ) -> None:
+        """For tensors of these forms, as `Plan` takes them."""
+        super().__init__(owner, entry, forms, given, [0] * len(forms))
+        self._needed: int | None = None
+
+    def workspace_bytes(self, addresses: Sequence[int]) -> int:
+        """What it needs beside its tensors, wherever they lie.
+
+        Raises:
+          TypeError, ValueError, RuntimeError: the entry refused them.
+        """
+        if self._needed is None:
+            tensors = (_library.DLTensor * len(self._forms))(*self._forms)
+            for position, address in zip(self._given, addresses, strict=True):
+                tensors[position // WORDS].data = address
+            pointers = (ctypes.POINTER(_library.DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
+            message = ctypes.create_string_buffer(_library.MESSAGE_SIZE)
+            count = _library.load().attn_module_workspace_bytes
+            needed = count(*self._entry, pointers, len(tensors), message, len(message))
+            if needed < 0:
+                text = message.value.decode(errors="replace")
+                raise _library.error(-needed, f"{self._entry[1].decode()}: {text}")
+            self._needed = needed
+        return self._needed

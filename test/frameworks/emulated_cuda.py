@@ -22,6 +22,7 @@ class EmulatedDevice(_device.TorchDevice):
     Attributes:
       streams: of each call, in order.
       made: by `empty`: the shape and type of each.
+      started: how many plans.
     """
 
     def __init__(self, capability=(8, 0)) -> None:
@@ -31,11 +32,25 @@ class EmulatedDevice(_device.TorchDevice):
         self.driver = Driver()
         self.driver.library.attn_emulator_set_capability(10 * capability[0] + capability[1])
         self.streams, self.made = [], []
+        self.started = 0
         self._copies: dict[int, tuple[torch.Tensor, int]] = {}
         self._new: list[torch.Tensor] = []
 
     is_capturing = False
     capability = (8, 0)
+
+    is_current = True
+
+    def start(self, plan, inputs, addresses, results) -> None:
+        """On copies of the inputs; what the kernel writes is copied to the results."""
+        assert addresses == [x.data_ptr() for x in inputs]
+        self.started += 1
+        with self.guard(self.current):
+            made = [self.address(x, is_written=False) for x in inputs]
+            made += [self.address(x, is_written=True) for x in results]
+            self._new += results
+            needed = plan.workspace_bytes(made)
+            plan(made, self.driver.allocate(max(needed, 1)), needed, self.current)
 
     def stream(self) -> int:
         """The number that a test has set."""

@@ -61,6 +61,44 @@ def close(found, expected, dtype, of=None):
     torch.testing.assert_close(found.double(), expected.double(), rtol=0, atol=tolerance)
 
 
+@pytest.fixture
+def with_plans(monkeypatch, on_device, device):
+    """The device, beside calls that PyTorch's dispatcher does not see."""
+    monkeypatch.undo()
+    monkeypatch.setattr(_device, "of", lambda x: device if isinstance(x, torch.Tensor) else None)
+    monkeypatch.setattr(_eager, "_forms", type(_eager._forms)())
+    monkeypatch.setattr(_eager, "_known", type(_eager._known)())
+    return device
+
+
+@pytest.mark.parametrize("lengths", [(SQ, SK), (1, 700)], ids=str)
+def test_plans_of_forward_and_backward(with_plans, lengths):
+    """Views are copied, keys of a decode split: with a workspace."""
+    for _ in range(2):
+        rows, (k, v) = draw(B, lengths[0], HQ, D), qkv(sq=lengths[0], sk=lengths[1])[1:]
+        inputs = (rows, k, v)
+        out, lse = at.sdpa(rows.transpose(1, 2), k, v, is_causal=True, enable_gqa=True, return_lse=True)
+        same = doubles(*inputs)
+        expected = F.scaled_dot_product_attention(same[0].transpose(1, 2), *same[1:], is_causal=True, enable_gqa=True)
+        close(out, expected, out.dtype)
+        assert lse.shape == out.shape[:3]
+        for found, wanted in zip(gradients(out, inputs), gradients(expected, same), strict=True):
+            close(found, wanted, found.dtype)
+    assert with_plans.started == 4
+
+
+def test_what_no_plan_takes(with_plans):
+    """A tensor that begins in the middle of 16 bytes, and a gradient that a GPU has no kernel for."""
+    q, k, v = qkv(grad=False)
+    at.sdpa(q, k, v, enable_gqa=True)
+    moved = torch.empty(q.numel() + 1, dtype=q.dtype)[1:].view(q.shape).copy_(q)
+    close(at.sdpa(moved, k, v, enable_gqa=True), at.sdpa(q, k, v, enable_gqa=True).double(), q.dtype)
+    assert with_plans.started == 2
+    bias = draw(1, 1, SQ, SK)
+    with pytest.raises(RuntimeError, match="expected gradients of query, key and value on a GPU, found bias"):
+        at.sdpa(q, k, v, bias, enable_gqa=True).sum().backward()
+
+
 @pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
 def test_out_and_gradients(device, dtype):
     """Causal, grouped heads, strides: the queries are a view (B, S, H, D)."""

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd import forward_ad
 
-from attn import _gradients, _kernel, _plan, _tensor, api
-from attn.torch import _ops
+from attn import _device, _gradients, _kernel, _tensor, api
+from attn._device import TorchDevice
+from attn.torch import _ops, _place
 from attn.torch._ops import CAPTURE, Call
 
 Tensor = torch.Tensor
@@ -80,20 +81,32 @@ class _Step(NamedTuple):
       plan: calls the kernel.
       copied: which of the inputs are copied to be contiguous.
       make: allocate the results, in the order of the plan: each a function, and the input that it takes.
+      device: where it runs; None for the CPU.
     """
 
-    plan: _plan.Plan
+    plan: Any
     copied: list[int]
     make: list[tuple[Callable[[Tensor], Tensor], int]]
+    device: TorchDevice | None = None
 
     def run(self, inputs: Sequence[Tensor], addresses: list[int]) -> list[Tensor]:
         """The results."""
         if self.copied:
             copies = {n: inputs[n].contiguous() for n in self.copied}
             addresses = [copies[n].data_ptr() if n in copies else x for n, x in enumerate(addresses)]
+            inputs = [copies.get(n, x) for n, x in enumerate(inputs)]
         results = [make(inputs[n]) for make, n in self.make]
-        self.plan([*addresses, *[x.data_ptr() for x in results]])
+        if self.device is None:
+            self.plan([*addresses, *[x.data_ptr() for x in results]])
+        else:
+            self.device.start(self.plan, inputs, addresses, results)
         return results
+
+    def runs_here(self, addresses: Sequence[int]) -> bool:
+        """Whether it takes what lies at these addresses, on the device that is the thread's own."""
+        if self.device is None:
+            return True
+        return self.device.is_current and not functools.reduce(operator.or_, addresses) % _device.ALIGNMENT
 
 
 class _Form:
@@ -126,7 +139,7 @@ class _Form:
             step = self.steps[is_recorded]
         except KeyError:
             step = self.steps[is_recorded] = self._forward(tensors, is_recorded)
-        if step is None:
+        if step is None or not step.runs_here(addresses):
             return None
         if is_recorded:
             results: tuple[Tensor, ...] = _Sdpa.apply(self, step, addresses, *tensors)
@@ -147,7 +160,7 @@ class _Form:
     def _forward(self, tensors: Sequence[Tensor], is_recorded: bool) -> _Step | None:
         call = self.call([x.detach() for x in tensors])
         flags = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), True)
-        kernel, arrays = api.prepared(call.q, call.k, call.v, **_options(call), **flags)
+        kernel, arrays = api.prepared(call.q, call.k, call.v, **_place.options(call.tensors(), call.options()), **flags)
         return _made(kernel, arrays, tensors, self._kept[is_recorded])
 
     def backward(self, saved: Sequence[Tensor], cotangents: list[Tensor], needs: Sequence[bool]) -> _Step | None:
@@ -156,7 +169,9 @@ class _Form:
         call, dlse = self.call([x.detach() for x in saved[:count]]), cotangents[1] if len(cotangents) > 1 else None
         names = _ops.argument_names(call, self.wanted(needs))
         terms = (*saved[count:], cotangents[0], dlse)
-        kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **_options(call))
+        options = _place.options(call.tensors(), call.options())
+        _place.check_gradients(names, options)
+        kernel, arrays = _gradients.prepared(call.q, call.k, call.v, *terms, names, **options)
         types = [str(call.input(name).dtype).removeprefix("torch.") for name in self.wanted(needs)]
         if types != [x["dtype"] for x in kernel.outputs]:  # of a sink the kernel has float32
             return None
@@ -210,7 +225,7 @@ def _run_backward(
         step = form.gradients[key]
     except KeyError:
         step = _keep(form.gradients, key, form.backward(saved, cotangents, needs), MAX_GRADIENTS)
-    return None if step is None else step.run(inputs, addresses)
+    return step.run(inputs, addresses) if step is not None and step.runs_here(addresses) else None
 
 
 def _by_operator(
@@ -242,16 +257,16 @@ def _is_seen() -> bool:
 
 
 def _are_plain(tensors: Sequence[Any]) -> bool:
-    """Whether these are tensors of PyTorch's own in the memory of the CPU; those without memory have no address."""
+    """Whether these are tensors of PyTorch's own in the memory of the CPU or a GPU; others may have no address."""
     for x in tensors:  # noqa: SIM110 - `all` takes half as long again
-        if type(x) not in PLAIN or not x.is_cpu or x.is_neg():
+        if type(x) not in PLAIN or not (x.is_cpu or x.is_cuda) or x.is_neg():
             return False
     return True
 
 
 def _key(tensors: Sequence[Tensor], constants: Sequence[Any]) -> Hashable:
     """The forms of tensors, and constants."""
-    return (*[(x.shape, x.is_contiguous() or x.stride(), x.dtype) for x in tensors], *constants)
+    return (*[(x.shape, x.is_contiguous() or x.stride(), x.dtype, x.get_device()) for x in tensors], *constants)
 
 
 def _addresses(tensors: Sequence[Tensor]) -> list[int] | None:
@@ -287,16 +302,11 @@ def _keep(cache: OrderedDict[Hashable, Any], key: Hashable, made: Any, size: int
     return made
 
 
-def _options(call: Call) -> dict[str, Any]:
-    """The keywords of `attn.sdpa`, with arrays in the place of tensors that functions read."""
-    given = call.options()
-    if "score_mod" in given:
-        given["score_mod"] = given["score_mod"]._replace(arrays=tuple([x.numpy() for x in given["score_mod"].arrays]))
-    return given
-
-
 def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]) -> _Step | None:
     """The step of a kernel; None where what it takes is not the memory of the inputs."""
+    device = _device.of(inputs[0])
+    if isinstance(device, TorchDevice):
+        return _made_on(device, kernel, prepared, inputs, kept)
     arrays = [_tensor.as_array("input", x.detach()) for x in inputs]
     if len(arrays) != len(prepared) or any(
         x.dtype != y.dtype or x.shape != y.shape or x.ctypes.data != y.ctypes.data
@@ -310,6 +320,22 @@ def _made(kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor],
         kept = [*kept, *others]
     plan, copied = kernel.plan(arrays, kept)
     return _Step(plan, copied, [_maker(*forms[name], inputs) for name in kept])
+
+
+def _made_on(
+    device: TorchDevice, kernel: _kernel.Kernel, prepared: list[Any], inputs: Sequence[Tensor], kept: Sequence[str]
+) -> _Step | None:
+    """The same on a GPU, where all results are allocated."""
+    if len(inputs) != len(prepared) or any(
+        type(y) not in PLAIN or (x.dtype, x.shape, x.data_ptr()) != (y.dtype, y.shape, y.data_ptr())
+        for x, y in zip(inputs, prepared, strict=True)
+    ):
+        return None
+    shapes = zip(kernel.outputs, kernel.new_shapes(list(inputs)), strict=True)
+    forms = {x["name"]: (shape, getattr(torch, x["dtype"])) for x, shape in shapes}
+    order = [*kept, *[name for name in forms if name not in kept]]
+    plan, copied = kernel.device_plan(list(inputs), device, order)
+    return _Step(plan, copied, [_maker(*forms[name], inputs) for name in order], device)
 
 
 def _maker(shape: list[int], dtype: torch.dtype, inputs: Sequence[Tensor]) -> tuple[Callable[[Tensor], Tensor], int]:
