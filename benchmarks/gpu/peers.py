@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +25,10 @@ def measure(
     """TFLOP/s by back end; empty where torch has no such problem (windows, lengths, pages, sinks, ...)."""
     words, arguments = kernel.conventions, {a["name"]: a for a in kernel.arguments}
     causal = words["causal"]
+    dense = len(arguments["q"]["shape"]) == 4
     isolated = words["window_left"] is None and words["window_right"] is None and not words["softcap"]
-    square = arguments["q"]["shape"][2] == arguments["k"]["shape"][2]
-    if not (set(arguments) <= INPUTS and isolated and (not causal or square)) or "chunk" in kernel.line:
+    square = dense and arguments["q"]["shape"][2] == arguments["k"]["shape"][2]
+    if not (dense and set(arguments) <= INPUTS and isolated and (not causal or square)) or "chunk" in kernel.line:
         return {}
     if arguments["k"]["dtype"] not in TYPES:
         return {}
@@ -38,7 +40,7 @@ def measure(
             options["attn_mask"] = values == 0 if name == "mask" else values
     found = {}
     for name, backend in BACKENDS.items():
-        with sdpa_kernel(backend):
+        with sdpa_kernel(backend), warnings.catch_warnings(action="ignore"):  # why it does not take the problem
             try:
                 call = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)  # noqa: E731
                 found[name] = operations / time(call) / 1e12

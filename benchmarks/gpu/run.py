@@ -57,15 +57,17 @@ def measure(driver: Driver, start: Callable[[], None], seconds: float) -> float:
 
 def check(rows: Rows, outputs: dict[str, np.ndarray], types: dict[str, str], count: int) -> tuple[float, list[str]]:
     """The largest error of rows of out against the largest number of the reference, and what is wrong."""
-    generator, shape = np.random.default_rng(1), outputs["out"].shape
-    places = [(0, 0, 0), tuple(size - 1 for size in shape[:3])]
-    places += [tuple(generator.integers(0, shape[:3])) for _ in range(count)]
+    generator, last = np.random.default_rng(1), rows.sequences - 1
+    places = [(0, 0, 0), (last, rows.heads - 1, len(rows.get_rows("q", last, 0)) - 1)]
+    places += [tuple(generator.integers(0, (rows.sequences, rows.heads, rows.most_queries))) for _ in range(count)]
     out, faults, error, largest, lse_error = decode(outputs["out"], types["out"]), [], 0.0, 1e-30, 0.0
-    for place in places:
-        row, lse = rows.compute(*map(int, place))
-        error, largest = max(error, np.abs(out[place] - row).max()), max(largest, np.abs(row).max())
+    for b, h, i in (map(int, place) for place in places):
+        row, lse = rows.compute(b, h, i)
+        found = rows.get_output(out, b, h)[i]
+        error, largest = max(error, np.abs(found - row).max()), max(largest, np.abs(row).max())
         if "lse" in outputs and np.isfinite(lse):
-            lse_error = max(lse_error, abs(float(outputs["lse"][place]) - lse) / max(1, abs(lse)))
+            found = float(rows.get_lse(outputs["lse"], b, h)[i])
+            lse_error = max(lse_error, abs(found - lse) / max(1, abs(lse)))
     if np.isnan(out).any():
         faults.append(f"{np.isnan(out).sum()} NaN")
     if not error / largest <= TOLERANCE[types["out"]]:
@@ -78,13 +80,9 @@ def check(rows: Rows, outputs: dict[str, np.ndarray], types: dict[str, str], cou
 def count_work(kernel: Kernel, rows: Rows, arrays: dict[str, np.ndarray]) -> tuple[float, float]:
     """Operations of both products over the keys that causal and window keep, and bytes of inputs and outputs."""
     shapes = {argument["name"]: argument["shape"] for argument in kernel.arguments}
-    sequences, heads, queries, depth = shapes["q"]
     words, kept = kernel.conventions, 0.0
-    for b in range(sequences):
-        keys, used = (
-            int(arrays[n][b]) if n in arrays else most
-            for n, most in (("kv_lengths", rows.keys), ("q_lengths", queries))
-        )
+    for b in range(rows.sequences):
+        used, keys = rows.count(b)
         middle = np.arange(used) + (keys - used if (words["causal"] or words["align"]) == "bottom_right" else 0)
         last = middle if words["causal"] else np.full(used, keys - 1)
         if words["window_right"] is not None:
@@ -92,7 +90,8 @@ def count_work(kernel: Kernel, rows: Rows, arrays: dict[str, np.ndarray]) -> tup
         first = np.maximum(0, middle - words["window_left"]) if words["window_left"] is not None else 0
         kept += np.maximum(0, np.minimum(last, keys - 1) - first + 1).sum()
     size = sum(array.nbytes for name, array in arrays.items() if name in shapes)
-    return 2.0 * heads * kept * (depth + shapes["out"][3]), size
+    depths = rows.get_rows("q", 0, 0).shape[1] + rows.get_rows("v", 0, 0).shape[1]
+    return 2.0 * rows.heads * kept * depths, size
 
 
 def run_line(driver: Driver, stem: Path, options: argparse.Namespace) -> dict[str, Any]:

@@ -16,6 +16,8 @@ b1 hq4 hkv2 sq65 sk130 d64 bf16 causal=bottom_right window=40,0 softcap=20  # wi
 b2 hq2 sq33 sk65 d64 f16 bias=1,2,33,65 sink dropout=0.3 out=lse            # bias, dropout
 b2 hq4 hkv2 sq1 sk203 d64 bf16 kv_lengths paged=16                          # pages
 b? hq4 sq? sk? d64 bf16                                                     # open sizes
+b3 hq4 hkv2 sq60 sk90 d64 bf16 layout=varlen causal=bottom_right out=lse    # packed
+b2 hq4 hkv2 sq33 sk65 d64 dv32 bf16 layout=bsd                              # heads side by side
 """
 
 
@@ -37,9 +39,10 @@ def run(folder):
 def test_kernels_are_right_and_repeat_their_bits(bundle):
     done = run(bundle)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "4 lines, 0 failed"
+    assert done.stdout.splitlines()[-1] == "6 lines, 0 failed"
     results = json.loads((bundle / "results.json").read_text())["results"]
-    assert [result["label"] for result in results] == ["window", "bias, dropout", "pages", "open sizes"]
+    names = ["window", "bias, dropout", "pages", "open sizes", "packed", "heads side by side"]
+    assert [result["label"] for result in results] == names
 
 
 def test_wrong_numbers_are_seen(bundle):
@@ -49,4 +52,4 @@ def test_wrong_numbers_are_seen(bundle):
     manifest.write_text(json.dumps(wrong))
     done = run(bundle)
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "4 lines, 1 failed"
+    assert done.stdout.splitlines()[-1] == "6 lines, 1 failed"
