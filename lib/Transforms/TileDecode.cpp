@@ -8,6 +8,9 @@
 //   forall (batch…, kv head, range) { state of the range → states[range] }
 //   forall (batch…, kv head) { merge of states[0 …], finalize }
 //
+// A merge waits for one range after the other, and on a GPU a block of it is one warp. So there the columns of V are
+// one more dimension of its loop: each has max and sum of its rows, and the first one writes the results of these.
+//
 // A dynamic number of queries is tiles of at most query_tile rows, one more dimension of both loops.
 //
 // The ranges depend on the sizes alone, never on the number of threads.
@@ -25,6 +28,9 @@ using namespace mlir;
 using namespace attn;
 
 namespace {
+
+/// Columns of V of a block that merges states on a GPU: a thread has loads of two ranges on their way.
+static constexpr int64_t kMergedColumns = 32;
 
 class DecodeTiler {
 public:
@@ -49,19 +55,56 @@ public:
       createRanges(bounds);
       bounds.pop_back();
     }
+    if (isSplit)
+      return createMerge(bounds);
     return createForall(bounds, finalize.getDpsInits(), [&](ValueRange ivs, ValueRange outputs, auto insert) {
       TilePosition at = getDecodeTile(b, shape, ivs.drop_back(), ivs.back(), /*split=*/Value());
       TileState state = initState(b, shape, at, init);
-      if (isSplit) {
-        state = mergeRanges(at, ivs.drop_back(), state);
-      } else {
-        state = foldKeys(b, shape, at, BlockMap(), packQuery(b, shape, at), state);
-      }
+      state = foldKeys(b, shape, at, BlockMap(), packQuery(b, shape, at), state);
       createFinalize(b, shape, at, finalize, state, outputs, insert);
     });
   }
 
 private:
+  SmallVector<Value> createMerge(SmallVector<OpFoldResult> bounds) {
+    OpFoldResult &columns = shape.domainSizes[shape.valuePos()];
+    std::optional<int64_t> all = getConstantIntValue(columns);
+    bool takesColumns = isGpu(shape) && all && *all > kMergedColumns && *all % kMergedColumns == 0;
+    if (takesColumns) {
+      bounds.push_back(b.getIndexAttr(*all / kMergedColumns));
+      columns = b.getIndexAttr(kMergedColumns);
+    }
+    return createForall(bounds, finalize.getDpsInits(), [&](ValueRange ivs, ValueRange outputs, auto insert) {
+      ValueRange tile = takesColumns ? ivs.drop_back() : ivs;
+      TilePosition at = getDecodeTile(b, shape, tile.drop_back(), tile.back(), /*split=*/Value());
+      if (takesColumns)
+        at.offsets[shape.valuePos()] = affine::makeComposedFoldedAffineApply(
+            b, loc, b.getAffineDimExpr(0) * kMergedColumns, {OpFoldResult(ivs.back())});
+      TileState state = mergeRanges(at, tile.drop_back(), initState(b, shape, at, init));
+      OutputSlices sliced = sliceOutputs(b, shape, at, finalize, outputs);
+      if (takesColumns)
+        keepRowResults(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, ivs.back(),
+                                             arith::ConstantIndexOp::create(b, loc, 0)),
+                       outputs, sliced);
+      for (auto [value, output, slice] :
+           llvm::zip_equal(finalizeTile(b, shape, finalize, state, sliced), outputs, sliced.slices))
+        insert(value, output, slice);
+    });
+  }
+
+  /// Makes the slices of results of rows, which have no columns, empty unless `isFirst`.
+  void keepRowResults(Value isFirst, ValueRange outputs, OutputSlices &sliced) {
+    AffineExpr query = b.getAffineDimExpr(shape.queryPos()), value = b.getAffineDimExpr(shape.numBatch + 1);
+    Value none = arith::ConstantIndexOp::create(b, loc, 0);
+    for (auto [map, output, slice, part] : llvm::zip_equal(sliced.maps, outputs, sliced.slices, sliced.parts)) {
+      if (map.getResultPosition(value))
+        continue;
+      OpFoldResult &size = slice.sizes[*map.getResultPosition(query)];
+      size = arith::SelectOp::create(b, loc, isFirst, getValueOrCreateConstantIndexOp(b, loc, size), none).getResult();
+      part = createSlice(b, loc, output, slice);
+    }
+  }
+
   /// An scf.forall whose body calls `insert` for each part of its outputs.
   SmallVector<Value> createForall(ArrayRef<OpFoldResult> bounds, ValueRange inits,
                                   function_ref<void(ValueRange, ValueRange, InsertFn)> body) {
@@ -98,7 +141,8 @@ private:
     }
     SmallVector<OpFoldResult> tail = getTail(part, at.rows);
     slice.offsets.push_back(at.offsets[shape.queryPos()]);
-    slice.offsets.append(tail.size() - 1, b.getIndexAttr(0));
+    if (part == 0)
+      slice.offsets.push_back(at.offsets[shape.valuePos()]);
     slice.sizes.append(tail);
     slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
     return slice;

@@ -327,7 +327,7 @@ Value TileRows::isInside(WarpBuilder &wb, const GlobalView &view, Value row) con
   if (count() < blockRows)
     condition = wb.isLess(row, wb.constant(count()));
   auto [head, query] = split(wb, row);
-  if (query && view.getStaticSize(numBatch) != queries)
-    condition = wb.both(condition, wb.isLess(query, view.getSize(wb, numBatch)));
+  if (view.getStaticSize(numBatch) != queries)
+    condition = wb.both(condition, wb.isLess(query ? query : wb.constant(0), view.getSize(wb, numBatch)));
   return condition;
 }

@@ -237,7 +237,7 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
             }
         });
       if (!results.empty())
-        wb.when(wb.both(isInside, isFirst), [&] {
+        wb.when(wb.both(rows.isInside(wb, results.front().second, row), isFirst), [&] {
           for (auto &[kind, view] : results) {
             // (l == 0) ? -inf : m + ln l, or one of its terms
             Value max = state.max.get(wb, i), value = max;
