@@ -32,6 +32,38 @@ func.func @split(%q: tensor<8x1x16xf32>, %k: tensor<2x24x16xf32>, %v: tensor<2x2
 
 // -----
 
+// On a GPU the merge of ranges has blocks of 32 columns of V. All compute the log-sum-exp, the first one writes it.
+// CHECK-LABEL: func @columns(
+//       CHECK:   scf.forall {{.*}} in (2, 3) {{.*}} -> (tensor<3x8x1x64xf32>, tensor<3x8x1xf32>, tensor<3x8x1xf32>)
+//       CHECK:   scf.forall (%{{.*}}, %[[BLOCK:.*]]) in (2, 2) {{.*}} -> (tensor<8x1x64xf32>, tensor<8x1xf32>)
+//   CHECK-DAG:     %[[COLUMN:.*]] = affine.apply {{.*}}(%[[BLOCK]])
+//       CHECK:     scf.for
+//       CHECK:       tensor.extract_slice {{.*}}, %[[COLUMN]]] [1, 4, 1, 32]
+//       CHECK:       attn.merge_states
+//       CHECK:     %[[FIRST:.*]] = arith.cmpi eq, %[[BLOCK]], %c0
+//       CHECK:     %[[ROWS:.*]] = arith.select %[[FIRST]], %c1, %c0
+//       CHECK:     tensor.extract_slice {{.*}} [4, %[[ROWS]]]
+//       CHECK:     attn.finalize
+//       CHECK:     tensor.parallel_insert_slice {{.*}}, 0, %[[COLUMN]]] [4, 1, 32]
+//       CHECK:     tensor.parallel_insert_slice {{.*}} [4, %[[ROWS]]]
+func.func @columns(%q: tensor<8x1x16xf16>, %k: tensor<2x96x16xf16>, %v: tensor<2x96x64xf16>, %o: tensor<8x1x64xf32>,
+                   %e: tensor<8x1xf32>, %a: tensor<8x1x64xf32>, %m: tensor<8x1xf32>, %l: tensor<8x1xf32>)
+    -> (tensor<8x1x64xf32>, tensor<8x1xf32>) {
+  %s:3 = attn.init_state outs(%a, %m, %l : tensor<8x1x64xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      -> tensor<8x1x64xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %t:3 = attn.online_step ins(%q, %k, %v : tensor<8x1x16xf16>, tensor<2x96x16xf16>, tensor<2x96x64xf16>)
+      outs(%s#0, %s#1, %s#2 : tensor<8x1x64xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      {scale = 0.25 : f64,
+       schedule = #attn.block<query_tile = 1, key_tile = 32, warps = 1, warp_rows = 16, instruction = mma,
+                              shared_keys = true, split_keys = 32>}
+      -> tensor<8x1x64xf32>, tensor<8x1xf32>, tensor<8x1xf32>
+  %r:2 = attn.finalize ins(%t#0, %t#1, %t#2 : tensor<8x1x64xf32>, tensor<8x1xf32>, tensor<8x1xf32>)
+      outs(%o, %e : tensor<8x1x64xf32>, tensor<8x1xf32>) -> tensor<8x1x64xf32>, tensor<8x1xf32>
+  return %r#0, %r#1 : tensor<8x1x64xf32>, tensor<8x1xf32>
+}
+
+// -----
+
 // Two heads of K and the four of Q that share them make a tile: its state is of all four, and each key tile goes
 // through the heads, with the part of the state that is theirs. Two halves of it are segments.
 // CHECK-LABEL: func @heads(
