@@ -1,0 +1,92 @@
+//===- PrefillScores.cpp - the scores of a prefill tile -------------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "PrefillStep.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+/// Vectors of rows of a tile whose products of one key are too few to hide how long each takes.
+static constexpr int64_t kFewVectors = 2;
+
+/// S^T[j][lane] = k_j q_lane of `keys`; tiles have left it in the place of the scores.
+static Values getProducts(const PrefillTile &t, ValueRange keys, const LaneBlock &block) {
+  VectorBuilder &vb = t.vb;
+  int64_t rows = keys.size();
+  if (usesTiles(t)) {
+    Values products;
+    for (Value keyIndex : keys)
+      for (int64_t v = 0; v < block.vectors; ++v)
+        products.push_back(vb.load(t.scores, {keyIndex, getLane(t, block, v)}));
+    return products;
+  }
+  // Additive scoring: w_d tanh(q_d + k_d) where the product has q_d k_d.
+  auto addScore = [&](Value d, Value k, Value q, Value sum) -> Value {
+    Value weight = memref::LoadOp::create(vb.b, vb.loc, t.scoreWeight, d);
+    Value tanh = math::TanhOp::create(vb.b, vb.loc, arith::AddFOp::create(vb.b, vb.loc, q, k));
+    return vb.multiplyAdd(vb.broadcast(vb.convert(weight, vb.elementType)), tanh, sum);
+  };
+  return emitProducts(
+      t, rows, block, vb.index(usesPairs(t) ? t.sizes.head / 2 : t.sizes.head),
+      Values(rows * block.vectors, vb.splat(0)),
+      [&](int64_t row, Value d) -> Value {
+        if (usesPairs(t))
+          return vb.loadPair(t.key.memref, at(t, t.key, {}, keys[row], vb.multiply(d, 2), {}));
+        return memref::LoadOp::create(vb.b, vb.loc, t.key.memref, at(t, t.key, {}, keys[row], d, {}));
+      },
+      [&](Value d, int64_t v) {
+        Value lane = getLane(t, block, v);
+        return usesPairs(t) ? vb.loadPairs(t.pairs.query, atPair(t, t.pairs.query, d, lane))
+                            : vb.load(t.query.memref, at(t, t.query, lane, {}, d, {}));
+      },
+      t.scoreWeight ? Combine(addScore) : Combine());
+}
+
+static Values emitScoresOf(const PrefillTile &t, LaneCode &laneCode, ValueRange keys, const LaneBlock &block,
+                           ValueRange max) {
+  VectorBuilder &vb = t.vb;
+  for (Value keyIndex : keys)
+    prefetch(t, Contraction::Scores, block, keyIndex, t.sizes.keys);
+  Values raw = getProducts(t, keys, block), newMax(max), natural;
+  for (size_t row = 0; row < keys.size(); ++row)
+    for (int64_t v = 0; v < block.vectors; ++v)
+      natural.push_back(laneCode.modify(raw[row * block.vectors + v], keys[row], v));
+  natural = laneCode.cap(natural);
+  for (size_t row = 0; row < keys.size(); ++row)
+    for (int64_t v = 0; v < block.vectors; ++v) {
+      Value lane = getLane(t, block, v);
+      Value score = laneCode.remove(natural[row * block.vectors + v], keys[row], v);
+      vb.store(score, t.scores, {keys[row], lane});
+      newMax[v] = vb.max(score, newMax[v]);
+    }
+  return newMax;
+}
+
+Values attn::cpu::emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax) {
+  VectorBuilder &vb = t.vb;
+  int64_t blockRows = getBlockRows(t, block.vectors);
+  auto emitBlock = [&](Value first, int64_t rows, ValueRange max, Value last) {
+    Values keys;
+    for (int64_t row = 0; row < rows; ++row) {
+      keys.push_back(vb.add(first, row));
+      if (last)
+        keys.back() = vb.minimum(keys.back(), last);
+    }
+    return emitScoresOf(t, laneCode, keys, block, max);
+  };
+  // In a tile of few rows, a product of one key would wait for the one before it. The last block is a whole one
+  // instead, in which the last key stands for those beyond it: its score is the same each time.
+  int64_t atOnce = hasDynamicRows(t) ? block.vectors * vb.lanes : t.sizes.lanes;
+  if (!getConstantIntValue(t.numKeys) && atOnce <= kFewVectors * vb.lanes)
+    return vb.loop(vb.index(0), t.keyCount, blockRows, oldMax, [&](Value first, ValueRange max) {
+      return emitBlock(first, blockRows, max, vb.subtract(t.keyCount, vb.index(1)));
+    });
+  return forEachBlock(vb, t.numKeys, blockRows, oldMax, [&](Value first, int64_t rows, ValueRange max) {
+    return emitBlock(first, rows, max, /*last=*/Value());
+  });
+}

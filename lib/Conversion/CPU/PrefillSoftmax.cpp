@@ -1,0 +1,68 @@
+//===- PrefillSoftmax.cpp - the weights of a prefill tile -----------------===//
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "PrefillStep.h"
+#include <limits>
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::cpu;
+
+static constexpr double kMinusInf = -std::numeric_limits<double>::infinity();
+
+void attn::cpu::emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, ValueRange oldMax,
+                            ValueRange newMax) {
+  VectorBuilder &vb = t.vb;
+  Values maxima, factors; // m', and alpha
+  for (auto [before, after] : llvm::zip(oldMax, newMax)) {
+    // A row that has kept nothing yet: any finite maximum will do, as every p of it is 0.
+    Value max = after;
+    if (laneCode.isPartial())
+      max = vb.select(vb.isEqual(after, kMinusInf), vb.splat(0), after);
+    // alpha = 2^((m - m') log2 e); for m = -inf it scales a state of zeros.
+    factors.push_back(vb.expDifference(before, max));
+    maxima.push_back(max);
+  }
+  // p = 2^((s - m') log2 e), 0 for a removed key, a score of -inf; adds it to the sum, returns what multiplies V.
+  auto emitWeight = [&](Value keyIndex, int64_t v, Value &sum) {
+    Value score = vb.load(t.scores, {keyIndex, getLane(t, block, v)});
+    Value weight = vb.expDifference(score, maxima[v], getWeightType(t));
+    sum = arith::AddFOp::create(vb.b, vb.loc, sum, weight);
+    return laneCode.modifyWeight(weight, keyIndex, v);
+  };
+  // The polynomial's coefficients fill a small register file: there, one vector of lanes at a time.
+  int64_t together = vb.target.vectorRegisters < kManyRegisters ? 1 : block.vectors;
+  for (auto [v, max] : llvm::enumerate(newMax))
+    vb.store(max, t.state.rowMax.memref, at(t, t.state.rowMax, getLane(t, block, v), {}, {}, {}));
+  for (auto [v, factor] : llvm::enumerate(factors))
+    vb.store(factor, t.alpha, {getLane(t, block, v)});
+  auto storeWeights = [&](Value first, int64_t keys, int64_t v, Value &sum) {
+    Value lane = getLane(t, block, v), weight = emitWeight(first, v, sum);
+    if (!usesPairs(t))
+      return vb.store(weight, t.scores, {first, lane});
+    // The last of an odd number of keys has 0 beside it.
+    Value odd = keys == 2 ? emitWeight(vb.add(first, 1), v, sum) : vb.splat(0);
+    vb.store(vb.makePairs(weight, odd), t.pairs.weights, {vb.divide(first, 2), vb.multiply(lane, 2)});
+  };
+  for (int64_t firstVector = 0; firstVector < block.vectors; firstVector += together) {
+    Values zeros(together, vb.splat(0));
+    Values sums =
+        forEachBlock(vb, t.numKeys, usesPairs(t) ? 2 : 1, zeros, [&](Value first, int64_t keys, ValueRange partial) {
+          Values next(partial);
+          for (int64_t i = 0; i < together; ++i)
+            storeWeights(first, keys, firstVector + i, next[i]);
+          return next;
+        });
+    if (auto loop = sums.back().getDefiningOp<scf::ForOp>(); loop && together == 1)
+      attn::keepRolled(loop);
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      Value lane = getLane(t, block, firstVector + i);
+      Values position = at(t, t.state.rowSum, lane, {}, {}, {});
+      Value old = vb.load(t.state.rowSum.memref, position);
+      vb.store(vb.multiplyAdd(old, vb.load(t.alpha, lane), sum), t.state.rowSum.memref, position);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+//===- PrefillStep.h - a prefill tile accumulates one key tile --*- C++ -*-===//
+//
+// PrefillStep.cpp goes over blocks of lanes, PrefillScores.cpp multiplies K by Q^T, PrefillSoftmax.cpp makes weights of
+// scores, PrefillOutput.cpp multiplies V^T by them.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LIB_CONVERSION_CPU_PREFILLSTEP_H
+#define ATTN_LIB_CONVERSION_CPU_PREFILLSTEP_H
+
+#include "StepPrefetch.h"
+#include "VectorTile.h"
+#include "attn/Schedule/Schedule.h"
+
+namespace attn::cpu {
+
+/// Query rows, which are lanes, and keys of a tile, at most; columns of K and of V.
+struct PrefillSizes {
+  int64_t lanes, keys, head, value;
+};
+
+struct PrefillState {
+  Operand acc, rowMax, rowSum;
+};
+
+/// Operands of products of pairs of bf16, collapsed: Q's along the head, V's and those of the weights along the keys.
+struct PrefillPairs {
+  mlir::Value query, value, weights;
+};
+
+/// Vectors of lanes whose products are accumulated in registers.
+struct LaneBlock {
+  mlir::Value first;
+  int64_t vectors;
+};
+
+/// What an online_step of a prefill tile reads and writes. The functions below emit code for it at the builder's
+/// position.
+struct PrefillTile {
+  PrefillTile(VectorBuilder &vb, OnlineStepOp step);
+
+  VectorBuilder &vb;
+  const PrefillAttr schedule;
+  const StepPrefetches prefetches;
+  const PrefillSizes sizes;
+  Operand query, key, value;
+  PrefillState state;
+  mlir::OpFoldResult endLane, numKeys;
+  mlir::Value keyCount;    ///< numKeys
+  mlir::Value scoreWeight; ///< of additive scores; null for products
+  mlir::Value scores;      ///< S^T, then P^T: (key, lane), on the stack
+  mlir::Value alpha;       ///< (lane)
+  PrefillPairs pairs;
+};
+
+// Kinds of products.
+inline bool usesPairs(const PrefillTile &t) { return t.schedule.getInfo().queryLayout == OperandLayout::Pairs; }
+/// By a tile instruction, where V lies as (e, j).
+inline bool usesTiles(const PrefillTile &t) { return t.schedule.getInfo().valueLayout == OperandLayout::Columns; }
+inline bool hasDynamicRows(const PrefillTile &t) { return !mlir::getConstantIntValue(t.endLane); }
+/// What a weight is rounded to.
+mlir::FloatType getWeightType(const PrefillTile &t);
+
+// Positions.
+inline unsigned getNumBatch(const PrefillTile &t) { return t.query.map.getNumDims() - 4; }
+inline int64_t getBlockLanes(const PrefillTile &t) { return t.schedule.getBlockVectors() * t.vb.lanes; }
+inline mlir::Value getLane(const PrefillTile &t, const LaneBlock &block, int64_t vector) {
+  return t.vb.add(block.first, vector * t.vb.lanes);
+}
+/// Indices of a position in the domain (batch…, query, key, head, value).
+Values at(const PrefillTile &t, const Operand &operand, mlir::Value lane, mlir::Value keyIndex, mlir::Value head,
+          mlir::Value column);
+/// Of collapsed pairs: tiles have one batch index and head.
+Values atPair(const PrefillTile &t, mlir::Value pairs, mlir::Value pair, mlir::Value other);
+
+// What the parts share.
+/// Rows of K or columns of V of a block: of fewer vectors than the schedule's, more of them, so that as many products
+/// are under way.
+int64_t getBlockRows(const PrefillTile &t, int64_t vectors);
+/// The part beside `position` of `positions`, keys or columns, in a block of lanes.
+void prefetch(const PrefillTile &t, Contraction product, const LaneBlock &block, mlir::Value position,
+              int64_t positions);
+/// rows x block.vectors sums, as emitRegisterKernel makes them: of floats, of pairs, or of additive scores.
+Values emitProducts(const PrefillTile &t, int64_t rows, const LaneBlock &block, mlir::Value depth,
+                    mlir::ValueRange init, llvm::function_ref<mlir::Value(int64_t row, mlir::Value k)> scalarAt,
+                    llvm::function_ref<mlir::Value(mlir::Value k, int64_t v)> vectorAt, Combine addScore = {});
+
+// The parts of a step.
+/// S^T[j][lane] = score of key j; returns max(m, max_j S^T[j]).
+Values emitScores(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange oldMax);
+/// P^T over S^T in place; the new maximum, sum and alpha of the lanes.
+void emitSoftmax(const PrefillTile &t, LaneCode &laneCode, const LaneBlock &block, mlir::ValueRange oldMax,
+                 mlir::ValueRange newMax);
+/// O^T[e][lane] = alpha O^T[e][lane] + sum_j V[j][e] P^T[j][lane] for `rows` columns e of V; tiles add the sum later.
+void emitOutput(const PrefillTile &t, mlir::Value column, int64_t rows, const LaneBlock &block);
+
+mlir::LogicalResult lowerPrefillStep(mlir::RewriterBase &rewriter, OnlineStepOp step, const TargetInfo &target);
+
+} // namespace attn::cpu
+
+#endif // ATTN_LIB_CONVERSION_CPU_PREFILLSTEP_H
