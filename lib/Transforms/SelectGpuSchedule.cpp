@@ -40,6 +40,15 @@ struct TileChoice {
   int64_t rowBlock, warps, keyTile;
   llvm::StringLiteral reason;
 };
+
+/// What a schedule is made of.
+struct BlockChoice {
+  bool isDecode;
+  InstructionAttr instruction;
+  TileChoice tile;
+  int64_t stages = 1;
+  StringRef noProducer = "only products of four warps have one"; ///< why; empty where there is one
+};
 } // namespace
 
 /// Rows of K and V of another type than Q are converted on their way to shared memory.
@@ -113,97 +122,136 @@ static int64_t chooseSplit(ArrayRef<int64_t> domain, unsigned numBatch, int64_t 
   return split < keys ? split : 0;
 }
 
+/// Rows that are converted, or come from pages, are copied by each step for itself.
+static bool copiesOwnTiles(SdpaOp op) { return convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>(); }
+
+static int64_t getBlockBytes(SdpaOp op, int64_t rows, int64_t keyTile, bool hasPanels, int64_t stages) {
+  int64_t bytes = getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
+  return BlockLayout::get(rows, keyTile, getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize),
+                          bytes, hasPanels, stages)
+      .bytes;
+}
+
+static int64_t getBlockBytes(SdpaOp op, const BlockChoice &choice) {
+  return getBlockBytes(op, choice.tile.rowBlock * choice.tile.warps, choice.tile.keyTile,
+                       choice.instruction.getInfo().readsPanels(), choice.stages);
+}
+
+/// True where the rows of all heads that share a head of K are one tile.
+static bool sharesKeys(SdpaOp op, int64_t largest) {
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (ShapedType::isDynamic(queries) || queries < 1 || queries > kMaxDecodeQueries || op.getCuSeqlensQ())
+    return false;
+  int64_t rows = queries * getGroupSize(op);
+  if (rows <= kMaxDecodeRows && getBlockBytes(op, llvm::alignTo(rows, kFragmentRows), kMinKeyTile,
+                                              /*hasPanels=*/false, /*stages=*/1) <= largest)
+    return true;
+  emitRemark(op, RemarkOutcome::Missed, "heads-apart")
+      << "the rows of all heads that share a head of K do not fit a block: each head reads K and V by itself";
+  return false;
+}
+
+/// The instruction and its tile, and whether a producer copies K and V.
+static BlockChoice chooseInstruction(SdpaOp op, const TargetInfo &target) {
+  int64_t headSize = std::max(getStaticSize(op, DimKind::HeadSize), getStaticSize(op, DimKind::ValueSize));
+  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
+  BlockChoice choice{sharesKeys(op, target.gpu->sharedBytesPerBlock), instruction,
+                     choosePrefillTile(op, instruction.getInfo(), headSize)};
+  if (!target.gpu->hasWgmma)
+    return choice;
+  if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), choice.isDecode)) {
+    emitRemark(op, RemarkOutcome::Missed, "no-wgmma") << obstacle;
+    return choice;
+  }
+  choice.instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
+  choice.noProducer = findObstacleToProducer(op);
+  choice.tile = chooseWgmmaTile(op, headSize, choice.noProducer.empty());
+  return choice;
+}
+
+static void chooseDecodeTile(SdpaOp op, BlockChoice &choice) {
+  int64_t headSize = getStaticSize(op, DimKind::HeadSize), valueSize = getStaticSize(op, DimKind::ValueSize);
+  int64_t bytes = getElementTypeOrSelf(op.getQuery().getType()).getIntOrFloatBitWidth() / 8;
+  choice.tile.rowBlock = kFragmentRows;
+  choice.tile.warps = llvm::divideCeil(getStaticSize(op, DimKind::Query) * getGroupSize(op), kFragmentRows);
+  // Large rows have few keys a tile, which leaves registers; one warp converts the whole tile.
+  int64_t largest = std::max(headSize, valueSize);
+  if (largest > 64 || convertsRows(op))
+    choice.tile.keyTile =
+        std::min(choice.tile.keyTile, largest > 160 && !copiesOwnTiles(op) ? kDecodeKeys / 2 : kDecodeKeys);
+  // 2 stages - 1 tiles are on their way.
+  int64_t tileBytes = choice.tile.keyTile * std::min(headSize, valueSize) * bytes;
+  if (!copiesOwnTiles(op))
+    choice.stages =
+        std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(kDecodeBytesInFlight, tileBytes) + 1, 2), kMaxDecodeStages);
+}
+
+/// A block has whole groups of the warps that multiply together. Half as many warps, or a group less; 0 for none.
+static int64_t getFewerWarps(const BlockChoice &choice) {
+  int64_t group = choice.instruction.getInfo().warps;
+  return group > 1 ? choice.tile.warps - group : choice.tile.warps % 2 == 0 ? choice.tile.warps / 2 : 0;
+}
+
+/// Fewer stages, then keys, rows, and keys again, until the tiles fit the shared memory.
+static void fitSharedMemory(SdpaOp op, BlockChoice &choice, int64_t largest) {
+  auto isTooLarge = [&] { return getBlockBytes(op, choice) > largest; };
+  while (isTooLarge() && choice.stages > 1)
+    --choice.stages;
+  while (isTooLarge() && choice.tile.keyTile > 2 * kMinKeyTile)
+    choice.tile.keyTile /= 2;
+  while (isTooLarge() && !choice.isDecode && getFewerWarps(choice) > 0)
+    choice.tile.warps = getFewerWarps(choice);
+  while (isTooLarge() && choice.tile.keyTile > kMinKeyTile)
+    choice.tile.keyTile /= 2;
+}
+
+/// The stages of a producer, where there is one.
+static void chooseProducer(SdpaOp op, BlockChoice &choice, int64_t largest) {
+  if (!choice.instruction.getInfo().readsPanels())
+    return;
+  if (choice.noProducer.empty()) {
+    choice.stages = kProducerStages;
+    if (getBlockBytes(op, choice) > largest) {
+      choice.noProducer = "two stages do not fit the shared memory";
+      choice.stages = 1;
+    }
+  }
+  if (!choice.noProducer.empty())
+    emitRemark(op, RemarkOutcome::Missed, "no-producer") << choice.noProducer;
+}
+
+static int64_t chooseDecodeSplit(SdpaOp op, const BlockChoice &choice, const TargetInfo &target) {
+  bool converts = convertsRows(op);
+  int64_t leastKeys = !copiesOwnTiles(op) ? kMinSplitKeys : converts ? kMinConvertedSplitKeys : kMinPagedSplitKeys;
+  int64_t blocks =
+      target.gpu->multiprocessors * (converts ? kConvertingBlocksPerMultiprocessor : kDecodeBlocksPerMultiprocessor);
+  return chooseSplit(getStaticDomain(op), getNumBatchDims(op), getGroupSize(op), choice.tile.keyTile, leastKeys,
+                     blocks);
+}
+
 FailureOr<ScheduleAttr> attn::selectGpuSchedule(SdpaOp op, const TargetInfo &target) {
   if (failed(verifyGpuOp(op)))
     return failure();
-  Type type = getElementTypeOrSelf(op.getQuery().getType());
-  SmallVector<int64_t> domain = getStaticDomain(op);
-  unsigned numBatch = getNumBatchDims(op);
-  int64_t queries = domain[numBatch], headSize = domain[numBatch + 2], valueSize = domain[numBatch + 3];
-  int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-  InstructionAttr instruction = selectInstruction(op, /*sharesKeys=*/false, target);
-  int64_t groupSize = getGroupSize(op), rows = queries * groupSize;
-  int64_t largest = target.gpu->sharedBytesPerBlock;
-  bool hasFewRows =
-      !ShapedType::isDynamic(queries) && queries >= 1 && queries <= kMaxDecodeQueries && !op.getCuSeqlensQ();
-  bool isDecode = hasFewRows && rows <= kMaxDecodeRows &&
-                  BlockLayout::get(llvm::alignTo(rows, kFragmentRows), kMinKeyTile, headSize, valueSize, bytes,
-                                   /*hasPanels=*/false)
-                          .bytes <= largest;
-  if (hasFewRows && !isDecode)
-    emitRemark(op, RemarkOutcome::Missed, "heads-apart")
-        << "the rows of all heads that share a head of K do not fit a block: each head reads K and V by itself";
-  TileChoice tile = choosePrefillTile(op, instruction.getInfo(), std::max(headSize, valueSize));
-  StringRef noProducer = "only products of four warps have one";
-  if (target.gpu->hasWgmma) {
-    if (const char *obstacle = findObstacleToWgmma(op, instruction.getInfo(), isDecode)) {
-      emitRemark(op, RemarkOutcome::Missed, "no-wgmma") << obstacle;
-    } else {
-      instruction = InstructionAttr::get(op.getContext(), Instruction::WGMMA);
-      noProducer = findObstacleToProducer(op);
-      tile = chooseWgmmaTile(op, std::max(headSize, valueSize), noProducer.empty());
-    }
-  }
-  // Rows that are converted, or come from pages, are copied by each step for itself.
-  bool copiesOwnTiles = convertsRows(op) || op.getKey().getDefiningOp<GatherPagesOp>();
-  int64_t stages = 1;
-  // A block has whole groups of the warps that multiply together. Half as many warps, or a group less; 0 for none.
-  auto getFewerWarps = [&]() -> int64_t {
-    int64_t group = instruction.getInfo().warps;
-    return group > 1 ? tile.warps - group : tile.warps % 2 == 0 ? tile.warps / 2 : 0;
-  };
-  if (isDecode) {
-    tile.rowBlock = kFragmentRows;
-    tile.warps = llvm::divideCeil(rows, kFragmentRows);
-    // Large rows have few keys a tile, which leaves registers; one warp converts the whole tile.
-    int64_t largest = std::max(headSize, valueSize);
-    if (largest > 64 || convertsRows(op))
-      tile.keyTile = std::min(tile.keyTile, largest > 160 && !copiesOwnTiles ? kDecodeKeys / 2 : kDecodeKeys);
-    // 2 stages - 1 tiles are on their way.
-    int64_t tileBytes = tile.keyTile * std::min(headSize, valueSize) * bytes;
-    if (!copiesOwnTiles)
-      stages = std::min<int64_t>(llvm::divideCeil(llvm::divideCeil(kDecodeBytesInFlight, tileBytes) + 1, 2),
-                                 kMaxDecodeStages);
+  int64_t queries = getStaticSize(op, DimKind::Query), largest = target.gpu->sharedBytesPerBlock;
+  BlockChoice choice = chooseInstruction(op, target);
+  if (choice.isDecode) {
+    chooseDecodeTile(op, choice);
   } else {
-    emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << tile.reason;
-    while (!ShapedType::isDynamic(queries) && getFewerWarps() > 0 && tile.rowBlock * getFewerWarps() >= queries)
-      tile.warps = getFewerWarps();
+    emitRemark(op, RemarkOutcome::Analysis, "tile-of-block") << choice.tile.reason;
+    while (!ShapedType::isDynamic(queries) && getFewerWarps(choice) > 0 &&
+           choice.tile.rowBlock * getFewerWarps(choice) >= queries)
+      choice.tile.warps = getFewerWarps(choice);
   }
-  auto getBytes = [&] {
-    return BlockLayout::get(tile.rowBlock * tile.warps, tile.keyTile, headSize, valueSize, bytes,
-                            instruction.getInfo().readsPanels(), stages)
-        .bytes;
-  };
-  while (getBytes() > largest && stages > 1)
-    --stages;
-  while (getBytes() > largest && tile.keyTile > 2 * kMinKeyTile)
-    tile.keyTile /= 2;
-  while (getBytes() > largest && !isDecode && getFewerWarps() > 0)
-    tile.warps = getFewerWarps();
-  while (getBytes() > largest && tile.keyTile > kMinKeyTile)
-    tile.keyTile /= 2;
-  if (getBytes() > largest)
-    return op.emitOpError("needs ") << llvm::divideCeil(getBytes(), 1024)
-                                    << " KiB of shared memory for the smallest tile, " << target.name << " has "
-                                    << largest / 1024 << "; use smaller heads";
-  bool isWgmma = instruction.getInfo().readsPanels();
-  if (isWgmma && noProducer.empty()) {
-    stages = kProducerStages;
-    if (getBytes() > largest) {
-      noProducer = "two stages do not fit the shared memory";
-      stages = 1;
-    }
-  }
-  if (isWgmma && !noProducer.empty())
-    emitRemark(op, RemarkOutcome::Missed, "no-producer") << noProducer;
+  fitSharedMemory(op, choice, largest);
+  if (int64_t bytes = getBlockBytes(op, choice); bytes > largest)
+    return op.emitOpError("needs ") << llvm::divideCeil(bytes, 1024) << " KiB of shared memory for the smallest tile, "
+                                    << target.name << " has " << largest / 1024 << "; use smaller heads";
+  chooseProducer(op, choice, largest);
   // No more rows than exist: slices of a bias or mask have only those.
-  int64_t blockRows = tile.rowBlock * tile.warps;
+  int64_t blockRows = choice.tile.rowBlock * choice.tile.warps;
   bool isOneTile = !ShapedType::isDynamic(queries) && queries >= 1 && queries < blockRows;
-  int64_t leastKeys = !copiesOwnTiles ? kMinSplitKeys : convertsRows(op) ? kMinConvertedSplitKeys : kMinPagedSplitKeys;
-  int64_t blocks = target.gpu->multiprocessors *
-                   (convertsRows(op) ? kConvertingBlocksPerMultiprocessor : kDecodeBlocksPerMultiprocessor);
-  int64_t splitKeys = isDecode ? chooseSplit(domain, numBatch, groupSize, tile.keyTile, leastKeys, blocks) : 0;
-  return ScheduleAttr(BlockAttr::get(op.getContext(), isDecode || isOneTile ? queries : blockRows, tile.keyTile,
-                                     tile.warps, tile.rowBlock, instruction, /*shared_keys=*/isDecode, splitKeys,
-                                     stages));
+  return ScheduleAttr(BlockAttr::get(op.getContext(), choice.isDecode || isOneTile ? queries : blockRows,
+                                     choice.tile.keyTile, choice.tile.warps, choice.tile.rowBlock, choice.instruction,
+                                     /*shared_keys=*/choice.isDecode,
+                                     choice.isDecode ? chooseDecodeSplit(op, choice, target) : 0, choice.stages));
 }
