@@ -183,76 +183,69 @@ static void waitForReaders(WarpBuilder &wb, bool sharesRows) {
                           Value());
 }
 
-LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
-  SmallVector<AffineMap> maps = getMaps(op);
-  TileRows rows(wb, op);
-  TileState &state = getState(op.getAcc(), op);
-  GlobalView output(wb, op.getOutput(), maps[3]);
-  unsigned columnDim = rows.numBatch + 1;
-  Type type = output.getElementType();
-  int64_t columns = getStaticSize(op, DimKind::ValueSize), bits = type.getIntOrFloatBitWidth();
-  // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
-  SharedTile staged;
-  staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
-  bool isStaged = bits == 16 && output.isContiguous(columnDim) && columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
-  if (isStaged) {
-    bool isThere = !rings.empty() || waitsBefore(op);
-    if (!isThere)
-      wb.waitForCopies(0); // of Q, where there was no key to multiply it with
-    waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
+namespace {
+/// What a thread has of a row of a finished state: two elements of each block of columns.
+struct FinishedRow {
+  const TileState &state;
+  int64_t fragment, half;
+  Value row, l, isEmpty, inverse;
+
+  FinishedRow(WarpBuilder &wb, const TileState &state, int64_t fragment, int64_t half, Value row)
+      : state(state), fragment(fragment), half(half), row(row),
+        l(wb.quadSum(state.sum.get(wb, TileState::rowIndex(fragment, half)))), isEmpty(wb.isEqual(l, 0)),
+        inverse(arith::DivFOp::create(wb.b, wb.loc, wb.real(1), l)) {}
+
+  /// (l == 0) ? 0 : acc / l, by one division a row
+  Value getQuotient(WarpBuilder &wb, int64_t block, int64_t e) const {
+    Value x = wb.mulf(state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e)), inverse);
+    return wb.select(isEmpty, wb.real(0), x);
   }
-  SmallVector<std::pair<RowResult, GlobalView>, 0> results;
-  for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
-    results.emplace_back(result.first, GlobalView(wb, result.second, map));
-  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
-  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
-    for (int64_t half = 0; half < kThreadRows; ++half) {
-      int64_t i = TileState::rowIndex(fragment, half);
-      Value row = getRow(fragment, half), l = wb.quadSum(state.sum.get(wb, i)), isEmpty = wb.isEqual(l, 0);
-      // (l == 0) ? 0 : acc / l, by one division a row
-      Value inverse = arith::DivFOp::create(wb.b, wb.loc, wb.real(1), l);
-      auto getQuotient = [&](int64_t block, int64_t e) {
-        Value x = wb.mulf(state.acc.get(wb, state.accIndex(fragment, block, 2 * half + e)), inverse);
-        return wb.select(isEmpty, wb.real(0), x);
-      };
-      for (int64_t block = 0; isStaged && block * kBlockColumns < columns; ++block) {
-        Value packed = wb.packPair(getQuotient(block, 0), getQuotient(block, 1), type);
-        Value place = staged.at(wb, row, wb.constant(block));
-        place = LLVM::GEPOp::create(wb.b, wb.loc, place.getType(), wb.b.getI32Type(), place,
-                                    ArrayRef<LLVM::GEPArg>{wb.quadLane});
-        wb.store(packed, place, 4);
-      }
-      Value isInside = rows.isInside(wb, output, row);
-      if (!isStaged)
-        wb.when(isInside, [&] {
-          Value start = rows.getOffset(wb, output, row);
-          for (int64_t block = 0; block * kBlockColumns < columns; ++block)
-            for (int64_t e = 0; e < 2; ++e) {
-              Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + e);
-              bool isWhole = (block + 1) * kBlockColumns <= columns;
-              wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
-                wb.store(wb.convert(getQuotient(block, e), type),
-                         output.getAddress(wb, wb.add(start, output.getOffset(wb, {{columnDim, column}}))), bits / 8);
-              });
-            }
-        });
-      if (!results.empty())
-        wb.when(wb.both(rows.isInside(wb, results.front().second, row), isFirst), [&] {
-          for (auto &[kind, view] : results) {
-            // (l == 0) ? -inf : m + ln l, or one of its terms
-            Value max = state.max.get(wb, i), value = max;
-            if (kind != RowResult::Max) {
-              value = wb.mulf(wb.log2(l), wb.real(kLn2));
-              value = kind == RowResult::Lse ? wb.addf(max, value) : value;
-            }
-            value = wb.select(isEmpty, wb.real(kMinusInf), value);
-            wb.store(wb.convert(value, view.getElementType()), view.getAddress(wb, rows.getOffset(wb, view, row)),
-                     view.getElementBytes());
-          }
-        });
+};
+} // namespace
+
+/// The row as pairs of 16 bits, to shared memory.
+static void stageRow(WarpBuilder &wb, const FinishedRow &finished, const SharedTile &staged, int64_t columns,
+                     Type type) {
+  for (int64_t block = 0; block * kBlockColumns < columns; ++block) {
+    Value packed = wb.packPair(finished.getQuotient(wb, block, 0), finished.getQuotient(wb, block, 1), type);
+    Value place = staged.at(wb, finished.row, wb.constant(block));
+    place = LLVM::GEPOp::create(wb.b, wb.loc, place.getType(), wb.b.getI32Type(), place,
+                                ArrayRef<LLVM::GEPArg>{wb.quadLane});
+    wb.store(packed, place, 4);
+  }
+}
+
+/// The row element by element, to global memory.
+static void storeRow(WarpBuilder &wb, const FinishedRow &finished, const TileRows &rows, const GlobalView &output,
+                     int64_t columns) {
+  Value start = rows.getOffset(wb, output, finished.row);
+  for (int64_t block = 0; block * kBlockColumns < columns; ++block)
+    for (int64_t e = 0; e < 2; ++e) {
+      Value column = wb.add(wb.multiply(wb.quadLane, 2), block * kBlockColumns + e);
+      bool isWhole = (block + 1) * kBlockColumns <= columns;
+      wb.when(isWhole ? Value() : wb.isLess(column, wb.constant(columns)), [&] {
+        Value x = wb.convert(finished.getQuotient(wb, block, e), output.getElementType());
+        Value offset = wb.add(start, output.getOffset(wb, {{rows.numBatch + 1, column}}));
+        wb.store(x, output.getAddress(wb, offset), output.getElementBytes());
+      });
     }
-  if (!isStaged)
-    return success();
+}
+
+/// (l == 0) ? -inf : m + ln l, or one of its terms
+static void storeRowResult(WarpBuilder &wb, const FinishedRow &finished, const TileRows &rows, RowResult kind,
+                           const GlobalView &view) {
+  Value max = finished.state.max.get(wb, TileState::rowIndex(finished.fragment, finished.half)), value = max;
+  if (kind != RowResult::Max) {
+    value = wb.mulf(wb.log2(finished.l), wb.real(kLn2));
+    value = kind == RowResult::Lse ? wb.addf(max, value) : value;
+  }
+  value = wb.select(finished.isEmpty, wb.real(kMinusInf), value);
+  wb.store(wb.convert(value, view.getElementType()), view.getAddress(wb, rows.getOffset(wb, view, finished.row)),
+           view.getElementBytes());
+}
+
+/// The rows of a warp from shared to global memory, 16 bytes a thread.
+static void storeStagedRows(WarpBuilder &wb, const SharedTile &staged, const TileRows &rows, const GlobalView &output) {
   wb.syncWarp();
   int64_t chunks = staged.layout.usedChunks, total = wb.warpRows * chunks, lanes = wb.lanes;
   auto vectorType = VectorType::get({kChunkBytes / 4}, wb.b.getI32Type());
@@ -266,8 +259,48 @@ LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
     wb.when(isInside, [&] {
       Value piece = wb.load(vectorType, staged.at(wb, row, chunk), kChunkBytes);
       Value offset = wb.add(rows.getOffset(wb, output, row), wb.widen(wb.multiply(chunk, kChunkBytes / 2)));
-      wb.store(piece, output.getAddress(wb, offset), output.getRowAlignment(columnDim));
+      wb.store(piece, output.getAddress(wb, offset), output.getRowAlignment(rows.numBatch + 1));
     });
   }
+}
+
+LogicalResult KernelLowering::lowerFinalize(FinalizeOp op) {
+  SmallVector<AffineMap> maps = getMaps(op);
+  TileRows rows(wb, op);
+  TileState &state = getState(op.getAcc(), op);
+  GlobalView output(wb, op.getOutput(), maps[3]);
+  Type type = output.getElementType();
+  int64_t columns = getStaticSize(op, DimKind::ValueSize);
+  // 16-bit rows go through shared memory, from where 16 bytes a thread go out; the last step has read Q then.
+  SharedTile staged;
+  staged.layout = SharedTileLayout(wb.blockRows, columns, 2, wb.instruction.readsPanels());
+  bool isStaged = type.getIntOrFloatBitWidth() == 16 && output.isContiguous(rows.numBatch + 1) &&
+                  columns % (kChunkBytes / 2) == 0 && layout.bytes > 0;
+  if (isStaged) {
+    bool isThere = !rings.empty() || waitsBefore(op);
+    if (!isThere)
+      wb.waitForCopies(0); // of Q, where there was no key to multiply it with
+    waitForReaders(wb, isThere && staged.layout.getPitch() == layout.query.getPitch());
+  }
+  SmallVector<std::pair<RowResult, GlobalView>, 0> results;
+  for (auto [map, result] : llvm::zip_equal(ArrayRef(maps).drop_front(4), getRowResults(op)))
+    results.emplace_back(result.first, GlobalView(wb, result.second, map));
+  Value isFirst = arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, wb.quadLane, wb.constant(0));
+  for (int64_t fragment = 0; fragment < state.fragments; ++fragment)
+    for (int64_t half = 0; half < kThreadRows; ++half) {
+      FinishedRow finished(wb, state, fragment, half, getRow(fragment, half));
+      if (isStaged)
+        stageRow(wb, finished, staged, columns, type);
+      Value isInside = rows.isInside(wb, output, finished.row);
+      if (!isStaged)
+        wb.when(isInside, [&] { storeRow(wb, finished, rows, output, columns); });
+      if (!results.empty())
+        wb.when(wb.both(rows.isInside(wb, results.front().second, finished.row), isFirst), [&] {
+          for (const auto &[kind, view] : results)
+            storeRowResult(wb, finished, rows, kind, view);
+        });
+    }
+  if (isStaged)
+    storeStagedRows(wb, staged, rows, output);
   return success();
 }
