@@ -242,6 +242,66 @@ KernelPlan getElementPlan(MLIRContext *context) {
   return {schedule, /*sharedBytes=*/0, kElementThreads};
 }
 
+/// What a loop is lowered with; `common` is the schedule of the function's other kernels.
+KernelPlan getPlan(scf::ForallOp forall, BlockAttr common) {
+  KernelPlan plan = isElementLoop(forall) ? getElementPlan(forall.getContext()) : KernelPlan{common};
+  forall.walk([&](Operation *step) {
+    if (!isa<OnlineStepOp, BackwardStepOp>(step))
+      return;
+    plan.schedule = getSchedule(step);
+    plan.sharedBytes = std::max(plan.sharedBytes, plan.schedule.getSharedBytes(step));
+  });
+  // Without keys there is no step: what is left writes rows of nothing.
+  forall.walk([&](Operation *op) {
+    if (plan.schedule)
+      return;
+    if (auto finalize = dyn_cast<FinalizeOp>(op))
+      plan.schedule =
+          getScheduleOfRows(finalize.getRowMax(), cast<MemRefType>(finalize.getRowMax().getType()).getRank());
+    if (auto zeros = dyn_cast<linalg::FillOp>(op)) {
+      Value sums = zeros.getOutputs()[0];
+      plan.schedule = getScheduleOfRows(sums, cast<MemRefType>(sums.getType()).getRank() - 1);
+    }
+  });
+  return plan;
+}
+
+/// Attention is tiles of memrefs.
+LogicalResult verifyTiles(func::FuncOp host) {
+  WalkResult result = host.walk([](Operation *op) {
+    if (!isOfDialect<AttnDialect>(op))
+      return WalkResult::advance();
+    if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
+      return WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"));
+    if (isa<SdpaOp, SdpaBackwardOp>(op))
+      return WalkResult(
+          op->emitOpError("expected tiles, found the whole op; run attn-to-flash first, for this target"));
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// The schedule of the last step; null where there is no step. All of them are verified.
+FailureOr<BlockAttr> findSchedule(func::FuncOp host, const TargetInfo &info) {
+  BlockAttr found;
+  WalkResult result = host.walk([&](Operation *step) {
+    if (!isa<OnlineStepOp, BackwardStepOp>(step))
+      return WalkResult::advance();
+    BlockAttr schedule = getSchedule(step);
+    if (!schedule)
+      return WalkResult(step->emitOpError("expected a schedule #attn.block<…>; run attn-select-schedule for target ")
+                        << info.name);
+    Type sum = getAccumulationType(getElementTypeOrSelf(step->getOperand(0).getType()));
+    if (failed(schedule.verifyTarget(step, sum, info)))
+      return WalkResult::interrupt();
+    found = schedule;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return found;
+}
+
 struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   using Base::Base;
 
@@ -257,61 +317,16 @@ struct MapToGpuPass : public attn::impl::MapToGpuPassBase<MapToGpuPass> {
   LogicalResult mapFunction(func::FuncOp host, const TargetInfo &info) {
     if (isForeign(host))
       return success();
-    WalkResult others = host.walk([](Operation *op) {
-      if (!isOfDialect<AttnDialect>(op))
-        return WalkResult::advance();
-      if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
-        return WalkResult(op->emitOpError("expected memrefs; run bufferisation before attn-map-to-gpu"));
-      if (isa<SdpaOp, SdpaBackwardOp>(op))
-        return WalkResult(
-            op->emitOpError("expected tiles, found the whole op; run attn-to-flash first, for this target"));
-      return WalkResult::advance();
-    });
-    if (others.wasInterrupted())
-      return failure();
-    if (failed(makeGridLoops(host)))
+    if (failed(verifyTiles(host)) || failed(makeGridLoops(host)))
       return failure();
     SmallVector<scf::ForallOp> loops;
     host.walk([&](scf::ForallOp op) { loops.push_back(op); });
-    KernelPlan common;
-    WalkResult found = host.walk([&](Operation *step) {
-      if (!isa<OnlineStepOp, BackwardStepOp>(step))
-        return WalkResult::advance();
-      BlockAttr schedule = getSchedule(step);
-      if (!schedule)
-        return WalkResult(step->emitOpError("expected a schedule #attn.block<…>; run attn-select-schedule for target ")
-                          << info.name);
-      Type sum = getAccumulationType(getElementTypeOrSelf(step->getOperand(0).getType()));
-      if (failed(schedule.verifyTarget(step, sum, info)))
-        return WalkResult::interrupt();
-      common.schedule = schedule;
-      return WalkResult::advance();
-    });
-    if (found.wasInterrupted())
-      return failure();
-    if (failed(verifyHost(host)))
+    FailureOr<BlockAttr> common = findSchedule(host, info);
+    if (failed(common) || failed(verifyHost(host)))
       return failure();
     KernelOutliner outliner(host, *info.gpu);
     for (scf::ForallOp forall : loops) {
-      KernelPlan plan = isElementLoop(forall) ? getElementPlan(&getContext()) : common;
-      forall.walk([&](Operation *step) {
-        if (!isa<OnlineStepOp, BackwardStepOp>(step))
-          return;
-        plan.schedule = getSchedule(step);
-        plan.sharedBytes = std::max(plan.sharedBytes, plan.schedule.getSharedBytes(step));
-      });
-      // Without keys there is no step: what is left writes rows of nothing.
-      forall.walk([&](Operation *op) {
-        if (plan.schedule)
-          return;
-        if (auto finalize = dyn_cast<FinalizeOp>(op))
-          plan.schedule =
-              getScheduleOfRows(finalize.getRowMax(), cast<MemRefType>(finalize.getRowMax().getType()).getRank());
-        if (auto zeros = dyn_cast<linalg::FillOp>(op)) {
-          Value sums = zeros.getOutputs()[0];
-          plan.schedule = getScheduleOfRows(sums, cast<MemRefType>(sums.getType()).getRank() - 1);
-        }
-      });
+      KernelPlan plan = getPlan(forall, *common);
       if (!plan.schedule)
         return forall.emitOpError("expected attention in this loop, or beside it; found none");
       if (failed(outliner.outline(forall, plan)))
