@@ -140,7 +140,7 @@ TileState createStep(mlir::OpBuilder &b, const TileShape &s, TilePosition at, ml
                      mlir::ValueRange state);
 
 //===----------------------------------------------------------------------===//
-// Its operands (TileOperands.cpp, TilePairs.cpp)
+// Its operands and regions (TileOperands.cpp, TilePairs.cpp, TileRegions.cpp)
 //===----------------------------------------------------------------------===//
 
 llvm::SmallVector<unsigned> getPositions(const StepShape &s, llvm::ArrayRef<unsigned> named);
