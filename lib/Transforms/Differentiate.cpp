@@ -247,45 +247,57 @@ private:
            llvm::all_of(argument.getUses(), [&](OpOperand &use) { return sdpa.isDpsInit(&use); });
   }
 
-  LogicalResult buildBackward() {
-    // Arguments: those of the forward pass, its results, and their cotangents.
-    SmallVector<Type> types;
-    SmallVector<std::string> names;
-    SmallVector<BlockArgument> kept;
-    auto add = [&](Type type, std::string argumentName) {
-      types.push_back(type);
-      names.push_back(std::move(argumentName));
-    };
-    for (BlockArgument argument : function.getArguments())
-      if (!isDestination(argument)) {
-        kept.push_back(argument);
-        auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
-        add(argument.getType(), given ? given.str() : "");
-      }
-    // out, max, log_sum, dout, and dlse where lse is returned: the last two are cotangents.
+  /// Arguments of the forward pass that the backward pass has too.
+  SmallVector<BlockArgument> getKeptArguments() {
+    return llvm::filter_to_vector(function.getArguments(),
+                                  [&](BlockArgument argument) { return !isDestination(argument); });
+  }
+
+  /// Where the function returns out, max and log_sum, and then what cotangents are of: out, and lse if it is returned.
+  SmallVector<int64_t> getSavedPlaces() {
     SmallVector<int64_t> places = {outResult, maxResult, logSumResult, outResult};
     if (lseResult >= 0)
       places.push_back(lseResult);
+    return places;
+  }
+
+  /// The backward pass without its ops. Its arguments are those of the forward pass, its results, and their cotangents.
+  func::FuncOp createBackward(ArrayRef<BlockArgument> kept, ArrayRef<int64_t> places) {
+    SmallVector<Type> types, results;
+    SmallVector<std::string> names;
+    for (BlockArgument argument : kept) {
+      auto given = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+      types.push_back(argument.getType());
+      names.push_back(given ? given.str() : "");
+    }
     constexpr StringRef defaultNames[] = {"out", "max", "log_sum", "out", "lse"};
-    for (auto [i, place] : llvm::enumerate(places))
-      add(function.getResultTypes()[place], (i < 3 ? "" : "d") + getResultName(place, defaultNames[i]));
-    SmallVector<Type> results;
+    for (auto [i, place] : llvm::enumerate(places)) {
+      types.push_back(function.getResultTypes()[place]);
+      names.push_back((i < 3 ? "" : "d") + getResultName(place, defaultNames[i]));
+    }
     for (unsigned input : wanted.inputs)
       results.push_back(getGradientType(input));
 
     b.setInsertionPointAfter(function);
     auto backward = func::FuncOp::create(b, function.getLoc(), name + "_backward", b.getFunctionType(types, results));
     backward.setVisibility(function.getVisibility());
-    Block *body = backward.addEntryBlock();
+    backward.addEntryBlock();
     for (auto [i, argumentName] : llvm::enumerate(names))
       if (!argumentName.empty())
         backward.setArgAttr(i, kNameAttr, b.getStringAttr(argumentName));
     copyStrides(function, kept, backward, kept.size() + 3);
-    for (auto [i, input] : llvm::enumerate(wanted.inputs))
-      backward.setResultAttr(
-          i, kNameAttr,
-          b.getStringAttr("d" + getName(cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root))));
+    for (auto [i, input] : llvm::enumerate(wanted.inputs)) {
+      auto argument = cast<BlockArgument>(getView(getInput(sdpa, wanted, input)).root);
+      backward.setResultAttr(i, kNameAttr, b.getStringAttr("d" + getName(argument)));
+    }
+    return backward;
+  }
 
+  LogicalResult buildBackward() {
+    SmallVector<BlockArgument> kept = getKeptArguments();
+    SmallVector<int64_t> places = getSavedPlaces();
+    func::FuncOp backward = createBackward(kept, places);
+    Block *body = &backward.getBody().front();
     IRMapping mapping;
     for (auto [i, argument] : llvm::enumerate(kept))
       mapping.map(argument, body->getArgument(i));
