@@ -90,56 +90,58 @@ static bool areSideBySide(ArrayRef<LinearIndex> indices, unsigned outer, unsigne
   return false;
 }
 
-FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
+namespace {
+/// The dimensions of the match by what they are of attention; `queries` has those of groups of heads as well.
+struct DimRoles {
+  DimSet keys, heads, values, queries, batch;
+};
+} // namespace
+
+static FailureOr<DimRoles> findRoles(MatchContext &ctx, const Attention &attention) {
   DimSet query = collectDims(attention.query->indices), key = collectDims(attention.key->indices),
          value = collectDims(attention.value->indices), result = collectDims(attention.indices);
-  DimSet keys = collectDims(attention.keyIndex), heads = collectDims(attention.headIndex), values, queries, batch;
-  if (keys.size() > 1 || heads.size() > 2)
+  DimRoles roles;
+  roles.keys = collectDims(attention.keyIndex);
+  roles.heads = collectDims(attention.headIndex);
+  if (roles.keys.size() > 1 || roles.heads.size() > 2)
     return ctx.fail("expected keys and the head size to be a dimension each, found reshapes that cut them");
-  auto isSummed = [&](unsigned dim) { return keys.contains(dim) || heads.contains(dim); };
+  auto isSummed = [&](unsigned dim) { return roles.keys.contains(dim) || roles.heads.contains(dim); };
   for (unsigned dim : query)
     if (!isSummed(dim))
-      (key.contains(dim) || value.contains(dim) ? batch : queries).insert(dim);
+      (key.contains(dim) || value.contains(dim) ? roles.batch : roles.queries).insert(dim);
   for (unsigned dim : result) {
     if (isSummed(dim))
       return ctx.fail("expected a result without the keys' dimension");
     if (!query.contains(dim))
-      (value.contains(dim) && !key.contains(dim) ? values : batch).insert(dim);
+      (value.contains(dim) && !key.contains(dim) ? roles.values : roles.batch).insert(dim);
   }
   for (const DimSet *dims : {&query, &key, &value})
     for (unsigned dim : *dims)
       if (!isSummed(dim) && !result.contains(dim))
         return ctx.fail("expected each dimension of queries, keys and values in the result");
-  if (values.size() > 1)
+  if (roles.values.size() > 1)
     return ctx.fail("expected the columns of values to be one dimension, found reshapes that cut them");
-  if (llvm::any_of(heads, [&](unsigned dim) { return value.contains(dim) || !query.contains(dim); }) ||
-      llvm::any_of(keys, [&](unsigned dim) { return query.contains(dim) || !value.contains(dim); }))
+  if (llvm::any_of(roles.heads, [&](unsigned dim) { return value.contains(dim) || !query.contains(dim); }) ||
+      llvm::any_of(roles.keys, [&](unsigned dim) { return query.contains(dim) || !value.contains(dim); }))
     return ctx.fail(
         "expected the products to be over (query, head) and (key, head), then (query, key) and (key, value)");
+  return roles;
+}
 
+FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
+  FailureOr<DimRoles> roles = findRoles(ctx, attention);
+  if (failed(roles))
+    return failure();
   Domain domain(ctx.elements.getSpace());
   domain.ctx = attention.result.getContext();
-  for (unsigned dim : batch)
+  for (unsigned dim : roles->batch)
     domain.dims.push_back({dim});
-  Dim queryDim;
-  if (!queries.empty()) {
-    unsigned chosen = chooseQuery(ctx, attention, queries, batch);
-    queryDim = {chosen};
-    for (unsigned group : queries) {
-      if (group == chosen)
-        continue;
-      // One dimension with the head of K that it stands in, if tensors allow; the last one, as heads are.
-      auto *shared = llvm::find_if(domain.dims, [&](const Dim &dim) {
-        return dim.size() == 1 && areSideBySide(attention.query->indices, dim[0], group) &&
-               areSideBySide(attention.indices, dim[0], group);
-      });
-      Dim merged = {group};
-      if (shared != domain.dims.end()) {
-        merged = {(*shared)[0], group};
-        domain.dims.erase(shared);
-      }
-      domain.dims.push_back(merged);
-    }
+  Dim query;
+  if (!roles->queries.empty()) {
+    query = {chooseQuery(ctx, attention, roles->queries, roles->batch)};
+    for (unsigned group : roles->queries)
+      if (group != query[0])
+        domain.addGroup(attention, group);
   }
   // A sink is one of the last batch dimension, the heads.
   DimSet ofSink;
@@ -151,15 +153,28 @@ FailureOr<Domain> Domain::get(MatchContext &ctx, const Attention &attention) {
   if (shared != domain.dims.end())
     std::rotate(shared, shared + 1, domain.dims.end());
   domain.numBatch = domain.dims.size();
-  domain.dims.push_back(queryDim);
-  domain.dims.push_back(keys.empty() ? Dim() : Dim{keys.front()});
+  domain.dims.push_back(query);
+  domain.dims.push_back(roles->keys.empty() ? Dim() : Dim{roles->keys.front()});
   Dim head; // in the order of Q, where a reshape has cut it
-  for (unsigned dim : query)
-    if (heads.contains(dim))
+  for (unsigned dim : collectDims(attention.query->indices))
+    if (roles->heads.contains(dim))
       head.push_back(dim);
   domain.dims.push_back(head);
-  domain.dims.push_back(values.empty() ? Dim() : Dim{values.front()});
+  domain.dims.push_back(roles->values.empty() ? Dim() : Dim{roles->values.front()});
   return domain;
+}
+
+void Domain::addGroup(const Attention &attention, unsigned group) {
+  auto *shared = llvm::find_if(dims, [&](const Dim &dim) {
+    return dim.size() == 1 && areSideBySide(attention.query->indices, dim[0], group) &&
+           areSideBySide(attention.indices, dim[0], group);
+  });
+  Dim merged = {group};
+  if (shared != dims.end()) {
+    merged = {(*shared)[0], group};
+    dims.erase(shared);
+  }
+  dims.push_back(merged);
 }
 
 std::optional<unsigned> Domain::find(unsigned atom) const {

@@ -64,6 +64,9 @@ private:
   using Dim = llvm::SmallVector<unsigned, 2>;
 
   explicit Domain(const IterationSpace &space) : space(&space) {}
+  /// Adds a dimension of groups of heads: one dimension with the head of K that it stands in, if tensors allow. It is
+  /// the last one, as heads are.
+  void addGroup(const Attention &attention, unsigned group);
   std::optional<unsigned> find(unsigned atom) const;
   mlir::AffineExpr getExpr(unsigned position) const { return mlir::getAffineDimExpr(position, ctx); }
 
