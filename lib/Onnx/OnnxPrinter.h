@@ -77,6 +77,9 @@ private:
 
   // New rows of a cache where lengths say (OnnxAppend.cpp).
   void addStarts();
+  Size addMinimum(const Size &lhs, const Size &rhs, const std::string &value);
+  void addSlice(const Tensor &source, const std::string &value, const Sizes &first, const Sizes &sizes);
+  Tensor addPastRows(Input past, llvm::StringRef name, llvm::StringRef element, const Size &width);
   Tensor addAppended(const Rows &rows, Input past, llvm::StringRef name, int64_t size);
 
   // The computation.
