@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "python/attn"
 SECTIONS: list[tuple[str, str, list[str]]] = [
     ("Attention", "api", ["sdpa"]),
     ("Gradients", "_gradients", ["sdpa_backward", "vjp", "varlen_sdpa_backward", "varlen_vjp"]),
-    ("Serving", "_serving", ["varlen_sdpa", "paged_sdpa", "kv_append"]),
+    ("Packed sequences", "_packed", ["varlen_sdpa"]),
+    ("Caches", "_serving", ["paged_sdpa", "kv_append"]),
     ("Layers", "_layers", ["multi_head", "merge"]),
     ("Kernels", "_kernel", ["compile", "Kernel"]),
     ("ONNX", "_onnx", ["from_onnx", "OnnxKernel"]),

@@ -16,7 +16,8 @@ from attn._gradients import sdpa_backward, varlen_sdpa_backward, varlen_vjp, vjp
 from attn._kernel import Kernel, compile  # noqa: A004 - shadows a builtin on purpose
 from attn._layers import merge, multi_head
 from attn._onnx import from_onnx
-from attn._serving import kv_append, paged_sdpa, varlen_sdpa
+from attn._packed import varlen_sdpa
+from attn._serving import kv_append, paged_sdpa
 from attn._static import Library, load_library
 from attn.api import get_num_threads, sdpa, set_num_threads, targets
 from attn.errors import CompileError

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
-from attn import _checks, _cuda, _kernel, _lse, _serving, _tensor, api
+from attn import _checks, _cuda, _kernel, _lse, _packed, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 # What has a gradient: always, and where the call has it.
@@ -18,7 +18,7 @@ GIVEN = ("bias", "sink", "k_scale", "v_scale", "scale")
 # The keywords of attn.sdpa, but for what says how much it returns.
 RETURNED = {"return_lse", "return_weights", "return_max", "return_log_sum"}
 OPTIONS = frozenset(inspect.signature(api.sdpa).parameters) - {*ALWAYS, *RETURNED}
-PACKED_OPTIONS = frozenset(inspect.signature(_serving.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
+PACKED_OPTIONS = frozenset(inspect.signature(_packed.varlen_sdpa).parameters) - {*ALWAYS, *RETURNED}
 
 
 class Pullback(Protocol[TensorT]):
@@ -113,7 +113,7 @@ def varlen_sdpa_backward(
     Raises:
       TypeError, ValueError, CompileError: as `attn.sdpa_backward`.
     """
-    call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
+    call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options)
     saved = _Saved(out, *_lse.terms(lse, _rows(call)), dout, dlse)
     return _run(call, saved, grad, options, q, score_mod=score_mod, mask_mod=mask_mod, dynamic=dynamic)
 
@@ -335,7 +335,7 @@ def varlen_vjp(
       TypeError, ValueError, CompileError: as `attn.varlen_sdpa` and, from pullback, `attn.varlen_sdpa_backward`.
     """
     sums = (cu_seqlens_q, cu_seqlens_k)
-    return _vjp(_serving.varlen_sdpa, varlen_sdpa_backward, (q, k, v), sums, grad, return_lse, options)
+    return _vjp(_packed.varlen_sdpa, varlen_sdpa_backward, (q, k, v), sums, grad, return_lse, options)
 
 
 def _vjp(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from attn import _checks, _cuda, _gradients, _library, _lse, _manifest, _problem, _serving, _tensor, api
+from attn import _checks, _cuda, _gradients, _library, _lse, _manifest, _packed, _problem, _serving, _tensor, api
 from attn._types import Integers, Tensor, TensorT
 
 Array = npt.NDArray[Any]
@@ -35,7 +35,7 @@ def _options(function: Any) -> frozenset[str]:
 
 
 OPTIONS = _options(api.sdpa)
-PACKED_OPTIONS, PAGED_OPTIONS = _options(_serving.varlen_sdpa), _options(_serving.paged_sdpa)
+PACKED_OPTIONS, PAGED_OPTIONS = _options(_packed.varlen_sdpa), _options(_serving.paged_sdpa)
 
 SIZE_WORDS = 8  # of a problem line: b, hq, hkv, sq, sk, d, dv, and the element type
 
@@ -168,7 +168,7 @@ class Library:
           ValueError, TypeError: as `attn.varlen_sdpa` and `sdpa`.
         """
         _check_keywords("varlen_sdpa", options, PACKED_OPTIONS)
-        call = _serving.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
+        call = _packed.packed(q, k, v, cu_seqlens_q, cu_seqlens_k, self._kind, **options)
         return self._run_call(call, options, q, stream)
 
     def paged_sdpa(

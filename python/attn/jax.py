@@ -22,7 +22,7 @@ except ImportError as error:
     raise ImportError("expected JAX for attn.jax, found none; write pip install jax") from error
 import numpy as np
 
-from attn import _capture, _checks, _kernel, _library, _serving, _tensor, _trace, _words, api
+from attn import _capture, _checks, _kernel, _library, _packed, _tensor, _trace, _words, api
 from attn._types import MaskMod, ScoreMod
 from attn._words import Words
 
@@ -431,7 +431,7 @@ def _compile(call: _Call, types: tuple[tuple[tuple[int, ...], Any], ...]) -> tup
     returned = dict.fromkeys(("return_lse", "return_max", "return_log_sum"), not call.grad)
     if "cu_seqlens_q" in named:
         named |= {name: options.pop(name, None) for name in ("causal", "align")}
-        problem, _, scores = _serving.prepare_packed(named, **options, **returned, is_known=False)
+        problem, _, scores = _packed.prepare_packed(named, **options, **returned, is_known=False)
     else:
         q, k, v = (named.pop(name) for name in "qkv")
         problem, _ = api.prepare(q, k, v, **named, **options, **returned)

@@ -1,0 +1,224 @@
+"""Calls on packed sequences."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack, overload
+
+import numpy as np
+
+from attn import _checks, _cuda, _problem, _tensor, api
+from attn._options import Packed
+from attn._types import Alignment, Integers, MaskMod, ScoreMod, Tensor, TensorT
+from attn._words import Words
+
+PACKED_ARRAYS = frozenset({"sink", "k_scale", "v_scale", "causal", "align"})
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[False] = False,
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Packed],
+) -> TensorT: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: Literal[False] = False,
+    return_log_sum: Literal[False] = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, TensorT]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: Literal[True],
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: Literal[True],
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: Literal[True],
+    **options: Unpack[Packed],
+) -> tuple[TensorT, ...]: ...
+
+
+@overload
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    **options: Unpack[Packed],
+) -> TensorT | tuple[TensorT, ...]: ...
+
+
+@_checks.explains_arguments
+def varlen_sdpa(
+    q: TensorT,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens_q: Integers,
+    cu_seqlens_k: Integers,
+    *,
+    scale: float | Tensor | None = None,
+    causal: Alignment | None = None,
+    sink: Tensor | None = None,
+    align: Alignment | None = None,
+    score_mod: ScoreMod | None = None,
+    mask_mod: MaskMod | None = None,
+    k_scale: Tensor | None = None,
+    v_scale: Tensor | None = None,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    dynamic: bool = False,
+    target: str = "host",
+    **words: Unpack[Words],
+) -> TensorT | tuple[TensorT, ...]:
+    """Attention over sequences packed one after the other: each attends to itself only.
+
+    Args:
+      q, k, v: (total_q, Hq, D), (total_k, Hkv, D), (total_k, Hkv, Dv), of the types that `sdpa` takes.
+      cu_seqlens_q, cu_seqlens_k: [B + 1] integers, exclusive prefix sums of the lengths: sequence b has the rows
+        cu_seqlens[b] … cu_seqlens[b + 1] − 1.
+      causal, align: as in `sdpa`, from the lengths of each sequence; offsets are [B].
+      score_mod, mask_mod: as in `sdpa`; i and j count from the start of their sequence, b is the sequence.
+      scale, sink, words: as in `sdpa`.
+      target: as in `sdpa`. On a GPU the prefix sums are not tested; where both are one object, lengths are equal.
+      k_scale, v_scale: of quantised k and v, [Hkv], one a key head.
+      return_lse, return_max, return_log_sum: return lse, max, log_sum (Hq, total_q) too, as `sdpa`.
+      dynamic: compile for any number of sequences and rows, so that one kernel serves all; not with offsets.
+
+    Returns:
+      out (total_q, Hq, Dv) in the type of q, or a tuple of out and further results, in the order lse, max, log_sum.
+
+    Raises:
+      TypeError, ValueError, CompileError: as `sdpa`.
+    """
+    options: dict[str, Any] = {"sink": sink, "k_scale": k_scale, "v_scale": v_scale, "causal": causal, "align": align}
+    options |= {"return_lse": return_lse, "return_max": return_max, "return_log_sum": return_log_sum, **words}
+    call = packed(q, k, v, cu_seqlens_q, cu_seqlens_k, target, **options, scale=scale)
+    source, traced = call.traced(score_mod, mask_mod, dynamic=dynamic)
+    return api.compiled(source, target).run([*call.inputs, *traced.arrays], q)
+
+
+def packed(q: Any, k: Any, v: Any, cu_seqlens_q: Any, cu_seqlens_k: Any, target: str, **options: Any) -> api.Call:
+    """A call of `varlen_sdpa`, which has these options, but for functions."""
+    # In the order of the kernel.
+    named = {"q": q, "k": k, "v": v} | {x: options.pop(x, None) for x in api.ARRAYS if x in PACKED_ARRAYS}
+    named, tensors = _cuda.split(target, named | {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k})
+    are_same = cu_seqlens_q is cu_seqlens_k
+    problem, others, longest = prepare_packed(named, is_known=tensors is None, are_same=are_same, **options)
+    arrays = [_tensor.as_array(name, x) for name, x in (("q", q), ("k", k), ("v", v))] if tensors is None else []
+    inputs = [*arrays, *others] if tensors is None else [*tensors, *api.numbers_of(problem, others)]
+    return api.Call(problem, longest, inputs, target)
+
+
+def prepare_packed(
+    named: dict[str, Any],
+    *,
+    scale: Any = None,
+    return_lse: bool = False,
+    return_max: bool = False,
+    return_log_sum: bool = False,
+    is_known: bool = True,
+    are_same: bool = False,
+    **words: Unpack[Words],
+) -> tuple[_problem.Problem, list[Any], tuple[int, ...]]:
+    """The problem of packed sequences, what its kernel takes after q, k, v, and below what the indices run.
+
+    Args:
+      named: the other arguments of `varlen_sdpa`, by name; those that are missing are None.
+      scale, return_lse, return_max, return_log_sum, words: as in `varlen_sdpa`.
+      is_known: the prefix sums can be read, as they are not on a device.
+      are_same: those of the queries are those of the keys.
+    """
+    arrays = {name: _tensor.as_array(name, named[name]) for name in "qkv"}
+    dtype, kv = _problem.element_type(arrays["q"]), _problem.key_type(*arrays.values())
+    for name, array in arrays.items():
+        if array.ndim != 3:
+            raise ValueError(f"expected {name} of rank 3 (packed rows, heads, head size), found shape {array.shape}")
+    rows, keys = (
+        _checks.cu_seqlens(name, named[name], arrays[x].shape[0], is_known=is_known)
+        for name, x in (("cu_seqlens_q", "q"), ("cu_seqlens_k", "k"))
+    )
+    if rows.size != keys.size:
+        raise ValueError(
+            f"expected as many sequences in cu_seqlens_q as in cu_seqlens_k, found {rows.size - 1}, {keys.size - 1}"
+        )
+    causal, align, sink = named.get("causal"), named.get("align"), named.get("sink")
+    sizes = _checks.qkv(*(x.swapaxes(0, 1)[None].shape for x in arrays.values()))._replace(b=rows.size - 1)
+    scales = _problem.key_scales(kv, named.get("k_scale"), named.get("v_scale"), sizes.hkv)
+    are_equal = are_same or (is_known and np.array_equal(rows, keys))
+    problem = _problem.Problem(
+        sizes,
+        dtype,
+        kv=kv,
+        kv_scale=_problem.scale_word(scales),
+        scale=_problem.own_scale(scale, sizes.d),
+        has_scale=_tensor.as_scalar("scale", scale) is not None,
+        sink=sink is not None,
+        layout="varlen",
+        lse=_checks.flag("return_lse", return_lse),
+        max=_checks.flag("return_max", return_max),
+        log_sum=_checks.flag("return_log_sum", return_log_sum),
+        **_problem.structure(causal, align, words, sizes.b, are_lengths_equal=are_equal),
+    )
+    sinks = [] if sink is None else [api.as_sink(sink, problem)]
+    # How long sequences on a device are is not known: as long as all rows.
+    lengths = (int(np.diff(rows).max()), int(np.diff(keys).max())) if is_known else (sizes.sq, sizes.sk)
+    integers = [api.as_i32(x) for x in (*api.offsets(causal, align), rows, keys)]
+    others = [*sinks, *scales, *integers, *api.as_scale(scale, problem)]
+    return problem, others, (sizes.b, sizes.hq, *lengths)
