@@ -54,19 +54,35 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
           dim && dim.getSource() == op.getQuery() && dim.getConstantIndex() == *queryDim)
         mapping.map(operand, one);
   });
-  SmallVector<Value> operands(op->getOperands());
-  for (auto [operand, map] : llvm::zip(operands, getMaps(op)))
-    if (std::optional<unsigned> dim = getDim(op, map, DimKind::Query))
-      operand =
-          tensor::CastOp::create(b, loc, resize(cast<RankedTensorType>(operand.getType()), *dim), operand).getResult();
-  Operation *copy = b.clone(*op, mapping);
-  copy->setOperands(operands);
+  auto copy = cast<SdpaOp>(b.clone(*op, mapping));
+  SmallVector<AffineMap> maps = getMaps(op);
+  SmallVector<Slice> slices;
+  for (OpOperand &operand : copy->getOpOperands()) {
+    std::optional<unsigned> dim = getDim(op, maps[operand.getOperandNumber()], DimKind::Query);
+    if (!dim)
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(copy);
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    if (!copy.isDpsInit(&operand)) {
+      operand.set(tensor::CastOp::create(b, loc, resize(type, *dim), operand.get()));
+      continue;
+    }
+    // A slice, as a cast of a tensor.empty folds into one of the branch's own, which is copied in the end.
+    Slice slice;
+    slice.sizes = tensor::getMixedSizes(b, loc, operand.get());
+    slice.sizes[*dim] = b.getIndexAttr(1);
+    slice.offsets.assign(slice.sizes.size(), b.getIndexAttr(0));
+    slice.strides.assign(slice.sizes.size(), b.getIndexAttr(1));
+    operand.set(tensor::ExtractSliceOp::create(b, loc, resize(type, *dim), operand.get(), slice.offsets, slice.sizes,
+                                               slice.strides));
+    slices.push_back(slice);
+  }
   SmallVector<Value> results;
-  for (auto [result, destination] :
-       llvm::zip_equal(copy->getResults(), cast<DestinationStyleOpInterface>(copy).getDpsInits())) {
-    Type type = result.getType();
-    result.setType(destination.getType());
-    results.push_back(tensor::CastOp::create(b, loc, type, result));
+  for (auto [result, whole, part, slice] :
+       llvm::zip_equal(copy->getResults(), op.getDpsInits(), copy.getDpsInits(), slices)) {
+    result.setType(part.getType());
+    results.push_back(tensor::InsertSliceOp::create(b, loc, result, whole, slice.offsets, slice.sizes, slice.strides));
   }
   return results;
 }

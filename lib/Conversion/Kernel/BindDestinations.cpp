@@ -215,6 +215,30 @@ static void splitDestinations(OpBuilder &b, func::FuncOp function) {
   });
 }
 
+/// Two ops that write one slice of a tensor.empty, as CSE leaves it, get a slice each: bufferisation would allocate the
+/// second one where its size is known, in a loop over tiles.
+static void splitSlices(OpBuilder &b, func::FuncOp function) {
+  llvm::DenseSet<Operation *> taken;
+  function.walk([&](DestinationStyleOpInterface op) {
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      SmallVector<Operation *> chain; // a slice, possibly of slices, and the tensor.empty
+      for (Operation *from = init.get().getDefiningOp(); from; from = from->getOperand(0).getDefiningOp()) {
+        chain.push_back(from);
+        if (!isa<tensor::ExtractSliceOp>(from))
+          break;
+      }
+      bool isSlice = chain.size() > 1 && isa<tensor::EmptyOp>(chain.back());
+      if (!isSlice || cast<ShapedType>(init.get().getType()).hasStaticShape() || taken.insert(chain.front()).second)
+        continue;
+      b.setInsertionPoint(op);
+      IRMapping mapping;
+      for (Operation *from : llvm::reverse(chain))
+        b.clone(*from, mapping);
+      init.set(mapping.lookup(init.get()));
+    }
+  });
+}
+
 /// Writes `result` to `destination`, and computes it there where it is computed in an empty tensor of its own.
 static void materialize(OpBuilder &b, Value result, BlockArgument destination) {
   // Upstream's eliminate-empty-tensors does this, but looks neither through reshapes and branches nor at slices of one
@@ -304,6 +328,7 @@ struct BindDestinationsPass : public attn::impl::BindDestinationsPassBase<BindDe
         return signalPassFailure();
       OpBuilder b(&getContext());
       splitDestinations(b, function);
+      splitSlices(b, function);
     }
   }
 };
