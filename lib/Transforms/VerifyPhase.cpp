@@ -1,7 +1,8 @@
 //===- VerifyPhase.cpp - attn-verify-phase --------------------------------===//
 //
 // The contracts between phases. Each row of the table says what must no longer
-// be there once a phase has run, and which pass would have removed it.
+// be there once a phase has run, and which pass would have removed it; or what must
+// be there, as another role of the kernel waits for it.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,6 +12,7 @@
 #include "attn/Schedule/Schedule.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
 
 namespace attn {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
@@ -54,6 +56,59 @@ bool hasKernelOfRows(Operation *op) {
                            return isOfBlock ? WalkResult::interrupt() : WalkResult::advance();
                          })
                          .wasInterrupted();
+}
+
+/// The tile that a memref is a view of.
+Value getTile(Value memref) { return memref::skipViewLikeOps(cast<MemrefValue>(memref)); }
+
+bool waitsFor(Operation *op, Value tile) {
+  auto wait = dyn_cast<WaitOp>(op);
+  return wait && llvm::any_of(wait.getStages(), [&](Value stage) { return getTile(stage) == tile; });
+}
+
+bool releases(Operation *op, Value tile) {
+  auto release = dyn_cast<ReleaseOp>(op);
+  return release && getTile(release.getTile()) == tile;
+}
+
+/// The producer would wait for the stage for ever.
+bool keepsStage(Operation *op) {
+  auto wait = dyn_cast<WaitOp>(op);
+  return wait && llvm::any_of(wait.getStages(), [&](Value stage) {
+           Value tile = getTile(stage);
+           Operation *next = wait->getNextNode();
+           while (next && !waitsFor(next, tile) && !releases(next, tile))
+             next = next->getNextNode();
+           return !next || !releases(next, tile);
+         });
+}
+
+/// The producer may be filling what the product reads.
+bool readsNoStage(Operation *op) {
+  auto product = dyn_cast<ProductOp>(op);
+  if (!product || !isa<MemRefType>(product.getRhs().getType()))
+    return false;
+  Value tile = getTile(product.getRhs());
+  auto isOfProducer = [](Operation *user) {
+    auto copy = dyn_cast<CopyOp>(user);
+    return copy && copy.getTensorMap();
+  };
+  if (llvm::none_of(tile.getUsers(), isOfProducer))
+    return false;
+  Operation *before = op->getPrevNode();
+  while (before && !waitsFor(before, tile) && !releases(before, tile))
+    before = before->getPrevNode();
+  if (!before || releases(before, tile))
+    return true;
+  // The stage is read until the product has been computed.
+  for (Operation *next = op->getNextNode(); product.getAsync() && next; next = next->getNextNode()) {
+    auto end = dyn_cast<WaitProductOp>(next);
+    if (end && end.getOutput() == product.getOutput())
+      return false;
+    if (releases(next, tile))
+      return true;
+  }
+  return false;
 }
 
 const Contract kContracts[] = {
@@ -105,6 +160,12 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+    {"steps", keepsStage,
+     "an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; "
+     "write attn.release %tile : …"},
+    {"steps", readsNoStage,
+     "an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its "
+     "attn.wait_product, found it not waited for or released; write attn.wait %token stages(%tile : …)"},
     {"nvvm", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase nvvm; only attention has GPU kernels, compile the rest for the host"},
 };
@@ -114,7 +175,7 @@ struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass>
 
   void runOnOperation() override {
     if (llvm::none_of(kContracts, [&](const Contract &contract) { return contract.phase == phase; })) {
-      InFlightDiagnostic diag = getOperation().emitError("attn-verify-phase: expected phase to be one of");
+      InFlightDiagnostic diag = getOperation()->emitError("attn-verify-phase: expected phase to be one of");
       StringRef last;
       for (const Contract &contract : kContracts)
         if (contract.phase != last)
@@ -122,7 +183,7 @@ struct VerifyPhasePass : public attn::impl::VerifyPhasePassBase<VerifyPhasePass>
       diag << ", found '" << phase << "'";
       return signalPassFailure();
     }
-    WalkResult result = getOperation().walk([&](Operation *op) {
+    WalkResult result = getOperation()->walk([&](Operation *op) {
       for (const Contract &contract : kContracts)
         if (contract.phase == phase && contract.isBroken(op)) {
           op->emitOpError("expected ") << contract.expected;

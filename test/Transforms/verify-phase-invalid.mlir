@@ -8,6 +8,7 @@
 // RUN: attn-opt %t/tile.mlir --attn-verify-phase=phase=tile --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/bufferize.mlir --attn-verify-phase=phase=bufferize --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/vector.mlir --attn-verify-phase=phase=vector --split-input-file --verify-diagnostics
+// RUN: attn-opt %t/steps.mlir --attn-verify-phase=phase=steps --split-input-file --verify-diagnostics
 // RUN: attn-opt %t/unknown.mlir --attn-verify-phase=phase=lunch --verify-diagnostics
 
 //--- canonicalize.mlir
@@ -149,9 +150,83 @@ func.func @f(%s: memref<4x8xf32>) {
   return
 }
 
+//--- steps.mlir
+
+// Nobody tells the producer that K has been read.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @kept(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    // expected-error @below {{expected an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; write attn.release %tile : …}}
+    attn.wait %token stages(%kt : !tile)
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    gpu.return
+  }
+}
+
+// -----
+
+// The stage that is released is the second one.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @late(%token: !attn.token, %kt: !tile) {
+    // expected-error @below {{expected an attn.release of each of its stages}}
+    attn.wait %token stages(%kt : !tile)
+    attn.wait %token stages(%kt : !tile)
+    attn.release %kt : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+// K is written while the product reads it.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @early(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    attn.wait %token stages(%kt : !tile)
+    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its attn.wait_product, found it not waited for or released; write attn.wait %token stages(%tile : …)}}
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>)
+        {async, contraction = #attn.contraction<scores>}
+    attn.release %kt : !tile
+    attn.wait_product %s : memref<16x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// K may not have arrived.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @unawaited(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile,
+                      %s: memref<16x16xf32>) {
+    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    gpu.return
+  }
+}
+
+// -----
+
+// The second product reads what the first one has given back.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @twice(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    attn.wait %token stages(%kt : !tile)
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    attn.release %kt : !tile
+    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    gpu.return
+  }
+}
+
 //--- unknown.mlir
 
-// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, fallback, analyze-mask, select-schedule, online, tile, bufferize, vector, nvvm, found 'lunch'}}
-func.func @f() {
-  return
+// expected-error @below {{attn-verify-phase: expected phase to be one of canonicalize, fallback, analyze-mask, select-schedule, online, tile, bufferize, vector, steps, nvvm, found 'lunch'}}
+module {
 }

@@ -406,18 +406,23 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "give GPU kernels with stages four warps that copy K and V";
   let description = [{
     One thread of them copies: a box of a tensor map at a time, into one of the stages of K or V that the schedule
-    counts (`stages`), as soon as all have read what the stage held. The other warps wait for a stage alone, and not for
-    each other. So barriers are erased. The kernel gets a parameter for each tensor map, and each copy of K and V its
-    map and where its rows begin in the tensor. The host encodes the maps in front of the launch, which has four more
-    warps.
+    counts (`stages`), as soon as all have released what the stage held. The other warps wait for a stage alone, and not
+    for each other, and release it behind the product that reads it. So barriers are erased, and Q has a wait of its own.
+    The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
+    tensor. The host encodes the maps in front of the launch, which has four more warps.
 
     Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, and views that are no
     slices of what the host knows. Their schedule then has one stage.
 
     ```mlir
     // before
+    attn.wait %q, %k
+    attn.product ins(%qt, %kt : …) outs(%s : …) {…}
     %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 : !attn.token
     // after
+    attn.wait %k stages(%kt : …)
+    attn.product ins(%qt, %kt : …) outs(%s : …) {…}
+    attn.release %kt : …
     %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 box(%arg4 : !llvm.ptr)[%b, %h, %j, %c0] : !attn.token
     ```
   }];
@@ -447,8 +452,11 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
     attn.product ins(%qt, %kt : …) outs(%s : …) {async, …}
     attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, …}
     attn.wait_product %s
+    attn.release %kt
     attn.row_max … attn.rescale … {deferred} attn.weights …
     attn.wait_product %acc
+    attn.release %vt
+    attn.rescale_acc %acc
     memref.copy %s, %p
     ```
   }];

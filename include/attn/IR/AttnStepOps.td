@@ -1,9 +1,9 @@
 //===- AttnStepOps.td - what an online_step is made of ------*- tablegen -*-===//
 //
 // Small ops on one tile each: products, the map of scores, the new maximum, the
-// rescale of the state and the weights; the gradients of scores; and the copies
-// that bring the tiles. attn-decompose-step makes them of an online_step or a
-// backward_step; a target lowers each by itself.
+// rescale of the state and the weights; the gradients of scores; the copies that
+// bring the tiles; and the roles of warps. attn-decompose-step makes them of an
+// online_step or a backward_step; a target lowers each by itself.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -61,8 +61,7 @@ def Attn_WaitProductOp : Attn_Op<"wait_product", [MemoryEffects<[MemRead, MemWri
   let summary = "until an asynchronous product has been computed";
   let description = [{
     The product is the last `attn.product … {async}` in front of it in its block whose output this is. Those that were
-    started before it have been computed as well, those after it may still be on their way. Then, where an
-    `attn.rescale … {deferred}` of the output stands between the two, its factor is applied.
+    started before it have been computed as well, those after it may still be on their way.
 
     ```mlir
     attn.product ins(%qt, %kt : …) outs(%s : memref<64x64xf32>) {async, contraction = #attn.contraction<scores>}
@@ -70,6 +69,8 @@ def Attn_WaitProductOp : Attn_Op<"wait_product", [MemoryEffects<[MemRead, MemWri
     attn.wait_product %s : memref<64x64xf32>
     …
     attn.wait_product %acc : memref<64x128xf32>
+    attn.release %vt : …
+    attn.rescale_acc %acc : memref<64x128xf32>
     ```
   }];
   let arguments = (ins AnyStridedMemRef:$output);
@@ -148,8 +149,8 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
     With `alpha = (row_max == -inf) ? 0 : exp(row_max - new_max)`: `acc' = alpha * acc`, `row_max' = new_max`,
     `row_sum' = alpha * row_sum`. The state stands for the same keys; `new_max` is no less than row_max.
 
-    With `deferred`, acc is the output of an asynchronous product that is still on its way. It is multiplied by alpha once
-    `attn.wait_product` has returned for it; row_max and row_sum change at once.
+    With `deferred`, acc is the output of an asynchronous product that is still on its way. `attn.rescale_acc` multiplies
+    it by alpha, behind its `attn.wait_product`; row_max and row_sum change at once.
 
     Domain: (batch…, query, value).
 
@@ -171,6 +172,23 @@ def Attn_RescaleOp : Attn_StructuredOp<"rescale"> {
         `outs` `(` $acc `,` $row_max `,` $row_sum `:` type($acc) `,` type($row_max) `,` type($row_sum) `)` attr-dict
         (`->` type($results)^)?
   }];
+}
+
+def Attn_RescaleAccOp : Attn_Op<"rescale_acc", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "acc times the factor of a deferred rescale";
+  let description = [{
+    The factor is that of the `attn.rescale … {deferred}` of acc between the asynchronous product of acc and its
+    `attn.wait_product`, which stands in front of this op in its block.
+
+    ```mlir
+    attn.rescale ins(%n : memref<64xf32>) outs(%acc, %m, %l : …) {deferred}
+    …
+    attn.wait_product %acc : memref<64x128xf32>
+    attn.rescale_acc %acc : memref<64x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$acc);
+  let assemblyFormat = "$acc attr-dict `:` type($acc)";
 }
 
 def Attn_WeightsOp : Attn_StructuredOp<"weights"> {
@@ -269,9 +287,10 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
 
     With `where`, one number of each row, lse, a row of -inf is 0: a row of dO without keys passes nothing on.
 
-    Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done: a
-    `gpu.barrier` or another wait stands between. How rows are copied (asynchronously, or loaded, converted and stored)
-    is the target's choice.
+    Nobody may read the tile before the wait, or write it, and whoever reads what it held has to be done. Without `box`,
+    a `gpu.barrier` or another wait stands between, and how rows are copied (asynchronously, or loaded, converted and
+    stored) is the target's choice. With `box`, the tile has stages: the copy fills the next one, as soon as each warp
+    that read it has released it (`attn.release`).
 
     Domain: (batch…, row, column).
 
@@ -303,23 +322,121 @@ def Attn_CopyOp : Attn_Op<"copy", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Attn_WaitOp : Attn_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "until the copies of the tokens have arrived, for all threads of the block";
+def Attn_WaitOp : Attn_Op<"wait", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until copies have arrived: those of the tokens for all threads, or the next stages for one warp";
   let description = [{
-    All threads of a block wait together: what any of them read or wrote before is read and written, and the tiles hold
-    what was copied. At most `pending` copies that were started after the last one of the tokens are still on their way:
-    a target that counts copies waits for the others. Without tokens it waits for all, those of
-    `attn.gather_pages` among them.
+    Without `stages`, all threads of a block wait together, all of the consumers where the block has a producer: what any
+    of them read or wrote before is read and written, and the tiles hold what was copied. At most `pending` copies that
+    were started after the last one of the tokens are still on their way: a target that counts copies waits for the
+    others. Without tokens it waits for all, those of `attn.gather_pages` among them.
+
+    With `stages`, tiles that a producer fills, each warp waits by itself, until the next stage of each of these tiles has
+    arrived. From there to its `attn.release`, the tile is that stage for this warp. The tokens are those of the copies;
+    the roles of `attn.warp_roles` have none, as each sees the ops of its own.
 
     * C9: pending is 0 or greater, and 0 without tokens.
 
     ```mlir
     attn.wait %k, %q {pending = 1 : i64}
+    attn.wait %k stages(%kt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
     ```
   }];
-  let arguments = (ins Variadic<Attn_TokenType>:$tokens, DefaultValuedAttr<I64Attr, "0">:$pending);
-  let assemblyFormat = "$tokens attr-dict";
+  let arguments = (ins Variadic<Attn_TokenType>:$tokens, Variadic<AnyStridedMemRef>:$stages,
+                       DefaultValuedAttr<I64Attr, "0">:$pending);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$tokens, CArg<"int64_t", "0">:$pending), [{
+    build($_builder, $_state, tokens, /*stages=*/::mlir::ValueRange(), pending);
+  }]>];
+  let assemblyFormat = "$tokens (`stages` `(` $stages^ `:` type($stages) `)`)? attr-dict";
   let hasVerifier = 1;
+}
+
+def Attn_ReleaseOp : Attn_Op<"release", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the warp has read a stage";
+  let description = [{
+    The warp has read the stage of the tile that its `attn.wait … stages` has waited for; the next wait is for the stage
+    behind it. The producer fills a stage again once each warp has released it. It stands behind the last reader: behind
+    an `attn.product`, or behind the `attn.wait_product` of one with `async`. `attn-verify-phase` refuses IR of the phase
+    `steps` where a wait has none.
+
+    ```mlir
+    attn.wait %k stages(%kt : memref<64x128xbf16, #gpu.address_space<workgroup>>)
+    attn.product ins(%qt, %kt : …) outs(%s : …) {contraction = #attn.contraction<scores>}
+    attn.release %kt : memref<64x128xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins AnyStridedMemRef:$tile);
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
+}
+
+//===----------------------------------------------------------------------===//
+// Roles of warps
+//===----------------------------------------------------------------------===//
+
+def Attn_TakeTurnOp : Attn_Op<"take_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "until it is the turn of the warps that multiply together";
+  let description = [{
+    Groups of warps that multiply together start their products one group after the other, so that one multiplies while
+    another computes its softmax. A group waits here until the one in front of it has passed the turn on
+    (`attn.pass_turn`); the last group is in front of the first one. All groups execute as many of each of the two ops.
+
+    ```mlir
+    attn.take_turn
+    attn.product ins(%qt, %kt : …) outs(%s : …) {async, contraction = #attn.contraction<scores>}
+    attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, contraction = #attn.contraction<values>}
+    attn.pass_turn
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Attn_PassTurnOp : Attn_Op<"pass_turn", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the turn to the next warps that multiply together";
+  let description = [{
+    The group behind this one may go on behind its `attn.take_turn`; the first group is behind the last one. With
+    `first`, the last group alone passes a turn, the first one of all.
+
+    ```mlir
+    attn.pass_turn first
+    ```
+  }];
+  let arguments = (ins UnitAttr:$first);
+  let assemblyFormat = "(`first` $first^)? attr-dict";
+}
+
+def Attn_WarpRolesOp : Attn_Op<"warp_roles", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "a program for the warps that copy, and one for the warps that multiply";
+  let description = [{
+    The first warps of the block, as many as the schedule says, are consumers. The others are producers, and one thread of
+    them executes the region of that name. The two communicate by the tiles: each of them has so many `stages`, which
+    `attn.copy … box` of the producer fills in turn and which the consumers wait for (`attn.wait … stages`) and release
+    (`attn.release`). Both begin with the first stage. `registers` is what a thread of the role has, where it is given;
+    otherwise each has what the kernel starts with.
+
+    ```mlir
+    attn.warp_roles stages(2 of %kt, %vt : memref<64x128xbf16, #gpu.address_space<workgroup>>, …)
+        producer(registers = 40) {
+      scf.for … {
+        attn.copy ins(%k : …) outs(%kt : …) box(%map : !llvm.ptr) [%b, %h, %j, %c0] : !attn.token
+        …
+      }
+    } consumer(registers = 232) {
+      scf.for … {
+        attn.wait stages(%kt : …)
+        attn.product ins(%qt, %kt : …) outs(%s : …) {contraction = #attn.contraction<scores>}
+        attn.release %kt : …
+        …
+      }
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyStridedMemRef>:$tiles, I64Attr:$stages, OptionalAttr<I64Attr>:$producer_registers,
+                       OptionalAttr<I64Attr>:$consumer_registers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let assemblyFormat = [{
+    `stages` `(` $stages `of` $tiles `:` type($tiles) `)` attr-dict
+        `producer` (`(` `registers` `=` $producer_registers^ `)`)? $producer
+        `consumer` (`(` `registers` `=` $consumer_registers^ `)`)? $consumer
+  }];
 }
 
 #endif // ATTN_IR_ATTNSTEPOPS_TD

@@ -593,7 +593,7 @@ def WidenFloatsPass : Pass<"attn-widen-floats", "::mlir::func::FuncOp"> {
   let options = [Option<"outputs", "outputs", "bool", "false", "Make what a kernel returns f64 as well">];
 }
 
-def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
+def VerifyPhasePass : Pass<"attn-verify-phase"> {
   let summary = "check the contract at the end of a phase";
   let description = [{
     After each phase of a pipeline some ops must be gone and some attributes present. This pass reports the op that
@@ -603,7 +603,9 @@ def VerifyPhasePass : Pass<"attn-verify-phase", "::mlir::func::FuncOp"> {
     chain after `fallback`, an `attn.sdpa` without key ranges or with a
     spelled-out mask after `analyze-mask`, without schedule after
     `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after
-    `bufferize`, any attn op after `vector` or `nvvm`.
+    `bufferize`, any attn op after `vector` or `nvvm`. In a kernel with a producer, rejects after `steps` an `attn.wait`
+    of a stage without an `attn.release` behind it, in front of the next wait of that tile, and an `attn.product` that
+    reads a stage which is not waited for or already released.
 
     ```mlir
     // attn-verify-phase{phase=select-schedule}

@@ -131,10 +131,12 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Case<InitStateOp>([&](auto op) { return lowerInitState(op); })
       .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
       .Case<WaitProductOp>([&](auto op) { return lowerWaitProduct(op); })
+      .Case<ReleaseOp>([&](auto op) { return lowerRelease(op); })
       .Case<memref::CopyOp>([&](auto op) { return keepWeights(op); })
       .Case<MapScoresOp>([&](auto op) { return lowerMapScores(op); })
       .Case<RowMaxOp>([&](auto op) { return lowerRowMax(op); })
       .Case<RescaleOp>([&](auto op) { return lowerRescale(op); })
+      .Case<RescaleAccOp>([&](auto op) { return lowerRescaleAcc(op); })
       .Case<WeightsOp>([&](auto op) { return lowerWeights(op); })
       .Case<MergeStatesOp>([&](auto op) { return lowerMergeStates(op); })
       .Case<FinalizeOp>([&](auto op) { return lowerFinalize(op); })
@@ -187,6 +189,9 @@ LogicalResult KernelLowering::run() {
     storeState(getState(acc, init), init);
   if (!started.empty())
     return started.front().op.emitOpError("expected an attn.wait_product of its output behind it, in its block");
+  if (!unscaled.empty())
+    return unscaled.front().op.emitOpError(
+        "expected an attn.rescale_acc of its output behind its attn.wait_product, as an attn.rescale is deferred");
   eraseTokens();
   for (Operation *op : llvm::reverse(ops))
     rewriter.eraseOp(op);

@@ -45,8 +45,9 @@ struct StepLoop {
   ProductOp scores, values;
   RescaleOp rescale;
   WeightsOp weights;
-  CopyOp copy; ///< of V
-  WaitOp wait; ///< for V
+  CopyOp copy;       ///< of V
+  WaitOp wait;       ///< for V
+  ReleaseOp release; ///< of V
 
   static std::optional<StepLoop> match(scf::ForOp loop);
 };
@@ -78,7 +79,8 @@ std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
   step.rescale = findOnly<RescaleOp>(body, [&](RescaleOp op) { return op.getAcc() == step.values.getOutput(); });
   step.weights = findOnly<WeightsOp>(body, [&](WeightsOp op) { return op.getOutput() == step.values.getLhs(); });
   step.copy = findOnly<CopyOp>(body, [&](CopyOp op) { return getRoot(op.getOutput()) == tile; });
-  if (!step.rescale || !step.weights || !step.copy)
+  step.release = findOnly<ReleaseOp>(body, [&](ReleaseOp op) { return op.getTile() == tile; });
+  if (!step.rescale || !step.weights || !step.copy || !step.release)
     return std::nullopt;
   step.wait = findOnly<WaitOp>(body, [&](WaitOp op) { return op.getTokens() == ValueRange(step.copy.getToken()); });
   bool isOutside = llvm::all_of(ArrayRef<Value>{step.values.getRhs(), step.values.getOutput()},
@@ -143,10 +145,12 @@ private:
 
   /// The values of the round before, whose copy has `token`.
   void createValues(Value token, bool isAsync) {
-    WaitOp::create(b, step.wait.getLoc(), token);
+    WaitOp::create(b, step.wait.getLoc(), token, step.wait.getStages());
     IRMapping mapping;
     mapping.map(step.values.getLhs(), weights);
     cast<ProductOp>(b.clone(*step.values, mapping)).setAsync(isAsync);
+    if (!isAsync)
+      b.clone(*step.release);
   }
 
   /// The scores and weights of a round; beside them, with `token`, the values of the one before. What the round yields,
@@ -156,7 +160,7 @@ private:
     mapping.map(loop.getInductionVar(), induction);
     mapping.map(loop.getRegionIterArgs(), inits);
     for (Operation &op : loop.getBody()->without_terminator()) {
-      if (&op == step.copy || &op == step.wait || &op == step.values)
+      if (&op == step.copy || &op == step.wait || &op == step.values || &op == step.release)
         continue;
       Operation *clone = b.clone(op, mapping);
       if (!token)
@@ -169,8 +173,11 @@ private:
       if (&op == step.rescale)
         cast<RescaleOp>(clone).setDeferred(true);
     }
-    if (token)
+    if (token) {
       WaitProductOp::create(b, step.values.getLoc(), step.values.getOutput());
+      b.clone(*step.release);
+      RescaleAccOp::create(b, step.rescale.getLoc(), step.values.getOutput());
+    }
     Operation *copy = b.clone(*step.copy, mapping);
     memref::CopyOp::create(b, step.weights.getLoc(), mapping.lookup(step.values.getLhs()), weights);
     SmallVector<Value> results;

@@ -22,23 +22,17 @@ using namespace mlir;
 using namespace attn;
 using namespace attn::nvvm;
 
-namespace {
-/// Registers of a thread of each role, by the warps that consume.
-struct RoleRegisters {
-  int64_t consumers, ofProducer, ofConsumer;
-};
-} // namespace
 static constexpr RoleRegisters kRoleRegisters[] = {{8, 40, 232}, {12, 32, 160}};
 /// Of a multiprocessor, and of a thread at most.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255;
 
-static const RoleRegisters *findRegisters(int64_t consumers) {
+const RoleRegisters *attn::nvvm::findRoleRegisters(int64_t consumers) {
   const auto *found = llvm::find_if(kRoleRegisters, [&](const auto &row) { return row.consumers == consumers; });
   return found == std::end(kRoleRegisters) ? nullptr : found;
 }
 
 int64_t attn::nvvm::getConsumerRegisters(int64_t consumers, int64_t threads) {
-  const RoleRegisters *found = findRegisters(consumers);
+  const RoleRegisters *found = findRoleRegisters(consumers);
   return found ? found->ofConsumer : std::min(kMostRegisters, kRegisters / threads);
 }
 
@@ -157,23 +151,6 @@ void attn::nvvm::passTurn(WarpBuilder &wb) {
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// The copy whose token this is, which loops may carry.
-static CopyOp findCopy(Value token) {
-  while (token) {
-    if (auto argument = dyn_cast<BlockArgument>(token)) {
-      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      token = loop ? loop.getTiedLoopInit(argument)->get() : Value();
-    } else if (auto loop = token.getDefiningOp<scf::ForOp>()) {
-      token = loop.getInitArgs()[cast<OpResult>(token).getResultNumber()];
-    } else if (auto branch = token.getDefiningOp<scf::IfOp>()) {
-      token = branch.thenYield().getOperand(cast<OpResult>(token).getResultNumber());
-    } else {
-      return token.getDefiningOp<CopyOp>();
-    }
-  }
-  return {};
-}
-
 bool attn::nvvm::hasProducer(gpu::GPUFuncOp kernel) {
   auto findBox = [](CopyOp copy) { return copy.getTensorMap() ? WalkResult::interrupt() : WalkResult::advance(); };
   return kernel.walk(findBox).wasInterrupted();
@@ -184,11 +161,22 @@ const TileRing *KernelLowering::findRing(Value memref) const {
   return found == rings.end() ? nullptr : &found->second;
 }
 
-void KernelLowering::waitForStages(WaitOp op) {
-  for (Value token : op.getTokens())
-    if (CopyOp copy = findCopy(token))
-      if (const TileRing *ring = findRing(copy.getOutput()))
-        ring->waitFor(wb, /*isEmpty=*/false);
+LogicalResult KernelLowering::waitForStages(WaitOp op) {
+  for (Value tile : op.getStages()) {
+    const TileRing *ring = findRing(tile);
+    if (!ring)
+      return op.emitOpError("expected stages of tiles that a producer fills; run attn-specialize-warps");
+    ring->waitFor(wb, /*isEmpty=*/false);
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
+  const TileRing *ring = findRing(op.getTile());
+  if (!ring)
+    return op.emitOpError("expected a tile that a producer fills; run attn-specialize-warps");
+  ring->release(wb);
+  return success();
 }
 
 LogicalResult KernelLowering::copyByProducer(CopyOp op) {
@@ -244,7 +232,7 @@ void KernelLowering::splitRoles() {
   consumer->getOperations().splice(consumer->begin(), body.getOperations(), first->getIterator(),
                                    body.getTerminator()->getIterator());
   wb.b.setInsertionPointToStart(roles.elseBlock());
-  const RoleRegisters *registers = findRegisters(consumers);
+  const RoleRegisters *registers = findRoleRegisters(consumers);
   if (registers)
     setRegisters(wb, "dec", registers->ofProducer);
   auto copies = scf::IfOp::create(wb.b, wb.loc, isEqual(wb.thread, wb.threads), /*withElseRegion=*/false);

@@ -28,6 +28,12 @@ constexpr llvm::StringLiteral kEncodeMap = "attn_cuda_encode_map";
 /// Bytes of a tensor map, and what its address is a multiple of.
 constexpr int64_t kMapBytes = 128, kMapAlignment = 64;
 
+/// Registers of a thread of each role, by the warps that consume.
+struct RoleRegisters {
+  int64_t consumers, ofProducer, ofConsumer;
+};
+/// Null where each role has what the kernel starts with.
+const RoleRegisters *findRoleRegisters(int64_t consumers);
 /// Registers of a thread where `consumers` warps multiply, of a block with `threads` in all.
 int64_t getConsumerRegisters(int64_t consumers, int64_t threads);
 

@@ -7,8 +7,8 @@
 //
 // Before: attn-pipeline-copies. After: the same ops, without barriers. Kernels with a
 // producer have a parameter for each tensor map, and their copies of K and V name one
-// and where they begin in its tensor. Their launches have four more warps, and the
-// maps, which the host encodes.
+// and where they begin in its tensor. Each warp waits for stages of K and V and
+// releases them. Launches have four more warps, and the maps, which the host encodes.
 //
 // Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,6 +63,23 @@ static bool isKnownToHost(Value view, gpu::GPUFuncOp kernel) {
                     return !argument || argument.getOwner() == entry;
                   });
          });
+}
+
+/// The copy whose token this is, which loops may carry.
+static CopyOp findCopy(Value token) {
+  while (token) {
+    if (auto argument = dyn_cast<BlockArgument>(token)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      token = loop ? loop.getTiedLoopInit(argument)->get() : Value();
+    } else if (auto loop = token.getDefiningOp<scf::ForOp>()) {
+      token = loop.getInitArgs()[cast<OpResult>(token).getResultNumber()];
+    } else if (auto branch = token.getDefiningOp<scf::IfOp>()) {
+      token = branch.thenYield().getOperand(cast<OpResult>(token).getResultNumber());
+    } else {
+      return token.getDefiningOp<CopyOp>();
+    }
+  }
+  return {};
 }
 
 namespace {
@@ -126,6 +143,11 @@ public:
     }
     // Stages say when a tile may be read, or filled.
     kernel.walk([](gpu::BarrierOp barrier) { barrier.erase(); });
+    createWaits();
+    kernel.walk([&](ProductOp product) {
+      b.setInsertionPointAfter(product);
+      ReleaseOp::create(b, product.getLoc(), getRoot(product.getRhs()));
+    });
     int32_t threads = schedule.getThreads() + kProducerThreads;
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
     for (gpu::LaunchFuncOp launch : launches) {
@@ -267,6 +289,29 @@ private:
       addOffset(getRowDim(source, dims), copy.getFirst());
     copy.getTensorMapMutable().assign(map);
     copy.getBeginMutable().assign(getValueOrCreateConstantIndexOp(b, copy.getLoc(), begin));
+  }
+
+  /// Waits are of a warp, for stages of K and V. The consumers wait together for Q, where they copy it.
+  void createWaits() {
+    kernel.walk([](WaitOp wait) {
+      SmallVector<Value> tokens, stages;
+      for (Value token : wait.getTokens())
+        if (CopyOp copy = findCopy(token); copy && copy.getTensorMap()) {
+          tokens.push_back(token);
+          stages.push_back(getRoot(copy.getOutput()));
+        }
+      if (stages.empty())
+        return wait.erase();
+      wait.getTokensMutable().assign(tokens);
+      wait.getStagesMutable().assign(stages);
+      wait.setPending(0);
+    });
+    kernel.walk([&](CopyOp copy) {
+      if (copy.getTensorMap())
+        return;
+      b.setInsertionPointAfter(copy);
+      WaitOp::create(b, copy.getLoc(), copy.getToken());
+    });
   }
 
   gpu::GPUFuncOp kernel;

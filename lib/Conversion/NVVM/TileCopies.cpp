@@ -59,23 +59,12 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
         });
   }
   wb.commitCopies();
-  // Waits are for stages of the producer.
-  if (!rings.empty())
-    waitForCopies();
   return success();
 }
 
-void KernelLowering::waitForCopies() {
-  wb.waitForCopies(0);
-  wb.publishToProducts();
-  wb.barrier();
-}
-
 LogicalResult KernelLowering::lowerWait(WaitOp op) {
-  if (!rings.empty()) {
-    waitForStages(op);
-    return success();
-  }
+  if (!op.getStages().empty())
+    return waitForStages(op);
   wb.waitForCopies(op.getPending());
   if (wb.instruction.readsPanels())
     wb.publishToProducts();

@@ -89,8 +89,6 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
       }
     }
   }
-  if (ring && !op.getAsync())
-    ring->release(wb);
   return success();
 }
 
@@ -118,16 +116,27 @@ LogicalResult KernelLowering::lowerWaitProduct(WaitProductOp op) {
   int64_t pending = started.end() - found - 1;
   started.erase(found);
   Values acc = finishProduct(wb, product.acc, pending);
-  if (const TileRing *ring = findRing(product.op.getRhs()))
-    ring->release(wb);
   if (product.op.getContraction() == Contraction::Scores) {
     scoreTiles[op.getOutput()].values = acc;
     return success();
   }
-  TileState &state = getState(op.getOutput(), product.op);
-  setAcc(wb, state, acc);
+  setAcc(wb, getState(op.getOutput(), product.op), acc);
   if (product.rescales)
-    wb.when(product.rescales, [&] { scaleAcc(wb, state, product.alphas); });
+    unscaled.push_back(std::move(product));
+  return success();
+}
+
+LogicalResult KernelLowering::lowerRescaleAcc(RescaleAccOp op) {
+  auto *found = llvm::find_if(unscaled, [&](const StartedProduct &product) {
+    return ProductOp(product.op).getOutput() == op.getAcc() && product.op->getBlock() == op->getBlock();
+  });
+  if (found == unscaled.end())
+    return op.emitOpError(
+        "expected an attn.wait_product of acc in front of it, in its block, behind an attn.rescale with "
+        "deferred");
+  StartedProduct product = std::move(*found);
+  unscaled.erase(found);
+  wb.when(product.rescales, [&] { scaleAcc(wb, getState(op.getAcc(), product.op), product.alphas); });
   return success();
 }
 

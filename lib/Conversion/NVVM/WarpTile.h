@@ -238,8 +238,8 @@ private:
   const TileRing *findRing(mlir::Value memref) const;
   bool isOfProducer(mlir::Operation *op) const { return producer && producer->isProperAncestor(op); }
   mlir::LogicalResult copyByProducer(CopyOp op);
-  void waitForStages(WaitOp op);
-  void waitForCopies();
+  mlir::LogicalResult waitForStages(WaitOp op);
+  mlir::LogicalResult lowerRelease(ReleaseOp op);
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerCopy(CopyOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
@@ -247,6 +247,7 @@ private:
   mlir::LogicalResult lowerInitState(InitStateOp op);
   mlir::LogicalResult lowerProduct(ProductOp op);
   mlir::LogicalResult lowerWaitProduct(WaitProductOp op);
+  mlir::LogicalResult lowerRescaleAcc(RescaleAccOp op);
   mlir::LogicalResult keepWeights(mlir::memref::CopyOp op);
   mlir::LogicalResult lowerMapScores(MapScoresOp op);
   mlir::LogicalResult lowerRowMax(RowMaxOp op);
@@ -285,6 +286,7 @@ private:
   llvm::DenseMap<mlir::Value, RowTile> rowTiles;
   llvm::DenseMap<mlir::Value, RegisterArray> keptWeights; ///< packed, from round to round, by tile
   llvm::SmallVector<StartedProduct> started;              ///< in their order
+  llvm::SmallVector<StartedProduct> unscaled;             ///< that wait for their attn.rescale_acc
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
   mlir::Operation *producer = nullptr;          ///< what its thread executes

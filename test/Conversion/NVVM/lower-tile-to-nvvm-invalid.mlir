@@ -135,6 +135,43 @@ gpu.module @kernels {
 
 // -----
 
+// A stage of a tile that no producer fills.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @stage(%token: !attn.token, %k: !tile) kernel attributes {attn.schedule = #schedule} {
+    // expected-error @below {{expected stages of tiles that a producer fills; run attn-specialize-warps}}
+    attn.wait %token stages(%k : !tile)
+    gpu.return
+  }
+}
+
+// -----
+
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @release(%k: !tile) kernel attributes {attn.schedule = #schedule} {
+    // expected-error @below {{expected a tile that a producer fills; run attn-specialize-warps}}
+    attn.release %k : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+// No factor is left for acc.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+gpu.module @kernels {
+  gpu.func @rescale(%a: memref<64x32xf32>) kernel attributes {attn.schedule = #schedule} {
+    // expected-error @below {{expected an attn.wait_product of acc in front of it, in its block, behind an attn.rescale with deferred}}
+    attn.rescale_acc %a : memref<64x32xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // Weights are kept for a product of another round.
 #schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
 !query = memref<64x32xbf16, #gpu.address_space<workgroup>>
@@ -209,6 +246,30 @@ gpu.module @kernels {
     attn.row_max ins(%s, %m : memref<16x16xf32>, memref<16xf32>) outs(%n : memref<16xf32>)
     // expected-error @below {{expected an attn.product with async of acc in front of it, in its block, beside deferred}}
     attn.rescale ins(%n : memref<16xf32>) outs(%a, %m, %l : memref<16x32xf32>, memref<16xf32>, memref<16xf32>) {deferred}
+    gpu.return
+  }
+}
+
+// -----
+
+// acc keeps the maximum that it had.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @unscaled(%s: memref<64x16xf32>, %a: memref<64x32xf32>, %m: memref<64xf32>, %l: memref<64xf32>,
+                     %n: memref<64xf32>) kernel attributes {attn.schedule = #schedule} {
+    %q = memref.alloc() : memref<64x32xbf16, #gpu.address_space<workgroup>>
+    %k = memref.alloc() : !tile
+    %v = memref.alloc() : !tile
+    attn.init_state outs(%a, %m, %l : memref<64x32xf32>, memref<64xf32>, memref<64xf32>)
+    attn.product ins(%q, %k : memref<64x32xbf16, #gpu.address_space<workgroup>>, !tile) outs(%s : memref<64x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    // expected-error @below {{expected an attn.rescale_acc of its output behind its attn.wait_product, as an attn.rescale is deferred}}
+    attn.product ins(%s, %v : memref<64x16xf32>, !tile) outs(%a : memref<64x32xf32>)
+        {accumulate, async, contraction = #attn.contraction<values>}
+    attn.row_max ins(%s, %m : memref<64x16xf32>, memref<64xf32>) outs(%n : memref<64xf32>)
+    attn.rescale ins(%n : memref<64xf32>) outs(%a, %m, %l : memref<64x32xf32>, memref<64xf32>, memref<64xf32>) {deferred}
+    attn.wait_product %a : memref<64x32xf32>
     gpu.return
   }
 }

@@ -1,5 +1,5 @@
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-overlap-products | FileCheck %s
+// RUN:   --attn-overlap-products --attn-verify-phase=phase=steps | FileCheck %s
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
 // RUN:   --attn-overlap-products --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=NVVM
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-overlap-products \
@@ -25,8 +25,9 @@
 //       CHECK:   %[[P:.*]] = memref.alloca() : memref<1x1x64x16xf32>
 //       CHECK:   %[[ANY:.*]] = arith.cmpi slt, %c0, %[[UPPER:.*]] : index
 //       CHECK:   scf.if %[[ANY]] -> (!attn.token) {
-//       CHECK:     attn.wait %{{.*}}, %[[K0]]
+//       CHECK:     attn.wait %[[K0]] stages(%[[KT:.*]] : memref
 //       CHECK:     attn.product {{.*}}{contraction = #attn.contraction<scores>
+//  CHECK-NEXT:     attn.release %[[KT]]
 //       CHECK:     %[[K1:.*]] = attn.copy {{.*}}box(%arg4 :
 //       CHECK:     attn.row_max
 //       CHECK:     attn.rescale
@@ -35,21 +36,25 @@
 //       CHECK:     %[[V0:.*]] = attn.copy {{.*}}box(%arg5 :
 //       CHECK:     memref.copy %[[S0]], %[[P]]
 //       CHECK:     %[[LAST:.*]]:2 = scf.for %{{.*}} = %c16{{.*}} to %[[UPPER]] {{.*}} iter_args(%[[K:.*]] = %[[K1]], %[[V:.*]] = %[[V0]])
-//       CHECK:       attn.wait %{{.*}}, %[[K]]
+//       CHECK:       attn.wait %[[K]] stages(%[[KT]] : memref
 //       CHECK:       attn.product {{.*}} outs(%[[S:[^ ]*]] : {{.*}}{async, contraction = #attn.contraction<scores>
-//  CHECK-NEXT:       attn.wait %[[V]]
+//  CHECK-NEXT:       attn.wait %[[V]] stages(%[[VT:.*]] : memref
 //  CHECK-NEXT:       attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, async, contraction = #attn.contraction<values>
 //  CHECK-NEXT:       attn.wait_product %[[S]] :
+//  CHECK-NEXT:       attn.release %[[KT]] :
 //       CHECK:       %[[NEXT_K:.*]] = attn.copy {{.*}}box(%arg4 :
 //       CHECK:       attn.row_max
 //       CHECK:       attn.rescale {{.*}}{deferred
 //       CHECK:       attn.weights
 //  CHECK-NEXT:       attn.wait_product %[[ACC]] :
+//  CHECK-NEXT:       attn.release %[[VT]] :
+//  CHECK-NEXT:       attn.rescale_acc %[[ACC]] :
 //  CHECK-NEXT:       %[[NEXT_V:.*]] = attn.copy {{.*}}box(%arg5 :
 //  CHECK-NEXT:       memref.copy %[[S]], %[[P]]
 //  CHECK-NEXT:       scf.yield %[[NEXT_K]], %[[NEXT_V]]
-//       CHECK:     attn.wait %[[LAST]]#1
+//       CHECK:     attn.wait %[[LAST]]#1 stages(%[[VT]] :
 //  CHECK-NEXT:     attn.product ins(%[[P]], {{.*}} outs(%[[ACC]] : {{.*}}{accumulate, contraction
+//  CHECK-NEXT:     attn.release %[[VT]] :
 //  CHECK-NEXT:     scf.yield %[[LAST]]#0
 //       CHECK:   } else {
 //  CHECK-NEXT:     scf.yield %[[K0]]

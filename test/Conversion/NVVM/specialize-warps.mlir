@@ -17,20 +17,26 @@
 #schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
 
 // Four warps multiply and four more produce. Boxes of K and V are of the maps' parameters and begin where the slices
-// do; the next K is 16 rows further. All warps copy Q. Stages stand in the place of barriers.
+// do; the next K is 16 rows further. All warps copy Q, and wait for it together. Stages stand in the place of barriers:
+// a warp waits for one of K or V, and releases it behind the product that reads it.
 // CHECK-LABEL: gpu.func @sdpa_kernel(
 //  CHECK-SAME:     %[[K_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %[[V_MAP:[a-z0-9]*]]: !llvm.ptr {llvm.align
 //  CHECK-SAME:     known_block_size = array<i32: 256, 1, 1>
 //   CHECK-NOT:   gpu.barrier
 //       CHECK:   %[[HEAD:.*]] = arith.index_castui
-//       CHECK:   attn.copy ins(%{{.*}}) outs(%{{.*}} : memref<1x1x64x32xbf16, #gpu.address_space<workgroup>>) {maps
+//       CHECK:   %[[Q:.*]] = attn.copy ins(%{{.*}}) outs(%{{.*}} : memref<1x1x64x32xbf16, #gpu.address_space<workgroup>>) {maps
+//  CHECK-NEXT:   attn.wait %[[Q]]{{$}}
 //       CHECK:   %[[FIRST:.*]] = attn.copy {{.*}} from %c0 box(%[[K_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %c0, %c0]
 //       CHECK:   scf.for %[[KEY:[a-z0-9]*]] = %c0 to %c64 step %c16 iter_args(%[[K:.*]] = %[[FIRST]])
-//       CHECK:     attn.wait %{{.*}}, %[[K]]
+//       CHECK:     attn.wait %[[K]] stages(%[[KT:.*]] : memref<1x1x16x32xbf16, #gpu.address_space<workgroup>>)
 //       CHECK:     %[[V:.*]] = attn.copy {{.*}} box(%[[V_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %[[KEY]], %c0]
-//       CHECK:     attn.wait %[[V]]
+//       CHECK:     attn.product {{.*}}, %[[KT]] :
+//  CHECK-NEXT:     attn.release %[[KT]] : memref<1x1x16x32xbf16, #gpu.address_space<workgroup>>
+//       CHECK:     attn.wait %[[V]] stages(%[[VT:.*]] : memref
 //       CHECK:     %[[NEXT:.*]] = arith.addi %[[KEY]], %c16
 //       CHECK:     attn.copy {{.*}} box(%[[K_MAP]] : !llvm.ptr) [%c0, %[[HEAD]], %[[NEXT]], %c0]
+//       CHECK:     attn.product {{.*}}, %[[VT]] :
+//  CHECK-NEXT:     attn.release %[[VT]] :
 //   CHECK-NOT:   gpu.barrier
 // The host encodes a map of all of K and one of V, and launches 256 threads.
 // CHECK-LABEL: func.func @sdpa(

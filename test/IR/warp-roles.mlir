@@ -1,0 +1,43 @@
+// What warps of two roles say to each other, printed and parsed again.
+// RUN: attn-opt %s | attn-opt | FileCheck %s
+// RUN: attn-opt %s --mlir-print-op-generic | attn-opt | FileCheck %s
+
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+
+// CHECK-LABEL: func @roles(
+//       CHECK:   attn.warp_roles stages(2 of %[[K:.*]] : memref<16x32xbf16, #gpu.address_space<workgroup>>) producer(registers = 40) {
+//       CHECK:     attn.copy {{.*}} box(%{{.*}} : !llvm.ptr) [%{{.*}}, %{{.*}}] : !attn.token
+//       CHECK:   } consumer(registers = 232) {
+//  CHECK-NEXT:     attn.pass_turn first
+//  CHECK-NEXT:     attn.wait stages(%[[K]] : memref<16x32xbf16, #gpu.address_space<workgroup>>)
+//  CHECK-NEXT:     attn.take_turn
+//       CHECK:     attn.product
+//  CHECK-NEXT:     attn.pass_turn{{$}}
+//  CHECK-NEXT:     attn.release %[[K]] : memref<16x32xbf16, #gpu.address_space<workgroup>>
+//  CHECK-NEXT:   }
+func.func @roles(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+  attn.warp_roles stages(2 of %kt : !tile) producer(registers = 40) {
+    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+  } consumer(registers = 232) {
+    attn.pass_turn first
+    attn.wait stages(%kt : !tile)
+    attn.take_turn
+    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    attn.pass_turn
+    attn.release %kt : !tile
+  }
+  return
+}
+
+// Roles that keep the registers of the kernel, and a wait with its tokens.
+// CHECK-LABEL: func @plain(
+//       CHECK:   attn.warp_roles stages(3 of %[[K:.*]], %[[V:.*]] : {{.*}}) producer {
+//       CHECK:   } consumer {
+//       CHECK:   attn.wait %[[FIRST:.*]], %[[SECOND:.*]] stages(%[[K]], %[[V]] : memref
+func.func @plain(%first: !attn.token, %second: !attn.token, %kt: !tile, %vt: !tile) {
+  attn.warp_roles stages(3 of %kt, %vt : !tile, !tile) producer {
+  } consumer {
+  }
+  attn.wait %first, %second stages(%kt, %vt : !tile, !tile)
+  return
+}
