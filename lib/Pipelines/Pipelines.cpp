@@ -198,6 +198,7 @@ static void buildStepsPhase(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createSpecializeWarpsPass({options.gpu.target}));
   pm.nest<gpu::GPUModuleOp>().addPass(createOverlapProductsPass());
   pm.addPass(createMakePersistentPass());
+  pm.addNestedPass<gpu::GPUModuleOp>(createSplitRolesPass());
   pm.addNestedPass<gpu::GPUModuleOp>(createVerifyPhasePass({getPhaseName(Phase::Steps).str()}));
 }
 

@@ -111,6 +111,12 @@ bool readsNoStage(Operation *op) {
   return false;
 }
 
+bool isOutsideOfProducer(Operation *op) {
+  auto copy = dyn_cast<CopyOp>(op);
+  auto roles = op->getParentOfType<WarpRolesOp>();
+  return copy && copy.getTensorMap() && !(roles && roles.getProducer().isAncestor(op->getParentRegion()));
+}
+
 const Contract kContracts[] = {
     {"canonicalize",
      [](Operation *op) { return lacksScale(op) && ShapedType::isDynamic(getStaticSize(op, DimKind::HeadSize)); },
@@ -160,12 +166,13 @@ const Contract kContracts[] = {
     {"bufferize", isTensorOp, "no tensors after phase bufferize; run one-shot-bufferize"},
     {"vector", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase vector; no CPU lowering took it (attn-lower-tile-to-vector, attn-lower-to-reference)"},
+    {"steps", isOutsideOfProducer, "the producer of an attn.warp_roles around a copy of a box; run attn-split-roles"},
     {"steps", keepsStage,
      "an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; "
      "write attn.release %tile : …"},
     {"steps", readsNoStage,
      "an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its "
-     "attn.wait_product, found it not waited for or released; write attn.wait %token stages(%tile : …)"},
+     "attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)"},
     {"nvvm", [](Operation *op) { return isOfDialect<AttnDialect>(op); },
      "no attn op after phase nvvm; only attention has GPU kernels, compile the rest for the host"},
 };

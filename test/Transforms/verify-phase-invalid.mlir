@@ -156,10 +156,13 @@ func.func @f(%s: memref<4x8xf32>) {
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @kept(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
-    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
-    // expected-error @below {{expected an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; write attn.release %tile : …}}
-    attn.wait %token stages(%kt : !tile)
-    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    attn.warp_roles stages(2 of %kt : !tile) producer {
+      %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    } consumer {
+      // expected-error @below {{expected an attn.release of each of its stages behind the last reader, in front of the next wait of the tile, found none; write attn.release %tile : …}}
+      attn.wait stages(%kt : !tile)
+      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    }
     gpu.return
   }
 }
@@ -184,13 +187,16 @@ gpu.module @kernels {
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @early(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
-    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
-    attn.wait %token stages(%kt : !tile)
-    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its attn.wait_product, found it not waited for or released; write attn.wait %token stages(%tile : …)}}
-    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>)
-        {async, contraction = #attn.contraction<scores>}
-    attn.release %kt : !tile
-    attn.wait_product %s : memref<16x16xf32>
+    attn.warp_roles stages(2 of %kt : !tile) producer {
+      %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    } consumer {
+      attn.wait stages(%kt : !tile)
+      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it, and its attn.release behind it, or behind its attn.wait_product, found it not waited for or released; write attn.wait stages(%tile : …)}}
+      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>)
+          {async, contraction = #attn.contraction<scores>}
+      attn.release %kt : !tile
+      attn.wait_product %s : memref<16x16xf32>
+    }
     gpu.return
   }
 }
@@ -202,9 +208,12 @@ gpu.module @kernels {
 gpu.module @kernels {
   gpu.func @unawaited(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile,
                       %s: memref<16x16xf32>) {
-    %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
-    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
-    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    attn.warp_roles stages(2 of %kt : !tile) producer {
+      %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    } consumer {
+      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
+      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    }
     gpu.return
   }
 }
@@ -215,12 +224,27 @@ gpu.module @kernels {
 !tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
 gpu.module @kernels {
   gpu.func @twice(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %qt: !tile, %kt: !tile, %s: memref<16x16xf32>) {
+    attn.warp_roles stages(2 of %kt : !tile) producer {
+      %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
+    } consumer {
+      attn.wait stages(%kt : !tile)
+      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+      attn.release %kt : !tile
+      // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
+      attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// All threads would start the copy.
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @everywhere(%k: memref<16x32xbf16>, %map: !llvm.ptr, %i: index, %kt: !tile) {
+    // expected-error @below {{expected the producer of an attn.warp_roles around a copy of a box; run attn-split-roles}}
     %token = attn.copy ins(%k : memref<16x32xbf16>) outs(%kt : !tile) box(%map : !llvm.ptr) [%i, %i] : !attn.token
-    attn.wait %token stages(%kt : !tile)
-    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
-    attn.release %kt : !tile
-    // expected-error @below {{expected an attn.wait of the stage that rhs is in front of it}}
-    attn.product ins(%qt, %kt : !tile, !tile) outs(%s : memref<16x16xf32>) {contraction = #attn.contraction<scores>}
     gpu.return
   }
 }

@@ -409,7 +409,8 @@ def SpecializeWarpsPass : Pass<"attn-specialize-warps", "::mlir::ModuleOp"> {
     counts (`stages`), as soon as all have released what the stage held. The other warps wait for a stage alone, and not
     for each other, and release it behind the product that reads it. So barriers are erased, and Q has a wait of its own.
     The kernel gets a parameter for each tensor map, and each copy of K and V its map and where its rows begin in the
-    tensor. The host encodes the maps in front of the launch, which has four more warps.
+    tensor. The host encodes the maps in front of the launch, which has four more warps. What each warp executes is split
+    later, by attn-split-roles.
 
     Skips, with a remark, kernels whose rows no tensor map describes: converted ones, pages, and views that are no
     slices of what the host knows. Their schedule then has one stage.
@@ -441,7 +442,8 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
         products  │ S0 │    │ S1 = Q K1 │ acc += P0 V0 │ S2 = Q K2 │ acc += P1 V1 │ …
         threads   │    │ P0 │           │ P1           │           │ P2
 
-    Weights are kept from round to round in a tile of their own. acc is rescaled once it has been added to.
+    Weights are kept from round to round in a tile of their own. acc is rescaled once it has been added to. Groups of
+    warps take turns to start their products, where the head size is small enough for the softmax to be as long.
 
     ```mlir
     // before
@@ -449,8 +451,10 @@ def OverlapProductsPass : Pass<"attn-overlap-products", "::mlir::gpu::GPUModuleO
     attn.row_max … attn.rescale … attn.weights …
     attn.product ins(%s, %vt : …) outs(%acc : …) {accumulate, …}
     // after
+    attn.take_turn
     attn.product ins(%qt, %kt : …) outs(%s : …) {async, …}
     attn.product ins(%p, %vt : …) outs(%acc : …) {accumulate, async, …}
+    attn.pass_turn
     attn.wait_product %s
     attn.release %kt
     attn.row_max … attn.rescale … {deferred} attn.weights …
@@ -486,6 +490,30 @@ def MakePersistentPass : Pass<"attn-make-persistent", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect"];
+}
+
+def SplitRolesPass : Pass<"attn-split-roles", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "a program for each role of the warps of a GPU kernel";
+  let description = [{
+    The ops of a kernel with a producer become the two regions of an `attn.warp_roles`: the copies of K and V, with the
+    loops and branches around them, and all the rest with the same loops. Each role counts its stages by itself, so no
+    tokens are left. Four warps that only copy need few registers, and the others get them.
+
+    Leaves kernels without a producer alone.
+
+    ```mlir
+    // before
+    attn.wait %k stages(%kt : …)
+    %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 box(%arg4 : !llvm.ptr)[%b, %h, %j, %c0] : !attn.token
+    // after
+    attn.warp_roles stages(2 of %kt, %vt : …) producer(registers = 40) {
+      %next = attn.copy ins(%rest : …) outs(%kt : …) from %c64 box(%arg4 : !llvm.ptr)[%b, %h, %j, %c0] : !attn.token
+    } consumer(registers = 232) {
+      attn.wait stages(%kt : …)
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
 def LowerTileToNvvmPass : Pass<"attn-lower-tile-to-nvvm", "::mlir::gpu::GPUModuleOp"> {

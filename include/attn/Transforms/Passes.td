@@ -605,7 +605,8 @@ def VerifyPhasePass : Pass<"attn-verify-phase"> {
     `select-schedule`, and any after `online`; an untiled `attn.online_step` after `tile`, a tensor after
     `bufferize`, any attn op after `vector` or `nvvm`. In a kernel with a producer, rejects after `steps` an `attn.wait`
     of a stage without an `attn.release` behind it, in front of the next wait of that tile, and an `attn.product` that
-    reads a stage which is not waited for or already released.
+    reads a stage which is not waited for or already released, and a copy of a box that is not in the role of the
+    producer.
 
     ```mlir
     // attn-verify-phase{phase=select-schedule}

@@ -117,9 +117,6 @@ LogicalResult KernelLowering::placeTiles() {
 }
 
 LogicalResult KernelLowering::lower(Operation *op) {
-  // The producer has what the consumers have not.
-  if (isOfProducer(op) && !(isa<CopyOp>(op) && cast<CopyOp>(op).getTensorMap()))
-    return success();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<CopyOp>([&](auto op) { return lowerCopy(op); })
       .Case<GatherPagesOp>([&](auto op) { return lowerGatherPages(op); })
@@ -132,6 +129,11 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Case<ProductOp>([&](auto op) { return lowerProduct(op); })
       .Case<WaitProductOp>([&](auto op) { return lowerWaitProduct(op); })
       .Case<ReleaseOp>([&](auto op) { return lowerRelease(op); })
+      .Case<TakeTurnOp>([&](auto op) {
+        // A product computes where its tiles are in front of its turn.
+        return isa_and_present<ProductOp>(op->getNextNode()) ? success() : lowerTakeTurn();
+      })
+      .Case<PassTurnOp>([&](auto op) { return lowerPassTurn(op); })
       .Case<memref::CopyOp>([&](auto op) { return keepWeights(op); })
       .Case<MapScoresOp>([&](auto op) { return lowerMapScores(op); })
       .Case<RowMaxOp>([&](auto op) { return lowerRowMax(op); })
@@ -162,7 +164,9 @@ static void unroll(scf::ForOp loop, int32_t rounds) {
 LogicalResult KernelLowering::run() {
   if (failed(placeTiles()))
     return failure();
-  splitRoles();
+  FailureOr<scf::ForOp> tileLoop = lowerRoles();
+  if (failed(tileLoop))
+    return failure();
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     bool isTileOp = isOfDialect<AttnDialect>(op) && !isa<IndexOp, YieldOp>(op);
@@ -179,6 +183,11 @@ LogicalResult KernelLowering::run() {
       unroll(loop, kMergesAtOnce);
   });
   for (Operation *op : ops) {
+    if (*tileLoop && (*tileLoop)->isProperAncestor(op)) {
+      wb.b.setInsertionPointToStart(tileLoop->getBody());
+      wb.placeAgain();
+      tileLoop = scf::ForOp();
+    }
     wb.b.setInsertionPoint(op);
     wb.loc = op->getLoc();
     if (failed(lower(op)))

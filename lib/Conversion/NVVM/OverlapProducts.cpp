@@ -93,7 +93,8 @@ std::optional<StepLoop> StepLoop::match(scf::ForOp loop) {
 
 class Rotation {
 public:
-  Rotation(IRRewriter &rewriter, const StepLoop &step) : b(rewriter), step(step), loop(step.loop) {}
+  Rotation(IRRewriter &rewriter, const StepLoop &step, bool takesTurns)
+      : b(rewriter), step(step), loop(step.loop), takesTurns(takesTurns) {}
 
   void run() {
     Location loc = loop.getLoc();
@@ -162,12 +163,18 @@ private:
     for (Operation &op : loop.getBody()->without_terminator()) {
       if (&op == step.copy || &op == step.wait || &op == step.values || &op == step.release)
         continue;
+      // A turn is the scores of a round and the values of the one before.
+      bool isTurn = token && takesTurns && &op == step.scores;
+      if (isTurn)
+        TakeTurnOp::create(b, op.getLoc());
       Operation *clone = b.clone(op, mapping);
       if (!token)
         continue;
       if (&op == step.scores) {
         cast<ProductOp>(clone).setAsync(true);
         createValues(token, /*isAsync=*/true);
+        if (isTurn)
+          PassTurnOp::create(b, op.getLoc());
         WaitProductOp::create(b, op.getLoc(), cast<ProductOp>(clone).getOutput());
       }
       if (&op == step.rescale)
@@ -190,6 +197,7 @@ private:
   IRRewriter &b;
   StepLoop step;
   scf::ForOp loop;
+  bool takesTurns;
   Value weights; ///< of a round for the next one
 };
 
@@ -212,10 +220,13 @@ struct OverlapProductsPass : public attn::impl::OverlapProductsPassBase<OverlapP
       });
       if (steps.empty())
         continue;
-      if (takesTurns(kernel, steps.front()))
-        kernel->setAttr(kTurnsAttr, rewriter.getUnitAttr());
+      bool hasTurns = takesTurns(kernel, steps.front());
       for (const StepLoop &step : steps)
-        Rotation(rewriter, step).run();
+        Rotation(rewriter, step, hasTurns).run();
+      // At the entry, whatever loops the block has.
+      rewriter.setInsertionPointToStart(&kernel.getBody().front());
+      if (hasTurns)
+        PassTurnOp::create(rewriter, kernel.getLoc(), /*first=*/true);
     }
   }
 

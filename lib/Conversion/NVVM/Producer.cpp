@@ -1,8 +1,8 @@
 //===- Producer.cpp - warps that copy, and warps that multiply ------------===//
 //
-// A kernel with a producer (attn-specialize-warps) is lowered twice: its loops with
-// the copies of K and V alone, for one thread of the producer, and with all the rest,
-// for the consumers. K and V have stages s; each has two mbarriers:
+// The roles of a kernel with a producer (attn-split-roles) are two branches: the first
+// warps consume, and one thread of the others produces. K and V have stages s; each
+// has two mbarriers:
 //
 //   full[s]    the producer expects bytes, the copies arrive; consumers wait
 //   empty[s]   each consuming warp arrives when it has multiplied; the producer waits
@@ -135,16 +135,21 @@ void TileRing::copyBox(WarpBuilder &wb, Value map, ArrayRef<Value> begin) const 
 
 // The barrier of a turn counts the threads that wait for it and those that give it, as many.
 
-void attn::nvvm::waitForTurn(WarpBuilder &wb) {
+LogicalResult KernelLowering::lowerTakeTurn() {
   int64_t warps = wb.instruction.warps;
   Value id = wb.add(wb.divide(wb.warp, warps), kFirstTurnBarrier), count = wb.constant(2 * warps * wb.lanes);
   NVVM::BarrierOp::create(wb.b, wb.loc, Type(), id, count, NVVM::BarrierReductionAttr(), Value());
+  return success();
 }
 
-void attn::nvvm::passTurn(WarpBuilder &wb) {
-  int64_t warps = wb.instruction.warps, groups = wb.threads / wb.lanes / warps;
-  Value next = wb.remainder(wb.add(wb.divide(wb.warp, warps), 1), groups);
-  NVVM::BarrierArriveOp::create(wb.b, wb.loc, wb.add(next, kFirstTurnBarrier), wb.constant(2 * warps * wb.lanes));
+LogicalResult KernelLowering::lowerPassTurn(PassTurnOp op) {
+  int64_t warps = wb.instruction.warps, consumers = wb.threads / wb.lanes;
+  Value isLast = op.getFirst() ? wb.isLess(wb.constant(consumers - warps - 1), wb.warp) : Value();
+  wb.when(isLast, [&] {
+    Value next = wb.remainder(wb.add(wb.divide(wb.warp, warps), 1), consumers / warps);
+    NVVM::BarrierArriveOp::create(wb.b, wb.loc, wb.add(next, kFirstTurnBarrier), wb.constant(2 * warps * wb.lanes));
+  });
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,6 +186,8 @@ LogicalResult KernelLowering::lowerRelease(ReleaseOp op) {
 
 LogicalResult KernelLowering::copyByProducer(CopyOp op) {
   const TileRing *ring = findRing(op.getOutput());
+  if (!ring)
+    return op.emitOpError("expected a tile with stages beside box; run attn-split-roles");
   AffineMap map = attn::getMaps(op)[0];
   Values begin = llvm::map_to_vector(op.getBegin(), [&](Value position) { return wb.fromIndex(position); });
   Value any;
@@ -194,27 +201,22 @@ static void setRegisters(WarpBuilder &wb, StringRef change, int64_t count) {
   wb.assemble(("setmaxnreg." + change + ".sync.aligned.u32 " + Twine(count) + ";").str(), "~{memory}", {});
 }
 
-void KernelLowering::splitRoles() {
-  if (!hasProducer(kernel))
-    return;
-  Block &body = kernel.getBody().front();
-  // The loop over tiles, or the first op of the only one.
-  Operation *first = &*llvm::find_if(body, [](Operation &op) {
-    auto isOfTile = [](Operation *inner) {
-      return isOfDialect<AttnDialect>(inner) ? WalkResult::interrupt() : WalkResult::advance();
-    };
-    return op.walk(isOfTile).wasInterrupted();
-  });
-  wb.b.setInsertionPoint(first);
+FailureOr<scf::ForOp> KernelLowering::lowerRoles() {
+  auto all = kernel.getBody().front().getOps<WarpRolesOp>();
+  if (all.empty())
+    return scf::ForOp();
+  WarpRolesOp op = *all.begin();
+  wb.b.setInsertionPoint(op);
   wb.loc = kernel.getLoc();
-  int64_t barriers = layout.barrierOffset;
-  kernel.walk([&](ProductOp product) {
-    Value root = getRoot(product.getRhs());
-    if (rings.contains(root))
-      return;
-    rings.insert({root, TileRing(wb, tiles.lookup(root), layout.stages, barriers)});
-    barriers += layout.stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
-  });
+  int64_t stages = op.getStages(), barriers = layout.barrierOffset;
+  if (stages != layout.stages)
+    return op.emitOpError("expected the stages of the kernel's schedule, ") << layout.stages << ", found " << stages;
+  for (Value tile : op.getTiles()) {
+    if (!tiles.contains(tile))
+      return op.emitOpError("expected tiles in shared memory that an attn.product of the consumers reads");
+    rings.insert({tile, TileRing(wb, tiles.lookup(tile), stages, barriers)});
+    barriers += stages * BlockLayout::kBarriersOfStage * BlockLayout::kBarrierBytes;
+  }
   int64_t consumers = wb.threads / wb.lanes;
   auto isEqual = [&](Value x, int64_t y) {
     return arith::CmpIOp::create(wb.b, wb.loc, arith::CmpIPredicate::eq, x, wb.constant(y));
@@ -228,26 +230,20 @@ void KernelLowering::splitRoles() {
   wb.barrierThreads = wb.threads;
   Value consumes = wb.isLess(wb.warp, wb.constant(consumers));
   auto roles = scf::IfOp::create(wb.b, wb.loc, consumes, /*withElseRegion=*/true);
-  Block *consumer = roles.thenBlock();
-  consumer->getOperations().splice(consumer->begin(), body.getOperations(), first->getIterator(),
-                                   body.getTerminator()->getIterator());
   wb.b.setInsertionPointToStart(roles.elseBlock());
-  const RoleRegisters *registers = findRoleRegisters(consumers);
-  if (registers)
-    setRegisters(wb, "dec", registers->ofProducer);
+  if (std::optional<uint64_t> registers = op.getProducerRegisters())
+    setRegisters(wb, "dec", *registers);
   auto copies = scf::IfOp::create(wb.b, wb.loc, isEqual(wb.thread, wb.threads), /*withElseRegion=*/false);
-  producer = copies;
-  wb.b.setInsertionPointToStart(copies.thenBlock());
-  IRMapping mapping;
-  for (Operation &op : consumer->without_terminator())
-    wb.b.clone(op, mapping);
+  auto splice = [](Block *to, Region &from) { to->getOperations().splice(to->begin(), from.front().getOperations()); };
+  splice(copies.thenBlock(), op.getProducer());
+  Block *consumer = roles.thenBlock();
+  splice(consumer, op.getConsumer());
   wb.b.setInsertionPointToStart(consumer);
-  if (registers)
-    setRegisters(wb, "inc", registers->ofConsumer);
-  if (kernel->hasAttr(kTurnsAttr))
-    wb.when(wb.isLess(wb.constant(consumers - wb.instruction.warps - 1), wb.warp), [&] { passTurn(wb); });
-  if (auto loop = dyn_cast<scf::ForOp>(first)) {
-    wb.b.setInsertionPointToStart(loop.getBody());
-    wb.placeAgain();
-  }
+  if (std::optional<uint64_t> registers = op.getConsumerRegisters())
+    setRegisters(wb, "inc", *registers);
+  rewriter.eraseOp(op);
+  for (auto loop : consumer->getOps<scf::ForOp>())
+    if (!loop.getOps<InitStateOp>().empty())
+      return loop;
+  return scf::ForOp();
 }

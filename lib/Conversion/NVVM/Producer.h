@@ -19,8 +19,6 @@ constexpr int64_t kProducerThreads = 128;
 constexpr int64_t kFirstGroupBarrier = 2, kFirstTurnBarrier = 10;
 /// Groups that take turns at most.
 constexpr int64_t kMaxTurns = 3;
-/// Of a kernel whose groups take turns to start asynchronous products.
-constexpr llvm::StringLiteral kTurnsAttr = "attn.turns";
 /// Of a launch: its blocks go through the tiles of the grid, and no more of them start than the device holds at once.
 constexpr llvm::StringLiteral kPersistentAttr = "attn.persistent";
 /// What encodes a tensor map on the host (attn_cuda.h).
@@ -36,11 +34,6 @@ struct RoleRegisters {
 const RoleRegisters *findRoleRegisters(int64_t consumers);
 /// Registers of a thread where `consumers` warps multiply, of a block with `threads` in all.
 int64_t getConsumerRegisters(int64_t consumers, int64_t threads);
-
-/// Until it is the turn of the four warps that this one is of; and gives the turn to the next ones. To begin with, the
-/// last ones give it to the first.
-void waitForTurn(WarpBuilder &wb);
-void passTurn(WarpBuilder &wb);
 
 /// True where the place or the size of a view depends on what lies in memory.
 bool readsMemory(mlir::Value view);

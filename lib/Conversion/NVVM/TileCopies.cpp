@@ -18,8 +18,8 @@ LogicalResult KernelLowering::lowerCopy(CopyOp op) {
   std::optional<SharedTile> place = findTile(op.getOutput());
   if (!place)
     return op.emitOpError("expected the tile of an attn.product in shared memory");
-  if (findRing(op.getOutput()))
-    return isOfProducer(op) ? copyByProducer(op) : success();
+  if (op.getTensorMap())
+    return copyByProducer(op);
   SmallVector<AffineMap> maps = attn::getMaps(op);
   SharedTile tile = *place;
   TileRows rows(op.getOutput(), maps[1], tile.layout.rows);

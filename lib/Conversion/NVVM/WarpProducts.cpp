@@ -28,6 +28,8 @@ std::unique_ptr<Products> Products::create(WarpBuilder &wb, const InstructionInf
 
 LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   bool isScores = op.getContraction() == Contraction::Scores;
+  // Asked first: what is computed in front of the turn is put between the two ops.
+  bool takesTurn = isa_and_present<TakeTurnOp>(op->getPrevNode());
   std::optional<SharedTile> rhs = findTile(op.getRhs()), lhs = isScores ? findTile(op.getLhs()) : SharedTile();
   if (!rhs || !lhs)
     return op.emitOpError("expected tiles in shared memory; run attn-pipeline-copies");
@@ -52,17 +54,14 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
   if (op.getAsync() && !instruction.readsPanels())
     return op.emitOpError("expected instruction = wgmma beside async, found ")
            << stringifyInstruction(instruction.instruction);
-  // A turn is the scores of a round and the values of the one before.
-  bool takesTurns = kernel->hasAttr(kTurnsAttr);
+  if (takesTurn && failed(lowerTakeTurn()))
+    return failure();
   if (isScores) {
     ScoreTile tile(wb, op);
-    if (op.getAsync()) {
-      if (takesTurns)
-        waitForTurn(wb);
+    if (op.getAsync())
       started.push_back({op, products->startKeys(tile.keyBlocks)});
-    } else {
+    else
       tile.values = products->multiplyKeys(tile.keyBlocks);
-    }
     scoreTiles[op.getOutput()] = std::move(tile);
   } else {
     TileState &state = getState(op.getOutput(), op);
@@ -80,13 +79,10 @@ LogicalResult KernelLowering::lowerProduct(ProductOp op) {
     } else {
       Values packed = weights ? packWeights(wb, weights->values, type) : kept->second.getAll(wb, wb.b.getI32Type());
       Values acc = products->startValues(packed, state);
-      if (op.getAsync()) {
-        if (takesTurns)
-          passTurn(wb);
+      if (op.getAsync())
         started.push_back({op, acc});
-      } else {
+      else
         setAcc(wb, state, finishProduct(wb, acc, /*pending=*/0));
-      }
     }
   }
   return success();

@@ -233,13 +233,15 @@ private:
   mlir::LogicalResult placeAttentionTiles();
   void placeGradientTiles();
   void becomeFunction();
-  /// Two copies of the body where the kernel has a producer (Producer.cpp).
-  void splitRoles();
+  /// Branches for the roles of a kernel with a producer (Producer.cpp). The consumers' loop over tiles; null where
+  /// there is none.
+  mlir::FailureOr<mlir::scf::ForOp> lowerRoles();
   const TileRing *findRing(mlir::Value memref) const;
-  bool isOfProducer(mlir::Operation *op) const { return producer && producer->isProperAncestor(op); }
   mlir::LogicalResult copyByProducer(CopyOp op);
   mlir::LogicalResult waitForStages(WaitOp op);
   mlir::LogicalResult lowerRelease(ReleaseOp op);
+  mlir::LogicalResult lowerTakeTurn();
+  mlir::LogicalResult lowerPassTurn(PassTurnOp op);
   mlir::LogicalResult lower(mlir::Operation *op);
   mlir::LogicalResult lowerCopy(CopyOp op);
   mlir::LogicalResult lowerGatherPages(GatherPagesOp op);
@@ -289,7 +291,6 @@ private:
   llvm::SmallVector<StartedProduct> unscaled;             ///< that wait for their attn.rescale_acc
   llvm::SmallVector<std::pair<InitStateOp, mlir::Value>> statesInMemory;
   llvm::MapVector<mlir::Value, TileRing> rings; ///< of K and V, by tile
-  mlir::Operation *producer = nullptr;          ///< what its thread executes
 };
 
 /// What a region of scalars yields at one position (NarrowRegion.cpp). `resolve` gives an i32 for attn.index, or null

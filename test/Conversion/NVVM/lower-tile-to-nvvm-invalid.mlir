@@ -160,6 +160,59 @@ gpu.module @kernels {
 
 // -----
 
+// A box is copied into one of the stages.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @box(%x: memref<16x32xbf16>, %map: !llvm.ptr, %s: memref<64x16xf32>) kernel attributes {attn.schedule = #schedule} {
+    %q = memref.alloc() : memref<64x32xbf16, #gpu.address_space<workgroup>>
+    %k = memref.alloc() : !tile
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{expected a tile with stages beside box; run attn-split-roles}}
+    %t = attn.copy ins(%x : memref<16x32xbf16>) outs(%k : !tile) box(%map : !llvm.ptr) [%c0, %c0] : !attn.token
+    attn.product ins(%q, %k : memref<64x32xbf16, #gpu.address_space<workgroup>>, !tile) outs(%s : memref<64x16xf32>)
+        {contraction = #attn.contraction<scores>}
+    gpu.return
+  }
+}
+
+// -----
+
+// Shared memory has room for the stages of the schedule.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma, stages = 2>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @stages(%s: memref<64x16xf32>) kernel attributes {attn.schedule = #schedule} {
+    %q = memref.alloc() : memref<64x32xbf16, #gpu.address_space<workgroup>>
+    %k = memref.alloc() : !tile
+    // expected-error @below {{expected the stages of the kernel's schedule, 2, found 3}}
+    attn.warp_roles stages(3 of %k : !tile) producer {
+    } consumer {
+      attn.product ins(%q, %k : memref<64x32xbf16, #gpu.address_space<workgroup>>, !tile) outs(%s : memref<64x16xf32>)
+          {contraction = #attn.contraction<scores>}
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Stages that nobody multiplies.
+#schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
+!tile = memref<16x32xbf16, #gpu.address_space<workgroup>>
+gpu.module @kernels {
+  gpu.func @unread() kernel attributes {attn.schedule = #schedule} {
+    %k = memref.alloc() : !tile
+    // expected-error @below {{expected tiles in shared memory that an attn.product of the consumers reads}}
+    attn.warp_roles stages(1 of %k : !tile) producer {
+    } consumer {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // No factor is left for acc.
 #schedule = #attn.block<query_tile = 64, key_tile = 16, warps = 4, warp_rows = 16, instruction = wgmma>
 gpu.module @kernels {

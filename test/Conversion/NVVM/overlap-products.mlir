@@ -1,7 +1,8 @@
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-overlap-products --attn-verify-phase=phase=steps | FileCheck %s
+// RUN:   --attn-overlap-products | FileCheck %s
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-specialize-warps \
-// RUN:   --attn-overlap-products --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=NVVM
+// RUN:   --attn-overlap-products --attn-split-roles --attn-verify-phase=phase=steps \
+// RUN:   --attn-lower-tile-to-nvvm=target=sm_90a | FileCheck %s --check-prefix=NVVM
 // RUN: attn-opt %s --attn-map-to-gpu=target=sm_90a --attn-decompose-step --attn-pipeline-copies --attn-overlap-products \
 // RUN:   | FileCheck %s --check-prefix=ALONE
 
