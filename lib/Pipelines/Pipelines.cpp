@@ -95,8 +95,10 @@ static void buildSelectSchedulePhase(OpPassManager &pm, const PhaseOptions &phas
   if (phase.isGpu())
     pm.addNestedPass<func::FuncOp>(createSplitValuesPass());
   // A schedule by hand is that of the whole kernel.
-  else if (options.schedule.empty())
+  else if (options.schedule.empty()) {
     pm.addNestedPass<func::FuncOp>(createSpecializeQueriesPass({options.target}));
+    pm.addNestedPass<func::FuncOp>(createSpecializeStridesPass({options.target}));
+  }
   pm.addNestedPass<func::FuncOp>(createSelectSchedulePass({options.target}));
   if (!options.schedule.empty())
     pm.addNestedPass<func::FuncOp>(createOverrideSchedulePass({options.target, options.schedule}));

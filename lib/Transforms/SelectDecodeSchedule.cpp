@@ -81,10 +81,10 @@ bool attn::hasHeadsSideBySide(SdpaOp op) {
   return false;
 }
 
-/// Heads of K in the loop over keys: if their rows lie side by side, as many as make up a run of memory.
+/// Heads of K in the loop over keys, where their rows lie side by side: as many as make up a run of memory.
 static int64_t selectKvHeads(SdpaOp op, int64_t rows, int64_t rowBytes, int64_t keyBits) {
   // A step of integers prepares too much for few keys.
-  if (rowBytes < kMinRowBytes || keyBits <= 8 || !hasHeadsSideBySide(op))
+  if (rowBytes < kMinRowBytes || keyBits <= 8)
     return 1;
   for (int64_t kvHeads = std::min(kRunBytes / rowBytes, kMaxTileRows / rows); kvHeads > 1; --kvHeads)
     if (canShareKeyLoop(op, kvHeads))
@@ -149,7 +149,8 @@ double attn::getDecodeCycles(SdpaOp op, DecodeAttr schedule, const TargetInfo &t
   return groupSize / heads * (cycles / keys + kSoftmaxCycles * rows / lanes);
 }
 
-std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target) {
+std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target,
+                                                     std::optional<bool> isSideBySide) {
   SmallVector<int64_t> domain = getStaticDomain(op);
   unsigned numBatch = getNumBatchDims(op);
   int64_t keys = domain[numBatch + 1], headSize = domain[numBatch + 2];
@@ -168,8 +169,8 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   bool isOrderFree = !gather && !asksForKeys(op) && (op.getMaskMod().empty() || !op.getKeyRanges().empty());
   bool isOneBlock = rows <= rowBlock, isLong = keyBits <= 8 || (isOrderFree && isOneBlock && rowBlock >= kManyRows);
   // Rows of a dynamic number are counted through the heads of one key head.
-  bool isDynamic = ShapedType::isDynamic(domain[numBatch]);
-  int64_t kvHeads = isDynamic ? 1 : selectKvHeads(op, rows, rowBytes, keyBits);
+  bool sharesLoop = !ShapedType::isDynamic(domain[numBatch]) && isSideBySide.value_or(hasHeadsSideBySide(op));
+  int64_t kvHeads = sharesLoop ? selectKvHeads(op, rows, rowBytes, keyBits) : 1;
   bool isShort = isOneBlock && !isLong && !gather, isLineByLine = isShort && isOrderFree && kvHeads == 1;
   auto getKeys = [&](int64_t bytes) {
     return std::clamp<int64_t>(llvm::bit_floor(uint64_t(bytes / rowBytes)), kMinKeyTile, kMaxKeyTile);

@@ -87,6 +87,12 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   return results;
 }
 
+void attn::giveOwnDestinations(OpBuilder &b, SdpaOp op) {
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (auto empty = init.get().getDefiningOp<tensor::EmptyOp>())
+      init.set(b.clone(*empty)->getResult(0));
+}
+
 /// Makes of `op`, of a dynamic number of queries, a branch for each kind of kernel, where it has more than one.
 static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
   if (op.getSchedule() || !isa<RankedTensorType>(op.getOutput().getType()))
@@ -98,10 +104,7 @@ static void specializeQueries(RewriterBase &rewriter, SdpaOp op, const TargetInf
     return;
   Location loc = op.getLoc();
   rewriter.setInsertionPoint(op);
-  // Each result has a destination of its own: that of all branches.
-  for (OpOperand &init : op.getDpsInitsMutable())
-    if (auto empty = init.get().getDefiningOp<tensor::EmptyOp>())
-      init.set(rewriter.clone(*empty)->getResult(0));
+  giveOwnDestinations(rewriter, op);
   Value queries = rewriter.createOrFold<tensor::DimOp>(loc, op.getQuery(), *queryDim),
         keys = rewriter.createOrFold<tensor::DimOp>(loc, op.getKey(), *keyDim);
   auto compare = [&](Value size, arith::CmpIPredicate predicate, int64_t number) {

@@ -196,6 +196,9 @@ TileState createLoop(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lower, 
 TileState createBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition,
                        llvm::function_ref<TileState()> then, llvm::function_ref<TileState()> otherwise);
 
+/// Each result of `op` that is computed in an empty tensor gets one of its own: that of all branches.
+void giveOwnDestinations(mlir::OpBuilder &b, SdpaOp op);
+
 /// Accumulates `count` columns from `first` on.
 using ColumnStep = llvm::function_ref<TileState(mlir::Value first, mlir::OpFoldResult count, TileState state)>;
 /// A step for each tile of `size` columns from `lower` to `upper`; the last one may be short.

@@ -77,6 +77,30 @@ def test_views_are_read_in_place(name: str, queries: int, keys: int, d: int, mon
     close(attn.sdpa(q, k, v, causal="bottom_right", dynamic=True), expected)
 
 
+@pytest.mark.parametrize(
+    ("hq", "hkv", "queries", "keys", "d"),
+    [(8, 8, 1, 600, 64), (6, 2, 1, 2077, 128), (4, 1, 1, 37, 72), (32, 8, 3, 530, 128), (16, 8, 1, 5, 256)],
+)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_decode_takes_either_order_of_keys(hq: int, hkv: int, queries: int, keys: int, d: int, dynamic: bool) -> None:
+    """All heads of a key together, or head by head: K and V of each order, NaN behind their lengths."""
+    q, dense, lengths = draw(2, hq, queries, d), draw(2, hkv, keys, d), [max(1, keys // 3), keys - 1]
+
+    def fill(rows: np.ndarray) -> np.ndarray:
+        for sequence, length in zip(rows, lengths, strict=True):
+            sequence[:, length:] = np.nan
+        return rows
+
+    def cut(rows: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(rows), 0, rows)
+
+    for name in ("slice of a cache", "rows of all heads", "fused qkv", "every other row", "reversed"):
+        k, v = fill(views(name, 2, hkv, keys, d)), fill(views("rows of all heads", 2, hkv, keys, d))
+        for x, y in ((k, v), (v, k), (k, fill(dense)), (k, k), (v, v)):
+            found = attn.sdpa(q, x, y, kv_lengths=lengths, dynamic=dynamic)
+            close(found, attn.reference.sdpa(q, cut(x), cut(y), kv_lengths=lengths))
+
+
 def test_one_kernel_serves_all_strides() -> None:
     """Strides are no part of what a kernel is compiled for; contiguous arrays keep theirs."""
     shape = (1, 2, 21, 24)

@@ -374,6 +374,38 @@ def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncO
   let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
 }
 
+def SpecializeStridesPass : Pass<"attn-specialize-strides", "::mlir::func::FuncOp"> {
+  let summary = "branch on the strides of K and V: all heads of a key together, or head by head";
+  let description = [{
+    A decode kernel reads memory fastest in its own order. Where K and V are arguments with the strides of a call
+    (`attn.strided`), that order is known at run time alone: rows of all heads of a key lie side by side in a view of
+    (B, S, H, D), the rows of a head in a slice of a cache (B, H, S, D). This pass makes two of an `attn.sdpa`, in an
+    `scf.if` on these strides. In the first, which is taken where heads are less far apart than keys, a tile covers
+    several heads of K (`kv_heads`); the second goes through K head by head.
+
+    An `attn.sdpa` stays as it is where it has a schedule or no decode kernel, where K or V is no such argument, and
+    where several heads of K gain nothing or cannot share a loop over keys: one head, short rows, K of 8 bits, masks
+    that depend on the head. An unknown target, and what `attn-select-schedule` rejects, are errors.
+
+    ```mlir
+    %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, …  // %k and %v with attn.strided
+    // becomes
+    %memory = bufferization.to_buffer %k read_only : tensor<8x?x64xf32> to memref<8x?x64xf32, strided<[?, ?, ?], …
+    %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %memory : …
+    %of_key = arith.cmpi slt, %strides#0, %strides#1 : index
+    …
+    %r = scf.if %both -> (tensor<8x1x64xf32>) {
+      attn.sdpa … {schedule = #attn.decode<…, kv_heads = 8>}
+    } else {
+      attn.sdpa … {schedule = #attn.decode<…>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
 def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
   let description = [{

@@ -55,8 +55,10 @@ mlir::FailureOr<ScheduleAttr> selectBackwardSchedule(SdpaBackwardOp op, const Ta
 mlir::FailureOr<ScheduleAttr> selectGpuSchedule(SdpaOp op, const TargetInfo &target);
 mlir::FailureOr<ScheduleAttr> selectGpuBackwardSchedule(SdpaBackwardOp op, const TargetInfo &target);
 
-/// That of the decode kernel of so many queries, where `op` can have one.
-std::optional<DecodeAttr> selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target);
+/// That of the decode kernel of so many queries, where `op` can have one. `isSideBySide` says where the heads of K lie
+/// (hasHeadsSideBySide); by default the maps do.
+std::optional<DecodeAttr> selectDecodeSchedule(SdpaOp op, int64_t queries, const TargetInfo &target,
+                                               std::optional<bool> isSideBySide = std::nullopt);
 
 /// Up to which number of queries a kernel of a dynamic number is a decode kernel, and the schedule of more than one.
 struct FewQueries {

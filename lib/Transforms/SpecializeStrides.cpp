@@ -1,0 +1,105 @@
+//===- SpecializeStrides.cpp - attn-specialize-strides --------------------===//
+//
+// The strides of a call decide in which order a decode kernel reads K and V:
+//
+//   if (stride of K and of V over heads < over keys) all heads of a key together  else head by head
+//
+// Before: sdpa without a schedule, masks analysed. After: where K and V have strides of the call, a copy of it with a
+// decode schedule in each branch of an scf.if.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "attn/Target/PassTarget.h"
+#include "attn/Transforms/Passes.h"
+#include "attn/Transforms/Transforms.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace attn {
+#define GEN_PASS_DEF_SPECIALIZESTRIDESPASS
+#include "attn/Transforms/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+/// The dimension of an operand that follows this one of the domain.
+static std::optional<unsigned> getDim(AffineMap map, unsigned position) {
+  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+    if (expr.isFunctionOfDim(position))
+      return dim;
+  return std::nullopt;
+}
+
+/// stride over heads < stride over keys, of an argument with strides of the call; null for any other operand.
+static Value areHeadsSideBySide(OpBuilder &b, SdpaOp op, Value rows, AffineMap map) {
+  unsigned keyPos = getDomainPosition(op, DimKind::Key), headPos = getNumBatchDims(op) - 1;
+  std::optional<unsigned> head = getDim(map, headPos), key = getDim(map, keyPos);
+  if (!isStridedArgument(rows) || !head || !key)
+    return Value();
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, strides);
+  Value buffer = bufferization::ToBufferOp::create(
+      b, op.getLoc(), MemRefType::get(type.getShape(), type.getElementType(), layout), rows, /*read_only=*/true);
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, op.getLoc(), buffer);
+  return arith::CmpIOp::create(b, op.getLoc(), arith::CmpIPredicate::slt, metadata.getStrides()[*head],
+                               metadata.getStrides()[*key]);
+}
+
+/// Makes of `op` a branch for each order of K and V in memory, where it has a kernel for each.
+static LogicalResult specializeStrides(RewriterBase &rewriter, SdpaOp op, const TargetInfo &target) {
+  if (op.getSchedule() || getNumBatchDims(op) == 0 || !isStridedArgument(op.getKey()) ||
+      !isStridedArgument(op.getValue()) || target.gpu || !isa<RankedTensorType>(op.getOutput().getType()))
+    return success();
+  FailureOr<ScheduleAttr> chosen = selectSchedule(op, target);
+  if (failed(chosen))
+    return failure();
+  int64_t queries = getStaticSize(op, DimKind::Query);
+  if (!isa<DecodeAttr>(*chosen))
+    return success();
+  std::optional<DecodeAttr> together = selectDecodeSchedule(op, queries, target, /*isSideBySide=*/true),
+                            apart = selectDecodeSchedule(op, queries, target, /*isSideBySide=*/false);
+  if (!together || !apart || together->getKvHeads() == 1)
+    return success();
+  Location loc = op.getLoc();
+  rewriter.setInsertionPoint(op);
+  Value ofKey = areHeadsSideBySide(rewriter, op, op.getKey(), getMaps(op)[1]),
+        ofValue = areHeadsSideBySide(rewriter, op, op.getValue(), getMaps(op)[2]);
+  if (!ofKey || !ofValue)
+    return success();
+  giveOwnDestinations(rewriter, op);
+  auto clone = [&](ScheduleAttr schedule) {
+    auto copy = cast<SdpaOp>(rewriter.clone(*op));
+    copy.setScheduleAttr(schedule);
+    return SmallVector<Value>(copy->getResults());
+  };
+  Value areBoth = arith::AndIOp::create(rewriter, loc, ofKey, ofValue);
+  rewriter.replaceOp(
+      op, createBranch(rewriter, loc, areBoth, [&] { return clone(*together); }, [&] { return clone(*apart); }));
+  return success();
+}
+
+namespace {
+struct SpecializeStridesPass : public attn::impl::SpecializeStridesPassBase<SpecializeStridesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<TargetInfo> info = getTarget(getOperation(), getArgument(), target);
+    if (failed(info))
+      return signalPassFailure();
+    SmallVector<SdpaOp> ops;
+    getOperation().walk([&](SdpaOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (SdpaOp op : ops)
+      if (failed(specializeStrides(rewriter, op, *info)))
+        return signalPassFailure();
+  }
+};
+} // namespace
