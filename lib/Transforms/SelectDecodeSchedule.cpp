@@ -188,13 +188,17 @@ std::optional<DecodeAttr> attn::selectDecodeSchedule(SdpaOp op, int64_t queries,
   if (isLineByLine && target.prefetchesIntoL2)
     keyTile = std::clamp<int64_t>(llvm::bit_floor(uint64_t(kPrefetchedTileBytes / rowBytes)), kMinPrefetchedKeys,
                                   kMinKeyTile);
+  // All heads of a short tile stay in the second-level cache beside those of the tiles that are prefetched.
+  bool isWideTile = isShort && kvHeads > 1 && isStridedArgument(op.getKey());
+  if (isWideTile)
+    keyTile = kMinPrefetchedKeys;
   bool isMemoryBound = usesBytes && isOrderFree && rows <= kFewByteRows && rowBytes < kMinRowBytes;
   if (isMemoryBound)
     keyTile = getKeys(kPrefetchedTileBytes);
   // Hardware follows lines within a page of memory; rows at strides of the call may each lie in another one.
   bool isHardwarePrefetched =
       !isStridedArgument(op.getKey()) && (isMemoryBound || (isLineByLine && !target.prefetchesIntoL2));
-  int64_t prefetch = isHardwarePrefetched ? 0 : (isLong || isShort ? 1 : kPrefetchTiles) * keyTile;
+  int64_t prefetch = isHardwarePrefetched ? 0 : ((isLong || isShort) && !isWideTile ? 1 : kPrefetchTiles) * keyTile;
   if (int64_t pageTile = gather ? getPageTile(op, gather, keyTile) : 0) {
     prefetch = keyTile;
     keyTile = pageTile;
