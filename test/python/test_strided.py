@@ -78,10 +78,15 @@ def test_views_are_read_in_place(name: str, queries: int, keys: int, d: int, mon
 
 
 @pytest.mark.parametrize(
-    ("hq", "hkv", "queries", "keys", "d"),
-    [(8, 8, 1, 600, 64), (6, 2, 1, 2077, 128), (4, 1, 1, 37, 72), (32, 8, 3, 530, 128), (16, 8, 1, 5, 256)],
+    ("hq", "hkv", "queries", "keys", "d", "dynamic"),
+    [
+        (8, 8, 1, 600, 64, False),
+        (6, 2, 1, 2077, 128, False),
+        (4, 1, 1, 37, 72, False),
+        (32, 8, 3, 530, 128, False),
+        (16, 8, 1, 5, 256, True),
+    ],
 )
-@pytest.mark.parametrize("dynamic", [False, True])
 def test_decode_takes_either_order_of_keys(hq: int, hkv: int, queries: int, keys: int, d: int, dynamic: bool) -> None:
     """All heads of a key together, or head by head: K and V of each order, NaN behind their lengths."""
     q, dense, lengths = draw(2, hq, queries, d), draw(2, hkv, keys, d), [max(1, keys // 3), keys - 1]
