@@ -377,8 +377,8 @@ bool attn::hasBiasGradientParts(SdpaBackwardOp op) {
       tasks = elements;
   }
   // Tasks that take the keys of the bias in turn need no parts; as many run at a time as there are tiles.
-  bool isInTurn =
-      canTakeTurns(op, map) && llvm::divideCeil(domain[numBatch + 1], kTurnKeys) >= std::min(tasks, kTasksInTurn);
+  bool isInTurn = canTakeTurns(op, map) &&
+                  int64_t(llvm::divideCeil(domain[numBatch + 1], kTurnKeys)) >= std::min(tasks, kTasksInTurn);
   return isShared && !isInTurn;
 }
 

@@ -53,7 +53,6 @@ Number operator*(Number x, Number y) { return x.build<arith::MulFOp>(x.value, y.
 Number operator/(Number x, Number y) { return x.build<arith::DivFOp>(x.value, y.value); }
 Number operator-(Number x) { return x.build<arith::NegFOp>(x.value); }
 Number operator+(double x, Number y) { return y.constant(x) + y; }
-Number operator-(double x, Number y) { return y.constant(x) - y; }
 Number operator*(double x, Number y) { return y.constant(x) * y; }
 Number operator/(double x, Number y) { return y.constant(x) / y; }
 
