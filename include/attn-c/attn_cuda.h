@@ -93,9 +93,9 @@ int32_t attn_cuda_use_driver(const attn_cuda_driver *driver);
 int32_t attn_cuda_load_driver(const char *path);
 /* The driver in use, loaded and initialised. Null if there is none; attn_cuda_message says why. */
 const attn_cuda_driver *attn_cuda_get_driver(void);
-/* Makes the primary context of a device current on the calling thread if none is, as cudaSetDevice does, and retains it:
- * a thread of a framework, as those of PyTorch's backward passes, may have called nothing yet that does. Returns 0 or an
- * attn_cuda_status. */
+/* Makes the primary context of a device current on the calling thread if none is, as cudaSetDevice does, and retains
+ * it: a thread of a framework, as those of PyTorch's backward passes, may have called nothing yet that does. Returns 0
+ * or an attn_cuda_status. */
 int32_t attn_cuda_use_device(int32_t device);
 
 /*===----------------------------------------------------------------------===*/

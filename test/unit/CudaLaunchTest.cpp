@@ -174,7 +174,8 @@ TEST_F(CudaLaunch, usesTheDevicesPrimaryContextWhereNoneIsCurrent) {
 
 TEST_F(CudaLaunch, refusesADeviceThatIsNotThere) {
   driver->cuCtxSetCurrent(nullptr);
-  expectRefusal(attn_cuda_use_device(7), ATTN_CUDA_NO_CONTEXT, "the primary context of the device cannot be made current");
+  expectRefusal(attn_cuda_use_device(7), ATTN_CUDA_NO_CONTEXT,
+                "the primary context of the device cannot be made current");
 }
 
 TEST_F(CudaLaunch, refusesNoContext) {
