@@ -57,8 +57,9 @@ static SmallVector<Value> cloneForOneQuery(OpBuilder &b, SdpaOp op) {
   auto copy = cast<SdpaOp>(b.clone(*op, mapping));
   SmallVector<AffineMap> maps = getMaps(op);
   SmallVector<Slice> slices;
-  for (OpOperand &operand : copy->getOpOperands()) {
-    std::optional<unsigned> dim = getDim(op, maps[operand.getOperandNumber()], DimKind::Query);
+  // Operands behind those with maps are scalars.
+  for (auto [operand, map] : llvm::zip(copy->getOpOperands(), maps)) {
+    std::optional<unsigned> dim = getDim(op, map, DimKind::Query);
     if (!dim)
       continue;
     OpBuilder::InsertionGuard guard(b);

@@ -77,6 +77,12 @@ static bool isUsedOnlyIn(scf::IfOp branch, Value tensor) {
                       [&](Operation *user) { return isa<tensor::DimOp>(user) || branch->isProperAncestor(user); });
 }
 
+/// True where one result of `branch` alone is computed in `tensor`: CSE leaves one tensor.empty of equal types.
+static bool isOfOneResult(scf::IfOp branch, Value tensor) {
+  return llvm::count_if(llvm::seq<unsigned>(0, branch.getNumResults()),
+                        [&](unsigned number) { return getBranchDestination(branch, number) == tensor; }) == 1;
+}
+
 /// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
 /// would be that of another result.
 static bool isSlicedTile(Value tensor) {
@@ -105,7 +111,7 @@ static tensor::EmptyOp findEmptyOfResult(Value result) {
   if (!empty || empty.getType() != result.getType())
     return nullptr;
   if (branch)
-    return isUsedOnlyIn(branch, empty) ? empty : nullptr;
+    return isUsedOnlyIn(branch, empty) && isOfOneResult(branch, empty) ? empty : nullptr;
   return isSlicedTile(empty) || empty->hasOneUse() ? empty : nullptr;
 }
 
