@@ -125,7 +125,8 @@ private:
         used[readInteger(table, i)] = std::max(used[readInteger(table, i)], std::min(left, page));
     }
     for (auto [argument, array] : zip_equal(kernel.arguments, arrays)) {
-      if (argument.isOutput || array.shape.empty() || array.shape[0] != pages ||
+      // A scale of a head has one dimension, that of heads.
+      if (argument.isOutput || array.shape.size() < 2 || array.shape[0] != pages ||
           !is_contained({"k", "v", "k_scale", "v_scale"}, StringRef(argument.name)))
         continue;
       const std::optional<unsigned> dim = findRows(array, page);
