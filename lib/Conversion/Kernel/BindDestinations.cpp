@@ -83,6 +83,47 @@ static bool isOfOneResult(scf::IfOp branch, Value tensor) {
                         [&](unsigned number) { return getBranchDestination(branch, number) == tensor; }) == 1;
 }
 
+/// Lets what `use` takes be computed in `to` where it is computed in `from`, in both regions of a branch.
+static void moveDestination(OpBuilder &b, OpOperand &use, Value from, Value to) {
+  OpOperand *operand = &use;
+  while (Operation *op = operand->get().getDefiningOp()) {
+    if (operand->get() == from)
+      return operand->set(to);
+    if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      unsigned number = cast<OpResult>(operand->get()).getResultNumber();
+      for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
+        moveDestination(b, region->front().getTerminator()->getOpOperand(number), from, to);
+      return;
+    }
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      if (slice.getSource() != from)
+        return;
+      b.setInsertionPoint(op);
+      IRMapping mapping;
+      mapping.map(from, to);
+      return operand->set(b.clone(*op, mapping)->getResult(0));
+    }
+    if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+      moveDestination(b, insert.getSourceMutable(), from, to);
+    operand = isa<tensor::CastOp>(op) ? &op->getOpOperand(0) : getDestinationOperand(operand->get());
+    if (!operand)
+      return;
+  }
+}
+
+/// Each result of `branch` gets a tensor.empty of its own to be computed in.
+static void splitBranchDestinations(OpBuilder &b, scf::IfOp branch) {
+  for (unsigned number = 0; number < branch.getNumResults(); ++number) {
+    Value common = getBranchDestination(branch, number);
+    if (!common || !common.getDefiningOp<tensor::EmptyOp>() || isOfOneResult(branch, common))
+      continue;
+    b.setInsertionPoint(common.getDefiningOp());
+    Value own = b.clone(*common.getDefiningOp())->getResult(0);
+    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
+      moveDestination(b, region->front().getTerminator()->getOpOperand(number), common, own);
+  }
+}
+
 /// A loop of one tile has folded away: the tile is a slice of the tensor that it is inserted into. Another insertion
 /// would be that of another result.
 static bool isSlicedTile(Value tensor) {
@@ -282,6 +323,8 @@ static LogicalResult bindDestinations(func::FuncOp kernel) {
   for (Value result : terminator.getOperands())
     if (!isa<BlockArgument>(getDestination(result)))
       ownDestination(b, result);
+  for (auto branch : entry.getOps<scf::IfOp>())
+    splitBranchDestinations(b, branch);
   FailureOr<SmallVector<BlockArgument>> destinations = findDestinations(kernel, terminator.getOperands(), descriptions);
   if (failed(destinations))
     return failure();

@@ -7,7 +7,7 @@
 #ifndef ATTN_LIB_CONVERSION_NVVM_PIPELINECOPIES_H
 #define ATTN_LIB_CONVERSION_NVVM_PIPELINECOPIES_H
 
-#include "WarpTile.h"
+#include "Warps/WarpTile.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace attn::nvvm {

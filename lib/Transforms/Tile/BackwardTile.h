@@ -11,7 +11,7 @@
 #ifndef ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
 #define ATTN_LIB_TRANSFORMS_BACKWARDTILE_H
 
-#include "CaptureSums.h"
+#include "Gradients/CaptureSums.h"
 #include "TileBuilder.h"
 
 namespace attn {

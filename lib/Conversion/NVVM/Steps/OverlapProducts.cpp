@@ -15,7 +15,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Producer.h"
+#include "Warps/Producer.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/Support/Dialects.h"
 #include "attn/Transforms/Transforms.h"

@@ -21,7 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockOrder.h"
-#include "WarpTile.h"
+#include "Warps/WarpTile.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

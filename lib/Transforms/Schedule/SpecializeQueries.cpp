@@ -11,7 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
+#include "Tile/TileBuilder.h"
 #include "attn/IR/Decompose.h"
 #include "attn/Target/PassTarget.h"
 #include "attn/Transforms/Passes.h"

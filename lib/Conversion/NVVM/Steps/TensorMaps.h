@@ -7,7 +7,7 @@
 #ifndef ATTN_LIB_CONVERSION_NVVM_TENSORMAPS_H
 #define ATTN_LIB_CONVERSION_NVVM_TENSORMAPS_H
 
-#include "Producer.h"
+#include "Warps/Producer.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace attn::nvvm {

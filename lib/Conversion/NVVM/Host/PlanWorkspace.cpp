@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Producer.h"
+#include "Warps/Producer.h"
 #include "attn-c/attn_cuda.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"

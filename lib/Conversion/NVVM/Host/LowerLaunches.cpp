@@ -10,7 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 
-#include "Producer.h"
+#include "Warps/Producer.h"
 #include "attn/Conversion/Kernels.h"
 #include "attn/Conversion/Passes.h"
 #include "attn/IR/Attn.h"

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Differentiate.h"
-#include "Chain.h"
+#include "Chain/Chain.h"
 #include "SdpaGradient.h"
 #include "attn/IR/Decompose.h"
 #include "attn/IR/GradientAttrs.h"
