@@ -1,0 +1,297 @@
+//===- TilePasses.td - from attn.sdpa to tiles --------------*- tablegen -*-===//
+//
+// What phases analyze-mask to tile run, and attn-decompose-step on tiles.
+//
+// Part of the attn project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TRANSFORMS_TILEPASSES_TD
+#define ATTN_TRANSFORMS_TILEPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AnalyzeMaskPass : Pass<"attn-analyze-mask", "::mlir::func::FuncOp"> {
+  let summary = "turn the masks of attn.sdpa into one predicate and find the key ranges of a query tile";
+  let description = [{
+    Mask sugar (`causal`, `window`, `chunk`, lengths) becomes one `mask_mod` region. The analysis solves conjuncts that
+    are linear in the query and key index, their quotients by constants, and run-time values (lengths, offsets), joined
+    by and, or, not and select. It finds the keys that a query tile visits, and the keys that all its rows keep: the
+    region `key_ranges`. A conjunct that it cannot solve, as on document ids, sets `block_map`: the kernel finds out
+    once a call which tiles are empty or full. A boolean mask and a bias leave every key partial. A conjunct that holds
+    for every query and key of the problem is dropped. A sink becomes the region `start`. No later pass knows which mask
+    it was.
+
+    Rejects nothing; an analysis remark says what became of the conjuncts. With `query-ranges=N`, a remark for each tile
+    of N keys says which queries visit it and which keep all its keys. This is the same analysis for the other axis, as
+    a backward pass needs it.
+
+    ```mlir
+    // before
+    attn.sdpa … {causal = #attn.causal<top_left>}
+    // after
+    attn.sdpa … mask_mod {
+      %i = attn.index query : index
+      %j = attn.index key : index
+      %keep = arith.cmpi sle, %j, %i : index
+      attn.yield %keep : i1
+    } key_ranges {
+      %first = attn.index first_query : index
+      …
+      attn.yield %c0, %end, %c0, %after : index, index, index, index // visited [0, end), full [0, first + 1)
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"queryRanges", "query-ranges", "int64_t", "0",
+                        "Keys of a tile whose query ranges are reported; 0: none">];
+}
+
+def SplitValuesPass : Pass<"attn-split-values", "::mlir::func::FuncOp"> {
+  let summary = "split attn.sdpa by columns of V into as many as the registers of a GPU's block hold";
+  let description = [{
+    A block keeps its output in registers, 256 columns at most. An `attn.sdpa` of more columns of V becomes several, on
+    slices of V and of the output, as for the 512 columns of latent attention (DeepSeek-V2). Each computes the scores
+    again, which a remark says. The first one writes the log-sum-exp. Pages of a cache stay pages.
+
+    Rejects more than 16384 columns, which would be more than 64 kernels; fewer than 257, dynamic ones and memrefs are
+    left alone.
+
+    ```mlir
+    // before
+    %0 = attn.sdpa ins(%q, %k, %v : tensor<16x1x576xbf16>, …, tensor<16x99x512xbf16>) outs(%o : …) -> tensor<16x1x512xbf16>
+    // after
+    %v0 = tensor.extract_slice %v[0, 0, 0] [16, 99, 256] [1, 1, 1] : …
+    %1 = attn.sdpa ins(%q, %k, %v0 : …) outs(%o0 : tensor<16x1x256xbf16>) -> tensor<16x1x256xbf16>
+    %2 = tensor.insert_slice %1 into %o[0, 0, 0] [16, 1, 256] [1, 1, 1] : …
+    …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def SpecializeQueriesPass : Pass<"attn-specialize-queries", "::mlir::func::FuncOp"> {
+  let summary = "branch on a dynamic number of queries: one, few or many";
+  let description = [{
+    One query and few of them have another kind of kernel than many (`#attn.decode`). Where the number of queries is
+    dynamic, this pass makes three of an `attn.sdpa` of a CPU, in an `scf.if` on that number. In the first it is
+    static, 1. The second has a decode schedule, whose tiles have as many rows as there are queries. The third, for more
+    queries, is as before. Which numbers are few follows from the cycles of both kinds. Few keys are left to the third.
+
+    An `attn.sdpa` stays as it is where it has a schedule, where the number of queries is static, and where there is no
+    decode kernel: packed sequences, additive scores. int8 keys have no branch of few queries. An unknown target is an
+    error.
+
+    ```mlir
+    %r = attn.sdpa ins(%q, %k, %v : tensor<2x8x?x64xf32>, …
+    // becomes
+    %n = tensor.dim %q, %c2 : tensor<2x8x?x64xf32>
+    %is_one = arith.cmpi eq, %n, %c1 : index
+    %r = scf.if %is_one -> (tensor<2x8x?x64xf32>) {
+      attn.sdpa ins(%q1, %k, %v : tensor<2x8x1x64xf32>, …
+    } else {
+      %is_few = …  // %n <= 23, and more keys than a prefill tile has
+      scf.if %is_few -> (tensor<2x8x?x64xf32>) {
+        attn.sdpa … {schedule = #attn.decode<…>}
+      } else {
+        attn.sdpa …
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def SpecializeStridesPass : Pass<"attn-specialize-strides", "::mlir::func::FuncOp"> {
+  let summary = "branch on the strides of K and V: all heads of a key together, or head by head";
+  let description = [{
+    A decode kernel reads memory fastest in its own order. Where K and V are arguments with the strides of a call
+    (`attn.strided`), that order is known at run time alone: rows of all heads of a key lie side by side in a view of
+    (B, S, H, D), the rows of a head in a slice of a cache (B, H, S, D). This pass makes two of an `attn.sdpa`, in an
+    `scf.if` on these strides. In the first, which is taken where heads are less far apart than keys, a tile covers
+    several heads of K (`kv_heads`); the second goes through K head by head.
+
+    An `attn.sdpa` stays as it is where it has a schedule or no decode kernel, where K or V is no such argument, and
+    where several heads of K gain nothing or cannot share a loop over keys: one head, short rows, K of 8 bits, masks
+    that depend on the head. An unknown target, and what `attn-select-schedule` rejects, are errors.
+
+    ```mlir
+    %r = attn.sdpa ins(%q, %k, %v : tensor<8x1x64xf32>, …  // %k and %v with attn.strided
+    // becomes
+    %memory = bufferization.to_buffer %k read_only : tensor<8x?x64xf32> to memref<8x?x64xf32, strided<[?, ?, ?], …
+    %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %memory : …
+    %of_key = arith.cmpi slt, %strides#0, %strides#1 : index
+    …
+    %r = scf.if %both -> (tensor<8x1x64xf32>) {
+      attn.sdpa … {schedule = #attn.decode<…, kv_heads = 8>}
+    } else {
+      attn.sdpa … {schedule = #attn.decode<…>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::bufferization::BufferizationDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def SelectSchedulePass : Pass<"attn-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "choose tile sizes for each attn.sdpa from the target's facts and the shape";
+  let description = [{
+    This pass is policy only. It attaches a schedule to each `attn.sdpa` that has none, so a schedule written by hand
+    stays. Lanes fill a vector register. A model of the target's cycles chooses the register kernel and the query tile
+    made of it. The model counts multiply-adds, instructions, latency, free registers, padded rows of the last tile, and
+    passes over K and V. Q, the scores and the accumulator of a tile stay in their share of the second-level cache. Few
+    query rows get a decode kernel.
+
+    An unknown target, an element type that no CPU kernel supports, and heads
+    that do not fit a thread's stack are errors.
+
+    ```mlir
+    // after, for target=x86-64-v4, f32, D = 64
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">];
+}
+
+def OverrideSchedulePass : Pass<"attn-override-schedule", "::mlir::func::FuncOp"> {
+  let summary = "write fields of the schedule of each attn.sdpa by hand";
+  let description = [{
+    Replaces the schedule of an op by the attribute `schedule`, for `--schedule` and for the candidates of `attnc tune`.
+    Fields that it leaves out stay as they are if both are of the same kind of kernel.
+
+    A schedule that no kernel can have is an error, which names the field, its value and the expected value. Examples
+    are lanes other than those of the target's vectors, tiles that are no multiple of the register kernel or exceed a
+    thread's stack, and a decode kernel of some of the query rows.
+
+    ```mlir
+    // --attn-override-schedule="schedule='#attn.prefill<key_tile = 32>'"
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 64, lanes = 16, block_rows = 4, block_vectors = 4>}
+    // becomes
+    attn.sdpa … {schedule = #attn.prefill<query_tile = 64, key_tile = 32, lanes = 16, block_rows = 4, block_vectors = 4>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "Target as --target of attnc names it">,
+                 Option<"schedule", "schedule", "std::string", "\"\"", "Schedule, as '#attn.prefill<key_tile = 32>'">];
+}
+
+def ConvertToOnlinePass : Pass<"attn-convert-to-online", "::mlir::func::FuncOp"> {
+  let summary = "rewrite attn.sdpa as init_state, online_step and finalize";
+  let description = [{
+    The result is the online form of the softmax: one step that accumulates all keys into an empty running state, ready
+    to be tiled over the keys. In the state, query rows are innermost, which are the lanes of the CPU kernels. Its type
+    is the accumulation type. Schedule and key ranges move to the step.
+
+    An sdpa on memrefs is left as it is; one whose head size is dynamic and
+    that has no scale is an error.
+
+    ```mlir
+    // before
+    %o = attn.sdpa ins(%q, %k, %v : …) outs(%init : …) {scale = 0.25 : f64} -> tensor<4x8xf32>
+    // after
+    %s:3 = attn.init_state outs(…) -> tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>
+    %t:3 = attn.online_step ins(%q, %k, %v : …) outs(%s#0, %s#1, %s#2 : …) {scale = 0.25 : f64} -> …
+    %o = attn.finalize ins(%t#0, %t#1, %t#2 : …) outs(%init : …) -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect"];
+}
+
+def DecomposeStepPass : Pass<"attn-decompose-step"> {
+  let summary = "rewrite attn.online_step as two products, the map of scores, the new maximum, rescale and weights";
+  let description = [{
+    The recurrence of the online softmax, an op a formula, for any target:
+
+        s = q k^T                                       attn.product
+        s = scale, score_mod, softcap, bias, masks      attn.map_scores, where there are any
+        n = max(m, max_j s_j)                           attn.row_max
+        alpha = exp(m - n): acc = alpha acc, l = alpha l, m = n     attn.rescale
+        p = exp(s - n), l = l + sum_j p, p = weight_mod(p)          attn.weights
+        acc = acc + p v                                 attn.product
+
+    A positive scale to which nothing but masks is added stands in row_max and weights, not in a map: it does not change
+    which score is the largest. The products have the instruction of the step's schedule. On memrefs, scores and the new
+    maximum get buffers of their own (a target keeps them in registers); on tensors they are new tensors.
+
+    Rejects steps of packed sequences, which attn-tile makes steps of one sequence first.
+
+    ```mlir
+    // before
+    attn.online_step ins(%q, %k, %v : …) outs(%acc, %m, %l : …) {scale = 0.25 : f64}
+    // after
+    attn.product ins(%q, %k : …) outs(%s : memref<4x6xf32>) {contraction = #attn.contraction<scores>}
+    attn.row_max ins(%s, %m : …) outs(%n : memref<4xf32>) {scale = 0.25 : f64}
+    attn.rescale ins(%n : …) outs(%acc, %m, %l : …)
+    attn.weights ins(%s, %n : …) outs(%s, %l : …) {scale = 0.25 : f64}
+    attn.product ins(%s, %v : …) outs(%acc : …) {accumulate, contraction = #attn.contraction<values>}
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def TilePass : Pass<"attn-tile", "::mlir::func::FuncOp"> {
+  let summary = "tile the online form into a parallel loop over query tiles and loops over key tiles";
+  let description = [{
+    An `scf.forall` over batch dimensions and query tiles holds the whole of a
+    tile: Q packed with query rows as lanes, an empty state, loops over key
+    tiles that carry the state, `attn.finalize` into the tile's slice of the
+    outputs. The keys follow `key_ranges`: no key outside of the visited range is
+    read, partial tiles keep the predicate, full ones are without it. With
+    `block_map`, `attn.classify_tile` says in front of the loop what each tile
+    is. Batch, heads and lengths may be dynamic; K and V may be views of pages
+    (`attn.gather_pages`), packed sequences, or of 16-bit elements, which are
+    widened tile by tile.
+
+    Where the number of rows is dynamic, or that of each packed sequence, a tile
+    of a prefill kernel is a branch: one of at most half its rows, of a sequence
+    of at most one key tile, is made of vectors of rows, one after the other.
+
+    Needs a schedule on `attn.online_step`; a step without one, or with dynamic
+    head sizes, is an error.
+
+    ```mlir
+    // after
+    scf.forall (%b, %h, %t) in (2, 8, 4) shared_outs(%out = %init) -> (tensor<2x8x256x64xf32>) {
+      %qt = attn.pack ins(%q_tile : …) outs(…) -> tensor<1x1x64x64xf32>
+      %s0:3 = attn.init_state …
+      %s1:3 = scf.for %j = %c0 to %c256 step %c64 iter_args(…) { attn.online_step … }
+      %o = attn.finalize ins(%s1#0, %s1#1, %s1#2 : …) outs(%out_tile : …)
+      scf.forall.in_parallel { tensor.parallel_insert_slice %o into %out[…] }
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::scf::SCFDialect", "::mlir::affine::AffineDialect",
+                           "::mlir::tensor::TensorDialect", "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect"];
+}
+
+def AddPrefetchesPass : Pass<"attn-add-prefetches", "::mlir::func::FuncOp"> {
+  let summary = "in front of each step of a CPU kernel, attn.prefetch of what a later one reads";
+  let description = [{
+    Behind `attn-tile`, while its loops are known. The schedule says how many rows
+    ahead; 0 leaves prefetching to the processor. Beside the products of K go
+    requests for V, beside those of V for the next K; in a prefill kernel also
+    for Q of the next query tile, and for the bias and mask of the next key
+    tile. Rows of a dense K go on in memory; those of a page end with it, so what
+    finds it is cloned for the next round of the loop. The first rows of segments
+    are asked for in front of the loop. A single tile without a loop asks for
+    its own V alone. Steps that have prefetches, those of a GPU and those of more
+    rows or keys than their schedule's tile stay as they are; nothing is rejected.
+
+    ```mlir
+    // after
+    scf.for %j = %c0 to %c1024 step %c4 iter_args(…) {
+      %k = tensor.extract_slice %keys[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
+      %v = tensor.extract_slice %values[0, %j, 0] [1, 4, 16] [1, 1, 1] : …
+      attn.prefetch %k[%c8, %c0] {beside = #attn.contraction<values>, …} : tensor<1x4x16xf32>
+      attn.prefetch %v[%c0, %c0] {beside = #attn.contraction<scores>, …} : tensor<1x4x16xf32>
+      attn.online_step …
+    }
+    ```
+  }];
+  let dependentDialects = ["::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+
+#endif // ATTN_TRANSFORMS_TILEPASSES_TD
