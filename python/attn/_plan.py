@@ -28,33 +28,35 @@ class Frame(NamedTuple):
     memory: tuple[Any, ...]
 
 
-def frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any) -> Frame:
+def bind(*entry: int, message: int) -> Callable[..., int]:
+    """The call of a kernel: its module, addresses of its name and of pointers to its tensors, and their number."""
+    return functools.partial(_library.module_call(), *entry, message, _library.MESSAGE_SIZE)
+
+
+def bind_on_device(*entry: int, message: int) -> Callable[..., int]:
+    """The same of a kernel for a GPU."""
+    call, size = _library.module_call_cuda(), _library.MESSAGE_SIZE
+
+    def run(workspace: int | None, needed: int, stream: int) -> int:
+        status: int = call(*entry, workspace, needed, stream, message, size)
+        return status
+
+    return run
+
+
+def frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any, bind: Callable[..., Any] = bind) -> Frame:
     """A frame for a kernel of a module, by pointers to its tensors."""
     kernel, message = ctypes.create_string_buffer(name), _library.Message()
     # ctypes converts a number in a third of the time that it takes for an array.
     name_at, first, message_at = [ctypes.addressof(x) for x in (kernel, pointers, message)]
-    size = _library.MESSAGE_SIZE
-    run = functools.partial(_library.module_call(), module, name_at, first, len(pointers), message_at, size)
-    return Frame(words, run, message, (kernel, pointers, *memory))
-
-
-def device_frame(module: int, name: bytes, words: Any, pointers: Any, *memory: Any) -> Frame:
-    """The same of a kernel for a GPU."""
-    kernel, message = ctypes.create_string_buffer(name), _library.Message()
-    name_at, first, message_at = [ctypes.addressof(x) for x in (kernel, pointers, message)]
-    call, count, size = _library.module_call_cuda(), len(pointers), _library.MESSAGE_SIZE
-
-    def run(workspace: int | None, needed: int, stream: int) -> int:
-        status: int = call(module, name_at, first, count, workspace, needed, stream, message_at, size)
-        return status
-
+    run = bind(module, name_at, first, len(pointers), message=message_at)
     return Frame(words, run, message, (kernel, pointers, *memory))
 
 
 class Plan:
     """Calls a kernel with tensors of fixed shapes, types and strides; from any thread."""
 
-    _new_frame = staticmethod(frame)
+    _bind = staticmethod(bind)
 
     def __init__(
         self,
@@ -111,13 +113,13 @@ class Plan:
         for tensor, buffer in zip(tensors, scratch, strict=True):
             tensor.data = ctypes.addressof(buffer)
         words = (ctypes.c_uint64 * (WORDS * count)).from_buffer(tensors)
-        return self._new_frame(*self._entry, words, pointers, tensors, scratch)
+        return frame(*self._entry, words, pointers, tensors, scratch, bind=self._bind)
 
 
 class DevicePlan(Plan):
     """Starts a kernel on a GPU, whose results all lie where a call says."""
 
-    _new_frame = staticmethod(device_frame)
+    _bind = staticmethod(bind_on_device)
 
     def __init__(
         self, owner: Any, entry: tuple[int, bytes], forms: Sequence[_library.DLTensor], given: Sequence[int]

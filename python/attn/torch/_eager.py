@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.autograd import forward_ad
 
-from attn import _device, _gradients, _kernel, _tensor, api
+from attn import _device, _gradients, _kernel, _plan, _tensor, api
 from attn._device import TorchDevice
 from attn.torch import _ops, _place
 from attn.torch._ops import CAPTURE, Call
@@ -78,13 +78,13 @@ class _Step(NamedTuple):
     """A kernel for tensors of one form.
 
     Attributes:
-      plan: calls the kernel.
+      plan: calls the kernel; of a device, a DevicePlan.
       copied: which of the inputs are copied to be contiguous.
       make: allocate the results, in the order of the plan: each a function, and the input that it takes.
       device: where it runs; None for the CPU.
     """
 
-    plan: Any
+    plan: _plan.Plan
     copied: list[int]
     make: list[tuple[Callable[[Tensor], Tensor], int]]
     device: TorchDevice | None = None
@@ -99,6 +99,7 @@ class _Step(NamedTuple):
         if self.device is None:
             self.plan([*addresses, *[x.data_ptr() for x in results]])
         else:
+            assert isinstance(self.plan, _plan.DevicePlan)
             self.device.start(self.plan, inputs, addresses, results)
         return results
 
